@@ -1,0 +1,2745 @@
+/* adrev - automatic differentiation for C11.                          0.1.0
+ *
+ *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
+ *     #include "adrev.h"
+ *
+ * Record a computation, sweep it once backwards, read the gradient:
+ *
+ *     #include <stdio.h>
+ *
+ *     int main(void)
+ *     {
+ *         ad_tape *t = ad_tape_new();
+ *         ad_use(t);
+ *         ad_rev x = ad_input(1.5);
+ *         ad_rev y = ad_rec(ad_mul(x, ad_sin(x)));
+ *         double g = 0;
+ *         ad_status s = ad_gradient(t, y, 1, &x, &g);
+ *         printf("%s: y = %.6f, dy/dx = %.6f\n", ad_message(s), y.v, g);
+ *         ad_tape_free(t);
+ *     }
+ *
+ *     success: y = 1.496242, dy/dx = 1.103601          sin x + x cos x
+ *
+ * Operators build an expression; ad_rec records the whole of it as one
+ * statement on the tape of the calling thread. A number that was never an
+ * input, and every plain C number, is a constant and costs nothing.
+ * ad_fwd is the same arithmetic in forward mode and needs no tape.
+ *
+ * Not included: complex numbers, GPU.
+ *
+ *   1 >>config   2 >>base    3 >>types   4 >>ops     5 >>api
+ *   6 >>record   7 >>tape    8 >>sweep
+ *
+ * SPDX-License-Identifier: MIT-0           (the text stands at the end)
+ */
+
+#ifndef ADREV_H
+#define ADREV_H
+
+#define ADREV_VERSION_MAJOR 0
+#define ADREV_VERSION_MINOR 1
+#define ADREV_VERSION_PATCH 0
+#define ADREV_VERSION       "0.1.0"
+#define ADREV_VERSION_NUMBER                                                \
+    (ADREV_VERSION_MAJOR * 10000 + ADREV_VERSION_MINOR * 100               \
+     + ADREV_VERSION_PATCH)
+
+/* ===========================================================================
+ * 1  CONFIGURATION                                                  >>config
+ *
+ * Define a switch before the header is included, and alike in every file of
+ * the program: ADREV_REAL and ADREV_FUSE are part of the types. The others
+ * may differ from file to file.
+ * ======================================================================== */
+
+// ADREV_REAL    the type of a value: double or float.       default double
+//   float: 12-byte numbers, 8-byte operands, and the f-functions of <math.h>.
+#ifndef ADREV_REAL
+#define ADREV_REAL double
+#endif
+
+// ADREV_FUSE    most operands of one statement.         default 8, 1 to 16
+//   An expression with more is split. 1 or 2: smallest code and stack, one
+//   statement per operation. Above 8: longer to compile, seldom faster.
+#ifndef ADREV_FUSE
+#define ADREV_FUSE 8
+#endif
+
+// ADREV_BLOCK   bytes of a growing tape's first block.       default 65536
+//   Every further block doubles the tape. Smaller than one statement is
+//   rounded up to one statement.
+#ifndef ADREV_BLOCK
+#define ADREV_BLOCK 65536
+#endif
+
+// ADREV_MARKS   depth to which rewound marks may nest.          default 16
+//   8 bytes of the tape each.
+#ifndef ADREV_MARKS
+#define ADREV_MARKS 16
+#endif
+
+// ADREV_VALUES  most values in one recording.             default 2^32 - 2
+//   Ids are 32 bits wide; one more value than this is ADREV_ELIMIT.
+#ifndef ADREV_VALUES
+#define ADREV_VALUES 4294967294u
+#endif
+
+// ADREV_TRACE   1: operations can be watched, see ad_hooks.      default 0
+//   Costs a test of one thread-local word per operation.
+#ifndef ADREV_TRACE
+#define ADREV_TRACE 0
+#endif
+
+// ADREV_DEBUG   1: every statement knows its file and line.      default 0
+//   26 bytes and a function call per statement.
+#ifndef ADREV_DEBUG
+#define ADREV_DEBUG 0
+#endif
+
+// ADREV_STATIC     every function private to the including file: no symbols.
+// ADREV_NO_THREADS plain static state instead of thread-local, for targets
+//                  without thread-local storage.
+// ADREV_NO_STDLIB  no malloc: only ad_tape_in and ad_tape_new_with.
+// ADREV_ASSERT     checks of the caller's contract.         default: nothing
+#ifndef ADREV_ASSERT
+#define ADREV_ASSERT(condition) ((void)0)
+#endif
+
+/* ===========================================================================
+ * 2  BASE                                                             >>base
+ *
+ * The C library's headers, and the few things that compilers spell
+ * differently. Sections 1 to 6 are the common subset of C11 and C++17.
+ * ======================================================================== */
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define ADX_EXTERN extern "C"
+#define ADX_ZERO {}
+#define ADX_STATIC_ASSERT static_assert
+#else
+#define ADX_EXTERN extern
+#define ADX_ZERO {0}
+#define ADX_STATIC_ASSERT _Static_assert
+#endif
+
+#if defined __GNUC__ || defined __clang__
+#define ADX_INLINE static inline __attribute__((always_inline, unused))
+#define ADX_COLD __attribute__((noinline, cold))
+#define ADX_UNUSED __attribute__((unused))
+#define ADX_LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define ADX_KNOWN(value) __builtin_constant_p(value)
+#else
+#define ADX_INLINE static inline
+#define ADX_COLD
+#define ADX_UNUSED
+#define ADX_LIKELY(condition) (condition)
+#define ADX_KNOWN(value) 0
+#endif
+
+#ifdef ADREV_STATIC
+#define ADX_API static ADX_UNUSED
+#else
+#define ADX_API ADX_EXTERN
+#endif
+
+// Thread-local without a constructor and, with initial-exec, without a call:
+// one load more than a plain static.
+#ifdef ADREV_NO_THREADS
+#define ADX_THREAD
+#elif defined __GNUC__ || defined __clang__
+#define ADX_THREAD __thread __attribute__((tls_model("initial-exec")))
+#else
+#define ADX_THREAD _Thread_local
+#endif
+
+ADX_STATIC_ASSERT(ADREV_FUSE >= 1 && ADREV_FUSE <= 16, "ADREV_FUSE: 1 to 16");
+ADX_STATIC_ASSERT(ADREV_MARKS >= 1, "ADREV_MARKS: at least 1");
+ADX_STATIC_ASSERT(ADREV_VALUES <= 4294967294u, "ids are 32 bits wide");
+
+/* ===========================================================================
+ * 3  TYPES                                                           >>types
+ *
+ * Conventions: arrays are dense. A Jacobian is m x n, row by row:
+ * J[i*n + j] = dy[i]/dx[j]. A tangent (forward) belongs to inputs first, an
+ * adjoint (reverse) to outputs first. Angles are in radians. Non-finite
+ * values follow IEEE 754, with one exception, everywhere and in every mode:
+ * in the chain rule a factor of exactly zero gives zero, whatever the other
+ * factor is. So a branch not taken never spoils a gradient, and the result
+ * does not depend on how a program is cut into statements.
+ * ======================================================================== */
+
+typedef ADREV_REAL ad_real;
+
+// A number that remembers where it came from. Plain data: copy it as you
+// like. All-zero bytes are the constant 0.
+typedef struct ad_rev {
+    ad_real v;          // value
+    uint32_t seq;       // which value of the recording; 0: none
+    uint32_t job;       // which recording; 0: a constant
+} ad_rev;
+
+// A number with its tangent: forward mode, without a tape.
+typedef struct ad_fwd {
+    ad_real v;          // value
+    ad_real d;          // derivative along the chosen direction
+} ad_fwd;
+
+// One factor of the chain rule: 12 bytes with double, 8 with float. The
+// packing only halves the alignment of a double.
+#pragma pack(push, 4)
+typedef struct adx_operand {
+    ad_real d;          // partial derivative of the statement
+    uint32_t id;        // with respect to this value; 0: a constant
+} adx_operand;
+#pragma pack(pop)
+
+// A binary operation needs two slots, even if nothing is fused.
+#define ADX_WIDTH (ADREV_FUSE > 2 ? ADREV_FUSE : 2)
+
+// An expression that is not recorded yet. It lives in registers: once the
+// operators are inlined, n, dual and leaf are known to the compiler.
+typedef struct ad_expr {
+    ad_real v;                      // value
+    ad_real d;                      // tangent, if dual
+    unsigned n;                     // number of recorded operands
+    unsigned dual;                  // 1: contains an ad_fwd
+    unsigned leaf;                  // 1: a recorded value and nothing else
+    adx_operand slot[ADX_WIDTH];
+} ad_expr;
+
+typedef struct ad_tape ad_tape;
+
+#define ADREV_STATUS_TABLE(ROW)                                                         \
+    ROW( OK,       "success" )                                                          \
+    ROW( ENOTAPE,  "no tape: the tape is NULL" )                                        \
+    ROW( ENOMEM,   "out of memory: the allocator returned NULL" )                       \
+    ROW( EFULL,    "the fixed memory of the tape is full" )                             \
+    ROW( ELIMIT,   "the recording has more than ADREV_VALUES values" )                  \
+    ROW( EFOREIGN, "a value of another tape, or from before a clear or rewind" )        \
+    ROW( EPASSIVE, "a constant where a recorded value is needed" )                      \
+    ROW( ESHAPE,   "an impossible length, or a null array" )                            \
+    ROW( EMARK,    "the mark is not on this recording, or marks nest too deep" )        \
+    ROW( EHOOK,    "a traced value in code compiled without ADREV_TRACE" )
+
+#define ADX_ENUM(name, text) ADREV_##name,
+typedef enum ad_status {
+    ADREV_STATUS_TABLE(ADX_ENUM) ADREV_STATUS_COUNT
+} ad_status;
+#undef ADX_ENUM
+
+// Where a tape's memory comes from. Both functions or neither. Blocks are
+// returned with the pointer they came with, and only when the tape is freed
+// or outgrows its array of adjoints.
+typedef struct ad_allocator {
+    void *(*alloc)(size_t bytes, void *user);    // aligned as by malloc; or NULL
+    void (*free)(void *block, void *user);
+    void *user;
+} ad_allocator;
+
+// A place in a recording, to return to with ad_tape_rewind.
+typedef struct ad_mark {
+    void *adx_block;
+    void *adx_op;
+    void *adx_head;
+    uint32_t adx_seq;
+    uint32_t adx_job;
+    ad_status adx_status;
+} ad_mark;
+
+// What a recording holds, and what its tape holds for it.
+typedef struct ad_stats {
+    size_t values;          // inputs and statements: the adjoints of a sweep
+    size_t statements;
+    size_t operands;
+    size_t bytes;           // needed: see ad_tape_bytes
+    size_t bytes_held;      // allocated, or the size of the fixed memory
+} ad_stats;
+
+/* ===========================================================================
+ * 4  OPERATIONS                                                        >>ops
+ *
+ * One row per elementary operation. Values, partials, forward mode, the
+ * codes of the trace, the text for generated C, the reference (`make docs`)
+ * and tests/ops.c are made from the rows; none of them names an operation
+ * itself. To add an operation, add a row here and a front in section 6.
+ * ======================================================================== */
+
+/* --- 4.1  the C library at ad_real --------------------------------------
+ * In the rows, adm_sin is <math.h>'s sin for double and sinf for float.     */
+
+#define ADX_OF_double(name) name
+#define ADX_OF_float(name)  name##f
+#define ADX_JOIN_(a, b)     a##b
+#define ADX_JOIN(a, b)      ADX_JOIN_(a, b)
+#define ADX_K(constant)     ((ad_real)constant)
+
+#define ADX_LIBM1(ROW)                                                      \
+    ROW(fabs) ROW(floor) ROW(ceil) ROW(trunc) ROW(round) ROW(rint)          \
+    ROW(nearbyint) ROW(sqrt) ROW(cbrt) ROW(exp) ROW(exp2) ROW(expm1)        \
+    ROW(log) ROW(log2) ROW(log10) ROW(log1p) ROW(sin) ROW(cos) ROW(tan)     \
+    ROW(asin) ROW(acos) ROW(atan) ROW(sinh) ROW(cosh) ROW(tanh) ROW(asinh)  \
+    ROW(acosh) ROW(atanh) ROW(erf) ROW(erfc) ROW(lgamma) ROW(tgamma)
+
+#define ADX_LIBM2(ROW)                                                      \
+    ROW(fmin) ROW(fmax) ROW(fdim) ROW(fmod) ROW(remainder) ROW(copysign)    \
+    ROW(hypot) ROW(pow) ROW(atan2)
+
+#define ADX_DEFINE(name)                                                    \
+    ADX_INLINE ad_real adm_##name(ad_real x)                                \
+        { return ADX_JOIN(ADX_OF_, ADREV_REAL)(name)(x); }
+ADX_LIBM1(ADX_DEFINE)
+#undef ADX_DEFINE
+
+#define ADX_DEFINE(name)                                                    \
+    ADX_INLINE ad_real adm_##name(ad_real x, ad_real y)                     \
+        { return ADX_JOIN(ADX_OF_, ADREV_REAL)(name)(x, y); }
+ADX_LIBM2(ADX_DEFINE)
+#undef ADX_DEFINE
+
+ADX_INLINE ad_real adm_fma(ad_real x, ad_real y, ad_real z)
+{
+    return ADX_JOIN(ADX_OF_, ADREV_REAL)(fma)(x, y, z);
+}
+
+ADX_INLINE ad_real adm_ldexp(ad_real x, ad_real y)
+{
+    return ADX_JOIN(ADX_OF_, ADREV_REAL)(ldexp)(x, (int)y);
+}
+
+/* --- 4.2  values and partials that need more than one expression --------- */
+
+// The share of the larger of x and y that is x: 1, 0, a half each at a tie;
+// where one is NaN, fmax and fmin return the other, and so does the share.
+ADX_INLINE ad_real adx_share(ad_real x, ad_real y)
+{
+    return x > y ? 1 : x < y ? 0 : x == y ? 1 / (ad_real)2 : y != y ? 1 : 0;
+}
+
+ADX_INLINE ad_real adx_sign(ad_real x)
+{
+    return x > 0 ? 1 : x < 0 ? -1 : x;
+}
+
+// x/r for r = hypot(x, y): the direction cosine; 0 at the origin, which is
+// the subgradient of least norm.
+ADX_INLINE ad_real adx_cosine(ad_real x, ad_real r)
+{
+    return x == 0 ? 0 : x / r;
+}
+
+// x/(x*x + y*y) without the squares: they overflow at 1e155.
+ADX_INLINE ad_real adx_over_square(ad_real x, ad_real y)
+{
+    ad_real r = adm_hypot(x, y);
+    return x / r / r;
+}
+
+// 1/(1 + x*x); for large x the square would overflow.
+ADX_INLINE ad_real adx_atan_dx(ad_real x)
+{
+    return adm_fabs(x) < ADX_K(1e8) ? 1 / (1 + x * x) : 1 / x / x;
+}
+
+// 1 - tanh(x)^2: the square is exact enough while it is below 1/4; beyond,
+// 4t/(1 + t)^2 with t = exp(-2|x|) cancels nothing (1 - v*v has relative
+// error 1e-8 at 10 and returns 0 at 20).
+ADX_INLINE ad_real adx_tanh_dx(ad_real x, ad_real v)
+{
+    if (v * v < 1 / (ad_real)4)
+        return 1 - v * v;
+    ad_real t = adm_exp(-2 * adm_fabs(x));
+    return 4 * t / ((1 + t) * (1 + t));
+}
+
+// exp(x) from v = expm1(x); where v + 1 cancels, from x.
+ADX_INLINE ad_real adx_expm1_dx(ad_real x, ad_real v)
+{
+    return v > -1 / (ad_real)2 ? v + 1 : adm_exp(x);
+}
+
+// exp(-|x|) never overflows, and x <= 0 loses nothing: exp(x)/(1 + exp(x)).
+ADX_INLINE ad_real adx_sigmoid(ad_real x)
+{
+    ad_real t = adm_exp(-adm_fabs(x));
+    return x >= 0 ? 1 / (1 + t) : t / (1 + t);
+}
+
+// v(1 - v) written with t = exp(-|x|): 1 - v cancels for large x.
+ADX_INLINE ad_real adx_sigmoid_dx(ad_real x)
+{
+    ad_real t = adm_exp(-adm_fabs(x));
+    return t / ((1 + t) * (1 + t));
+}
+
+// log(1 + exp(x)) without overflow.
+ADX_INLINE ad_real adx_softplus(ad_real x)
+{
+    return (x > 0 ? x : 0) + adm_log1p(adm_exp(-adm_fabs(x)));
+}
+
+// exp(-x*x) to 2 ulp: the rounding error of x*x, which exp multiplies by
+// itself (27 ulp at x = 5), comes exactly from fma and is put back.
+ADX_INLINE ad_real adx_gauss(ad_real x)
+{
+    ad_real h = x * x;
+    ad_real low = adm_fma(x, x, -h);
+    ad_real v = adm_exp(-h);
+    return v == 0 ? v : v - v * low;
+}
+
+// y x^(y-1): from v = x^y where that neither under- nor overflowed.
+ADX_INLINE ad_real adx_pow_dx(ad_real x, ad_real y, ad_real v)
+{
+    if (y == 0)
+        return 0;
+    return adm_fabs(v) > ADX_K(1e-30) && adm_fabs(v) < ADX_K(1e30)
+         ? y * (v / x)
+         : y * adm_pow(x, y - 1);
+}
+
+// x^y log x; its limit 0 at x = 0, y > 0.
+ADX_INLINE ad_real adx_pow_dy(ad_real x, ad_real y, ad_real v)
+{
+    return x == 0 && y > 0 ? 0 : v * adm_log(x);
+}
+
+// Digamma, the derivative of lgamma. In section 7: it is too long to inline.
+ADX_API ad_real adx_digamma(ad_real x);
+
+/* --- 4.3  legend ------------------------------------------------------------
+ * name    ad_name, ADREV_OP_name; as in <math.h> where it is there
+ * n       number of arguments x, y, z
+ * value   C expression in x, y, z
+ * d/dx    partial, C expression in x, y, z and v (the value just computed);
+ * d/dy    0 where the argument does not exist, or is an integer parameter
+ * d/dz
+ * box     where tests/ops.c samples: from, to for each argument. Value and
+ *         partials are smooth inside; edges stand in ADREV_EDGES.
+ * Constants are integers or ADX_K(17 digits): the text is emitted verbatim. */
+
+// clang-format off
+#define ADREV_OPS(ROW)                                                                                                   \
+    /*   name      n  value                     d/dx                      d/dy                  d/dz     box: x, y, z */ \
+    ROW( add,      2, x + y,                    1,                        1,                    0,       -3,3, -3,3, 0,0 ) \
+    ROW( sub,      2, x - y,                    1,                        -1,                   0,       -3,3, -3,3, 0,0 ) \
+    ROW( mul,      2, x * y,                    y,                        x,                    0,       -3,3, -3,3, 0,0 ) \
+    ROW( div,      2, x / y,                    1 / y,                    -v / y,               0,       -3,3, .5,3, 0,0 ) \
+    ROW( fma,      3, adm_fma(x, y, z),         y,                        x,                    1,       -3,3, -3,3, -3,3 ) \
+    ROW( neg,      1, -x,                       -1,                       0,                    0,       -3,3, 0,0, 0,0 ) \
+    ROW( sqr,      1, x * x,                    2 * x,                    0,                    0,       -3,3, 0,0, 0,0 ) \
+    ROW( abs,      1, adm_fabs(x),              adx_sign(x),              0,                    0,       .1,3, 0,0, 0,0 ) \
+    ROW( min,      2, adm_fmin(x, y),           adx_share(y, x),          adx_share(x, y),      0,       -3,0, .1,3, 0,0 ) \
+    ROW( max,      2, adm_fmax(x, y),           adx_share(x, y),          adx_share(y, x),      0,       -3,0, .1,3, 0,0 ) \
+    ROW( clamp,    3, x < y ? y : x > z ? z : x, x < y || x > z ? 0 : 1,  x < y ? 1 : 0,        x < y ? 0 : x > z ? 1 : 0, -1,1, -3,-2, 2,3 ) \
+    ROW( select,   3, x != 0 ? y : z,           0,                        x != 0 ? 1 : 0,       x != 0 ? 0 : 1, 1,2, -3,3, -3,3 ) \
+    ROW( fdim,     2, adm_fdim(x, y),           x > y ? 1 : 0,            x > y ? -1 : 0,       0,       1,3, -3,0, 0,0 ) \
+    ROW( fmod,     2, adm_fmod(x, y),           1,                        adm_rint((v - x) / y), 0,      4.2,5.8, 1.9,2, 0,0 ) \
+    ROW( remainder, 2, adm_remainder(x, y),     1,                        adm_rint((v - x) / y), 0,      5.2,6.8, 1.9,2, 0,0 ) \
+    ROW( copysign, 2, adm_copysign(x, y),       adx_sign(x) * adm_copysign(1, y), 0,            0,       .1,3, -3,-1, 0,0 ) \
+    ROW( ldexp,    2, adm_ldexp(x, y),          adm_ldexp(1, y),          0,                    0,       -3,3, -2,5, 0,0 ) \
+    ROW( sqrt,     1, adm_sqrt(x),              1 / (2 * v),              0,                    0,       .1,9, 0,0, 0,0 ) \
+    ROW( cbrt,     1, adm_cbrt(x),              1 / (3 * v * v),          0,                    0,       .1,9, 0,0, 0,0 ) \
+    ROW( hypot,    2, adm_hypot(x, y),          adx_cosine(x, v),         adx_cosine(y, v),     0,       -3,3, .1,3, 0,0 ) \
+    ROW( pow,      2, adm_pow(x, y),            adx_pow_dx(x, y, v),      adx_pow_dy(x, y, v),  0,       .1,3, -3,3, 0,0 ) \
+    ROW( powi,     2, adm_pow(x, y),            adx_pow_dx(x, y, v),      0,                    0,       -3,-1, -4,5, 0,0 ) \
+    ROW( exp,      1, adm_exp(x),               v,                        0,                    0,       -5,5, 0,0, 0,0 ) \
+    ROW( exp2,     1, adm_exp2(x),              v * ADX_K(0.69314718055994530942), 0,           0,       -5,5, 0,0, 0,0 ) \
+    ROW( expm1,    1, adm_expm1(x),             adx_expm1_dx(x, v),       0,                    0,       -5,5, 0,0, 0,0 ) \
+    ROW( log,      1, adm_log(x),               1 / x,                    0,                    0,       .1,9, 0,0, 0,0 ) \
+    ROW( log2,     1, adm_log2(x),              ADX_K(1.4426950408889634074) / x, 0,            0,       .1,9, 0,0, 0,0 ) \
+    ROW( log10,    1, adm_log10(x),             ADX_K(0.43429448190325182765) / x, 0,           0,       .1,9, 0,0, 0,0 ) \
+    ROW( log1p,    1, adm_log1p(x),             1 / (1 + x),              0,                    0,       -.9,9, 0,0, 0,0 ) \
+    ROW( sin,      1, adm_sin(x),               adm_cos(x),               0,                    0,       -4,4, 0,0, 0,0 ) \
+    ROW( cos,      1, adm_cos(x),               -adm_sin(x),              0,                    0,       -4,4, 0,0, 0,0 ) \
+    ROW( tan,      1, adm_tan(x),               1 + v * v,                0,                    0,       -1.4,1.4, 0,0, 0,0 ) \
+    ROW( asin,     1, adm_asin(x),              1 / adm_sqrt((1 - x) * (1 + x)),  0,            0,       -.9,.9, 0,0, 0,0 ) \
+    ROW( acos,     1, adm_acos(x),              -1 / adm_sqrt((1 - x) * (1 + x)), 0,            0,       -.9,.9, 0,0, 0,0 ) \
+    ROW( atan,     1, adm_atan(x),              adx_atan_dx(x),           0,                    0,       -4,4, 0,0, 0,0 ) \
+    ROW( atan2,    2, adm_atan2(x, y),          adx_over_square(y, x),    -adx_over_square(x, y), 0,     -3,3, .5,3, 0,0 ) \
+    ROW( sinh,     1, adm_sinh(x),              adm_cosh(x),              0,                    0,       -4,4, 0,0, 0,0 ) \
+    ROW( cosh,     1, adm_cosh(x),              adm_sinh(x),              0,                    0,       -4,4, 0,0, 0,0 ) \
+    ROW( tanh,     1, adm_tanh(x),              adx_tanh_dx(x, v),        0,                    0,       -4,4, 0,0, 0,0 ) \
+    ROW( asinh,    1, adm_asinh(x),             1 / adm_hypot(1, x),      0,                    0,       -4,4, 0,0, 0,0 ) \
+    ROW( acosh,    1, adm_acosh(x),             1 / (adm_sqrt(x - 1) * adm_sqrt(x + 1)), 0,     0,       1.1,9, 0,0, 0,0 ) \
+    ROW( atanh,    1, adm_atanh(x),             1 / ((1 - x) * (1 + x)),  0,                    0,       -.9,.9, 0,0, 0,0 ) \
+    ROW( relu,     1, x <= 0 ? 0 : x,           x <= 0 ? 0 : 1,           0,                    0,       .1,3, 0,0, 0,0 ) \
+    ROW( sigmoid,  1, adx_sigmoid(x),           adx_sigmoid_dx(x),        0,                    0,       -6,6, 0,0, 0,0 ) \
+    ROW( softplus, 1, adx_softplus(x),          adx_sigmoid(x),           0,                    0,       -6,6, 0,0, 0,0 ) \
+    ROW( erf,      1, adm_erf(x),               ADX_K(1.1283791670955125739) * adx_gauss(x),  0, 0,      -3,3, 0,0, 0,0 ) \
+    ROW( erfc,     1, adm_erfc(x),              ADX_K(-1.1283791670955125739) * adx_gauss(x), 0, 0,      -3,3, 0,0, 0,0 ) \
+    ROW( lgamma,   1, adm_lgamma(x),            adx_digamma(x),           0,                    0,       .2,9, 0,0, 0,0 ) \
+    ROW( tgamma,   1, adm_tgamma(x),            v * adx_digamma(x),       0,                    0,       .2,5, 0,0, 0,0 )
+
+/* Piecewise constant functions: derivative 0 everywhere, jumps included. Their
+ * result is a constant of the recording. The box crosses several steps.      */
+
+#define ADREV_STEPS(ROW)                                                                    \
+    /*   name       value              box: x  */                                           \
+    ROW( floor,     adm_floor(x),      -3,3 )                                               \
+    ROW( ceil,      adm_ceil(x),       -3,3 )                                               \
+    ROW( trunc,     adm_trunc(x),      -3,3 )                                               \
+    ROW( round,     adm_round(x),      -3,3 )                                               \
+    ROW( rint,      adm_rint(x),       -3,3 )                                               \
+    ROW( nearbyint, adm_nearbyint(x),  -3,3 )                                               \
+    ROW( sign,      adx_sign(x),       -3,3 )
+
+/* Comparisons look at values only. While a hook watches, it is told of them. */
+
+#define ADREV_COMPARISONS(ROW)                                                              \
+    ROW( lt, < )  ROW( le, <= )  ROW( gt, > )  ROW( ge, >= )  ROW( eq, == )  ROW( ne, != )
+
+/* --- 4.4  conventions at kinks, ties, limits and extreme arguments -----------
+ * Tested as they stand (tests/edges.c), in double precision.
+ * ulps    largest error of a partial; 0: the very same bits, NaN for NaN      */
+
+#define ADREV_EDGES(ROW)                                                                                       \
+    /*   op        x        y      z    want d/dx                d/dy                    d/dz ulps  because */ \
+    ROW( abs,      0,       0,     0,   0,                       0,                      0,   0, "kink: the middle of [-1, 1]" )          \
+    ROW( min,      1,       1,     0,   0.5,                     0.5,                    0,   0, "tie: shared equally" )                  \
+    ROW( max,      1,       1,     0,   0.5,                     0.5,                    0,   0, "tie: shared equally" )                  \
+    ROW( max,      1,       NAN,   0,   1,                       0,                      0,   0, "as fmax: NaN counts as missing" )       \
+    ROW( min,      NAN,     1,     0,   0,                       1,                      0,   0, "as fmin: NaN counts as missing" )       \
+    ROW( clamp,    0,       0,     1,   1,                       0,                      0,   0, "on the bound: still inside" )           \
+    ROW( clamp,    2,       0,     1,   0,                       0,                      1,   0, "above: follows the bound" )             \
+    ROW( fdim,     1,       1,     0,   0,                       0,                      0,   0, "tie: as relu" )                         \
+    ROW( relu,     0,       0,     0,   0,                       0,                      0,   0, "kink: sparse choice, as everywhere" )   \
+    ROW( copysign, 0,       1,     0,   0,                       0,                      0,   0, "kink: as abs" )                         \
+    ROW( sqrt,     0,       0,     0,   INFINITY,                0,                      0,   0, "true limit, not NaN" )                  \
+    ROW( cbrt,     0,       0,     0,   INFINITY,                0,                      0,   0, "true limit, not NaN" )                  \
+    ROW( cbrt,     1e-300,  0,     0,   3.3333333333333333e199,  0,                      0,   4, "v*v does not underflow" )               \
+    ROW( hypot,    0,       0,     0,   0,                       0,                      0,   0, "subgradient of least norm" )            \
+    ROW( hypot,    3e200,   4e200, 0,   0.6,                     0.8,                    0,   2, "no square overflows" )                  \
+    ROW( hypot,    3e-200,  4e-200, 0,  0.6,                     0.8,                    0,   2, "no square underflows" )                 \
+    ROW( atan2,    1e200,   1e200, 0,   5e-201,                  -5e-201,                0,   4, "no square overflows" )                  \
+    ROW( atan2,    0,       0,     0,   NAN,                     NAN,                    0,   0, "no limit exists" )                      \
+    ROW( atan,     1e200,   0,     0,   0,                       0,                      0,   0, "1e-400 rounds to 0" )                   \
+    ROW( atan,     1e150,   0,     0,   1e-300,                  0,                      0,   2, "x*x is near overflow" )                 \
+    ROW( pow,      0,       1.5,   0,   0,                       0,                      0,   0, "limits: 1.5 sqrt(0), 0 log 0" )         \
+    ROW( pow,      0,       1,     0,   1,                       0,                      0,   0, "x^1 has slope 1 at 0 too" )             \
+    ROW( pow,      0,       2,     0,   0,                       0,                      0,   0, "x^2 at its minimum" )                   \
+    ROW( pow,      0,       0.5,   0,   INFINITY,                0,                      0,   0, "true limit, as sqrt" )                  \
+    ROW( pow,      0,       0,     0,   0,                       -INFINITY,              0,   0, "x^0 = 1; log 0" )                       \
+    ROW( pow,      -2,      0,     0,   0,                       NAN,                    0,   0, "x^0 = 1; log of a negative number" )    \
+    ROW( pow,      -2,      3,     0,   12,                      NAN,                    0,   0, "integer exponent: d/dx exists" )        \
+    ROW( pow,      1e-200,  2,     0,   2e-200,                  0,                      0,   2, "value underflows, partial does not" )   \
+    ROW( powi,     0,       1,     0,   1,                       0,                      0,   0, "x^1 has slope 1 at 0 too" )             \
+    ROW( powi,     0,       0,     0,   0,                       0,                      0,   0, "constant 1" )                           \
+    ROW( powi,     -2,      -1,    0,   -0.25,                   0,                      0,   2, "negative base and exponent" )           \
+    ROW( exp,      -750,    0,     0,   0,                       0,                      0,   0, "underflows like the value" )            \
+    ROW( expm1,    -40,     0,     0,   4.248354255291589e-18,   0,                      0,   2, "v + 1 would be 0" )                     \
+    ROW( expm1,    1e-20,   0,     0,   1,                       0,                      0,   0, "no cancellation at 0" )                 \
+    ROW( log,      0,       0,     0,   INFINITY,                0,                      0,   0, "true limit" )                           \
+    ROW( log1p,    -0.9999999999999999, 0, 0, 9007199254740992,  0,                      0,   0, "1 + x is exact near -1" )               \
+    ROW( log1p,    -1,      0,     0,   INFINITY,                0,                      0,   0, "true limit" )                           \
+    ROW( asin,     1,       0,     0,   INFINITY,                0,                      0,   0, "true limit" )                           \
+    ROW( asin,     0.9999999999999999, 0, 0, 67108864,           0,                      0,   2, "1 - x*x would lose half the digits" )   \
+    ROW( acosh,    1,       0,     0,   INFINITY,                0,                      0,   0, "true limit" )                           \
+    ROW( acosh,    1e200,   0,     0,   1e-200,                  0,                      0,   3, "x*x would overflow" )                   \
+    ROW( asinh,    1e200,   0,     0,   1e-200,                  0,                      0,   3, "x*x would overflow" )                   \
+    ROW( atanh,    1,       0,     0,   INFINITY,                0,                      0,   0, "true limit" )                           \
+    ROW( tanh,     15,      0,     0,   3.743049187535369e-13,   0,                      0,   4, "1 - v*v is off by 1.7e-4 here" )        \
+    ROW( tanh,     20,      0,     0,   1.699341702116636e-17,   0,                      0,   4, "1 - v*v is 0 here" )                    \
+    ROW( tanh,     -20,     0,     0,   1.699341702116636e-17,   0,                      0,   4, "even" )                                 \
+    ROW( tanh,     400,     0,     0,   0,                       0,                      0,   0, "1e-347 rounds to 0" )                   \
+    ROW( sigmoid,  40,      0,     0,   4.248354255291589e-18,   0,                      0,   3, "v (1 - v) would be 0" )                 \
+    ROW( sigmoid,  -1000,   0,     0,   0,                       0,                      0,   0, "no overflow" )                          \
+    ROW( softplus, 1000,    0,     0,   1,                       0,                      0,   0, "no overflow" )                          \
+    ROW( erf,      5,       0,     0,   1.5670866531017336e-11,  0,                      0,   3, "exp(-x*x) with the error of x*x" )      \
+    ROW( erfc,     20,      0,     0,   -2.1610248418060196e-174, 0,                     0,   3, "exp(-x*x) with the error of x*x" )      \
+    ROW( erf,      1e200,   0,     0,   0,                       0,                      0,   0, "x*x overflows to the right limit" )     \
+    ROW( lgamma,   -1,      0,     0,   NAN,                     0,                      0,   0, "pole: both signs occur" )               \
+    ROW( lgamma,   1e300,   0,     0,   690.77552789821371,      0,                      0,   2, "log x" )                                \
+    ROW( lgamma,   1,       0,     0,   -0.57721566490153286,    0,                      0,   4, "minus Euler's constant" )               \
+    ROW( lgamma,   -0.5,    0,     0,   0.03648997397857652,     0,                      0, 200, "cancels: the absolute error is 1e-16" ) \
+    ROW( fmod,     7,       2,     0,   1,                       -3,                     0,   0, "minus the quotient" )                   \
+    ROW( select,   0,       NAN,   2,   0,                       0,                      1,   0, "the branch not taken has weight 0" )
+// clang-format on
+
+/* --- 4.5  what is made from the rows here ----------------------------------- */
+
+#define ADX_ENUM(name, ...) ADREV_OP_##name,
+typedef enum ad_opcode {
+    ADREV_OPS(ADX_ENUM) ADREV_STEPS(ADX_ENUM) ADREV_COMPARISONS(ADX_ENUM)
+    ADREV_OP_COUNT
+} ad_opcode;
+#undef ADX_ENUM
+
+// A row as data: for documentation, generated code and tests.
+typedef struct ad_op_info {
+    const char *name;
+    int arity;
+    const char *value;          // C expressions
+    const char *partial[3];
+    double box[6];              // x from, to, y from, to, z from, to
+} ad_op_info;
+
+#define ADX_DEFINE(name, n, f, fx, fy, fz, ...)                                                \
+    ADX_INLINE ad_real adx_f_##name(ad_real x, ad_real y, ad_real z)                           \
+        { (void)x; (void)y; (void)z; return f; }                                               \
+    ADX_INLINE ad_real adx_fx_##name(ad_real x, ad_real y, ad_real z, ad_real v)               \
+        { (void)x; (void)y; (void)z; (void)v; return fx; }                                     \
+    ADX_INLINE ad_real adx_fy_##name(ad_real x, ad_real y, ad_real z, ad_real v)               \
+        { (void)x; (void)y; (void)z; (void)v; return fy; }                                     \
+    ADX_INLINE ad_real adx_fz_##name(ad_real x, ad_real y, ad_real z, ad_real v)               \
+        { (void)x; (void)y; (void)z; (void)v; return fz; }
+ADREV_OPS(ADX_DEFINE)
+#undef ADX_DEFINE
+
+#define ADX_DEFINE(name, f, ...)                                            \
+    ADX_INLINE ad_real adx_f_##name(ad_real x) { return f; }
+ADREV_STEPS(ADX_DEFINE)
+#undef ADX_DEFINE
+
+/* ===========================================================================
+ * 5  INTERFACE                                                        >>api
+ *
+ * Every function states what it costs and what it does on bad input. Where
+ * not said otherwise: a status other than ADREV_OK leaves the outputs
+ * untouched; a tape is used by one thread at a time, different tapes by
+ * different threads at once; nothing is allocated.
+ * ======================================================================== */
+
+// A program that adrev can differentiate: R^n -> R, and R^n -> R^m.
+typedef ad_rev ad_scalar_fn(const ad_rev *x, void *ctx);
+typedef void ad_vector_fn(const ad_rev *x, ad_rev *y, void *ctx);
+
+/* --- 5.1  tapes ------------------------------------------------------------ */
+
+// A growing tape. Its memory is kept from recording to recording.
+//
+//   returns      the tape, not yet current; NULL if out of memory
+//   memory       a few hundred bytes now, blocks of ADREV_BLOCK bytes and
+//                more when recording, adjoints when sweeping
+//   see          examples/01_derivative.c
+#ifndef ADREV_NO_STDLIB
+ADX_API ad_tape *ad_tape_new(void);
+#endif
+
+// The same with the caller's allocator, which is copied.
+//
+//   returns      NULL if out of memory, or if a function is missing
+ADX_API ad_tape *ad_tape_new_with(const ad_allocator *allocator);
+
+// A tape in fixed memory: nothing is ever allocated. The adjoints of a sweep
+// lie in the same buffer; room for one of each value is kept free.
+//
+//   buffer [bytes]  stays the caller's, and must outlive the tape
+//   returns      the tape; NULL if the buffer is NULL or too small
+//   see          ad_tape_bytes; examples/05_fixed_memory.c
+ADX_API ad_tape *ad_tape_in(void *buffer, size_t bytes);
+
+// Gives everything back; if the tape is current on this thread, none is then.
+// NULL is allowed. After ad_tape_in optional.
+ADX_API void ad_tape_free(ad_tape *t);
+
+// Starts a new recording: values recorded so far become foreign, a failed tape
+// works again, memory is kept. Cost: some counters, whatever the length.
+ADX_API void ad_tape_clear(ad_tape *t);
+
+// Bytes of fixed memory that the present recording needs, exactly: ad_tape_in
+// with a buffer of this size (aligned as by malloc) records and sweeps the
+// same program. 12 per operand, 2 per statement, 8 per value, and the tape.
+ADX_API size_t ad_tape_bytes(const ad_tape *t);
+
+ADX_API ad_stats ad_tape_stats(const ad_tape *t);
+
+// Makes room now, so that this many more statements with this many operands
+// altogether, and their sweep, need no allocation.
+//
+//   returns      ADREV_OK; ADREV_ENOMEM or ADREV_EFULL, the tape as it was
+ADX_API ad_status ad_tape_reserve(ad_tape *t, size_t statements,
+                                  size_t operands);
+
+// Makes a tape current on the calling thread: what is computed from now on is
+// recorded there. NULL: nothing is recorded, every value is a constant.
+//
+//   returns      the tape that was current, or NULL
+ADX_API ad_tape *ad_use(ad_tape *t);
+
+// Recording cannot return a status. A tape that met an error remembers it,
+// records nothing more, and every query returns it, until ad_tape_clear.
+ADX_API ad_status ad_tape_status(const ad_tape *t);
+
+// The status in words; never NULL.
+ADX_API const char *ad_message(ad_status status);
+
+// Where the error of a failed tape happened. Known if the statement was
+// compiled with ADREV_DEBUG.
+//
+//   file, line   out   NULL and 0 if unknown
+ADX_API void ad_tape_failure(const ad_tape *t, const char **file, int *line);
+
+// Where a value was recorded, likewise. Cost: one pass over the tape.
+ADX_API void ad_tape_where(const ad_tape *t, ad_rev x, const char **file,
+                           int *line);
+
+// Remembers this place of the recording.
+ADX_API ad_mark ad_tape_mark(ad_tape *t);
+
+// Forgets what was recorded since the mark. Values from before it stay valid,
+// later ones become foreign; an error since then is forgotten, too. A mark may
+// be returned to any number of times.
+//
+//   returns      ADREV_OK; ADREV_EMARK if the mark is not on this recording
+//                or rewound marks nest deeper than ADREV_MARKS; ADREV_ENOTAPE
+//   cost         constant; afterwards a value from before the mark costs a
+//                function call at each use
+ADX_API ad_status ad_tape_rewind(ad_tape *t, ad_mark mark);
+
+/* --- 5.2  inputs ------------------------------------------------------------ */
+
+// A new independent variable on the current tape; without one, a constant.
+// Inputs made one after the other share one entry of 14 bytes.
+ADX_API ad_rev ad_input(ad_real v);
+
+//   x    [n]     in    values
+//   out  [n]     out   the variables; constants if the tape fails
+ADX_API void ad_inputs(size_t n, const ad_real x[], ad_rev out[]);
+
+/* --- 5.3  derivatives -------------------------------------------------------- */
+
+// Gradient of one recorded value.
+//
+//   y            in    a value recorded on t
+//   x   [n]      in    values recorded on t; mostly inputs
+//   g   [n]      out   g[i] = dy/dx[i]             unit: y per x[i]
+//
+//   returns      ADREV_OK; the error of a failed tape; ADREV_EFOREIGN,
+//                ADREV_EPASSIVE (y or an x is a constant), ADREV_ESHAPE (n
+//                above the number of values, or NULL); ADREV_ENOMEM
+//   cost         one reverse sweep over the recording
+//   memory       8 bytes per value, kept for the next sweep
+//   see          examples/01_derivative.c, tests/gradient.c
+ADX_API ad_status ad_gradient(ad_tape *t, ad_rev y, size_t n,
+                              const ad_rev x[], ad_real g[]);
+
+// Adjoints of x for given adjoints of y: dx = dy J. May be repeated.
+//
+//   y   [m]      in    outputs; constants among them contribute nothing, but
+//                      if all are, that is ADREV_EPASSIVE
+//   dy  [m]      in    weights of the outputs
+//   dx  [n]      out   dx[j] = sum over i of dy[i] dy[i]/dx[j]
+//
+//   returns, cost, memory: as ad_gradient
+ADX_API ad_status ad_pullback(ad_tape *t, size_t m, const ad_rev y[],
+                              const ad_real dy[], size_t n, const ad_rev x[],
+                              ad_real dx[]);
+
+// Tangents of y for given tangents of x: dy = J dx. May be repeated.
+//
+//   dx  [n]      in    direction
+//   dy  [m]      out   0 for outputs that are constants
+//
+//   returns, cost, memory: as ad_pullback, with one forward sweep
+ADX_API ad_status ad_pushforward(ad_tape *t, size_t n, const ad_rev x[],
+                                 const ad_real dx[], size_t m,
+                                 const ad_rev y[], ad_real dy[]);
+
+// Dense Jacobian, row by row: J[i*n + j] = dy[i]/dx[j].
+//
+//   J   [m*n]    out   rows of outputs that are constants are 0
+//
+//   returns      as ad_pullback
+//   cost         a sweep for each 8 outputs (reverse) or, if there are fewer
+//                inputs than outputs, for each 8 inputs (forward)
+//   memory       64 bytes per value; fixed memory that has less does with it
+ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
+                              size_t n, const ad_rev x[], ad_real J[]);
+
+// The whole job in one call: inputs, program, sweep. Uses the current tape
+// above what is recorded there, and leaves it as it was; without one, a tape
+// of its own, which allocates.
+//
+//   x   [n]      in    point
+//   y            out   value; may be NULL
+//   g   [n]      out   gradient
+//
+//   returns      as ad_gradient, and any error met while f was recorded
+ADX_API ad_status ad_grad(ad_scalar_fn *f, void *ctx, size_t n,
+                          const ad_real x[], ad_real *y, ad_real g[]);
+
+//   y   [m]      out   values; may be NULL
+//   J   [m*n]    out   Jacobian, row by row
+ADX_API ad_status ad_jac(ad_vector_fn *f, void *ctx, size_t n,
+                         const ad_real x[], size_t m, ad_real y[],
+                         ad_real J[]);
+
+/* --- 5.4  hooks -------------------------------------------------------------- */
+
+// One operation, as a hook is told of it.
+typedef struct ad_operation {
+    ad_opcode code;
+    ad_rev result;          // a comparison: its outcome, as a constant 0 or 1
+    ad_rev arg[3];          // job 0: a constant
+    const char *file;       // NULL unless compiled with ADREV_DEBUG
+    int line;
+} ad_operation;
+
+// trace        told of every operation that has a recorded operand, every
+//              step function and every comparison of one. While it is set,
+//              each operation is a statement of its own. Code compiled without
+//              ADREV_TRACE cannot tell: there the tape fails with ADREV_EHOOK.
+// foreign      asked for a value that is not of this recording; returns one
+//              that is, or a constant, or x itself to say no.
+// Either may be NULL.
+typedef struct ad_hooks {
+    void (*trace)(void *user, const ad_operation *operation);
+    ad_rev (*foreign)(void *user, ad_rev x);
+    void *user;
+} ad_hooks;
+
+// Sets the hooks of a tape (copied); NULL: none, as at the beginning.
+ADX_API void ad_tape_hooks(ad_tape *t, const ad_hooks *hooks);
+
+// The rows of section 4.3 and 4.4, [ADREV_OP_COUNT].
+ADX_API const ad_op_info *ad_op_table(void);
+
+// "0.1.0": the version of the implementation that was linked.
+ADX_API const char *ad_version(void);
+
+/* ===========================================================================
+ * 6  RECORDING                                                     >>record
+ *
+ * The hot path. An operator takes expressions by value and returns one; all
+ * of them are inlined, so that the number of operands becomes a constant,
+ * the slots become registers, and what is left of a whole expression is its
+ * arithmetic and one write to the tape.
+ *
+ * No function here loops over slots or indexes them with a variable: gcc 12
+ * would fold that, clang 14 would keep the expression in memory.
+ * ======================================================================== */
+
+/* --- 6.1  the thread's recording ----------------------------------------------
+ * Operands grow upwards, statement headers downwards, in the same block of
+ * memory: one comparison finds it full. The ids are kept in a wider type than
+ * the ones that are stored, so that the compiler knows that storing an operand
+ * does not change them.                                                        */
+
+typedef struct adx_context {
+    adx_operand *op;        // next free operand
+    uint16_t *head;         // last header written
+    size_t held;            // bytes of the gap between them not to be used
+    size_t seq;             // id of the last value
+    size_t job;             // of this recording; 0: no tape
+    size_t trace;           // 1: the hook wants every operation
+    ad_tape *tape;          // NULL: no tape
+    const char *file;       // of the latest operation, with ADREV_DEBUG
+    int line;
+} adx_context;
+
+#ifdef ADREV_STATIC
+static ADX_THREAD adx_context adx_now ADX_UNUSED;
+#else
+ADX_EXTERN ADX_THREAD adx_context adx_now;
+#endif
+
+// A header: the number of operands and, for a running sum, this flag: the
+// value just before has partial 1 and is not stored.
+#define ADX_SUM 0x100u
+
+// Cold paths, in section 7.
+ADX_API bool adx_grow(size_t need);
+ADX_API uint32_t adx_resolve(ad_rev x);
+ADX_API ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a, ad_real fa,
+                          ad_rev b, ad_real fb, ad_rev c, ad_real fc);
+ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a, ad_rev b);
+ADX_API void adx_note_site(void);
+ADX_API ad_real adx_absorb(ad_real f, ad_real d);
+
+ADX_INLINE void adx_here(const char *file, int line)
+{
+    adx_now.file = file;
+    adx_now.line = line;
+}
+
+/* --- 6.2  slots ---------------------------------------------------------------- */
+
+#define ADX_SLOTS(DO)                                                       \
+    DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)                         \
+    DO(8) DO(9) DO(10) DO(11) DO(12) DO(13) DO(14) DO(15)
+
+// Slot i where it exists; elsewhere the code is dead, but must compile.
+#define ADX_HAS(e, i) ((i) < ADX_WIDTH && (e).n > (i))
+#define ADX_AT(e, i)  (e).slot[(i) < ADX_WIDTH ? (i) : 0]
+
+// The chain rule's product: a zero factor gives zero even against inf or NaN
+// (section 3). Tested on the product, which costs one comparison.
+ADX_INLINE ad_real adx_times(ad_real f, ad_real d)
+{
+    if (ADX_KNOWN(d) && d == 1)
+        return f;
+    if (ADX_KNOWN(f) && f == 1)
+        return d;
+    ad_real p = f * d;
+    return ADX_LIKELY(p == p) ? p : adx_absorb(f, d);
+}
+
+ADX_INLINE ad_expr adx_scale(ad_expr e, ad_real f)
+{
+#define ADX_DO(i)                                                           \
+    if (ADX_HAS(e, i))                                                      \
+        ADX_AT(e, i).d = adx_times(f, ADX_AT(e, i).d);
+    ADX_SLOTS(ADX_DO)
+#undef ADX_DO
+    if (e.dual)
+        e.d = adx_times(f, e.d);
+    e.leaf = 0;
+    return e;
+}
+
+ADX_INLINE ad_expr adx_push(ad_expr e, adx_operand s)
+{
+#define ADX_DO(i)                                                           \
+    if ((i) < ADX_WIDTH && e.n == (i))                                      \
+        ADX_AT(e, i) = s;
+    ADX_SLOTS(ADX_DO)
+#undef ADX_DO
+    e.n++;
+    return e;
+}
+
+// The sum of two expressions that have room together; the value is a's.
+ADX_INLINE ad_expr adx_append(ad_expr a, ad_expr b)
+{
+#define ADX_DO(i)                                                           \
+    if (ADX_HAS(b, i))                                                      \
+        a = adx_push(a, ADX_AT(b, i));
+    ADX_SLOTS(ADX_DO)
+#undef ADX_DO
+    a.d = a.dual ? b.dual ? a.d + b.d : a.d : b.d;
+    a.dual |= b.dual;
+    a.leaf = 0;
+    return a;
+}
+
+/* --- 6.3  promotion: any operand becomes an expression --------------------------- */
+
+ADX_INLINE ad_expr adx_constant(ad_real v)
+{
+    ad_expr e = ADX_ZERO;
+    e.v = v;
+    return e;
+}
+
+ADX_INLINE ad_expr adx_promote_self(ad_expr e) { return e; }
+
+ADX_INLINE ad_expr adx_promote_rev(ad_rev x)
+{
+    ad_expr e = adx_constant(x.v);
+    e.n = 1;
+    e.leaf = 1;
+    e.slot[0].d = 1;
+    e.slot[0].id = x.seq;
+    if (!ADX_LIKELY(x.job == adx_now.job))
+        e.slot[0].id = x.job == 0 ? 0 : adx_resolve(x);
+    return e;
+}
+
+ADX_INLINE ad_expr adx_promote_fwd(ad_fwd x)
+{
+    ad_expr e = adx_constant(x.v);
+    e.d = x.d;
+    e.dual = 1;
+    return e;
+}
+
+#define ADX_DEFINE(name, type)                                              \
+    ADX_INLINE ad_expr adx_promote_##name(type v)                           \
+        { return adx_constant((ad_real)v); }
+ADX_DEFINE(float, float)
+ADX_DEFINE(double, double)
+ADX_DEFINE(long_double, long double)
+ADX_DEFINE(integer, long long)
+ADX_DEFINE(unsigned, unsigned long long)
+#undef ADX_DEFINE
+
+// One dispatch per operand. The GNU form names the operand once; the other
+// writes its text twice, which doubles with every level of nesting.
+#ifdef __cplusplus
+ADX_INLINE ad_expr adx_promote(ad_expr e) { return e; }
+ADX_INLINE ad_expr adx_promote(ad_rev x) { return adx_promote_rev(x); }
+ADX_INLINE ad_expr adx_promote(ad_fwd x) { return adx_promote_fwd(x); }
+template <class Number> ADX_INLINE ad_expr adx_promote(Number v)
+{
+    return adx_constant((ad_real)v);
+}
+#define ADX_EXPR_PLAIN(a) adx_promote(a)
+#else
+#define ADX_PROMOTE(a)                                                      \
+    _Generic((a),                                                           \
+        ad_rev: adx_promote_rev, ad_expr: adx_promote_self,                 \
+        ad_fwd: adx_promote_fwd, float: adx_promote_float,                  \
+        double: adx_promote_double, long double: adx_promote_long_double,   \
+        unsigned: adx_promote_unsigned,                                     \
+        unsigned long: adx_promote_unsigned,                                \
+        unsigned long long: adx_promote_unsigned,                           \
+        default: adx_promote_integer)(a)
+#if defined __GNUC__ || defined __clang__
+#define ADX_EXPR_NAMED(a, k)                                                \
+    __extension__({                                                         \
+        __auto_type adx_operand_##k = (a);                                  \
+        ADX_PROMOTE(adx_operand_##k);                                       \
+    })
+#define ADX_EXPR_COUNTED(a, k) ADX_EXPR_NAMED(a, k)
+#define ADX_EXPR_PLAIN(a) ADX_EXPR_COUNTED(a, __COUNTER__)
+#else
+#define ADX_EXPR_PLAIN(a) ADX_PROMOTE(a)
+#endif
+#endif
+
+#if ADREV_DEBUG
+#define ADX_EXPR(a) (adx_here(__FILE__, __LINE__), ADX_EXPR_PLAIN(a))
+#else
+#define ADX_EXPR(a) ADX_EXPR_PLAIN(a)
+#endif
+
+/* --- 6.4  one statement ------------------------------------------------------------ */
+
+ADX_INLINE bool adx_room(size_t need)
+{
+    return ADX_LIKELY((size_t)((const char *)adx_now.head
+                               - (const char *)adx_now.op)
+                      >= need + adx_now.held)
+        || adx_grow(need);
+}
+
+ADX_INLINE ad_rev adx_value(ad_real v, size_t seq)
+{
+    ad_rev y;
+    y.v = v;
+    y.seq = (uint32_t)seq;
+    y.job = seq == 0 ? 0 : (uint32_t)adx_now.job;
+    return y;
+}
+
+ADX_INLINE ad_rev adx_commit(ad_real v, adx_operand *op, unsigned header)
+{
+    adx_now.op = op;
+    *--adx_now.head = (uint16_t)header;
+    return adx_value(v, ++adx_now.seq);
+}
+
+// Records an expression. A partial of 1 on the value just before, as in
+// s = s + x*y, is stored as a flag: 12 bytes less, and in the sweep the
+// adjoint of the sum stays in a register.
+ADX_INLINE ad_rev adx_rec(ad_expr e)
+{
+    uint32_t any = 0;
+#define ADX_DO(i)                                                           \
+    if (ADX_HAS(e, i))                                                      \
+        any |= ADX_AT(e, i).id;
+    ADX_SLOTS(ADX_DO)
+#undef ADX_DO
+
+    if (any == 0 || e.leaf || (ADREV_TRACE && adx_now.trace))
+        return adx_value(e.v, any == 0 ? 0 : e.slot[0].id);
+    if (ADREV_DEBUG)
+        adx_note_site();
+    if (!adx_room(sizeof(uint16_t) + e.n * sizeof(adx_operand)))
+        return adx_value(e.v, 0);
+
+    adx_operand *op = adx_now.op;
+    if (e.n > 1 && ADX_KNOWN(e.slot[0].d) && e.slot[0].d == 1
+        && e.slot[0].id == adx_now.seq) {
+#define ADX_DO(i)                                                           \
+    if ((i) > 0 && ADX_HAS(e, i))                                           \
+        *op++ = ADX_AT(e, i);
+        ADX_SLOTS(ADX_DO)
+#undef ADX_DO
+        return adx_commit(e.v, op, ADX_SUM | (e.n - 1));
+    }
+
+#define ADX_DO(i)                                                           \
+    if (ADX_HAS(e, i))                                                      \
+        *op++ = ADX_AT(e, i);
+    ADX_SLOTS(ADX_DO)
+#undef ADX_DO
+    return adx_commit(e.v, op, e.n);
+}
+
+ADX_INLINE ad_expr adx_stored(ad_expr e)
+{
+    ad_rev y = adx_rec(e);
+    ad_expr r = adx_constant(e.v);
+    r.d = e.d;
+    r.dual = e.dual;
+    r.n = 1;
+    r.slot[0].d = 1;
+    r.slot[0].id = y.seq;
+    return r;
+}
+
+/* --- 6.5  operators ------------------------------------------------------------------ */
+
+// Nobody asks for the partial of an argument that is a plain number.
+ADX_INLINE bool adx_active(ad_expr e) { return e.n > 0 || e.dual; }
+
+// fa a + fb b. If there are more operands than fit, the larger side is
+// recorded first; what then still does not fit, too.
+ADX_INLINE ad_expr adx_combine(ad_expr a, ad_real fa, ad_expr b, ad_real fb)
+{
+    if (a.n + b.n > ADX_WIDTH && a.n >= b.n)
+        a = adx_stored(a);
+    if (a.n + b.n > ADX_WIDTH)
+        b = adx_stored(b);
+    if (a.n + b.n > ADX_WIDTH)
+        a = adx_stored(a);
+    return adx_append(adx_scale(a, fa), adx_scale(b, fb));
+}
+
+ADX_INLINE ad_expr adx_finish(ad_expr e, ad_real v)
+{
+    e.v = v;
+    return ADREV_FUSE == 1 && e.n > 0 ? adx_stored(e) : e;
+}
+
+ADX_INLINE ad_rev adx_node(ad_expr e)
+{
+    return adx_value(e.v, e.n > 0 ? e.slot[0].id : 0);
+}
+
+// While an operation is traced, its expression is one recorded value. It
+// keeps its number of slots, which must stay a constant: the others are empty.
+ADX_INLINE ad_expr adx_watch(ad_expr e, ad_opcode code, ad_expr a, ad_real fa,
+                             ad_expr b, ad_real fb, ad_expr c, ad_real fc)
+{
+    if (!ADREV_TRACE || e.n == 0 || ADX_LIKELY(!adx_now.trace))
+        return e;
+    ad_rev y = adx_traced(code, e.v, adx_node(a), fa, adx_node(b), fb,
+                          adx_node(c), fc);
+#define ADX_DO(i)                                                           \
+    ADX_AT(e, i).d = 0;                                                     \
+    ADX_AT(e, i).id = 0;
+    ADX_SLOTS(ADX_DO)
+#undef ADX_DO
+    e.slot[0].d = 1;
+    e.slot[0].id = y.seq;
+    return e;
+}
+
+#define ADX_OP_1(name)                                                      \
+    ADX_INLINE ad_expr adx_op_##name(ad_expr a)                                \
+    {                                                                       \
+        ad_real v = adx_f_##name(a.v, 0, 0);                                \
+        ad_real fa = adx_active(a) ? adx_fx_##name(a.v, 0, 0, v) : 0;       \
+        ad_expr e = adx_finish(adx_scale(a, fa), v);                        \
+        return adx_watch(e, ADREV_OP_##name, a, fa, a, 0, a, 0);            \
+    }
+
+#define ADX_OP_2(name)                                                      \
+    ADX_INLINE ad_expr adx_op_##name(ad_expr a, ad_expr b)                     \
+    {                                                                       \
+        ad_real v = adx_f_##name(a.v, b.v, 0);                              \
+        ad_real fa = adx_active(a) ? adx_fx_##name(a.v, b.v, 0, v) : 0;     \
+        ad_real fb = adx_active(b) ? adx_fy_##name(a.v, b.v, 0, v) : 0;     \
+        ad_expr e = adx_finish(adx_combine(a, fa, b, fb), v);               \
+        return adx_watch(e, ADREV_OP_##name, a, fa, b, fb, b, 0);           \
+    }
+
+#define ADX_OP_3(name)                                                      \
+    ADX_INLINE ad_expr adx_op_##name(ad_expr a, ad_expr b, ad_expr c)          \
+    {                                                                       \
+        ad_real v = adx_f_##name(a.v, b.v, c.v);                            \
+        ad_real fa = adx_active(a) ? adx_fx_##name(a.v, b.v, c.v, v) : 0;   \
+        ad_real fb = adx_active(b) ? adx_fy_##name(a.v, b.v, c.v, v) : 0;   \
+        ad_real fc = adx_active(c) ? adx_fz_##name(a.v, b.v, c.v, v) : 0;   \
+        ad_expr ab = adx_combine(a, fa, b, fb);                             \
+        ab.v = v;                                                           \
+        ad_expr e = adx_finish(adx_combine(ab, 1, c, fc), v);               \
+        return adx_watch(e, ADREV_OP_##name, a, fa, b, fb, c, fc);          \
+    }
+
+#define ADX_DEFINE(name, n, ...) ADX_OP_##n(name)
+ADREV_OPS(ADX_DEFINE)
+#undef ADX_DEFINE
+#undef ADX_OP_1
+#undef ADX_OP_2
+#undef ADX_OP_3
+
+// Both sides share the slots of the result, so the side not taken leaves
+// neither an operand nor a NaN behind.
+ADX_INLINE ad_expr adx_select(bool c, ad_expr a, ad_expr b)
+{
+    ad_expr e = adx_constant(c ? a.v : b.v);
+    e.d = c ? a.d : b.d;
+    e.dual = a.dual | b.dual;
+    e.leaf = a.leaf & b.leaf;
+    e.n = a.n > b.n ? a.n : b.n;
+#define ADX_DO(i)                                                           \
+    if (ADX_HAS(e, i)) {                                                    \
+        ADX_AT(e, i).d = c ? ADX_AT(a, i).d : ADX_AT(b, i).d;               \
+        ADX_AT(e, i).id = c ? ADX_AT(a, i).id : ADX_AT(b, i).id;            \
+    }
+    ADX_SLOTS(ADX_DO)
+#undef ADX_DO
+    return adx_watch(e, ADREV_OP_select, adx_constant(c), 0, a, c, b, !c);
+}
+
+// Told to the hook, but recorded nowhere: the result is a constant.
+ADX_INLINE ad_real adx_observe(ad_opcode code, ad_real v, ad_expr a, ad_expr b)
+{
+    if (ADREV_TRACE && a.n + b.n > 0 && !ADX_LIKELY(!adx_now.trace))
+        adx_observed(code, v, adx_node(a), adx_node(b));
+    return v;
+}
+
+#define ADX_DEFINE(name, ...)                                               \
+    ADX_INLINE ad_expr adx_op_##name(ad_expr a)                             \
+    {                                                                       \
+        ad_real v = adx_f_##name(a.v);                                      \
+        ad_expr e = adx_constant(adx_observe(ADREV_OP_##name, v, a, a));    \
+        e.dual = a.dual;                                                    \
+        return e;                                                           \
+    }
+ADREV_STEPS(ADX_DEFINE)
+#undef ADX_DEFINE
+
+#define ADX_DEFINE(name, operator)                                          \
+    ADX_INLINE bool adx_op_##name(ad_expr a, ad_expr b)                     \
+    {                                                                       \
+        bool holds = a.v operator b.v;                                      \
+        adx_observe(ADREV_OP_##name, holds, a, b);                          \
+        return holds;                                                       \
+    }
+ADREV_COMPARISONS(ADX_DEFINE)
+#undef ADX_DEFINE
+
+/* --- 6.6  leaving the recording ---------------------------------------------- */
+
+ADX_INLINE ad_fwd adx_dual(ad_expr e)
+{
+    ad_fwd y;
+    y.v = e.v;
+    y.d = e.dual ? e.d : 0;
+    return y;
+}
+
+ADX_INLINE ad_real adx_plain_rev(ad_rev x) { return x.v; }
+ADX_INLINE ad_real adx_plain_fwd(ad_fwd x) { return x.v; }
+ADX_INLINE ad_real adx_plain_expr(ad_expr e) { return e.v; }
+
+ADX_INLINE ad_rev adx_detach_rev(ad_rev x)
+{
+    x.seq = 0;
+    x.job = 0;
+    return x;
+}
+
+ADX_INLINE ad_fwd adx_detach_fwd(ad_fwd x)
+{
+    x.d = 0;
+    return x;
+}
+
+ADX_INLINE ad_expr adx_detach_expr(ad_expr e) { return adx_constant(e.v); }
+
+ADX_INLINE void adx_acc_rev(ad_rev *s, ad_expr e)
+{
+    *s = adx_rec(adx_op_add(adx_promote_rev(*s), e));
+}
+
+ADX_INLINE void adx_acc_fwd(ad_fwd *s, ad_expr e)
+{
+    *s = adx_dual(adx_op_add(adx_promote_fwd(*s), e));
+}
+
+ADX_INLINE ad_expr adx_exponent(int k) { return adx_constant((ad_real)k); }
+
+/* --- 6.7  fronts ----------------------------------------------------------------
+ * What users write. An operand may be an ad_rev, an ad_fwd, an ad_expr or any
+ * arithmetic type, and is evaluated once. Recorded numbers are constants to
+ * ad_dual, forward numbers are constants to ad_rec.                             */
+
+// Record an expression as one statement (ADREV_FUSE operands; longer ones are
+// split). Of constants alone it is a constant. Of an ad_rev it is that value.
+#define ad_rec(e) adx_rec(ADX_EXPR(e))
+
+// Evaluate an expression in forward mode.
+#define ad_dual(e) adx_dual(ADX_EXPR(e))
+
+#ifdef __cplusplus
+ADX_INLINE ad_real ad_value(ad_rev x) { return x.v; }
+ADX_INLINE ad_real ad_value(ad_fwd x) { return x.v; }
+ADX_INLINE ad_real ad_value(ad_expr e) { return e.v; }
+ADX_INLINE ad_rev ad_detach(ad_rev x) { return adx_detach_rev(x); }
+ADX_INLINE ad_fwd ad_detach(ad_fwd x) { return adx_detach_fwd(x); }
+ADX_INLINE ad_expr ad_detach(ad_expr e) { return adx_detach_expr(e); }
+ADX_INLINE void adx_acc(ad_rev *s, ad_expr e) { adx_acc_rev(s, e); }
+ADX_INLINE void adx_acc(ad_fwd *s, ad_expr e) { adx_acc_fwd(s, e); }
+#define ad_acc(s, e) adx_acc((s), ADX_EXPR(e))
+#else
+
+// The plain number; asking for it is not a use of the recording.
+#define ad_value(x)                                                         \
+    _Generic((x), ad_rev: adx_plain_rev, ad_fwd: adx_plain_fwd,             \
+             ad_expr: adx_plain_expr)(x)
+
+// The same value, of the same type, without its derivative.
+#define ad_detach(x)                                                        \
+    _Generic((x), ad_rev: adx_detach_rev, ad_fwd: adx_detach_fwd,           \
+             ad_expr: adx_detach_expr)(x)
+
+// s += e, for a pointer s to ad_rev or ad_fwd. A sum whose last term was the
+// last thing recorded costs only the operands of the new term (see ADX_SUM).
+#define ad_acc(s, e)                                                        \
+    _Generic((s), ad_rev *: adx_acc_rev, ad_fwd *: adx_acc_fwd)(            \
+        (s), ADX_EXPR(e))
+#endif
+
+// The value of a where the condition holds, else of b. Both are evaluated; the
+// one not taken has no influence on any derivative.
+#define ad_select(condition, a, b)                                          \
+    adx_select((condition) ? true : false, ADX_EXPR(a), ADX_EXPR(b))
+
+// Integer exponents: int, and a parameter, not an operand.
+#define ad_powi(a, k)  adx_op_powi(ADX_EXPR(a), adx_exponent(k))
+#define ad_ldexp(a, k) adx_op_ldexp(ADX_EXPR(a), adx_exponent(k))
+
+#define ad_add(a, b)       adx_op_add(ADX_EXPR(a), ADX_EXPR(b))
+#define ad_sub(a, b)       adx_op_sub(ADX_EXPR(a), ADX_EXPR(b))
+#define ad_mul(a, b)       adx_op_mul(ADX_EXPR(a), ADX_EXPR(b))
+#define ad_div(a, b)       adx_op_div(ADX_EXPR(a), ADX_EXPR(b))
+#define ad_fma(a, b, c)    adx_op_fma(ADX_EXPR(a), ADX_EXPR(b), ADX_EXPR(c))
+#define ad_neg(a)          adx_op_neg(ADX_EXPR(a))
+#define ad_sqr(a)          adx_op_sqr(ADX_EXPR(a))
+#define ad_abs(a)          adx_op_abs(ADX_EXPR(a))
+#define ad_min(a, b)       adx_op_min(ADX_EXPR(a), ADX_EXPR(b))
+#define ad_max(a, b)       adx_op_max(ADX_EXPR(a), ADX_EXPR(b))
+#define ad_clamp(a, lo, hi)                                                 \
+    adx_op_clamp(ADX_EXPR(a), ADX_EXPR(lo), ADX_EXPR(hi))
+#define ad_fdim(a, b)      adx_op_fdim(ADX_EXPR(a), ADX_EXPR(b))
+#define ad_fmod(a, b)      adx_op_fmod(ADX_EXPR(a), ADX_EXPR(b))
+#define ad_remainder(a, b) adx_op_remainder(ADX_EXPR(a), ADX_EXPR(b))
+#define ad_copysign(a, b)  adx_op_copysign(ADX_EXPR(a), ADX_EXPR(b))
+#define ad_sqrt(a)         adx_op_sqrt(ADX_EXPR(a))
+#define ad_cbrt(a)         adx_op_cbrt(ADX_EXPR(a))
+#define ad_hypot(a, b)     adx_op_hypot(ADX_EXPR(a), ADX_EXPR(b))
+#define ad_pow(a, b)       adx_op_pow(ADX_EXPR(a), ADX_EXPR(b))
+#define ad_exp(a)          adx_op_exp(ADX_EXPR(a))
+#define ad_exp2(a)         adx_op_exp2(ADX_EXPR(a))
+#define ad_expm1(a)        adx_op_expm1(ADX_EXPR(a))
+#define ad_log(a)          adx_op_log(ADX_EXPR(a))
+#define ad_log2(a)         adx_op_log2(ADX_EXPR(a))
+#define ad_log10(a)        adx_op_log10(ADX_EXPR(a))
+#define ad_log1p(a)        adx_op_log1p(ADX_EXPR(a))
+#define ad_sin(a)          adx_op_sin(ADX_EXPR(a))
+#define ad_cos(a)          adx_op_cos(ADX_EXPR(a))
+#define ad_tan(a)          adx_op_tan(ADX_EXPR(a))
+#define ad_asin(a)         adx_op_asin(ADX_EXPR(a))
+#define ad_acos(a)         adx_op_acos(ADX_EXPR(a))
+#define ad_atan(a)         adx_op_atan(ADX_EXPR(a))
+#define ad_atan2(a, b)     adx_op_atan2(ADX_EXPR(a), ADX_EXPR(b))
+#define ad_sinh(a)         adx_op_sinh(ADX_EXPR(a))
+#define ad_cosh(a)         adx_op_cosh(ADX_EXPR(a))
+#define ad_tanh(a)         adx_op_tanh(ADX_EXPR(a))
+#define ad_asinh(a)        adx_op_asinh(ADX_EXPR(a))
+#define ad_acosh(a)        adx_op_acosh(ADX_EXPR(a))
+#define ad_atanh(a)        adx_op_atanh(ADX_EXPR(a))
+#define ad_relu(a)         adx_op_relu(ADX_EXPR(a))
+#define ad_sigmoid(a)      adx_op_sigmoid(ADX_EXPR(a))
+#define ad_softplus(a)     adx_op_softplus(ADX_EXPR(a))
+#define ad_erf(a)          adx_op_erf(ADX_EXPR(a))
+#define ad_erfc(a)         adx_op_erfc(ADX_EXPR(a))
+#define ad_lgamma(a)       adx_op_lgamma(ADX_EXPR(a))
+#define ad_tgamma(a)       adx_op_tgamma(ADX_EXPR(a))
+
+// Step functions: the result has derivative 0.
+#define ad_floor(a)        adx_op_floor(ADX_EXPR(a))
+#define ad_ceil(a)         adx_op_ceil(ADX_EXPR(a))
+#define ad_trunc(a)        adx_op_trunc(ADX_EXPR(a))
+#define ad_round(a)        adx_op_round(ADX_EXPR(a))
+#define ad_rint(a)         adx_op_rint(ADX_EXPR(a))
+#define ad_nearbyint(a)    adx_op_nearbyint(ADX_EXPR(a))
+#define ad_sign(a)         adx_op_sign(ADX_EXPR(a))
+
+// Comparisons of values: bool.
+#define ad_lt(a, b)        adx_op_lt(ADX_EXPR(a), ADX_EXPR(b))
+#define ad_le(a, b)        adx_op_le(ADX_EXPR(a), ADX_EXPR(b))
+#define ad_gt(a, b)        adx_op_gt(ADX_EXPR(a), ADX_EXPR(b))
+#define ad_ge(a, b)        adx_op_ge(ADX_EXPR(a), ADX_EXPR(b))
+#define ad_eq(a, b)        adx_op_eq(ADX_EXPR(a), ADX_EXPR(b))
+#define ad_ne(a, b)        adx_op_ne(ADX_EXPR(a), ADX_EXPR(b))
+
+// Other names of <math.h> for the same operations.
+#define ad_fabs ad_abs
+#define ad_fmin ad_min
+#define ad_fmax ad_max
+
+#undef ADX_LIBM1
+#undef ADX_LIBM2
+#undef ADX_SLOTS
+#undef ADX_HAS
+#undef ADX_AT
+
+#endif // ADREV_H
+
+#ifdef ADREV_IMPLEMENTATION
+#ifndef ADREV_IMPLEMENTED
+#define ADREV_IMPLEMENTED
+
+#ifdef __cplusplus
+#error "compile the file that defines ADREV_IMPLEMENTATION as C"
+#endif
+
+/* ===========================================================================
+ * 7  TAPE                                                            >>tape
+ *
+ * A recording is a sequence of entries. An entry is a header (16 bits) and
+ * some operands; the headers of a block lie at its end, in reverse order, the
+ * operands at its beginning. A statement makes one value, whose id is its
+ * number; nothing else is stored for it. Invariants:
+ *
+ *   - an entry lies in one block; the blocks of a tape are a list
+ *   - id 0 is a sink: the operand of whatever is a constant
+ *   - the tape current on a thread has its cursors in adx_now, any other in
+ *     its own field `rest`
+ *   - a failed tape has no room: nothing is ever recorded on it
+ * ======================================================================== */
+
+#ifndef ADREV_NO_STDLIB
+#include <stdlib.h>
+#endif
+#if !defined ADREV_NO_THREADS && !defined __STDC_NO_ATOMICS__
+#include <stdatomic.h>
+#endif
+#include <string.h>
+
+/* --- 7.1  layout ------------------------------------------------------------- */
+
+// Headers. Up to ADX_COUNT: a statement with that many operands, and perhaps
+// ADX_SUM. Otherwise one of these, which are not statements:
+#define ADX_COUNT  0xffu
+#define ADX_OTHER  0x200u   // set in all of the following
+#define ADX_INPUTS 0x201u   // one operand, whose id is a number of values
+#define ADX_SITE   0x202u   // ADX_SITE_OPERANDS of them hold an adx_site
+#define ADX_DATA   0x203u   // any bytes; first and last id: how many operands
+
+// The shortest statement: what a value costs at least.
+#define ADX_LEAST (sizeof(uint16_t) + sizeof(adx_operand))
+
+typedef struct adx_site {
+    const char *file;
+    int line;
+} adx_site;
+
+#define ADX_SITE_OPERANDS                                                   \
+    ((sizeof(adx_site) + sizeof(adx_operand) - 1) / sizeof(adx_operand))
+
+typedef struct adx_block {
+    _Alignas(8) struct adx_block *prev;
+    struct adx_block *next;
+    adx_operand *op;        // both as the recording left them
+    uint16_t *head;
+    size_t bytes;           // of memory behind this struct, a multiple of 8
+} adx_block;
+
+// Values with ids above begin, up to the begin of the next segment, belong to
+// this job. Only a rewind makes a second one.
+typedef struct adx_segment {
+    uint32_t job;
+    uint32_t begin;
+} adx_segment;
+
+struct ad_tape {
+    _Alignas(8) adx_context rest;   // while it is not current
+    adx_block *first;
+    adx_block *block;               // the one being written
+    ad_real *adjoint;               // growing tape: for the sweeps
+    size_t adjoint_count;
+    size_t held;                    // bytes in blocks and adjoints
+    ad_mark floor;                  // sweeps end here
+    uint16_t *sealed;               // a mark stands here: a new input, a new entry
+    ad_allocator allocator;         // alloc NULL: fixed memory
+    ad_hooks hooks;
+    ad_status status;
+    adx_site failure;
+    size_t segments;
+    adx_segment segment[ADREV_MARKS + 1];
+};
+
+ADX_STATIC_ASSERT(sizeof(adx_block) % 8 == 0, "operands start aligned");
+ADX_STATIC_ASSERT(sizeof(ad_tape) % 8 == 0, "the block behind it, too");
+
+#ifndef ADREV_STATIC
+ADX_THREAD adx_context adx_now;
+#endif
+
+static adx_context *adx_live(const ad_tape *t)
+{
+    return adx_now.tape == t ? &adx_now : (adx_context *)&t->rest;
+}
+
+static adx_operand *adx_bottom(const adx_block *b)
+{
+    return (adx_operand *)(b + 1);
+}
+
+static uint16_t *adx_top(const adx_block *b)
+{
+    return (uint16_t *)((char *)(b + 1) + b->bytes);
+}
+
+static size_t adx_gap(const adx_context *c)
+{
+    return (size_t)((char *)c->head - (char *)c->op);
+}
+
+static size_t adx_round_up(size_t bytes) { return (bytes + 7) / 8 * 8; }
+
+/* --- 7.2  jobs ----------------------------------------------------------------
+ * A job number is taken once, out of 2^32 - 1 per process, so that a value of
+ * an earlier recording is never mistaken for one of a later. Threads take them
+ * in batches: an atomic operation per recording would cost as much as a small
+ * gradient. After 2^32 recordings numbers come again.                          */
+
+#define ADX_JOB_BATCH 4096u
+
+#if !defined ADREV_NO_THREADS && !defined __STDC_NO_ATOMICS__
+static _Atomic uint32_t adx_jobs;
+#define ADX_TAKE_JOBS() atomic_fetch_add(&adx_jobs, ADX_JOB_BATCH)
+#else
+static uint32_t adx_jobs;
+#define ADX_TAKE_JOBS() ((adx_jobs += ADX_JOB_BATCH) - ADX_JOB_BATCH)
+#endif
+
+static uint32_t adx_new_job(void)
+{
+    static ADX_THREAD uint32_t next;
+
+    // Multiples of the batch are left out, 0 among them.
+    if (next % ADX_JOB_BATCH == 0)
+        next = ADX_TAKE_JOBS() + 1;
+    return next++;
+}
+
+/* --- 7.3  failure --------------------------------------------------------------- */
+
+// The first error stays. From here on there is no room.
+static void adx_fail(ad_tape *t, ad_status status)
+{
+    adx_context *c = adx_live(t);
+    if (t->status == ADREV_OK) {
+        t->status = status;
+        t->failure.file = c->file;
+        t->failure.line = c->line;
+    }
+    c->held = adx_gap(c);
+}
+
+ADX_API ad_status ad_tape_status(const ad_tape *t)
+{
+    return t == NULL ? ADREV_ENOTAPE : t->status;
+}
+
+#define ADX_TEXT(name, text) text,
+ADX_API const char *ad_message(ad_status status)
+{
+    static const char *const texts[] = { ADREV_STATUS_TABLE(ADX_TEXT) };
+    return (unsigned)status < ADREV_STATUS_COUNT ? texts[status]
+                                                 : "not a status of adrev";
+}
+#undef ADX_TEXT
+
+ADX_API void ad_tape_failure(const ad_tape *t, const char **file, int *line)
+{
+    *file = t == NULL ? NULL : t->failure.file;
+    *line = t == NULL ? 0 : t->failure.line;
+}
+
+/* --- 7.4  room -------------------------------------------------------------------- */
+
+// Fixed memory keeps one adjoint of each value free in the gap. The test in
+// adx_room does not know about them; it is kept true by giving it a part of
+// the gap that suffices whatever is recorded there, and looking again when
+// that part is used up. At the very end it looks at every statement, so
+// nothing is wasted.
+static size_t adx_usable(const ad_tape *t, const adx_context *c)
+{
+    size_t usable = adx_gap(c);
+    size_t left = ADREV_VALUES - c->seq;
+
+    if (t->allocator.alloc == NULL) {
+        size_t adjoints = (c->seq + 2) * sizeof(ad_real) + 8;
+        size_t free = usable > adjoints ? usable - adjoints : 0;
+        usable = free / (ADX_LEAST + sizeof(ad_real)) * ADX_LEAST;
+    }
+    return usable / ADX_LEAST > left ? left * ADX_LEAST : usable;
+}
+
+// Whether an entry with so many operands and values fits exactly.
+static bool adx_fits(const ad_tape *t, const adx_context *c, size_t operands,
+                     size_t values)
+{
+    size_t gap = adx_gap(c);
+    size_t need = sizeof(uint16_t) + operands * sizeof(adx_operand);
+    if (gap < need)
+        return false;
+    if (t->allocator.alloc != NULL)
+        return true;
+
+    size_t bottom = (size_t)((char *)c->op - (char *)t) + need
+                    - sizeof(uint16_t);
+    size_t free = gap - need;
+    size_t padding = adx_round_up(bottom) - bottom;
+    return free >= padding
+        && (free - padding) / sizeof(ad_real) >= values + c->seq + 1;
+}
+
+// Opens as much of the gap as is safe, and no less than `need` if that fits.
+static bool adx_settle(ad_tape *t, adx_context *c, size_t need)
+{
+    size_t usable = adx_usable(t, c);
+    bool enough = usable >= need;
+
+    if (!enough) {
+        enough = adx_fits(t, c, need / sizeof(adx_operand), 1);
+        usable = enough ? need : usable;
+    }
+    if (c->trace || t->status != ADREV_OK)
+        usable = 0;
+    c->held = adx_gap(c) - usable;
+    return enough;
+}
+
+static void adx_enter(ad_tape *t, adx_context *c, adx_block *b)
+{
+    t->block = b;
+    c->op = adx_bottom(b);
+    c->head = adx_top(b);
+}
+
+static void *adx_alloc(ad_tape *t, size_t bytes)
+{
+    void *p = t->allocator.alloc(bytes, t->allocator.user);
+    t->held += p == NULL ? 0 : bytes;
+    return p;
+}
+
+static void adx_free(ad_tape *t, void *p, size_t bytes)
+{
+    t->allocator.free(p, t->allocator.user);
+    t->held -= bytes;
+}
+
+// A new block behind the present one, as large as all of them together.
+static adx_block *adx_add_block(ad_tape *t, size_t need)
+{
+    size_t bytes = t->first == NULL ? ADREV_BLOCK : t->held;
+    if (bytes > (size_t)1 << 28)
+        bytes = (size_t)1 << 28;
+    if (bytes < need)
+        bytes = need;
+    bytes = adx_round_up(bytes);
+
+    adx_block *b = (adx_block *)adx_alloc(t, sizeof *b + bytes);
+    if (b == NULL)
+        return NULL;
+    b->bytes = bytes;
+    b->prev = t->block;
+    b->next = t->block == NULL ? NULL : t->block->next;
+    if (b->next != NULL)
+        b->next->prev = b;
+    if (b->prev != NULL)
+        b->prev->next = b;
+    else
+        t->first = b;
+    return b;
+}
+
+// Makes room for an entry in this block or in the next.
+static bool adx_make_room(ad_tape *t, adx_context *c, size_t need)
+{
+    if (c->seq >= ADREV_VALUES) {
+        adx_fail(t, ADREV_ELIMIT);
+        return false;
+    }
+    if (t->block != NULL && adx_settle(t, c, need))
+        return true;
+    if (t->allocator.alloc == NULL) {
+        adx_fail(t, ADREV_EFULL);
+        return false;
+    }
+
+    adx_block *b = t->block == NULL ? NULL : t->block->next;
+    if (b == NULL || b->bytes < need)
+        b = adx_add_block(t, need);
+    if (b == NULL) {
+        adx_fail(t, ADREV_ENOMEM);
+        return false;
+    }
+    if (t->block != NULL) {
+        t->block->op = c->op;
+        t->block->head = c->head;
+    }
+    adx_enter(t, c, b);
+    return adx_settle(t, c, need);
+}
+
+ADX_COLD ADX_API bool adx_grow(size_t need)
+{
+    ad_tape *t = adx_now.tape;
+    if (t == NULL || t->status != ADREV_OK)
+        return false;
+    if (adx_now.trace) {
+        adx_fail(t, ADREV_EHOOK);
+        return false;
+    }
+    return adx_make_room(t, &adx_now, need);
+}
+
+/* --- 7.5  entries of cold paths ------------------------------------------------------ */
+
+// Appends an entry that makes so many values. Data may be NULL: zeros.
+static bool adx_write(adx_context *c, unsigned header, const void *data,
+                      size_t operands, size_t values)
+{
+    ad_tape *t = c->tape;
+    size_t need = sizeof(uint16_t) + operands * sizeof(adx_operand);
+
+    if (t->status != ADREV_OK || !adx_make_room(t, c, need))
+        return false;
+    if (values > ADREV_VALUES - c->seq) {
+        adx_fail(t, ADREV_ELIMIT);
+        return false;
+    }
+    if (!adx_fits(t, c, operands, values)) {
+        adx_fail(t, ADREV_EFULL);
+        return false;
+    }
+    if (data == NULL)
+        memset(c->op, 0, operands * sizeof(adx_operand));
+    else
+        memcpy(c->op, data, operands * sizeof(adx_operand));
+    c->op += operands;
+    *--c->head = (uint16_t)header;
+    c->seq += values;
+    adx_settle(t, c, 0);
+    return true;
+}
+
+// The place of the statement that follows.
+ADX_COLD ADX_API void adx_note_site(void)
+{
+    char data[ADX_SITE_OPERANDS * sizeof(adx_operand)] = {0};
+    adx_site site = { adx_now.file, adx_now.line };
+
+    if (adx_now.tape == NULL)
+        return;
+    memcpy(data, &site, sizeof site);
+    adx_write(&adx_now, ADX_SITE, data, ADX_SITE_OPERANDS, 0);
+}
+
+// More values for the entry of inputs that was written last.
+static bool adx_extend_inputs(ad_tape *t, adx_context *c, size_t n)
+{
+    if (t->block == NULL || c->head == adx_top(t->block)
+        || *c->head != ADX_INPUTS || c->head == t->sealed
+        || n > ADREV_VALUES - c->seq || !adx_fits(t, c, 0, n))
+        return false;
+    c->op[-1].id += (uint32_t)n;
+    c->seq += n;
+    adx_settle(t, c, 0);
+    return true;
+}
+
+ADX_API void ad_inputs(size_t n, const ad_real x[], ad_rev out[])
+{
+    adx_context *c = &adx_now;
+    size_t first = c->seq + 1;
+    adx_operand count = { 0, (uint32_t)n };
+
+    bool recorded = c->tape != NULL && c->tape->status == ADREV_OK && n > 0
+        && (adx_extend_inputs(c->tape, c, n)
+            || adx_write(c, ADX_INPUTS, &count, 1, n));
+    for (size_t i = 0; i < n; i++)
+        out[i] = adx_value(x[i], recorded ? first + i : 0);
+}
+
+ADX_API ad_rev ad_input(ad_real v)
+{
+    ad_rev x;
+    ad_inputs(1, &v, &x);
+    return x;
+}
+
+/* --- 7.6  hooks --------------------------------------------------------------------- */
+
+static const adx_segment *adx_segment_of(const ad_tape *t, size_t seq)
+{
+    size_t i = t->segments - 1;
+    while (i > 0 && t->segment[i].begin >= seq)
+        i--;
+    return &t->segment[i];
+}
+
+// Whether x was recorded on t and is still there.
+static bool adx_member(const ad_tape *t, ad_rev x)
+{
+    return x.job != 0 && x.seq != 0 && x.seq <= adx_live(t)->seq
+        && adx_segment_of(t, x.seq)->job == x.job;
+}
+
+// The id of a value that is not of the current job.
+ADX_COLD ADX_API uint32_t adx_resolve(ad_rev x)
+{
+    ad_tape *t = adx_now.tape;
+    if (t == NULL || t->status != ADREV_OK)
+        return 0;
+    if (adx_member(t, x))
+        return x.seq;
+
+    ad_rev y = x;
+    if (t->hooks.foreign != NULL)
+        y = t->hooks.foreign(t->hooks.user, x);
+    if (y.job != 0 && !adx_member(t, y))
+        adx_fail(t, ADREV_EFOREIGN);
+    return y.job == 0 || t->status != ADREV_OK ? 0 : y.seq;
+}
+
+static void adx_tell(ad_opcode code, ad_rev result, ad_rev a, ad_rev b,
+                     ad_rev c)
+{
+    const ad_hooks *hooks = &adx_now.tape->hooks;
+    ad_operation told = { code, result, { a, b, c }, adx_now.file,
+                          adx_now.line };
+    int arity = ad_op_table()[code].arity;
+
+    for (int i = arity; i < 3; i++)
+        told.arg[i] = adx_value(0, 0);
+    hooks->trace(hooks->user, &told);
+}
+
+ADX_COLD ADX_API ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a,
+                                   ad_real fa, ad_rev b, ad_real fb, ad_rev c,
+                                   ad_real fc)
+{
+    adx_operand op[3] = { { fa, a.seq }, { fb, b.seq }, { fc, c.seq } };
+    unsigned n = (unsigned)ad_op_table()[code].arity;
+
+    if ((op[0].id | op[1].id | op[2].id) == 0)
+        return adx_value(v, 0);
+    if (ADREV_DEBUG)
+        adx_note_site();
+    if (!adx_write(&adx_now, n, op, n, 1))
+        return adx_value(v, 0);
+    ad_rev y = adx_value(v, adx_now.seq);
+    adx_tell(code, y, a, b, c);
+    return y;
+}
+
+ADX_COLD ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a,
+                                   ad_rev b)
+{
+    if ((a.seq | b.seq) != 0 && adx_now.tape->status == ADREV_OK)
+        adx_tell(code, adx_value(v, 0), a, b, b);
+}
+
+ADX_API void ad_tape_hooks(ad_tape *t, const ad_hooks *hooks)
+{
+    static const ad_hooks none = {0};
+    if (t == NULL)
+        return;
+    adx_context *c = adx_live(t);
+    t->hooks = hooks == NULL ? none : *hooks;
+    c->trace = t->hooks.trace != NULL;
+    if (t->block != NULL)
+        adx_settle(t, c, 0);
+}
+
+/* --- 7.7  the life of a tape ------------------------------------------------------------ */
+
+static void adx_reset(ad_tape *t, adx_context *c)
+{
+    static const ad_mark start = {0};
+
+    t->status = ADREV_OK;
+    t->failure.file = NULL;
+    t->failure.line = 0;
+    t->segments = 1;
+    t->segment[0].job = adx_new_job();
+    t->segment[0].begin = 0;
+    t->floor = start;
+    t->sealed = NULL;
+    c->job = t->segment[0].job;
+    c->seq = 0;
+    if (t->first != NULL) {
+        adx_enter(t, c, t->first);
+        adx_settle(t, c, 0);
+    }
+}
+
+ADX_API void ad_tape_clear(ad_tape *t)
+{
+    if (t != NULL)
+        adx_reset(t, adx_live(t));
+}
+
+static ad_tape *adx_init(void *memory)
+{
+    ad_tape *t = (ad_tape *)memory;
+    memset(t, 0, sizeof *t);
+    t->rest.tape = t;
+    return t;
+}
+
+#ifndef ADREV_NO_STDLIB
+static void *adx_malloc(size_t bytes, void *user)
+{
+    (void)user;
+    return malloc(bytes);
+}
+
+static void adx_libc_free(void *block, void *user)
+{
+    (void)user;
+    free(block);
+}
+
+ADX_API ad_tape *ad_tape_new(void)
+{
+    static const ad_allocator libc = { adx_malloc, adx_libc_free, NULL };
+    return ad_tape_new_with(&libc);
+}
+#endif
+
+ADX_API ad_tape *ad_tape_new_with(const ad_allocator *allocator)
+{
+    if (allocator == NULL || allocator->alloc == NULL
+        || allocator->free == NULL)
+        return NULL;
+    void *memory = allocator->alloc(sizeof(ad_tape), allocator->user);
+    if (memory == NULL)
+        return NULL;
+
+    ad_tape *t = adx_init(memory);
+    t->allocator = *allocator;
+    t->held = sizeof *t;
+    adx_reset(t, &t->rest);
+    return t;
+}
+
+ADX_API ad_tape *ad_tape_in(void *buffer, size_t bytes)
+{
+    size_t skip = (0 - (uintptr_t)buffer) % _Alignof(max_align_t);
+    size_t least = sizeof(ad_tape) + sizeof(adx_block) + sizeof(ad_real);
+
+    if (buffer == NULL || bytes < skip + adx_round_up(least))
+        return NULL;
+    ad_tape *t = adx_init((char *)buffer + skip);
+    t->held = (bytes - skip) / 8 * 8;
+    t->first = (adx_block *)(t + 1);
+    memset(t->first, 0, sizeof *t->first);
+    t->first->bytes = t->held - sizeof *t - sizeof(adx_block);
+    adx_reset(t, &t->rest);
+    return t;
+}
+
+ADX_API void ad_tape_free(ad_tape *t)
+{
+    if (t == NULL)
+        return;
+    if (adx_now.tape == t)
+        ad_use(NULL);
+    if (t->allocator.alloc == NULL)
+        return;
+
+    for (adx_block *b = t->first; b != NULL;) {
+        adx_block *next = b->next;
+        adx_free(t, b, sizeof *b + b->bytes);
+        b = next;
+    }
+    if (t->adjoint != NULL)
+        adx_free(t, t->adjoint, t->adjoint_count * sizeof(ad_real));
+    ad_allocator allocator = t->allocator;
+    allocator.free(t, allocator.user);
+}
+
+ADX_API ad_tape *ad_use(ad_tape *t)
+{
+    static const adx_context none = {0};
+    ad_tape *before = adx_now.tape;
+
+    if (before != NULL)
+        before->rest = adx_now;
+    adx_now = t == NULL ? none : t->rest;
+    return before;
+}
+
+/* --- 7.8  marks -------------------------------------------------------------------------- */
+
+ADX_API ad_mark ad_tape_mark(ad_tape *t)
+{
+    ad_mark mark = {0};
+    if (t == NULL)
+        return mark;
+    adx_context *c = adx_live(t);
+    t->sealed = c->head;
+    mark.adx_block = t->block;
+    mark.adx_op = c->op;
+    mark.adx_head = c->head;
+    mark.adx_seq = (uint32_t)c->seq;
+    mark.adx_job = adx_segment_of(t, c->seq)->job;
+    mark.adx_status = t->status;
+    return mark;
+}
+
+// The segment in which the mark lies; if it is gone: `segments`.
+static size_t adx_mark_segment(const ad_tape *t, const ad_mark *mark)
+{
+    size_t i = 0;
+    while (i < t->segments && t->segment[i].job != mark->adx_job)
+        i++;
+    if (i == t->segments)
+        return i;
+    size_t end = i + 1 == t->segments ? adx_live(t)->seq
+                                      : t->segment[i + 1].begin;
+    return mark->adx_seq <= end ? i : t->segments;
+}
+
+ADX_API ad_status ad_tape_rewind(ad_tape *t, ad_mark mark)
+{
+    if (t == NULL)
+        return ADREV_ENOTAPE;
+    size_t i = adx_mark_segment(t, &mark) + 1;
+    if (i > t->segments || i > ADREV_MARKS)
+        return ADREV_EMARK;
+
+    adx_context *c = adx_live(t);
+    t->segments = i + 1;
+    t->segment[i].job = adx_new_job();
+    t->segment[i].begin = mark.adx_seq;
+    t->status = mark.adx_status;
+    t->block = (adx_block *)mark.adx_block;
+    t->sealed = (uint16_t *)mark.adx_head;
+    c->op = (adx_operand *)mark.adx_op;
+    c->head = (uint16_t *)mark.adx_head;
+    c->seq = mark.adx_seq;
+    c->job = t->segment[i].job;
+    if (t->block == NULL && t->first != NULL)
+        adx_enter(t, c, t->first);
+    if (t->block != NULL)
+        adx_settle(t, c, 0);
+    return ADREV_OK;
+}
+
+/* --- 7.9  walking over entries ------------------------------------------------------------ */
+
+typedef struct adx_cursor {
+    const adx_block *block;
+    const adx_operand *op;      // of the entry
+    const uint16_t *head;       // of the entry
+    const uint16_t *end;        // last header of the block
+    size_t operands;            // of the entry
+    size_t seq;                 // id of its last value
+} adx_cursor;
+
+// Operands of an entry; edge: the first of them or the last.
+static inline size_t adx_operands(unsigned header, const adx_operand *edge)
+{
+    return header == ADX_INPUTS ? 1
+         : header == ADX_SITE ? ADX_SITE_OPERANDS
+         : header == ADX_DATA ? edge->id
+         : header & ADX_COUNT;
+}
+
+// Goes to the next entry, at first to the first. Returns its header, 0 at the
+// end of the recording.
+static inline unsigned adx_next(const ad_tape *t, adx_cursor *at)
+{
+    while (at->head == at->end) {
+        const adx_block *b = at->block == NULL ? t->first : at->block->next;
+        if (b == NULL || at->block == t->block)
+            return 0;
+        at->block = b;
+        at->op = adx_bottom(b);
+        at->operands = 0;
+        at->head = adx_top(b);
+        at->end = b == t->block ? adx_live(t)->head : b->head;
+    }
+    unsigned header = *--at->head;
+    at->op += at->operands;
+    at->operands = adx_operands(header, at->op);
+    at->seq += header == ADX_INPUTS ? at->op->id : !(header & ADX_OTHER);
+    return header;
+}
+
+// Bytes of operands and headers in a block.
+static void adx_count(const ad_tape *t, const adx_block *b, size_t *operands,
+                      size_t *headers)
+{
+    const adx_context *c = adx_live(t);
+    const adx_operand *op = b == t->block ? c->op : b->op;
+    const uint16_t *head = b == t->block ? c->head : b->head;
+    *operands += (size_t)((const char *)op - (const char *)adx_bottom(b));
+    *headers += (size_t)((const char *)adx_top(b) - (const char *)head);
+}
+
+ADX_API size_t ad_tape_bytes(const ad_tape *t)
+{
+    size_t operands = 0;
+    size_t headers = 0;
+    if (t == NULL)
+        return 0;
+
+    for (const adx_block *b = t->block; b != NULL; b = b->prev)
+        adx_count(t, b, &operands, &headers);
+    size_t adjoints = (adx_live(t)->seq + 1) * sizeof(ad_real);
+    return sizeof(ad_tape) + sizeof(adx_block)
+        + adx_round_up(adx_round_up(operands) + adjoints + headers);
+}
+
+ADX_API ad_stats ad_tape_stats(const ad_tape *t)
+{
+    ad_stats stats = {0};
+    adx_cursor at = {0};
+    if (t == NULL)
+        return stats;
+
+    for (unsigned header; (header = adx_next(t, &at)) != 0;)
+        if (!(header & ADX_OTHER)) {
+            stats.statements++;
+            stats.operands += at.operands;
+        }
+    stats.values = adx_live(t)->seq;
+    stats.bytes = ad_tape_bytes(t);
+    stats.bytes_held = t->held;
+    return stats;
+}
+
+ADX_API void ad_tape_where(const ad_tape *t, ad_rev x, const char **file,
+                           int *line)
+{
+    adx_site site = {0};
+    adx_cursor at = {0};
+
+    if (t != NULL && adx_member(t, x))
+        for (unsigned header; at.seq < x.seq
+             && (header = adx_next(t, &at)) != 0;) {
+            if (header == ADX_SITE)
+                memcpy(&site, at.op, sizeof site);
+            else if (at.seq < x.seq || header == ADX_INPUTS)
+                memset(&site, 0, sizeof site);
+        }
+    *file = site.file;
+    *line = site.line;
+}
+
+// Adjoints for `width` directions: at least (seq + 1)*width of them, not
+// cleared; NULL if there is no memory.
+static ad_real *adx_adjoints(ad_tape *t, size_t values, size_t width)
+{
+    size_t count = (values + 1) * width;
+    adx_context *c = adx_live(t);
+
+    if (t->allocator.alloc == NULL) {
+        size_t offset = adx_round_up((size_t)((char *)c->op - (char *)t));
+        ad_real *p = (ad_real *)((char *)t + offset);
+        return (char *)p > (char *)c->head
+            || (size_t)((char *)c->head - (char *)p) / sizeof *p < count
+             ? NULL : p;
+    }
+    if (count > t->adjoint_count) {
+        size_t bytes = (count + count / 8) * sizeof(ad_real);
+        if (t->adjoint != NULL)
+            adx_free(t, t->adjoint, t->adjoint_count * sizeof(ad_real));
+        t->adjoint = (ad_real *)adx_alloc(t, bytes);
+        t->adjoint_count = t->adjoint == NULL ? 0 : bytes / sizeof(ad_real);
+    }
+    return t->adjoint;
+}
+
+ADX_API ad_status ad_tape_reserve(ad_tape *t, size_t statements,
+                                  size_t operands)
+{
+    if (t == NULL)
+        return ADREV_ENOTAPE;
+    adx_context *c = adx_live(t);
+    size_t most = SIZE_MAX / 64;
+    if (t->status != ADREV_OK)
+        return t->status;
+    if (statements > most || operands > most)
+        return t->allocator.alloc == NULL ? ADREV_EFULL : ADREV_ENOMEM;
+
+    size_t need = statements * sizeof(uint16_t)
+                + operands * sizeof(adx_operand);
+    if (t->allocator.alloc == NULL) {
+        size_t adjoints = (c->seq + 1 + statements) * sizeof(ad_real);
+        return adx_gap(c) < need + adjoints + 8 ? ADREV_EFULL : ADREV_OK;
+    }
+    adx_block *next = t->block == NULL ? NULL : t->block->next;
+    if ((t->block == NULL || adx_gap(c) < need)
+        && (next == NULL || next->bytes < need)
+        && adx_add_block(t, need) == NULL)
+        return ADREV_ENOMEM;
+    if (t->block == NULL) {
+        adx_enter(t, c, t->first);
+        adx_settle(t, c, 0);
+    }
+    return adx_adjoints(t, c->seq + statements, 1) == NULL ? ADREV_ENOMEM
+                                                           : ADREV_OK;
+}
+
+/* ===========================================================================
+ * 8  SWEEP                                                          >>sweep
+ *
+ * Reverse: from the last statement to the first, adj[operand] += d * adj.
+ * Forward: from the first to the last, tan += sum of d * tan[operand]. Both
+ * for W directions at once, stored value by value: adj[id*W + w]. W is a
+ * constant in each copy of the loop, so that its inner loops are unrolled.
+ * A zero factor absorbs the other one here, too (section 3).
+ * ======================================================================== */
+
+/* --- 8.1  reverse ----------------------------------------------------------- */
+
+ADX_INLINE bool adx_all_zero(const ad_real a[], size_t W)
+{
+    bool zero = true;
+    for (size_t w = 0; w < W; w++)
+        zero = zero && a[w] == 0;
+    return zero;
+}
+
+ADX_INLINE bool adx_all_finite(const ad_real a[], size_t W)
+{
+    ad_real sum = 0;
+    for (size_t w = 0; w < W; w++)
+        sum += a[w] * 0;
+    return sum == 0;
+}
+
+// A product of the chain rule that is NaN: zero if a factor is.
+ADX_COLD ADX_API ad_real adx_absorb(ad_real f, ad_real d)
+{
+    return f == 0 || d == 0 ? 0 : f * d;
+}
+
+ADX_COLD static void adx_spread_absorbing(ad_real adj[], const adx_operand *op,
+                                          size_t n, const ad_real a[],
+                                          size_t W)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t w = 0; w < W; w++)
+            adj[op[i].id * W + w] += adx_absorb(op[i].d, a[w]);
+}
+
+// Adds the contributions of one statement with adjoint a. With one direction
+// a zero adjoint never comes here, so only a non-finite one needs care.
+ADX_INLINE void adx_spread(ad_real adj[], const adx_operand *op, size_t n,
+                           const ad_real a[], size_t W)
+{
+    bool finite = adx_all_finite(a, W);
+    for (size_t i = 0; W > 1 && i < n; i++)
+        finite = finite && op[i].d * 0 == 0;
+    if (!ADX_LIKELY(finite)) {
+        adx_spread_absorbing(adj, op, n, a, W);
+        return;
+    }
+    for (const adx_operand *p = op + n; p-- > op;)
+        for (size_t w = 0; w < W; w++)
+            adj[p->id * W + w] += p->d * a[w];
+}
+
+ADX_INLINE void adx_reverse(const ad_tape *t, ad_real adj[], const size_t W)
+{
+    const adx_context *c = adx_live(t);
+    const adx_block *floor = (const adx_block *)t->floor.adx_block;
+    const adx_operand *op = c->op;
+    const uint16_t *head = c->head;
+    size_t k = c->seq;
+    ad_real a[8];
+
+    for (const adx_block *b = t->block; b != NULL; b = b->prev) {
+        const uint16_t *end = b == floor ? t->floor.adx_head : adx_top(b);
+        if (b != t->block) {
+            op = b->op;
+            head = b->head;
+        }
+        while (head < end) {
+            unsigned header = *head++;
+            if (header & ADX_OTHER) {
+                op -= adx_operands(header, op - 1);
+                k -= header == ADX_INPUTS ? op->id : 0;
+                continue;
+            }
+            size_t n = header & ADX_COUNT;
+            op -= n;
+            for (size_t w = 0; w < W; w++)
+                a[w] = adj[k * W + w];
+            k--;
+            if (adx_all_zero(a, W))
+                continue;
+            adx_spread(adj, op, n, a, W);
+            // A running sum: on to the value before, which has the same
+            // adjoint and perhaps more.
+            while (header & ADX_SUM) {
+                for (size_t w = 0; w < W; w++) {
+                    a[w] += adj[k * W + w];
+                    adj[k * W + w] = a[w];
+                }
+                if (head == end || *head & ADX_OTHER)
+                    break;
+                header = *head++;
+                n = header & ADX_COUNT;
+                op -= n;
+                k--;
+                adx_spread(adj, op, n, a, W);
+            }
+        }
+        if (b == floor)
+            break;
+    }
+}
+
+static void adx_reverse_1(const ad_tape *t, ad_real adj[])
+{
+    adx_reverse(t, adj, 1);
+}
+
+static void adx_reverse_4(const ad_tape *t, ad_real adj[])
+{
+    adx_reverse(t, adj, 4);
+}
+
+static void adx_reverse_8(const ad_tape *t, ad_real adj[])
+{
+    adx_reverse(t, adj, 8);
+}
+
+/* --- 8.2  forward ----------------------------------------------------------- */
+
+ADX_INLINE void adx_gather(ad_real tan[], const adx_operand *op, size_t n,
+                           ad_real y[], size_t W)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t w = 0; w < W; w++) {
+            ad_real p = op[i].d * tan[op[i].id * W + w];
+            y[w] += ADX_LIKELY(p == p)
+                  ? p : adx_absorb(op[i].d, tan[op[i].id * W + w]);
+        }
+}
+
+ADX_INLINE void adx_forward(const ad_tape *t, ad_real tan[], const size_t W)
+{
+    adx_cursor at = {0};
+
+    for (unsigned header; (header = adx_next(t, &at)) != 0;) {
+        if (header & ADX_OTHER)
+            continue;
+        ad_real *y = &tan[at.seq * W];
+        if (header & ADX_SUM)
+            for (size_t w = 0; w < W; w++)
+                y[w] += y[w - W];
+        adx_gather(tan, at.op, at.operands, y, W);
+    }
+}
+
+static void adx_forward_1(const ad_tape *t, ad_real tan[])
+{
+    adx_forward(t, tan, 1);
+}
+
+static void adx_forward_4(const ad_tape *t, ad_real tan[])
+{
+    adx_forward(t, tan, 4);
+}
+
+static void adx_forward_8(const ad_tape *t, ad_real tan[])
+{
+    adx_forward(t, tan, 8);
+}
+
+/* --- 8.3  queries ------------------------------------------------------------- */
+
+// Values that a query names. `some`: constants are allowed if one is not.
+static ad_status adx_check_values(const ad_tape *t, size_t n, const ad_rev x[],
+                                  bool some)
+{
+    size_t constants = 0;
+    if (n > 0 && x == NULL)
+        return ADREV_ESHAPE;
+
+    for (size_t i = 0; i < n; i++) {
+        if (x[i].job == 0)
+            constants++;
+        else if (!adx_member(t, x[i]))
+            return ADREV_EFOREIGN;
+    }
+    return constants > 0 && (!some || constants == n) ? ADREV_EPASSIVE
+                                                      : ADREV_OK;
+}
+
+// What all queries check, for outputs y, independents x, and two arrays of
+// numbers. The length is checked before x is read.
+static ad_status adx_check(const ad_tape *t, size_t m, const ad_rev y[],
+                           size_t n, const ad_rev x[], const void *in,
+                           const void *out)
+{
+    ad_status status = ad_tape_status(t);
+    if (status == ADREV_OK)
+        status = adx_check_values(t, m, y, true);
+    if (status == ADREV_OK
+        && (n > adx_live(t)->seq
+            || (m > 0 && n > 0 && (in == NULL || out == NULL))))
+        status = ADREV_ESHAPE;
+    if (status == ADREV_OK)
+        status = adx_check_values(t, n, x, false);
+    return status;
+}
+
+// Adjoints, zero above the floor: what is below is written but never read.
+static ad_real *adx_cleared(ad_tape *t, size_t width)
+{
+    size_t values = adx_live(t)->seq;
+    size_t floor = t->floor.adx_seq;
+    ad_real *p = adx_adjoints(t, values, width);
+    if (p != NULL)
+        memset(p + floor * width, 0,
+               (values + 1 - floor) * width * sizeof *p);
+    return p;
+}
+
+ADX_API ad_status ad_pullback(ad_tape *t, size_t m, const ad_rev y[],
+                              const ad_real dy[], size_t n, const ad_rev x[],
+                              ad_real dx[])
+{
+    ad_status status = adx_check(t, m, y, n, x, dy, dx);
+    if (status != ADREV_OK)
+        return status;
+    ad_real *adj = adx_cleared(t, 1);
+    if (adj == NULL)
+        return ADREV_ENOMEM;
+
+    for (size_t i = 0; i < m; i++)
+        adj[y[i].seq] += y[i].job == 0 ? 0 : dy[i];
+    adx_reverse_1(t, adj);
+    for (size_t j = 0; j < n; j++)
+        dx[j] = adj[x[j].seq];
+    return ADREV_OK;
+}
+
+ADX_API ad_status ad_gradient(ad_tape *t, ad_rev y, size_t n,
+                              const ad_rev x[], ad_real g[])
+{
+    static const ad_real one = 1;
+    return ad_pullback(t, 1, &y, &one, n, x, g);
+}
+
+ADX_API ad_status ad_pushforward(ad_tape *t, size_t n, const ad_rev x[],
+                                 const ad_real dx[], size_t m,
+                                 const ad_rev y[], ad_real dy[])
+{
+    ad_status status = adx_check(t, m, y, n, x, dx, dy);
+    if (status != ADREV_OK)
+        return status;
+    ad_real *tan = adx_cleared(t, 1);
+    if (tan == NULL)
+        return ADREV_ENOMEM;
+
+    for (size_t j = 0; j < n; j++)
+        tan[x[j].seq] += dx[j];
+    adx_forward_1(t, tan);
+    for (size_t i = 0; i < m; i++)
+        dy[i] = y[i].job == 0 ? 0 : tan[y[i].seq];
+    return ADREV_OK;
+}
+
+/* --- 8.4  Jacobian ------------------------------------------------------------ */
+
+// Directions of the next sweep when so many are left.
+static size_t adx_width(size_t left, size_t most)
+{
+    size_t width = left > 4 ? 8 : left > 1 ? 4 : 1;
+    return width < most ? width : most;
+}
+
+static void adx_rows(ad_tape *t, size_t width, size_t first, size_t m,
+                     const ad_rev y[], size_t n, const ad_rev x[], ad_real J[])
+{
+    ad_real *adj = adx_cleared(t, width);
+    for (size_t w = 0; w < width && first + w < m; w++)
+        if (y[first + w].job != 0)
+            adj[y[first + w].seq * width + w] += 1;
+    if (width == 8)
+        adx_reverse_8(t, adj);
+    else if (width == 4)
+        adx_reverse_4(t, adj);
+    else
+        adx_reverse_1(t, adj);
+    for (size_t w = 0; w < width && first + w < m; w++)
+        for (size_t j = 0; j < n; j++)
+            J[(first + w) * n + j] = y[first + w].job == 0
+                                   ? 0 : adj[x[j].seq * width + w];
+}
+
+static void adx_columns(ad_tape *t, size_t width, size_t first, size_t m,
+                        const ad_rev y[], size_t n, const ad_rev x[],
+                        ad_real J[])
+{
+    ad_real *tan = adx_cleared(t, width);
+    for (size_t w = 0; w < width && first + w < n; w++)
+        tan[x[first + w].seq * width + w] += 1;
+    if (width == 8)
+        adx_forward_8(t, tan);
+    else if (width == 4)
+        adx_forward_4(t, tan);
+    else
+        adx_forward_1(t, tan);
+    for (size_t i = 0; i < m; i++)
+        for (size_t w = 0; w < width && first + w < n; w++)
+            J[i * n + first + w] = y[i].job == 0
+                                 ? 0 : tan[y[i].seq * width + w];
+}
+
+ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
+                              size_t n, const ad_rev x[], ad_real J[])
+{
+    ad_status status = adx_check(t, m, y, n, x, J, J);
+    if (status != ADREV_OK)
+        return status;
+
+    bool forward = (n + 7) / 8 < (m + 7) / 8;
+    size_t count = forward ? n : m;
+    size_t most = 8;
+    while (most > 1 && adx_adjoints(t, adx_live(t)->seq,
+                                    adx_width(count, most)) == NULL)
+        most = most == 8 ? 4 : 1;
+    if (adx_adjoints(t, adx_live(t)->seq, adx_width(count, most)) == NULL)
+        return ADREV_ENOMEM;
+
+    for (size_t i = 0; i < count;) {
+        size_t width = adx_width(count - i, most);
+        if (forward)
+            adx_columns(t, width, i, m, y, n, x, J);
+        else
+            adx_rows(t, width, i, m, y, n, x, J);
+        i += width;
+    }
+    return ADREV_OK;
+}
+
+/* --- 8.5  the whole job ---------------------------------------------------------- */
+
+// A stretch of recording of its own: above what stands on the current tape,
+// or on a tape that lives as long as the call.
+typedef struct adx_session {
+    ad_tape *tape;
+    ad_tape *own;
+    ad_mark mark;
+    ad_mark floor;
+} adx_session;
+
+// Memory for n numbers, on the tape. NULL: the tape's status says why.
+static ad_rev *adx_array(adx_session *s, size_t n)
+{
+    adx_context *c = &adx_now;
+    size_t operands = 3 + (n * sizeof(ad_rev) + sizeof(adx_operand) - 1)
+                          / sizeof(adx_operand);
+
+    if (n > ADREV_VALUES / 2) {
+        adx_fail(s->tape, ADREV_ELIMIT);
+        return NULL;
+    }
+    if (!adx_write(c, ADX_DATA, NULL, operands, 0))
+        return NULL;
+    adx_operand *first = c->op - operands;
+    first->id = (uint32_t)operands;
+    c->op[-1].id = (uint32_t)operands;
+    uintptr_t skip = (uintptr_t)(0 - (uintptr_t)(first + 1)) % _Alignof(ad_rev);
+    return (ad_rev *)(void *)((char *)(first + 1) + skip);
+}
+
+static ad_status adx_open(adx_session *s)
+{
+    s->own = NULL;
+    s->tape = adx_now.tape;
+#ifndef ADREV_NO_STDLIB
+    if (s->tape == NULL) {
+        s->own = ad_tape_new();
+        if (s->own == NULL)
+            return ADREV_ENOMEM;
+        s->tape = s->own;
+        ad_use(s->own);
+    }
+#endif
+    if (ad_tape_status(s->tape) != ADREV_OK)
+        return ad_tape_status(s->tape);
+    s->floor = s->tape->floor;
+    s->mark = ad_tape_mark(s->tape);
+    s->tape->floor = s->mark;
+    return ADREV_OK;
+}
+
+static ad_status adx_close(adx_session *s, ad_status status)
+{
+    if (status == ADREV_OK)
+        status = s->tape->status;
+    s->tape->floor = s->floor;
+    ad_status back = ad_tape_rewind(s->tape, s->mark);
+    ad_tape_free(s->own);
+    return status == ADREV_OK ? back : status;
+}
+
+ADX_API ad_status ad_grad(ad_scalar_fn *f, void *ctx, size_t n,
+                          const ad_real x[], ad_real *y, ad_real g[])
+{
+    adx_session s;
+    ad_status status = adx_open(&s);
+    if (status != ADREV_OK)
+        return status;
+
+    ad_rev *in = adx_array(&s, n);
+    if (in != NULL && n > 0 && (x == NULL || g == NULL))
+        status = ADREV_ESHAPE;
+    if (in != NULL && status == ADREV_OK) {
+        ad_inputs(n, x, in);
+        ad_rev out = f(in, ctx);
+        ad_use(s.tape);
+        status = ad_gradient(s.tape, out, n, in, g);
+        if (status == ADREV_OK && y != NULL)
+            *y = out.v;
+    }
+    return adx_close(&s, status);
+}
+
+ADX_API ad_status ad_jac(ad_vector_fn *f, void *ctx, size_t n,
+                         const ad_real x[], size_t m, ad_real y[],
+                         ad_real J[])
+{
+    adx_session s;
+    ad_status status = adx_open(&s);
+    if (status != ADREV_OK)
+        return status;
+
+    ad_rev *in = adx_array(&s, n);
+    ad_rev *out = in == NULL ? NULL : adx_array(&s, m);
+    if (out != NULL && n > 0 && (x == NULL || (m > 0 && J == NULL)))
+        status = ADREV_ESHAPE;
+    if (out != NULL && status == ADREV_OK) {
+        ad_inputs(n, x, in);
+        f(in, out, ctx);
+        ad_use(s.tape);
+        status = ad_jacobian(s.tape, m, out, n, in, J);
+        for (size_t i = 0; status == ADREV_OK && y != NULL && i < m; i++)
+            y[i] = out[i].v;
+    }
+    return adx_close(&s, status);
+}
+
+/* --- 8.6  tables and a long partial ------------------------------------------------ */
+
+#define ADX_INFO(name, n, f, fx, fy, fz, ...)                               \
+    { #name, n, #f, { #fx, #fy, #fz }, { __VA_ARGS__ } },
+#define ADX_INFO_STEP(name, f, ...)                                         \
+    { #name, 1, #f, { "0", "0", "0" }, { __VA_ARGS__ } },
+#define ADX_INFO_COMPARISON(name, operator)                                 \
+    { #name, 2, "x " #operator " y", { "0", "0", "0" }, { 0 } },
+ADX_API const ad_op_info *ad_op_table(void)
+{
+    static const ad_op_info table[] = {
+        ADREV_OPS(ADX_INFO)
+        ADREV_STEPS(ADX_INFO_STEP)
+        ADREV_COMPARISONS(ADX_INFO_COMPARISON)
+    };
+    return table;
+}
+#undef ADX_INFO
+#undef ADX_INFO_STEP
+#undef ADX_INFO_COMPARISON
+
+ADX_API const char *ad_version(void) { return ADREV_VERSION; }
+
+// Taylor series at the positive root, for |h| <= 1/4: the next term is below
+// 2^-60 of the first. Elsewhere a sum of 1/x would cancel here.
+static ad_real adx_digamma_near_root(ad_real h)
+{
+    static const double c[] = {
+        0.96767224544762117043,  -0.44276316898359210609,
+        0.25849976095565101062,  -0.16394270544240652750,
+        0.10782405069126236576,  -0.072199561256454710926,
+        0.048804288164143107225, -0.033161126474847359292,
+        0.022597648232218104660, -0.015424765904948959139,
+        0.010538791616612175388, -0.0072045343863568682410,
+        0.0049267813957298534464, -0.0033698016554393280828,
+        0.0023051263267349278369, -0.0015769367714301972593,
+        0.0010788252019162965807, -0.00073807093899600512957,
+        0.00050495326583460203518, -0.00034546802510630769956,
+        0.00023635601564027052792, -0.00016170622091974803449,
+    };
+    ad_real sum = 0;
+    for (size_t i = sizeof c / sizeof *c; i-- > 0;)
+        sum = sum * h + (ad_real)c[i];
+    return sum * h;
+}
+
+// pi/tan(pi x), reduced so that neither end of a period loses digits.
+static ad_real adx_pi_cot_pi(ad_real x)
+{
+    const ad_real pi = ADX_K(3.14159265358979323846);
+    ad_real r = x - adm_round(x);
+    ad_real half = 1 / (ad_real)2;
+    if (adm_fabs(r) < half / 2)
+        return pi / adm_tan(pi * r);
+    return pi * adm_tan(pi * (r > 0 ? half - r : -half - r));
+}
+
+// Reflection below 1/2, recurrence up to 10, then the asymptotic series, whose
+// next term is below 2^-58. 3 ulp for x > 0; for x < 0 the error is relative
+// to the larger of the two terms that cancel.
+ADX_API ad_real adx_digamma(ad_real x)
+{
+    static const double bernoulli[] = {
+        1 / 12., -1 / 120., 1 / 252., -1 / 240., 1 / 132., -691 / 32760.,
+        1 / 12., -3617 / 8160.
+    };
+    // The root is 1.46163214496836234126..., in two parts: float and the
+    // rest, double and the rest.
+    const bool narrow = sizeof(ad_real) == 4;
+    const ad_real root = narrow ? ADX_K(0x1.762d86p+0)
+                                : ADX_K(1.4616321449683622458);
+    const ad_real rest = narrow ? ADX_K(0x1.ab5f2p-27)
+                                : ADX_K(9.5499954299656974e-17);
+    ad_real shift = 0;
+
+    if (x <= 0 && x == adm_floor(x))
+        return x - x == 0 ? ADX_K(NAN) : x;
+    if (x < 1 / (ad_real)2)
+        return adx_digamma(1 - x) - adx_pi_cot_pi(x);
+    if (adm_fabs(x - root) < 1 / (ad_real)4)
+        return adx_digamma_near_root(x - root - rest);
+    for (; x < 10; x++)
+        shift += 1 / x;
+
+    ad_real r = 1 / x / x;
+    ad_real sum = 0;
+    for (size_t i = sizeof bernoulli / sizeof *bernoulli; i-- > 0;)
+        sum = (sum + (ad_real)bernoulli[i]) * r;
+    return adm_log(x) - 1 / (2 * x) - sum - shift;
+}
+
+#endif // ADREV_IMPLEMENTED
+#endif // ADREV_IMPLEMENTATION
+
+/* ===========================================================================
+ * MIT No Attribution (MIT-0)
+ *
+ * Permission is hereby granted, free of charge, to any person obtaining a copy
+ * of this software and associated documentation files (the "Software"), to
+ * deal in the Software without restriction, including without limitation the
+ * rights to use, copy, modify, merge, publish, distribute, sublicense, and/or
+ * sell copies of the Software, and to permit persons to whom the Software is
+ * furnished to do so.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+ * IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+ * FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+ * AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+ * LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING
+ * FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS
+ * IN THE SOFTWARE.
+ * ======================================================================== */
