@@ -59,11 +59,11 @@
 #define ADREV_REAL double
 #endif
 
-// ADREV_FUSE    most operands of one statement.         default 8, 1 to 16
+// ADREV_FUSE    most operands of one statement.         default 12, 1 to 16
 //   An expression with more is split. 1 or 2: smallest code and stack, one
 //   statement per operation. Above 8: longer to compile, seldom faster.
 #ifndef ADREV_FUSE
-#define ADREV_FUSE 8
+#define ADREV_FUSE 12
 #endif
 
 // ADREV_BLOCK   bytes of a growing tape's first block.       default 65536
@@ -129,16 +129,20 @@
 #endif
 
 #if defined __GNUC__ || defined __clang__
+#ifdef __OPTIMIZE__
 #define ADX_INLINE static inline __attribute__((always_inline, unused))
+#else
+#define ADX_INLINE static inline ADX_UNUSED
+#endif
 #define ADX_COLD __attribute__((noinline, cold))
 #define ADX_UNUSED __attribute__((unused))
-#define ADX_LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define ADX_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define ADX_KNOWN(value) __builtin_constant_p(value)
 #else
 #define ADX_INLINE static inline
 #define ADX_COLD
 #define ADX_UNUSED
-#define ADX_LIKELY(condition) (condition)
+#define ADX_UNLIKELY(condition) (condition)
 #define ADX_KNOWN(value) 0
 #endif
 
@@ -202,6 +206,13 @@ typedef struct adx_operand {
 // A binary operation needs two slots, even if nothing is fused.
 #define ADX_WIDTH (ADREV_FUSE > 2 ? ADREV_FUSE : 2)
 
+// The same in an expression, before the operand is identified.
+typedef struct adx_slot {
+    ad_real d;
+    uint32_t seq;
+    uint32_t job;
+} adx_slot;
+
 // An expression that is not recorded yet. It lives in registers: once the
 // operators are inlined, n, dual and leaf are known to the compiler.
 typedef struct ad_expr {
@@ -210,7 +221,8 @@ typedef struct ad_expr {
     unsigned n;                     // number of recorded operands
     unsigned dual;                  // 1: contains an ad_fwd
     unsigned leaf;                  // 1: a recorded value and nothing else
-    adx_operand slot[ADX_WIDTH];
+    unsigned sum;                   // 1: the first slot's partial is 1
+    adx_slot slot[ADX_WIDTH];       // the first n are set
 } ad_expr;
 
 typedef struct ad_tape ad_tape;
@@ -823,8 +835,9 @@ ADX_API const char *ad_version(void);
 
 typedef struct adx_context {
     adx_operand *op;        // next free operand
-    uint16_t *head;         // last header written
-    size_t held;            // bytes of the gap between them not to be used
+    size_t held;            // bytes of the gap to the headers not to be used
+    uint16_t *head;         // last header written; not beside op: gcc would
+                            // load both at once, and wait for both stores
     size_t seq;             // id of the last value
     size_t job;             // of this recording; 0: no tape
     size_t trace;           // 1: the hook wants every operation
@@ -845,12 +858,11 @@ ADX_EXTERN ADX_THREAD adx_context adx_now;
 
 // Cold paths, in section 7.
 ADX_API bool adx_grow(size_t need);
-ADX_API uint32_t adx_resolve(ad_rev x);
+ADX_API uint32_t adx_resolve_all(adx_slot slot[], size_t n);
 ADX_API ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a, ad_real fa,
                           ad_rev b, ad_real fb, ad_rev c, ad_real fc);
 ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a, ad_rev b);
 ADX_API void adx_note_site(void);
-ADX_API ad_real adx_absorb(ad_real f, ad_real d);
 
 ADX_INLINE void adx_here(const char *file, int line)
 {
@@ -858,7 +870,9 @@ ADX_INLINE void adx_here(const char *file, int line)
     adx_now.line = line;
 }
 
-/* --- 6.2  slots ---------------------------------------------------------------- */
+/* --- 6.2  slots ----------------------------------------------------------------
+ * Slots that are not used are not initialised either: with the zeros gcc 12
+ * keeps every expression in memory (burgers, bench/: twice the time).          */
 
 #define ADX_SLOTS(DO)                                                       \
     DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)                         \
@@ -869,15 +883,17 @@ ADX_INLINE void adx_here(const char *file, int line)
 #define ADX_AT(e, i)  (e).slot[(i) < ADX_WIDTH ? (i) : 0]
 
 // The chain rule's product: a zero factor gives zero even against inf or NaN
-// (section 3). Tested on the product, which costs one comparison.
+// (section 3). Selects, not branches: a call in the cold branch would make
+// the compiler spill what is live around it.
 ADX_INLINE ad_real adx_times(ad_real f, ad_real d)
 {
-    if (ADX_KNOWN(d) && d == 1)
-        return f;
-    if (ADX_KNOWN(f) && f == 1)
-        return d;
     ad_real p = f * d;
-    return ADX_LIKELY(p == p) ? p : adx_absorb(f, d);
+    if (ADX_KNOWN(d) && d * d > 0)
+        return p;
+    if (ADX_KNOWN(f) && f * f > 0)
+        return p;
+    p = f == 0 ? 0 : p;
+    return d == 0 ? 0 : p;
 }
 
 ADX_INLINE ad_expr adx_scale(ad_expr e, ad_real f)
@@ -889,11 +905,12 @@ ADX_INLINE ad_expr adx_scale(ad_expr e, ad_real f)
 #undef ADX_DO
     if (e.dual)
         e.d = adx_times(f, e.d);
+    e.sum = e.sum && ADX_KNOWN(f) && f == 1;
     e.leaf = 0;
     return e;
 }
 
-ADX_INLINE ad_expr adx_push(ad_expr e, adx_operand s)
+ADX_INLINE ad_expr adx_push(ad_expr e, adx_slot s)
 {
 #define ADX_DO(i)                                                           \
     if ((i) < ADX_WIDTH && e.n == (i))                                      \
@@ -904,17 +921,18 @@ ADX_INLINE ad_expr adx_push(ad_expr e, adx_operand s)
     return e;
 }
 
-// The sum of two expressions that have room together; the value is a's.
+// The slots of b behind those of a; there is room.
 ADX_INLINE ad_expr adx_append(ad_expr a, ad_expr b)
 {
+    a.d = a.dual ? b.dual ? a.d + b.d : a.d : b.d;
+    a.sum = a.n > 0 ? a.sum : b.sum;
+    a.dual |= b.dual;
+    a.leaf = 0;
 #define ADX_DO(i)                                                           \
     if (ADX_HAS(b, i))                                                      \
         a = adx_push(a, ADX_AT(b, i));
     ADX_SLOTS(ADX_DO)
 #undef ADX_DO
-    a.d = a.dual ? b.dual ? a.d + b.d : a.d : b.d;
-    a.dual |= b.dual;
-    a.leaf = 0;
     return a;
 }
 
@@ -922,8 +940,13 @@ ADX_INLINE ad_expr adx_append(ad_expr a, ad_expr b)
 
 ADX_INLINE ad_expr adx_constant(ad_real v)
 {
-    ad_expr e = ADX_ZERO;
+    ad_expr e;
     e.v = v;
+    e.d = 0;
+    e.n = 0;
+    e.dual = 0;
+    e.leaf = 0;
+    e.sum = 0;
     return e;
 }
 
@@ -934,10 +957,10 @@ ADX_INLINE ad_expr adx_promote_rev(ad_rev x)
     ad_expr e = adx_constant(x.v);
     e.n = 1;
     e.leaf = 1;
+    e.sum = 1;
     e.slot[0].d = 1;
-    e.slot[0].id = x.seq;
-    if (!ADX_LIKELY(x.job == adx_now.job))
-        e.slot[0].id = x.job == 0 ? 0 : adx_resolve(x);
+    e.slot[0].seq = x.seq;
+    e.slot[0].job = x.job;
     return e;
 }
 
@@ -1003,26 +1026,91 @@ template <class Number> ADX_INLINE ad_expr adx_promote(Number v)
 
 ADX_INLINE bool adx_room(size_t need)
 {
-    return ADX_LIKELY((size_t)((const char *)adx_now.head
-                               - (const char *)adx_now.op)
-                      >= need + adx_now.held)
-        || adx_grow(need);
+    return (size_t)((const char *)adx_now.head - (const char *)adx_now.op)
+        >= need + adx_now.held;
 }
 
-ADX_INLINE ad_rev adx_value(ad_real v, size_t seq)
+ADX_INLINE ad_rev adx_passive(ad_real v)
 {
     ad_rev y;
     y.v = v;
-    y.seq = (uint32_t)seq;
-    y.job = seq == 0 ? 0 : (uint32_t)adx_now.job;
+    y.seq = 0;
+    y.job = 0;
+    return y;
+}
+
+// An expression of a single variable, or of constants, as a number.
+ADX_INLINE ad_rev adx_node(ad_expr e)
+{
+    ad_rev y = adx_passive(e.v);
+    if (e.n > 0) {
+        y.seq = e.slot[0].seq;
+        y.job = e.slot[0].job;
+    }
     return y;
 }
 
 ADX_INLINE ad_rev adx_commit(ad_real v, adx_operand *op, unsigned header)
 {
+    ad_rev y;
     adx_now.op = op;
     *--adx_now.head = (uint16_t)header;
-    return adx_value(v, ++adx_now.seq);
+    y.v = v;
+    y.seq = (uint32_t)++adx_now.seq;
+    y.job = (uint32_t)adx_now.job;
+    return y;
+}
+
+// The operands' ids where not all of them are of this job: a constant has 0.
+// Returns whether one is recorded. Only here a foreign value costs a call.
+ADX_INLINE bool adx_identify(ad_expr *e)
+{
+    ad_expr got = *e;
+    uint32_t any = 0;
+    uint32_t foreign = 0;
+#define ADX_DO(i)                                                           \
+    if (ADX_HAS(got, i)) {                                                  \
+        bool here = ADX_AT(got, i).job == adx_now.job;                      \
+        foreign |= here ? 0 : ADX_AT(got, i).job;                           \
+        ADX_AT(got, i).seq = here ? ADX_AT(got, i).seq : 0;                 \
+        any |= ADX_AT(got, i).seq;                                          \
+    }
+    ADX_SLOTS(ADX_DO)
+#undef ADX_DO
+    if (ADX_UNLIKELY(foreign != 0)) {
+        adx_slot slot[ADX_WIDTH];
+#define ADX_DO(i)                                                           \
+    if (ADX_HAS(got, i))                                                    \
+        slot[(i) < ADX_WIDTH ? (i) : 0] = ADX_AT(*e, i);
+        ADX_SLOTS(ADX_DO)
+#undef ADX_DO
+        any = adx_resolve_all(slot, got.n);
+#define ADX_DO(i)                                                           \
+    if (ADX_HAS(got, i))                                                    \
+        ADX_AT(got, i).seq = slot[(i) < ADX_WIDTH ? (i) : 0].seq;
+        ADX_SLOTS(ADX_DO)
+#undef ADX_DO
+    }
+    *e = got;
+    return any != 0;
+}
+
+ADX_INLINE bool adx_all_here(ad_expr e)
+{
+    size_t other = 0;
+#define ADX_DO(i)                                                           \
+    if (ADX_HAS(e, i))                                                      \
+        other |= ADX_AT(e, i).job ^ adx_now.job;
+    ADX_SLOTS(ADX_DO)
+#undef ADX_DO
+    return other == 0;
+}
+
+ADX_INLINE adx_operand *adx_put(adx_operand *op, adx_slot s)
+{
+    op->d = s.d;
+    op->id = s.seq;
+    return op + 1;
 }
 
 // Records an expression. A partial of 1 on the value just before, as in
@@ -1030,48 +1118,39 @@ ADX_INLINE ad_rev adx_commit(ad_real v, adx_operand *op, unsigned header)
 // adjoint of the sum stays in a register.
 ADX_INLINE ad_rev adx_rec(ad_expr e)
 {
-    uint32_t any = 0;
-#define ADX_DO(i)                                                           \
-    if (ADX_HAS(e, i))                                                      \
-        any |= ADX_AT(e, i).id;
-    ADX_SLOTS(ADX_DO)
-#undef ADX_DO
+    size_t need = sizeof(uint16_t) + e.n * sizeof(adx_operand);
 
-    if (any == 0 || e.leaf || (ADREV_TRACE && adx_now.trace))
-        return adx_value(e.v, any == 0 ? 0 : e.slot[0].id);
+    if (e.n == 0)
+        return adx_passive(e.v);
+    if (ADX_UNLIKELY(!adx_all_here(e)) && !adx_identify(&e))
+        return adx_passive(e.v);
+    if (e.leaf || (ADREV_TRACE && adx_now.trace))
+        return adx_node(e);
     if (ADREV_DEBUG)
         adx_note_site();
-    if (!adx_room(sizeof(uint16_t) + e.n * sizeof(adx_operand)))
-        return adx_value(e.v, 0);
+    if (ADX_UNLIKELY(!adx_room(need)) && !adx_grow(need))
+        return adx_passive(e.v);
 
     adx_operand *op = adx_now.op;
-    if (e.n > 1 && ADX_KNOWN(e.slot[0].d) && e.slot[0].d == 1
-        && e.slot[0].id == adx_now.seq) {
+    unsigned sum = 0;
+    if (e.n > 1 && e.sum && e.slot[0].seq == adx_now.seq)
+        sum = ADX_SUM;
+    else
+        op = adx_put(op, e.slot[0]);
 #define ADX_DO(i)                                                           \
     if ((i) > 0 && ADX_HAS(e, i))                                           \
-        *op++ = ADX_AT(e, i);
-        ADX_SLOTS(ADX_DO)
-#undef ADX_DO
-        return adx_commit(e.v, op, ADX_SUM | (e.n - 1));
-    }
-
-#define ADX_DO(i)                                                           \
-    if (ADX_HAS(e, i))                                                      \
-        *op++ = ADX_AT(e, i);
+        op = adx_put(op, ADX_AT(e, i));
     ADX_SLOTS(ADX_DO)
 #undef ADX_DO
-    return adx_commit(e.v, op, e.n);
+    return adx_commit(e.v, op, sum | (e.n - (sum != 0)));
 }
 
 ADX_INLINE ad_expr adx_stored(ad_expr e)
 {
-    ad_rev y = adx_rec(e);
-    ad_expr r = adx_constant(e.v);
+    ad_expr r = adx_promote_rev(adx_rec(e));
     r.d = e.d;
     r.dual = e.dual;
-    r.n = 1;
-    r.slot[0].d = 1;
-    r.slot[0].id = y.seq;
+    r.leaf = 0;
     return r;
 }
 
@@ -1099,27 +1178,24 @@ ADX_INLINE ad_expr adx_finish(ad_expr e, ad_real v)
     return ADREV_FUSE == 1 && e.n > 0 ? adx_stored(e) : e;
 }
 
-ADX_INLINE ad_rev adx_node(ad_expr e)
-{
-    return adx_value(e.v, e.n > 0 ? e.slot[0].id : 0);
-}
-
 // While an operation is traced, its expression is one recorded value. It
 // keeps its number of slots, which must stay a constant: the others are empty.
 ADX_INLINE ad_expr adx_watch(ad_expr e, ad_opcode code, ad_expr a, ad_real fa,
                              ad_expr b, ad_real fb, ad_expr c, ad_real fc)
 {
-    if (!ADREV_TRACE || e.n == 0 || ADX_LIKELY(!adx_now.trace))
+    if (!ADREV_TRACE || e.n == 0 || !ADX_UNLIKELY(adx_now.trace))
         return e;
     ad_rev y = adx_traced(code, e.v, adx_node(a), fa, adx_node(b), fb,
                           adx_node(c), fc);
+    const adx_slot none = ADX_ZERO;
 #define ADX_DO(i)                                                           \
-    ADX_AT(e, i).d = 0;                                                     \
-    ADX_AT(e, i).id = 0;
+    ADX_AT(e, i) = none;
     ADX_SLOTS(ADX_DO)
 #undef ADX_DO
     e.slot[0].d = 1;
-    e.slot[0].id = y.seq;
+    e.slot[0].seq = y.seq;
+    e.slot[0].job = y.job;
+    e.leaf = 0;
     return e;
 }
 
@@ -1170,11 +1246,16 @@ ADX_INLINE ad_expr adx_select(bool c, ad_expr a, ad_expr b)
     e.d = c ? a.d : b.d;
     e.dual = a.dual | b.dual;
     e.leaf = a.leaf & b.leaf;
+    e.sum = a.sum & b.sum;
     e.n = a.n > b.n ? a.n : b.n;
 #define ADX_DO(i)                                                           \
     if (ADX_HAS(e, i)) {                                                    \
-        ADX_AT(e, i).d = c ? ADX_AT(a, i).d : ADX_AT(b, i).d;               \
-        ADX_AT(e, i).id = c ? ADX_AT(a, i).id : ADX_AT(b, i).id;            \
+        const adx_slot none = ADX_ZERO;                                     \
+        adx_slot from = ADX_HAS(a, i) ? ADX_AT(a, i) : none;                \
+        adx_slot other = ADX_HAS(b, i) ? ADX_AT(b, i) : none;               \
+        ADX_AT(e, i).d = c ? from.d : other.d;                              \
+        ADX_AT(e, i).seq = c ? from.seq : other.seq;                        \
+        ADX_AT(e, i).job = c ? from.job : other.job;                        \
     }
     ADX_SLOTS(ADX_DO)
 #undef ADX_DO
@@ -1184,7 +1265,7 @@ ADX_INLINE ad_expr adx_select(bool c, ad_expr a, ad_expr b)
 // Told to the hook, but recorded nowhere: the result is a constant.
 ADX_INLINE ad_real adx_observe(ad_opcode code, ad_real v, ad_expr a, ad_expr b)
 {
-    if (ADREV_TRACE && a.n + b.n > 0 && !ADX_LIKELY(!adx_now.trace))
+    if (ADREV_TRACE && a.n + b.n > 0 && ADX_UNLIKELY(adx_now.trace))
         adx_observed(code, v, adx_node(a), adx_node(b));
     return v;
 }
@@ -1757,8 +1838,13 @@ ADX_API void ad_inputs(size_t n, const ad_real x[], ad_rev out[])
     bool recorded = c->tape != NULL && c->tape->status == ADREV_OK && n > 0
         && (adx_extend_inputs(c->tape, c, n)
             || adx_write(c, ADX_INPUTS, &count, 1, n));
-    for (size_t i = 0; i < n; i++)
-        out[i] = adx_value(x[i], recorded ? first + i : 0);
+    for (size_t i = 0; i < n; i++) {
+        out[i] = adx_passive(x[i]);
+        if (recorded) {
+            out[i].seq = (uint32_t)(first + i);
+            out[i].job = (uint32_t)c->job;
+        }
+    }
 }
 
 ADX_API ad_rev ad_input(ad_real v)
@@ -1785,11 +1871,11 @@ static bool adx_member(const ad_tape *t, ad_rev x)
         && adx_segment_of(t, x.seq)->job == x.job;
 }
 
-// The id of a value that is not of the current job.
-ADX_COLD ADX_API uint32_t adx_resolve(ad_rev x)
+// The id of a value that may be of another job; 0: a constant.
+static uint32_t adx_resolve(ad_rev x)
 {
     ad_tape *t = adx_now.tape;
-    if (t == NULL || t->status != ADREV_OK)
+    if (x.job == 0 || t == NULL || t->status != ADREV_OK)
         return 0;
     if (adx_member(t, x))
         return x.seq;
@@ -1802,6 +1888,18 @@ ADX_COLD ADX_API uint32_t adx_resolve(ad_rev x)
     return y.job == 0 || t->status != ADREV_OK ? 0 : y.seq;
 }
 
+// Puts ids into slots. Returns 0 if all are constants.
+ADX_COLD ADX_API uint32_t adx_resolve_all(adx_slot slot[], size_t n)
+{
+    uint32_t any = 0;
+    for (size_t i = 0; i < n; i++) {
+        ad_rev x = { 0, slot[i].seq, slot[i].job };
+        slot[i].seq = adx_resolve(x);
+        any |= slot[i].seq;
+    }
+    return any;
+}
+
 static void adx_tell(ad_opcode code, ad_rev result, ad_rev a, ad_rev b,
                      ad_rev c)
 {
@@ -1811,7 +1909,7 @@ static void adx_tell(ad_opcode code, ad_rev result, ad_rev a, ad_rev b,
     int arity = ad_op_table()[code].arity;
 
     for (int i = arity; i < 3; i++)
-        told.arg[i] = adx_value(0, 0);
+        told.arg[i] = adx_passive(0);
     hooks->trace(hooks->user, &told);
 }
 
@@ -1819,16 +1917,18 @@ ADX_COLD ADX_API ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a,
                                    ad_real fa, ad_rev b, ad_real fb, ad_rev c,
                                    ad_real fc)
 {
-    adx_operand op[3] = { { fa, a.seq }, { fb, b.seq }, { fc, c.seq } };
     unsigned n = (unsigned)ad_op_table()[code].arity;
+    adx_operand op[3] = { { fa, adx_resolve(a) },
+                          { fb, n > 1 ? adx_resolve(b) : 0 },
+                          { fc, n > 2 ? adx_resolve(c) : 0 } };
 
     if ((op[0].id | op[1].id | op[2].id) == 0)
-        return adx_value(v, 0);
+        return adx_passive(v);
     if (ADREV_DEBUG)
         adx_note_site();
     if (!adx_write(&adx_now, n, op, n, 1))
-        return adx_value(v, 0);
-    ad_rev y = adx_value(v, adx_now.seq);
+        return adx_passive(v);
+    ad_rev y = { v, (uint32_t)adx_now.seq, (uint32_t)adx_now.job };
     adx_tell(code, y, a, b, c);
     return y;
 }
@@ -1836,8 +1936,8 @@ ADX_COLD ADX_API ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a,
 ADX_COLD ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a,
                                    ad_rev b)
 {
-    if ((a.seq | b.seq) != 0 && adx_now.tape->status == ADREV_OK)
-        adx_tell(code, adx_value(v, 0), a, b, b);
+    if ((adx_resolve(a) | adx_resolve(b)) != 0)
+        adx_tell(code, adx_passive(v), a, b, b);
 }
 
 ADX_API void ad_tape_hooks(ad_tape *t, const ad_hooks *hooks)
@@ -2214,7 +2314,7 @@ ADX_INLINE bool adx_all_finite(const ad_real a[], size_t W)
 }
 
 // A product of the chain rule that is NaN: zero if a factor is.
-ADX_COLD ADX_API ad_real adx_absorb(ad_real f, ad_real d)
+static ad_real adx_absorb(ad_real f, ad_real d)
 {
     return f == 0 || d == 0 ? 0 : f * d;
 }
@@ -2236,8 +2336,11 @@ ADX_INLINE void adx_spread(ad_real adj[], const adx_operand *op, size_t n,
     bool finite = adx_all_finite(a, W);
     for (size_t i = 0; W > 1 && i < n; i++)
         finite = finite && op[i].d * 0 == 0;
-    if (!ADX_LIKELY(finite)) {
-        adx_spread_absorbing(adj, op, n, a, W);
+    if (ADX_UNLIKELY(!finite)) {
+        ad_real copy[8];        // so that a itself can stay in registers
+        for (size_t w = 0; w < W; w++)
+            copy[w] = a[w];
+        adx_spread_absorbing(adj, op, n, copy, W);
         return;
     }
     for (const adx_operand *p = op + n; p-- > op;)
@@ -2319,8 +2422,8 @@ ADX_INLINE void adx_gather(ad_real tan[], const adx_operand *op, size_t n,
     for (size_t i = 0; i < n; i++)
         for (size_t w = 0; w < W; w++) {
             ad_real p = op[i].d * tan[op[i].id * W + w];
-            y[w] += ADX_LIKELY(p == p)
-                  ? p : adx_absorb(op[i].d, tan[op[i].id * W + w]);
+            y[w] += ADX_UNLIKELY(p != p)
+                  ? adx_absorb(op[i].d, tan[op[i].id * W + w]) : p;
         }
 }
 
@@ -2360,16 +2463,22 @@ static void adx_forward_8(const ad_tape *t, ad_real tan[])
 static ad_status adx_check_values(const ad_tape *t, size_t n, const ad_rev x[],
                                   bool some)
 {
+    const adx_segment *last = &t->segment[t->segments - 1];
+    uint32_t length = (uint32_t)adx_live(t)->seq - last->begin;
+    uint32_t other = 0;
     size_t constants = 0;
     if (n > 0 && x == NULL)
         return ADREV_ESHAPE;
 
-    for (size_t i = 0; i < n; i++) {
+    // Nearly always all of them are; without a branch, this is a vector loop.
+    for (size_t i = 0; i < n; i++)
+        other |= (x[i].job ^ last->job)
+               | (x[i].seq - last->begin - 1 >= length);
+    for (size_t i = 0; other != 0 && i < n; i++)
         if (x[i].job == 0)
             constants++;
         else if (!adx_member(t, x[i]))
             return ADREV_EFOREIGN;
-    }
     return constants > 0 && (!some || constants == n) ? ADREV_EPASSIVE
                                                       : ADREV_OK;
 }

@@ -1,0 +1,136 @@
+/* chart.h - points and a curve as a picture in SVG, for the examples.
+ *
+ *     chart c = { .left = 0, .right = 10, .top = 300 };
+ *     if (chart_open(&c, "picture.svg", "time (s)", "height (m)")) {
+ *         chart_curve(&c, n, x, y, "model");
+ *         chart_points(&c, m, u, v, "measured");
+ *         good = chart_close(&c);
+ *     }
+ *
+ * Texts are XML: write &amp; for an ampersand.
+ *
+ * SPDX-License-Identifier: MIT-0
+ */
+
+#ifndef CHART_H
+#define CHART_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+typedef struct chart {
+    double left;            // x where the axes cross
+    double right;           // the largest x, above left
+    double top;             // the largest y, above 0; rounded up by chart_open
+    FILE *file;
+} chart;
+
+enum { CHART_WIDTH = 720, CHART_HEIGHT = 450 };
+enum { CHART_LEFT = 75, CHART_RIGHT = 695, CHART_TOP = 20, CHART_BOTTOM = 385 };
+enum { CHART_LEGEND = 460 };
+
+static double chart_x(const chart *c, double x)
+{
+    double part = (x - c->left) / (c->right - c->left);
+    return CHART_LEFT + part * (CHART_RIGHT - CHART_LEFT);
+}
+
+static double chart_y(const chart *c, double y)
+{
+    return CHART_BOTTOM - y / c->top * (CHART_BOTTOM - CHART_TOP);
+}
+
+// 1, 2 or 5 times a power of ten: not more than that many to a span.
+static double chart_tick(double span, int many)
+{
+    double power = pow(10, floor(log10(span / many)));
+    double least = span / many / power;
+    return power * (least > 5 ? 10 : least > 2 ? 5 : least > 1 ? 2 : 1);
+}
+
+static void chart_axes(const chart *c)
+{
+    double tick = chart_tick(c->top, 8);
+    for (double y = 0; y < c->top + tick / 2; y += tick)
+        fprintf(c->file,
+                "<path d='M%d %.1fH%d' stroke='#ddd'/>\n"
+                "<text x='%d' y='%.1f' text-anchor='end'>%g</text>\n",
+                CHART_LEFT, chart_y(c, y), CHART_RIGHT, CHART_LEFT - 9,
+                chart_y(c, y) + 5, y);
+
+    tick = chart_tick(c->right - c->left, 16);
+    for (double x = ceil(c->left / tick) * tick; x <= c->right; x += tick)
+        fprintf(c->file,
+                "<path d='M%.1f %dv6' stroke='#222'/>\n"
+                "<text x='%.1f' y='%d' text-anchor='middle'>%g</text>\n",
+                chart_x(c, x), CHART_BOTTOM, chart_x(c, x), CHART_BOTTOM + 24,
+                x);
+    fprintf(c->file, "<path d='M%d %dV%dH%d' fill='none' stroke='#222'/>\n",
+            CHART_LEFT, CHART_TOP, CHART_BOTTOM, CHART_RIGHT);
+}
+
+// Draws the axes. Returns false, and errno says why, if there is no file.
+static bool chart_open(chart *c, const char *path, const char *x_title,
+                       const char *y_title)
+{
+    c->file = fopen(path, "w");
+    if (c->file == NULL)
+        return false;
+
+    double tick = chart_tick(c->top, 8);
+    c->top = ceil(c->top / tick) * tick;
+    fprintf(c->file,
+            "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d'"
+            " viewBox='0 0 %d %d'"
+            " font-family='Helvetica, Arial, sans-serif' font-size='16'"
+            " fill='#222'>\n<rect width='%d' height='%d' fill='#fff'/>\n",
+            CHART_WIDTH, CHART_HEIGHT, CHART_WIDTH, CHART_HEIGHT, CHART_WIDTH,
+            CHART_HEIGHT);
+    chart_axes(c);
+    fprintf(c->file,
+            "<text x='%d' y='%d' text-anchor='middle'>%s</text>\n"
+            "<text transform='translate(22 %d) rotate(-90)'"
+            " text-anchor='middle'>%s</text>\n"
+            "<rect x='%d' y='%d' width='%d' height='60' fill='#fff'/>\n",
+            (CHART_LEFT + CHART_RIGHT) / 2, CHART_BOTTOM + 52, x_title,
+            (CHART_TOP + CHART_BOTTOM) / 2, y_title, CHART_LEGEND,
+            CHART_TOP + 10, CHART_RIGHT - CHART_LEGEND);
+    return true;
+}
+
+static void chart_curve(const chart *c, int n, const double x[],
+                        const double y[], const char *name)
+{
+    fputs("<path fill='none' stroke='#c33' stroke-width='2.5' d='", c->file);
+    for (int i = 0; i < n; i++)
+        fprintf(c->file, "%c%.1f %.1f%s", i == 0 ? 'M' : 'L', chart_x(c, x[i]),
+                chart_y(c, y[i]), i % 8 == 7 ? "\n" : "");
+    fprintf(c->file, "M%d %dh36'/>\n<text x='%d' y='%d'>%s</text>\n",
+            CHART_LEGEND + 8, CHART_TOP + 52, CHART_LEGEND + 56,
+            CHART_TOP + 57, name);
+}
+
+static void chart_points(const chart *c, int n, const double x[],
+                         const double y[], const char *name)
+{
+    fputs("<g fill='#fff' stroke='#036' stroke-width='2'>\n", c->file);
+    for (int i = 0; i < n; i++)
+        fprintf(c->file, "<circle cx='%.1f' cy='%.1f' r='5'/>\n",
+                chart_x(c, x[i]), chart_y(c, y[i]));
+    fprintf(c->file,
+            "<circle cx='%d' cy='%d' r='5'/>\n</g>\n"
+            "<text x='%d' y='%d'>%s</text>\n",
+            CHART_LEGEND + 26, CHART_TOP + 27, CHART_LEGEND + 56,
+            CHART_TOP + 32, name);
+}
+
+// Returns whether everything has been written; if not, errno says why.
+static bool chart_close(const chart *c)
+{
+    fputs("</svg>\n", c->file);
+    bool good = ferror(c->file) == 0;
+    return (fclose(c->file) == 0) && good;
+}
+
+#endif

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT-0
+/* check.h - the checks of the tests. Include it after adrev.h, in the one
+ * file of the program.
+ *
+ *     CHECK(condition, format, ...)    the text says what was expected
+ *     CHECK_CLOSE(got, want, ulps)     units in the last place of ad_real;
+ *                                      0: the same number, NaN for NaN
+ *     CHECK_NEAR(got, want, relative)  |got - want| <= relative |want|
+ *     return check_done("name");       prints the one line of a good run
+ *
+ * got and want are long double, so that an oracle is compared unrounded.    */
+
+#ifndef ADREV_TESTS_CHECK_H
+#define ADREV_TESTS_CHECK_H
+
+#include <float.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#ifdef __GNUC__
+#define CHECK_PRINTF(text, args) __attribute__((format(printf, text, args)))
+#else
+#define CHECK_PRINTF(text, args)
+#endif
+
+enum { CHECK_SHOWN = 20 };      // failures printed; the others are counted
+
+static long check_passed;
+static long check_failed;
+
+CHECK_PRINTF(4, 5) static inline bool
+check_that(bool right, const char *file, int line, const char *format, ...)
+{
+    check_passed += right;
+    check_failed += !right;
+    if (right || check_failed > CHECK_SHOWN)
+        return right;
+    va_list args;
+    va_start(args, format);
+    printf("%s:%d: ", file, line);
+    vprintf(format, args);
+    printf("\n");
+    va_end(args);
+    return right;
+}
+
+// The distance from want in units of its last place, subnormal ones included;
+// an infinity is right where want is beyond the largest number.
+static inline long double check_ulps(long double got, long double want)
+{
+    bool single = sizeof(ad_real) == sizeof(float);
+    int lowest = single ? FLT_MIN_EXP - FLT_MANT_DIG
+                        : DBL_MIN_EXP - DBL_MANT_DIG;
+    int exponent = 0;
+    if (got == want || (isnan(got) && isnan(want))
+        || got == (long double)(ad_real)want)
+        return 0;
+    if (isnan(got) || isnan(want) || isinf(got) || isinf(want))
+        return (long double)INFINITY;
+    frexpl(want, &exponent);
+    exponent -= single ? FLT_MANT_DIG : DBL_MANT_DIG;
+    return fabsl(got - want) / ldexpl(1, exponent > lowest ? exponent : lowest);
+}
+
+#define CHECK(condition, ...)                                               \
+    check_that((condition), __FILE__, __LINE__, __VA_ARGS__)
+
+#define CHECK_CLOSE(got, want, ulps)                                        \
+    check_close((long double)(got), (long double)(want),                    \
+                (long double)(ulps), #got, __FILE__, __LINE__)
+
+#define CHECK_NEAR(got, want, relative)                                     \
+    check_near((long double)(got), (long double)(want),                     \
+               (long double)(relative), #got, __FILE__, __LINE__)
+
+static inline bool check_close(long double got, long double want,
+                               long double ulps, const char *what,
+                               const char *file, int line)
+{
+    long double off = check_ulps(got, want);
+    return check_that(off <= ulps, file, line,
+                      "%s: got %.20Lg, want %.20Lg: %.3Lg ulps, allowed %.3Lg",
+                      what, got, want, off, ulps);
+}
+
+static inline bool check_near(long double got, long double want,
+                              long double relative, const char *what,
+                              const char *file, int line)
+{
+    bool near = got == want || (isnan(got) && isnan(want))
+             || fabsl(got - want) <= relative * fabsl(want);
+    return check_that(near, file, line,
+                      "%s: got %.20Lg, want %.20Lg: off by %.3Lg, allowed %.3Lg",
+                      what, got, want, fabsl(got - want),
+                      relative * fabsl(want));
+}
+
+static inline int check_done(const char *name)
+{
+    printf("%s: %ld passed, %ld failed\n", name, check_passed, check_failed);
+    return check_failed != 0;
+}
+
+#endif

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT-0
+/* oracle.h - every operation of adrev once more, in long double.
+ *
+ * Written from the definitions of the functions, not from the rows of adrev.h:
+ * value and closed-form partials, with the l-functions of <math.h>. A row of
+ * ADREV_OPS without a row here does not compile where it is tested.
+ *
+ * The 64 bits of the x87 format leave 11 bits below a double, so these are
+ * true to about 0.01 ulp of a double. With a long double that is no wider
+ * than double, ORACLE_WIDE is 0 and the tests allow for it.                */
+
+#ifndef ADREV_TESTS_ORACLE_H
+#define ADREV_TESTS_ORACLE_H
+
+#include <float.h>
+#include <math.h>
+#include <stdint.h>
+
+#define ORACLE_WIDE (LDBL_MANT_DIG > DBL_MANT_DIG)
+
+#define ORACLE_LN2         0.69314718055994530941723212145817657L
+#define ORACLE_LN10        2.30258509299404568401799145468436421L
+#define ORACLE_PI          3.14159265358979323846264338327950288L
+#define ORACLE_2_SQRT_PI   1.12837916709551257389615890312154517L
+
+/* --- reproducible random numbers --------------------------------------------- */
+
+// xorshift64*: the same points on every machine.
+static inline uint64_t oracle_random(uint64_t *state)
+{
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return *state * 2685821657736338717u;
+}
+
+static inline double oracle_uniform(uint64_t *state, double from, double to)
+{
+    double u = (double)(oracle_random(state) >> 11) * 0x1p-53;
+    return from + (to - from) * u;
+}
+
+/* --- helpers with more than one expression ------------------------------------ */
+
+static inline long double oracle_sign(long double x)
+{
+    return isnan(x) ? x : (long double)((x > 0) - (x < 0));
+}
+
+// The share of a in max(a, b): NaN counts as missing, a tie is halved.
+static inline long double oracle_share(long double a, long double b)
+{
+    if (isnan(a) || isnan(b))
+        return isnan(b) ? 1 : 0;
+    return a > b ? 1 : a < b ? 0 : 0.5L;
+}
+
+// exp(-x*x); fmal gives the part of x*x that does not fit.
+static inline long double oracle_gauss(long double x)
+{
+    long double h = x * x;
+    return isinf(h) ? 0 : expl(-h) * (1 - fmal(x, x, -h));
+}
+
+// Digamma for x >= 24 by its asymptotic series: the first term left out is
+// 1e-20 of the result. Below, by the recurrence; x < 0 by reflection.
+static inline long double oracle_digamma_up(long double x)
+{
+    static const long double c[] = {
+        1.0L / 12, -1.0L / 120, 1.0L / 252, -1.0L / 240, 1.0L / 132,
+        -691.0L / 32760, 1.0L / 12, -3617.0L / 8160,
+    };
+    long double below = 0;
+    long double sum = 0;
+    for (; x < 24; x += 1)
+        below += 1 / x;
+    for (int i = 7; i >= 0; i--)
+        sum = (sum + c[i]) / x / x;
+    return logl(x) - 0.5L / x - sum - below;
+}
+
+static inline long double oracle_digamma(long double x)
+{
+    if (x > 0 || isnan(x))
+        return isinf(x) ? x : oracle_digamma_up(x);
+    long double r = x - rintl(x);
+    if (r == 0)
+        return (long double)NAN;
+    // cot(pi r) through the smaller of r and 1/2 - |r|: both are exact.
+    long double q = 0.5L - fabsl(r);
+    long double cot = fabsl(r) <= 0.25L ? 1 / tanl(ORACLE_PI * r)
+                    : copysignl(tanl(ORACLE_PI * q), r);
+    return oracle_digamma_up(1 - x) - ORACLE_PI * cot;
+}
+
+// d/dy x^y; x^y log x has limit 0 where x^y does.
+static inline long double oracle_pow_dy(long double x, long double y)
+{
+    return x == 0 && y > 0 ? 0 : powl(x, y) * logl(x);
+}
+
+static inline long double oracle_softplus(long double x)
+{
+    return x > 0 ? x + log1pl(expl(-x)) : log1pl(expl(x));
+}
+
+static inline long double oracle_sigmoid_dx(long double x)
+{
+    long double t = expl(-fabsl(x));
+    return t / (1 + t) / (1 + t);
+}
+
+/* --- the rows -------------------------------------------------------------------- */
+
+// clang-format off
+#define ORACLE_OPS(ROW)                                                                                             \
+    /*   name       value                     d/dx                     d/dy                    d/dz              */ \
+    ROW( add,       x + y,                    1,                       1,                      0 )                  \
+    ROW( sub,       x - y,                    1,                       -1,                     0 )                  \
+    ROW( mul,       x * y,                    y,                       x,                      0 )                  \
+    ROW( div,       x / y,                    1 / y,                   -x / y / y,             0 )                  \
+    ROW( fma,       x * y + z,                y,                       x,                      1 )                  \
+    ROW( neg,       0 - x,                    -1,                      0,                      0 )                  \
+    ROW( sqr,       x * x,                    x + x,                   0,                      0 )                  \
+    ROW( abs,       x < 0 ? -x : x,           oracle_sign(x),          0,                      0 )                  \
+    ROW( min,       fminl(x, y),              1 - oracle_share(x, y),  oracle_share(x, y),     0 )                  \
+    ROW( max,       fmaxl(x, y),              oracle_share(x, y),      1 - oracle_share(x, y), 0 )                  \
+    ROW( clamp,     fminl(fmaxl(x, y), z),    x >= y && x <= z,        x < y,                  x > z )              \
+    ROW( select,    x != 0 ? y : z,           0,                       x != 0,                 x == 0 )             \
+    ROW( fdim,      x > y ? x - y : 0,        x > y,                   -(x > y),               0 )                  \
+    ROW( fmod,      fmodl(x, y),              1,                       oracle_turns(x, fmodl(x, y), y), 0 )         \
+    ROW( remainder, remainderl(x, y),         1,                       oracle_turns(x, remainderl(x, y), y), 0 )    \
+    ROW( copysign,  signbit(y) ? -fabsl(x) : fabsl(x), oracle_sign(x) * (signbit(y) ? -1 : 1), 0, 0 )               \
+    ROW( ldexp,     x * powl(2, y),           powl(2, y),              0,                      0 )                  \
+    ROW( sqrt,      sqrtl(x),                 0.5L / sqrtl(x),         0,                      0 )                  \
+    ROW( cbrt,      cbrtl(x),                 1 / (3 * cbrtl(x) * cbrtl(x)), 0,                0 )                  \
+    ROW( hypot,     sqrtl(x * x + y * y),     x == 0 ? 0 : x / sqrtl(x * x + y * y), y == 0 ? 0 : y / sqrtl(x * x + y * y), 0 ) \
+    ROW( pow,       powl(x, y),               y == 0 ? 0 : y * powl(x, y - 1), oracle_pow_dy(x, y), 0 )             \
+    ROW( powi,      powl(x, y),               y == 0 ? 0 : y * powl(x, y - 1), 0,              0 )                  \
+    ROW( exp,       expl(x),                  expl(x),                 0,                      0 )                  \
+    ROW( exp2,      exp2l(x),                 exp2l(x) * ORACLE_LN2,   0,                      0 )                  \
+    ROW( expm1,     expm1l(x),                expl(x),                 0,                      0 )                  \
+    ROW( log,       logl(x),                  1 / x,                   0,                      0 )                  \
+    ROW( log2,      log2l(x),                 1 / (x * ORACLE_LN2),    0,                      0 )                  \
+    ROW( log10,     log10l(x),                1 / (x * ORACLE_LN10),   0,                      0 )                  \
+    ROW( log1p,     log1pl(x),                1 / (1 + x),             0,                      0 )                  \
+    ROW( sin,       sinl(x),                  cosl(x),                 0,                      0 )                  \
+    ROW( cos,       cosl(x),                  -sinl(x),                0,                      0 )                  \
+    ROW( tan,       tanl(x),                  1 / (cosl(x) * cosl(x)), 0,                      0 )                  \
+    ROW( asin,      asinl(x),                 1 / sqrtl((1 - x) * (1 + x)), 0,                 0 )                  \
+    ROW( acos,      acosl(x),                 -1 / sqrtl((1 - x) * (1 + x)), 0,                0 )                  \
+    ROW( atan,      atanl(x),                 1 / (1 + x * x),         0,                      0 )                  \
+    ROW( atan2,     atan2l(x, y),             y / (x * x + y * y),     -x / (x * x + y * y),   0 )                  \
+    ROW( sinh,      sinhl(x),                 coshl(x),                0,                      0 )                  \
+    ROW( cosh,      coshl(x),                 sinhl(x),                0,                      0 )                  \
+    ROW( tanh,      tanhl(x),                 1 / coshl(x) / coshl(x), 0,                      0 )                  \
+    ROW( asinh,     asinhl(x),                1 / sqrtl(1 + x * x),    0,                      0 )                  \
+    ROW( acosh,     acoshl(x),                1 / sqrtl((x - 1) * (x + 1)), 0,                 0 )                  \
+    ROW( atanh,     atanhl(x),                1 / ((1 - x) * (1 + x)), 0,                      0 )                  \
+    ROW( relu,      x > 0 ? x : 0,            x > 0,                   0,                      0 )                  \
+    ROW( sigmoid,   1 / (1 + expl(-x)),       oracle_sigmoid_dx(x),    0,                      0 )                  \
+    ROW( softplus,  oracle_softplus(x),       1 / (1 + expl(-x)),      0,                      0 )                  \
+    ROW( erf,       erfl(x),                  ORACLE_2_SQRT_PI * oracle_gauss(x),  0,          0 )                  \
+    ROW( erfc,      erfcl(x),                 -ORACLE_2_SQRT_PI * oracle_gauss(x), 0,          0 )                  \
+    ROW( lgamma,    lgammal(x),               oracle_digamma(x),       0,                      0 )                  \
+    ROW( tgamma,    tgammal(x),               tgammal(x) * oracle_digamma(x), 0,               0 )
+
+#define ORACLE_STEPS(ROW)                                                   \
+    ROW( floor,     floorl(x) )                                             \
+    ROW( ceil,      ceill(x) )                                              \
+    ROW( trunc,     truncl(x) )                                             \
+    ROW( round,     roundl(x) )                                             \
+    ROW( rint,      rintl(x) )                                              \
+    ROW( nearbyint, nearbyintl(x) )                                         \
+    ROW( sign,      oracle_sign(x) )
+// clang-format on
+
+// Minus the number of whole turns: the quotient is an integer but for rounding.
+static inline long double oracle_turns(long double x, long double rest,
+                                       long double y)
+{
+    return -rintl((x - rest) / y);
+}
+
+typedef long double oracle_fn(long double x, long double y, long double z);
+
+#define ORACLE_FN(kind, name, expression)                                   \
+    static inline long double oracle_##kind##_##name(                       \
+        long double x, long double y, long double z)                        \
+    {                                                                       \
+        (void)x;                                                            \
+        (void)y;                                                            \
+        (void)z;                                                            \
+        return expression;                                                  \
+    }
+
+#define ORACLE_DEFINE(name, value, d_x, d_y, d_z)                           \
+    ORACLE_FN(f, name, value)                                               \
+    ORACLE_FN(fx, name, d_x)                                                \
+    ORACLE_FN(fy, name, d_y)                                                \
+    ORACLE_FN(fz, name, d_z)
+ORACLE_OPS(ORACLE_DEFINE)
+#undef ORACLE_DEFINE
+
+#define ORACLE_DEFINE(name, value) ORACLE_FN(f, name, value)
+ORACLE_STEPS(ORACLE_DEFINE)
+#undef ORACLE_DEFINE
+#undef ORACLE_FN
+
+#endif
