@@ -35,6 +35,7 @@ void release()
     kept = nullptr;
 }
 
+// A new recording with its inputs.
 void begin(const bench_case *c, const double *x)
 {
     // An operation makes a code, up to four locations, up to two values, and
@@ -53,6 +54,7 @@ void begin(const bench_case *c, const double *x)
     }
 }
 
+// One output: a scalar sweep. Three: one sweep with vectors of three.
 void sweep(const bench_case *c, double *dy)
 {
     static double one[] = { 1.0 };
@@ -71,6 +73,7 @@ void sweep(const bench_case *c, double *dy)
     fov_reverse(tag, m, n, m, seeds, kept->rows.data());
 }
 
+// The outputs must be gone before the recording ends.
 template <bench_workload W>
 void gradient(const bench_case *c, const double *x, double *y, double *dy)
 {

@@ -76,6 +76,7 @@ static void run_mul(const bench_case *c, const double *x, double *y, double *dy)
     finish(c, in, ad_rec(ad_mul(in[0], in[1])), y, dy);
 }
 
+// One statement with six operands.
 static ad_rev product3(const ad_rev *a, const ad_rev *b)
 {
     return ad_rec(ad_add(ad_add(ad_mul(a[0], b[0]), ad_mul(a[1], b[1])),
@@ -102,6 +103,7 @@ static void rotate(const ad_rev *v, const ad_rev *u, ad_rev s, ad_rev *out)
 
 #undef ROTATED
 
+// Three outputs: ad_jacobian sweeps them together.
 static void run_rotquat(const bench_case *c, const double *x,
                         double *y, double *dy)
 {
@@ -119,6 +121,8 @@ static void run_rotquat(const bench_case *c, const double *x,
  * dot, matvec, nn
  * ------------------------------------------------------------------------- */
 
+// n statements: s += x*y has three operands, of which the first is the value
+// before, with partial 1.
 static ad_rev dot(size_t n, const ad_rev *x, const ad_rev *y)
 {
     ad_rev s = { 0 };
@@ -166,6 +170,8 @@ static const ad_rev *dense_relu(size_t m, size_t n, const ad_rev *w,
     return b + m;
 }
 
+// Comparing looks at values, and copying a number records nothing: the maximum
+// is free.
 static ad_rev weighted_softmax(size_t n, ad_rev *h)
 {
     ad_rev top = { 0 };
@@ -204,6 +210,8 @@ static void run_nn(const bench_case *c, const double *x, double *y, double *dy)
  * particles, loop, forward
  * ------------------------------------------------------------------------- */
 
+// Three short statements per component and step. What is overwritten in p and v
+// lives on in the tape.
 static void spring(size_t steps, ad_rev *p, ad_rev *v)
 {
     for (size_t k = 0; k < steps; k++) {
@@ -234,7 +242,7 @@ static void run_particles(const bench_case *c, const double *x,
     finish(c, in, sum, y, dy);
 }
 
-// sin(x)*a + exp(-x*x)*b + c
+// sin(x)*a + exp(-x*x)*b + c: a macro, so that ad_rev and ad_fwd share it
 #define LOOP_STEP(x, in)                                                      \
     ad_add(ad_add(ad_mul(ad_sin(x), (in)[1]),                                 \
                   ad_mul(ad_exp(ad_mul(ad_neg(x), x)), (in)[2])),             \
@@ -254,6 +262,7 @@ static void run_loop(const bench_case *c, const double *start,
     finish(c, in, ad_rec(ad_div(sum, (double)c->steps)), y, dy);
 }
 
+// Forward mode needs no tape: the same expressions carry value and tangent.
 static void run_forward(const bench_case *c, const double *start,
                         double *y, double *dy)
 {
@@ -281,6 +290,8 @@ static void run_forward(const bench_case *c, const double *start,
  * burgers
  * ------------------------------------------------------------------------- */
 
+// 15 operations on 12 operands, more than one statement holds: adrev splits it.
+// The parts are expressions with a name, not statements.
 static void advance(size_t side, double a, double r, const ad_rev *u,
                     const ad_rev *v, const ad_rev *w, ad_rev *next)
 {
@@ -300,6 +311,7 @@ static void advance(size_t side, double a, double r, const ad_rev *u,
     }
 }
 
+// Copies of the inputs are the inputs: no statement, in either pair of fields.
 static void run_burgers(const bench_case *c, const double *x,
                         double *y, double *dy)
 {

@@ -46,8 +46,9 @@ static void run_mul(const bench_case *c, const double *x, double *y, double *dy)
     dy[1] = x[0];
 }
 
-// cross[i] is component i of the paper's u x v; its derivatives with respect to
-// v and u are the two constant-shape matrices that follow.
+// y = 2(u.v)u + (s^2 - u.u)v + 2s(u x v). cross[i] is component i of the
+// paper's u x v; its derivatives with respect to v and u are the two matrices
+// below. Row i of the Jacobian is (v part, u part, s part).
 static void run_rotquat(const bench_case *c, const double *x,
                         double *y, double *dy)
 {
@@ -109,6 +110,8 @@ static void run_dot(const bench_case *c, const double *x, double *y, double *dy)
     y[0] = dot_gradient(n, x, x + n, dy, dy + n);
 }
 
+// The value does not need dv, so that a row's chain of additions hides the work
+// on the gradient.
 static double matvec_row(size_t n, const double *restrict a,
                          const double *restrict v, double *restrict da,
                          double *restrict dv)
@@ -123,6 +126,7 @@ static double matvec_row(size_t n, const double *restrict a,
     return s;
 }
 
+// d/dA = 1 v^T, d/dv = A^T 1.
 static void run_matvec(const bench_case *c, const double *x,
                        double *y, double *dy)
 {
@@ -248,6 +252,7 @@ static void spring_reverse(size_t steps, double *bp, double *bv)
     }
 }
 
+// The loss is bilinear: the adjoint of p_x is p_y, and the other way round.
 static void run_particles(const bench_case *c, const double *x,
                           double *y, double *dy)
 {
@@ -281,6 +286,8 @@ typedef struct loop_step {
     double slope;
 } loop_step;
 
+// x' = s*a + e*b + c. The steps are kept together in one structure: the sweep
+// reads memory in one stream. Dividing by n is left to the end.
 static void run_loop(const bench_case *c, const double *in,
                      double *y, double *dy)
 {
@@ -368,6 +375,7 @@ static double *field(const burgers *g, size_t time, size_t component)
     return g->fields + (2 * time + component) * stride + g->side;
 }
 
+// Every later field has the boundary of the first one.
 static void copy_boundary(size_t n, const double *x, double *w)
 {
     memcpy(w, x, n * sizeof *w);
@@ -378,6 +386,8 @@ static void copy_boundary(size_t n, const double *x, double *w)
     }
 }
 
+// The zeros around the adjoints must stay zeros, those around the fields must
+// be numbers: they are multiplied by adjoints that are zero.
 static void open_fields(const burgers *g, const double *x)
 {
     const size_t n = g->side;
@@ -471,6 +481,8 @@ static double loss(const burgers *g)
     return sum;
 }
 
+// Backwards through the fields, with two pairs of adjoints in turn. What is
+// left at time 0 is the gradient inside; dy has collected the boundary.
 static void sweep(const burgers *g, double *dy)
 {
     size_t now = g->steps + 1;

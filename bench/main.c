@@ -51,6 +51,7 @@ static const double least_seconds = 2e-3;
 // has 1e7 terms. A wrong partial shows at 1e-3 and above.
 static const double tolerance = 1e-9;
 
+// A benchmark without memory has nothing to report.
 static void die(const char *why)
 {
     fprintf(stderr, "bench: %s\n", why);
@@ -84,6 +85,7 @@ void bench_register(const bench_tool *tool)
 // Order of the columns: plain, by hand, adrev, then the others as linked.
 enum { PLAIN, HAND, ADREV, OTHERS };
 
+// The tools that registered themselves come in the order of linking.
 static void sort_tools(void)
 {
     static const bench_tool absent = { .name = "adrev", .version = "absent" };
@@ -128,6 +130,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+// Between two values, the straight line through them.
 static double quantile(const double *sorted, size_t n, double q)
 {
     const double at = q * (double)(n - 1);
@@ -156,6 +159,7 @@ static summary summarise(size_t n, const double *times, const double *unit)
  * Comparison
  * ------------------------------------------------------------------------- */
 
+// Forward mode computes one number, along one direction.
 static size_t derivatives(const bench_case *c)
 {
     return c->workload == BENCH_FORWARD ? 1 : c->inputs * c->outputs;
@@ -244,6 +248,7 @@ static double time_lane(bench *b, lane *l, double *y)
     return (now() - start) / (double)l->repeat;
 }
 
+// Plain computes no derivative; its value is checked like the others'.
 static void check_lane(bench *b, size_t tool, const double *y)
 {
     lane *l = &b->lanes[tool];
@@ -272,6 +277,7 @@ static void warm_up(bench *b, size_t tool)
     l->bytes = tools[tool]->bytes ? (double)tools[tool]->bytes() : 0.0;
 }
 
+// The rounds. A tool that takes no part leaves its times at zero.
 static void measure(bench *b)
 {
     for (size_t round = 0; round < b->rounds; round++) {
@@ -302,6 +308,7 @@ static void set_reference(bench *b)
     b->lanes[HAND].wrong = !(b->hand_error <= tolerance);
 }
 
+// Reserves the memory, finds the reference, and warms up whoever takes part.
 static void open_case(bench *b, const bench_case *c, size_t rounds)
 {
     *b = (bench){ .c = c, .rounds = rounds };
@@ -318,6 +325,7 @@ static void open_case(bench *b, const bench_case *c, size_t rounds)
     }
 }
 
+// The tools give their memory back: the next case starts like the first.
 static void close_case(bench *b)
 {
     for (size_t i = 0; i < tool_count; i++) {
@@ -334,6 +342,7 @@ static void close_case(bench *b)
  * The table
  * ------------------------------------------------------------------------- */
 
+// Three digits and the unit that suits.
 static void print_seconds(double s)
 {
     static const char *const unit[] = { "s ", "ms", "us", "ns" };
@@ -352,6 +361,7 @@ static bool is_short(const bench_case *c)
     return c->workload == BENCH_MUL || c->workload == BENCH_ROTQUAT;
 }
 
+// Median and spread of a tool's ratio, or of its time in nanoseconds.
 static void print_cell(const bench *b, size_t tool)
 {
     const lane *l = &b->lanes[tool];
@@ -373,6 +383,7 @@ static void print_cell(const bench *b, size_t tool)
     printf(" %13s", text);
 }
 
+// The columns that exist for adrev only.
 static void print_adrev(const bench *b)
 {
     const lane *l = &b->lanes[ADREV];
@@ -444,6 +455,7 @@ static int processor_field(const char *key, char *text, size_t size)
     return count;
 }
 
+// What else ran in the last minute: a busy neighbour slows large tapes down.
 static void print_load(void)
 {
     FILE *f = fopen("/proc/loadavg", "r");
@@ -485,6 +497,8 @@ static void print_machine(void)
  * Notes below the table
  * ------------------------------------------------------------------------- */
 
+// Forward mode competes with dual numbers written by hand, not with the plain
+// program.
 static void note_forward(const bench *b)
 {
     const lane *hand = &b->lanes[HAND];
@@ -576,6 +590,7 @@ static const bench_case cases[] = { BENCH_CASES(AS_CASE) };
 
 #undef AS_CASE
 
+// Cases without rounds of their own run only if named in full.
 static bool selected(const bench_case *c, int count, char *const *names)
 {
     bool found = count == 0 && c->rounds > 0;
@@ -588,6 +603,7 @@ static bool selected(const bench_case *c, int count, char *const *names)
     return found;
 }
 
+// False if any tool was wrong.
 static bool run_case(const bench_case *c, size_t rounds, ceiling *most)
 {
     static bench b;             // too large for some stacks

@@ -16,6 +16,7 @@
  * Inputs
  * ------------------------------------------------------------------------- */
 
+// 1, 2, 3, ...: v and the quaternion of rotquat; mul has 3 and 4.
 static void fill_count(const bench_case *c, double *x)
 {
     for (size_t i = 0; i < c->inputs; i++) {
@@ -23,6 +24,7 @@ static void fill_count(const bench_case *c, double *x)
     }
 }
 
+// Both grow, so that the sum is neither exact nor dominated by few terms.
 static void fill_dot(size_t n, double *x)
 {
     for (size_t i = 0; i < n; i++) {
@@ -44,6 +46,7 @@ static void fill_matvec(size_t n, double *x)
     }
 }
 
+// Weights, then biases; returns where the next layer begins.
 static double *fill_layer(size_t m, size_t n, double *x)
 {
     for (size_t i = 0; i < m; i++) {
@@ -66,6 +69,7 @@ static void fill_nn(double *x)
     }
 }
 
+// Position and velocity of each particle: p_x, p_y, v_x, v_y.
 static void fill_particles(size_t count, double *x)
 {
     for (size_t i = 0; i < count; i++) {
@@ -76,6 +80,7 @@ static void fill_particles(size_t count, double *x)
     }
 }
 
+// Smooth waves in both components; on the boundary u is 1 and v is not.
 static void fill_burgers(size_t side, double *x)
 {
     const double turn = 2.0 * 3.14159265358979323846 / (double)(side - 1);
@@ -111,6 +116,7 @@ void bench_fill(const bench_case *c, double *x)
  * Programs
  * ------------------------------------------------------------------------- */
 
+// The time is that of a call through a pointer.
 static void run_mul(const bench_case *c, const double *x, double *y, double *dy)
 {
     (void)c, (void)dy;
@@ -137,6 +143,8 @@ static void run_rotquat(const bench_case *c, const double *x,
     y[2] = along * u[2] + scale * v[2] + twice * (u[0] * v[1] - u[1] * v[0]);
 }
 
+// One chain: each addition waits for the one before. Without leave to
+// reassociate, no compiler makes it faster.
 static double dot(size_t n, const double *x, const double *y)
 {
     double s = 0.0;
@@ -153,6 +161,7 @@ static void run_dot(const bench_case *c, const double *x, double *y, double *dy)
     y[0] = dot(c->size, x, x + c->size);
 }
 
+// The matrix row by row, then the vector.
 static void run_matvec(const bench_case *c, const double *x,
                        double *y, double *dy)
 {
@@ -183,6 +192,8 @@ static const double *dense_relu(size_t m, size_t n, const double *w,
     return b + m;
 }
 
+// Overwrites h. The entries are not negative, so that top is their maximum.
+// The weights make the result depend on them: the plain sum would be 1.
 static double weighted_softmax(size_t n, double *h)
 {
     double top = 0.0;
@@ -202,6 +213,7 @@ static double weighted_softmax(size_t n, double *h)
     return sum;
 }
 
+// The parameters come first, the 50 inputs of the network last.
 static void run_nn(const bench_case *c, const double *x, double *y, double *dy)
 {
     const double *in = x + BENCH_NN_INPUTS - BENCH_NN_IN;
@@ -214,6 +226,7 @@ static void run_nn(const bench_case *c, const double *x, double *y, double *dy)
     y[0] = weighted_softmax(BENCH_NN_OUT, out);
 }
 
+// One particle. Divisions by a mass of 1 vanish here; a tape has to do them.
 static void spring(size_t steps, double *p, double *v)
 {
     for (size_t k = 0; k < steps; k++) {
@@ -227,6 +240,7 @@ static void spring(size_t steps, double *p, double *v)
     }
 }
 
+// Sum of p_x*p_y over the particles, which do not interact.
 static void run_particles(const bench_case *c, const double *x,
                           double *y, double *dy)
 {
@@ -243,6 +257,7 @@ static void run_particles(const bench_case *c, const double *x,
     y[0] = sum;
 }
 
+// Mean of x_1, ..., x_n with x' = sin(x)*a + exp(-x*x)*b + c.
 static void run_loop(const bench_case *c, const double *in,
                      double *y, double *dy)
 {
@@ -285,6 +300,8 @@ static double *burgers_fields(size_t cells)
     return burgers_room;
 }
 
+// Sum of the squares of both components at the end. Cells of the boundary
+// keep their values: they are in both pairs of fields from the start.
 static void run_burgers(const bench_case *c, const double *x,
                         double *y, double *dy)
 {

@@ -27,6 +27,7 @@ template <class T> T product3(const T *a, const T *b)
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
+// With the cross product as the paper prints it, see plain.c.
 template <class T> void rotate(const T *v, const T *u, const T &s, T *y)
 {
     const T uv = product3(u, v);
@@ -40,6 +41,8 @@ template <class T> void rotate(const T *v, const T *u, const T &s, T *y)
     y[2] = along * u[2] + scale * v[2] + twice * (u[0] * v[1] - u[1] * v[0]);
 }
 
+// A local T is a number of the tool: it may register itself with the tape when
+// it is made, and take itself off when it goes out of scope.
 template <class T> T dot(size_t n, const T *x, const T *y)
 {
     T s = 0.0;
@@ -60,6 +63,8 @@ template <class T> T matvec(size_t n, const T *a, const T *v)
     return sum;
 }
 
+// Assigning in both branches, since not every tool has a conditional of
+// expressions.
 template <class T>
 const T *dense_relu(size_t m, size_t n, const T *w, const T *x, T *y)
 {
@@ -101,6 +106,7 @@ template <class T> T weighted_softmax(size_t n, T *h)
     return sum;
 }
 
+// The parameters come first, the 50 inputs of the network last.
 template <class T> T nn(const T *x)
 {
     const T *in = x + BENCH_NN_INPUTS - BENCH_NN_IN;
@@ -112,6 +118,7 @@ template <class T> T nn(const T *x)
     return weighted_softmax(BENCH_NN_OUT, out);
 }
 
+// One particle.
 template <class T> void spring(size_t steps, T *p, T *v)
 {
     for (size_t k = 0; k < steps; k++) {
@@ -151,6 +158,8 @@ template <class T> T loop(size_t steps, const T *in)
     return sum / double(steps);
 }
 
+// One step of one component w, which is u or v, inside the boundary: one
+// statement of 15 operations.
 template <class T>
 void advance(size_t side, double a, double r, const T *u, const T *v,
              const T *w, T *next)
