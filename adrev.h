@@ -858,7 +858,7 @@ ADX_EXTERN ADX_THREAD adx_context adx_now;
 
 // Cold paths, in section 7.
 ADX_API bool adx_grow(size_t need);
-ADX_API uint32_t adx_resolve_all(adx_slot slot[], size_t n);
+ADX_API void adx_resolve_all(adx_slot slot[], size_t n);
 ADX_API ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a, ad_real fa,
                           ad_rev b, ad_real fb, ad_rev c, ad_real fc);
 ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a, ad_rev b);
@@ -1062,37 +1062,48 @@ ADX_INLINE ad_rev adx_commit(ad_real v, adx_operand *op, unsigned header)
 }
 
 // The operands' ids where not all of them are of this job: a constant has 0.
-// Returns whether one is recorded. Only here a foreign value costs a call.
-ADX_INLINE bool adx_identify(ad_expr *e)
+// Only a foreign value costs a call.
+ADX_INLINE ad_expr adx_identify(ad_expr e)
 {
-    ad_expr got = *e;
-    uint32_t any = 0;
     uint32_t foreign = 0;
 #define ADX_DO(i)                                                           \
-    if (ADX_HAS(got, i)) {                                                  \
-        bool here = ADX_AT(got, i).job == adx_now.job;                      \
-        foreign |= here ? 0 : ADX_AT(got, i).job;                           \
-        ADX_AT(got, i).seq = here ? ADX_AT(got, i).seq : 0;                 \
-        any |= ADX_AT(got, i).seq;                                          \
-    }
+    if (ADX_HAS(e, i))                                                      \
+        foreign |= ADX_AT(e, i).job == adx_now.job ? 0 : ADX_AT(e, i).job;
     ADX_SLOTS(ADX_DO)
 #undef ADX_DO
     if (ADX_UNLIKELY(foreign != 0)) {
         adx_slot slot[ADX_WIDTH];
 #define ADX_DO(i)                                                           \
-    if (ADX_HAS(got, i))                                                    \
-        slot[(i) < ADX_WIDTH ? (i) : 0] = ADX_AT(*e, i);
+    if (ADX_HAS(e, i))                                                      \
+        slot[(i) < ADX_WIDTH ? (i) : 0] = ADX_AT(e, i);
         ADX_SLOTS(ADX_DO)
 #undef ADX_DO
-        any = adx_resolve_all(slot, got.n);
+        adx_resolve_all(slot, e.n);
 #define ADX_DO(i)                                                           \
-    if (ADX_HAS(got, i))                                                    \
-        ADX_AT(got, i).seq = slot[(i) < ADX_WIDTH ? (i) : 0].seq;
+    if (ADX_HAS(e, i)) {                                                    \
+        ADX_AT(e, i).seq = slot[(i) < ADX_WIDTH ? (i) : 0].seq;             \
+        ADX_AT(e, i).job = slot[(i) < ADX_WIDTH ? (i) : 0].job;             \
+    }
         ADX_SLOTS(ADX_DO)
 #undef ADX_DO
     }
-    *e = got;
-    return any != 0;
+#define ADX_DO(i)                                                           \
+    if (ADX_HAS(e, i))                                                      \
+        ADX_AT(e, i).seq = ADX_AT(e, i).job == 0 ? 0 : ADX_AT(e, i).seq;
+    ADX_SLOTS(ADX_DO)
+#undef ADX_DO
+    return e;
+}
+
+ADX_INLINE bool adx_all_constant(ad_expr e)
+{
+    uint32_t any = 0;
+#define ADX_DO(i)                                                           \
+    if (ADX_HAS(e, i))                                                      \
+        any |= ADX_AT(e, i).seq;
+    ADX_SLOTS(ADX_DO)
+#undef ADX_DO
+    return any == 0;
 }
 
 ADX_INLINE bool adx_all_here(ad_expr e)
@@ -1122,8 +1133,11 @@ ADX_INLINE ad_rev adx_rec(ad_expr e)
 
     if (e.n == 0)
         return adx_passive(e.v);
-    if (ADX_UNLIKELY(!adx_all_here(e)) && !adx_identify(&e))
-        return adx_passive(e.v);
+    if (ADX_UNLIKELY(!adx_all_here(e))) {
+        e = adx_identify(e);
+        if (adx_all_constant(e))
+            return adx_passive(e.v);
+    }
     if (e.leaf || (ADREV_TRACE && adx_now.trace))
         return adx_node(e);
     if (ADREV_DEBUG)
@@ -1926,16 +1940,15 @@ static uint32_t adx_resolve(ad_rev x)
     return y.job == 0 || t->status != ADREV_OK ? 0 : y.seq;
 }
 
-// Puts ids into slots. Returns 0 if all are constants.
-ADX_COLD ADX_API uint32_t adx_resolve_all(adx_slot slot[], size_t n)
+// Finds the ids of slots on the current tape; a constant becomes job 0.
+ADX_COLD ADX_API void adx_resolve_all(adx_slot slot[], size_t n)
 {
-    uint32_t any = 0;
     for (size_t i = 0; i < n; i++) {
         ad_rev x = { 0, slot[i].seq, slot[i].job };
         slot[i].seq = adx_resolve(x);
-        any |= slot[i].seq;
+        slot[i].job = slot[i].seq == 0
+                    ? 0 : adx_segment_of(adx_now.tape, slot[i].seq)->job;
     }
-    return any;
 }
 
 static void adx_tell(ad_opcode code, ad_rev result, ad_rev a, ad_rev b,
@@ -2512,9 +2525,10 @@ static ad_status adx_check_values(const ad_tape *t, size_t n, const ad_rev x[],
 
     // Nearly always all are of the current job. Without a branch this is a
     // vector loop, which pays for long arrays.
-    for (size_t i = 0; n >= 16 && i < n; i++)
-        other |= (x[i].job ^ last->job)
-               | (x[i].seq - last->begin - 1 >= length);
+    if (other == 0)
+        for (size_t i = 0; i < n; i++)
+            other |= (x[i].job ^ last->job)
+                   | (x[i].seq - last->begin - 1 >= length);
     for (size_t i = 0; other != 0 && i < n; i++) {
         if (x[i].job == last->job && x[i].seq - last->begin - 1 < length)
             continue;

@@ -273,20 +273,21 @@ static long double moved(oracle_fn *f, const ad_real *p, int k, long double h)
 // Central differences with Richardson extrapolation (Ridders): of the tableau
 // the entry is taken that differs least from its neighbours, plus what the
 // rounding of f can do. Steps that leave the domain give NaN, which loses.
-enum { LEVELS = 16 };
+enum { LEVELS = 11 };
 
 static long double differences(oracle_fn *f, const ad_real *p, int k,
                                long double *error)
 {
     long double table[LEVELS][LEVELS];
-    long double noise = 4 * LDBL_EPSILON * fabsl(moved(f, p, k, 0));
+    long double noise = 4 * LDBL_EPSILON
+                      * (1 + fabsl(moved(f, p, k, 0)));
     long double best = (long double)NAN;
     long double h = 0.5L;
     *error = (long double)INFINITY;
-    for (int i = 0; i < LEVELS; i++, h /= 1.5L) {
-        long double factor = 2.25L;
+    for (int i = 0; i < LEVELS; i++, h /= 2) {
+        long double factor = 4;
         table[0][i] = (moved(f, p, k, h) - moved(f, p, k, -h)) / (2 * h);
-        for (int j = 1; j <= i; j++, factor *= 2.25L) {
+        for (int j = 1; j <= i; j++, factor *= 4) {
             long double a = table[j - 1][i];
             long double b = table[j - 1][i - 1];
             table[j][i] = a + (a - b) / (factor - 1);
