@@ -135,12 +135,14 @@
 #define ADX_INLINE static inline ADX_UNUSED
 #endif
 #define ADX_COLD __attribute__((noinline, cold))
+#define ADX_APART static __attribute__((noinline, unused))
 #define ADX_UNUSED __attribute__((unused))
 #define ADX_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define ADX_KNOWN(value) __builtin_constant_p(value)
 #else
 #define ADX_INLINE static inline
 #define ADX_COLD
+#define ADX_APART static
 #define ADX_UNUSED
 #define ADX_UNLIKELY(condition) (condition)
 #define ADX_KNOWN(value) 0
@@ -206,11 +208,11 @@ typedef struct adx_operand {
 // A binary operation needs two slots, even if nothing is fused.
 #define ADX_WIDTH (ADREV_FUSE > 2 ? ADREV_FUSE : 2)
 
-// The same in an expression, before the operand is identified.
+// The same in an expression: the operand still has its compound id. One field
+// for both halves, because gcc 12 keeps no more than 32 fields in registers.
 typedef struct adx_slot {
     ad_real d;
-    uint32_t seq;
-    uint32_t job;
+    uint64_t id;                    // job * 2^32 + seq
 } adx_slot;
 
 // An expression that is not recorded yet. It lives in registers: once the
@@ -222,6 +224,7 @@ typedef struct ad_expr {
     unsigned dual;                  // 1: contains an ad_fwd
     unsigned leaf;                  // 1: a recorded value and nothing else
     unsigned sum;                   // 1: the first slot's partial is 1
+    unsigned out;                   // bits: slots that were added to others
     adx_slot slot[ADX_WIDTH];       // the first n are set
 } ad_expr;
 
@@ -858,7 +861,7 @@ ADX_EXTERN ADX_THREAD adx_context adx_now;
 
 // Cold paths, in section 7.
 ADX_API bool adx_grow(size_t need);
-ADX_API void adx_resolve_all(adx_slot slot[], size_t n);
+ADX_API void adx_resolve_all(uint64_t id[], size_t n);
 ADX_API ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a, ad_real fa,
                           ad_rev b, ad_real fb, ad_rev c, ad_real fc);
 ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a, ad_rev b);
@@ -950,6 +953,11 @@ ADX_INLINE ad_expr adx_constant(ad_real v)
     return e;
 }
 
+ADX_INLINE uint64_t adx_compound(size_t job, uint32_t seq)
+{
+    return (uint64_t)job << 32 | seq;
+}
+
 ADX_INLINE ad_expr adx_promote_self(ad_expr e) { return e; }
 
 ADX_INLINE ad_expr adx_promote_rev(ad_rev x)
@@ -959,8 +967,7 @@ ADX_INLINE ad_expr adx_promote_rev(ad_rev x)
     e.leaf = 1;
     e.sum = 1;
     e.slot[0].d = 1;
-    e.slot[0].seq = x.seq;
-    e.slot[0].job = x.job;
+    e.slot[0].id = adx_compound(x.job, x.seq);
     return e;
 }
 
@@ -1044,8 +1051,8 @@ ADX_INLINE ad_rev adx_node(ad_expr e)
 {
     ad_rev y = adx_passive(e.v);
     if (e.n > 0) {
-        y.seq = e.slot[0].seq;
-        y.job = e.slot[0].job;
+        y.seq = (uint32_t)e.slot[0].id;
+        y.job = (uint32_t)(e.slot[0].id >> 32);
     }
     return y;
 }
@@ -1061,35 +1068,35 @@ ADX_INLINE ad_rev adx_commit(ad_real v, adx_operand *op, unsigned header)
     return y;
 }
 
-// The operands' ids where not all of them are of this job: a constant has 0.
+// What is not of this job: constants become id 0, foreign values are resolved.
 // Only a foreign value costs a call.
 ADX_INLINE ad_expr adx_identify(ad_expr e)
 {
-    uint32_t foreign = 0;
+    uint64_t foreign = 0;
 #define ADX_DO(i)                                                           \
-    if (ADX_HAS(e, i))                                                      \
-        foreign |= ADX_AT(e, i).job == adx_now.job ? 0 : ADX_AT(e, i).job;
+    if (ADX_HAS(e, i)) {                                                    \
+        bool here = ADX_AT(e, i).id >> 32 == adx_now.job;                   \
+        foreign |= here ? 0 : ADX_AT(e, i).id >> 32;                        \
+    }
     ADX_SLOTS(ADX_DO)
 #undef ADX_DO
     if (ADX_UNLIKELY(foreign != 0)) {
-        adx_slot slot[ADX_WIDTH];
+        uint64_t id[ADX_WIDTH];
 #define ADX_DO(i)                                                           \
     if (ADX_HAS(e, i))                                                      \
-        slot[(i) < ADX_WIDTH ? (i) : 0] = ADX_AT(e, i);
+        id[(i) < ADX_WIDTH ? (i) : 0] = ADX_AT(e, i).id;
         ADX_SLOTS(ADX_DO)
 #undef ADX_DO
-        adx_resolve_all(slot, e.n);
+        adx_resolve_all(id, e.n);
 #define ADX_DO(i)                                                           \
-    if (ADX_HAS(e, i)) {                                                    \
-        ADX_AT(e, i).seq = slot[(i) < ADX_WIDTH ? (i) : 0].seq;             \
-        ADX_AT(e, i).job = slot[(i) < ADX_WIDTH ? (i) : 0].job;             \
-    }
+    if (ADX_HAS(e, i))                                                      \
+        ADX_AT(e, i).id = id[(i) < ADX_WIDTH ? (i) : 0];
         ADX_SLOTS(ADX_DO)
 #undef ADX_DO
     }
 #define ADX_DO(i)                                                           \
     if (ADX_HAS(e, i))                                                      \
-        ADX_AT(e, i).seq = ADX_AT(e, i).job == 0 ? 0 : ADX_AT(e, i).seq;
+        ADX_AT(e, i).id = ADX_AT(e, i).id >> 32 == 0 ? 0 : ADX_AT(e, i).id;
     ADX_SLOTS(ADX_DO)
 #undef ADX_DO
     return e;
@@ -1097,10 +1104,10 @@ ADX_INLINE ad_expr adx_identify(ad_expr e)
 
 ADX_INLINE bool adx_all_constant(ad_expr e)
 {
-    uint32_t any = 0;
+    uint64_t any = 0;
 #define ADX_DO(i)                                                           \
     if (ADX_HAS(e, i))                                                      \
-        any |= ADX_AT(e, i).seq;
+        any |= ADX_AT(e, i).id;
     ADX_SLOTS(ADX_DO)
 #undef ADX_DO
     return any == 0;
@@ -1108,29 +1115,59 @@ ADX_INLINE bool adx_all_constant(ad_expr e)
 
 ADX_INLINE bool adx_all_here(ad_expr e)
 {
-    size_t other = 0;
+    uint64_t here = adx_compound(adx_now.job, 0);
+    uint64_t other = 0;
 #define ADX_DO(i)                                                           \
     if (ADX_HAS(e, i))                                                      \
-        other |= ADX_AT(e, i).job ^ adx_now.job;
+        other |= ADX_AT(e, i).id ^ here;
     ADX_SLOTS(ADX_DO)
 #undef ADX_DO
-    return other == 0;
+    return other >> 32 == 0;
 }
 
 ADX_INLINE adx_operand *adx_put(adx_operand *op, adx_slot s)
 {
     op->d = s.d;
-    op->id = s.seq;
+    op->id = (uint32_t)s.id;
     return op + 1;
 }
+
+// Whether two slots are the same variable and the compiler can see it, since
+// both were read from the same place. Never true by chance at run time.
+#define ADX_SAME(a, b) (ADX_KNOWN((a).id == (b).id) && (a).id == (b).id)
+
+// A variable that occurs several times in an expression needs one operand:
+// w - a*w, or sin(x)*exp(x). The later slots are added to the first and left
+// out. (burgers, bench/: 7 operands a statement instead of 12; loop: 4 of 6.)
+ADX_INLINE ad_expr adx_merge(ad_expr e)
+{
+    unsigned out = 0;
+#define ADX_PAIR(i, k)                                                      \
+    if ((i) < (k) && ADX_HAS(e, k) && ADX_SAME(ADX_AT(e, i), ADX_AT(e, k))) { \
+        ADX_AT(e, i).d += out >> (k) & 1 ? 0 : ADX_AT(e, k).d;              \
+        e.sum = (i) == 0 ? 0 : e.sum;                                       \
+        out |= 1u << (k);                                                   \
+    }
+#define ADX_DO(k)                                                           \
+    ADX_PAIR(0, k) ADX_PAIR(1, k) ADX_PAIR(2, k) ADX_PAIR(3, k)             \
+    ADX_PAIR(4, k) ADX_PAIR(5, k) ADX_PAIR(6, k) ADX_PAIR(7, k)             \
+    ADX_PAIR(8, k) ADX_PAIR(9, k) ADX_PAIR(10, k) ADX_PAIR(11, k)           \
+    ADX_PAIR(12, k) ADX_PAIR(13, k) ADX_PAIR(14, k)
+    ADX_SLOTS(ADX_DO)
+#undef ADX_DO
+#undef ADX_PAIR
+    e.out = out;
+    return e;
+}
+
+#define ADX_LIVE(e, i) (ADX_HAS(e, i) && ((e).out >> (i) & 1) == 0)
 
 // Records an expression. A partial of 1 on the value just before, as in
 // s = s + x*y, is stored as a flag: 12 bytes less, and in the sweep the
 // adjoint of the sum stays in a register.
 ADX_INLINE ad_rev adx_rec(ad_expr e)
 {
-    size_t need = sizeof(uint16_t) + e.n * sizeof(adx_operand);
-
+    e = adx_merge(e);
     if (e.n == 0)
         return adx_passive(e.v);
     if (ADX_UNLIKELY(!adx_all_here(e))) {
@@ -1142,26 +1179,36 @@ ADX_INLINE ad_rev adx_rec(ad_expr e)
         return adx_node(e);
     if (ADREV_DEBUG)
         adx_note_site();
+
+    unsigned n = 0;
+#define ADX_DO(i) n += ADX_LIVE(e, i);
+    ADX_SLOTS(ADX_DO)
+#undef ADX_DO
+    bool sum = n > 1 && e.sum && (uint32_t)e.slot[0].id == adx_now.seq;
+    n -= sum;
+    size_t need = sizeof(uint16_t) + n * sizeof(adx_operand);
     if (ADX_UNLIKELY(!adx_room(need)) && !adx_grow(need))
         return adx_passive(e.v);
 
     adx_operand *op = adx_now.op;
-    unsigned sum = 0;
-    if (e.n > 1 && e.sum && e.slot[0].seq == adx_now.seq)
-        sum = ADX_SUM;
-    else
+    if (!sum)
         op = adx_put(op, e.slot[0]);
 #define ADX_DO(i)                                                           \
-    if ((i) > 0 && ADX_HAS(e, i))                                           \
+    if ((i) > 0 && ADX_LIVE(e, i))                                          \
         op = adx_put(op, ADX_AT(e, i));
     ADX_SLOTS(ADX_DO)
 #undef ADX_DO
-    return adx_commit(e.v, op, sum | (e.n - (sum != 0)));
+    return adx_commit(e.v, op, sum ? ADX_SUM | n : n);
 }
+
+// Where an expression is split. One function, not a copy of adx_rec at every
+// operator: those would nearly all be dead, but would have to be compiled.
+ADX_APART ad_rev adx_spill(const ad_expr *e) { return adx_rec(*e); }
 
 ADX_INLINE ad_expr adx_stored(ad_expr e)
 {
-    ad_expr r = adx_promote_rev(adx_rec(e));
+    ad_expr copy = e;           // whose address may be taken: not that of e
+    ad_expr r = adx_promote_rev(adx_spill(&copy));
     r.d = e.d;
     r.dual = e.dual;
     r.leaf = 0;
@@ -1207,8 +1254,7 @@ ADX_INLINE ad_expr adx_watch(ad_expr e, ad_opcode code, ad_expr a, ad_real fa,
     ADX_SLOTS(ADX_DO)
 #undef ADX_DO
     e.slot[0].d = 1;
-    e.slot[0].seq = y.seq;
-    e.slot[0].job = y.job;
+    e.slot[0].id = adx_compound(y.job, y.seq);
     e.leaf = 0;
     return e;
 }
@@ -1268,8 +1314,7 @@ ADX_INLINE ad_expr adx_select(bool c, ad_expr a, ad_expr b)
         adx_slot from = ADX_HAS(a, i) ? ADX_AT(a, i) : none;                \
         adx_slot other = ADX_HAS(b, i) ? ADX_AT(b, i) : none;               \
         ADX_AT(e, i).d = c ? from.d : other.d;                              \
-        ADX_AT(e, i).seq = c ? from.seq : other.seq;                        \
-        ADX_AT(e, i).job = c ? from.job : other.job;                        \
+        ADX_AT(e, i).id = c ? from.id : other.id;                           \
     }
     ADX_SLOTS(ADX_DO)
 #undef ADX_DO
@@ -1471,6 +1516,8 @@ ADX_INLINE void adx_acc(ad_fwd *s, ad_expr e) { adx_acc_fwd(s, e); }
 #undef ADX_SLOTS
 #undef ADX_HAS
 #undef ADX_AT
+#undef ADX_SAME
+#undef ADX_LIVE
 
 #endif // ADREV_H
 
@@ -1940,14 +1987,14 @@ static uint32_t adx_resolve(ad_rev x)
     return y.job == 0 || t->status != ADREV_OK ? 0 : y.seq;
 }
 
-// Finds the ids of slots on the current tape; a constant becomes job 0.
-ADX_COLD ADX_API void adx_resolve_all(adx_slot slot[], size_t n)
+// Compound ids of values on the current tape, for any; a constant becomes 0.
+ADX_COLD ADX_API void adx_resolve_all(uint64_t id[], size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        ad_rev x = { 0, slot[i].seq, slot[i].job };
-        slot[i].seq = adx_resolve(x);
-        slot[i].job = slot[i].seq == 0
-                    ? 0 : adx_segment_of(adx_now.tape, slot[i].seq)->job;
+        ad_rev x = { 0, (uint32_t)id[i], (uint32_t)(id[i] >> 32) };
+        uint32_t seq = adx_resolve(x);
+        id[i] = seq == 0 ? 0
+              : adx_compound(adx_segment_of(adx_now.tape, seq)->job, seq);
     }
 }
 

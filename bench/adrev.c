@@ -290,8 +290,8 @@ static void run_forward(const bench_case *c, const double *start,
  * burgers
  * ------------------------------------------------------------------------- */
 
-// 15 operations on 12 operands, more than one statement holds: adrev splits it.
-// The parts are expressions with a name, not statements.
+// One statement of 15 operations, in which seven variables (six for u) occur
+// twelve times. Its parts are expressions with a name, not statements.
 static void advance(size_t side, double a, double r, const ad_rev *u,
                     const ad_rev *v, const ad_rev *w, ad_rev *next)
 {

@@ -107,12 +107,6 @@ static void sort_tools(void)
     tool_count = n;
 }
 
-static bool takes_part(const bench_tool *tool, const bench_case *c)
-{
-    return tool->run[c->workload]
-        && (tool->most_inputs == 0 || c->inputs <= tool->most_inputs);
-}
-
 /* ---------------------------------------------------------------------------
  * Statistics
  * ------------------------------------------------------------------------- */
@@ -318,8 +312,8 @@ static void open_case(bench *b, const bench_case *c, size_t rounds)
     bench_fill(c, b->x);
     set_reference(b);
     for (size_t i = 0; i < tool_count; i++) {
-        if (takes_part(tools[i], c)) {
-            b->lanes[i].run = tools[i]->run[c->workload];
+        b->lanes[i].run = tools[i]->run[c->workload];
+        if (b->lanes[i].run) {
             warm_up(b, i);
         }
     }

@@ -155,7 +155,6 @@ typedef struct bench_tool {
     const char *name;                   // column title, at most 9 letters
     const char *version;                // "" if it has none
     bench_run *run[BENCH_WORKLOADS];    // NULL: not available
-    size_t most_inputs;                 // larger cases are skipped; 0: none
     size_t (*bytes)(void);              // tape after the last run; may be NULL
     void (*release)(void);              // give back all memory; may be NULL
 } bench_tool;

@@ -1,11 +1,11 @@
-/* 03  A vector turned by a quaternion: all 21 derivatives.
+/* 03  A vector turned by a quaternion: its 21 derivatives.
  *
  * Shows    ad_jac; the same text in forward mode; what a Jacobian must obey
  * Needs    01
- * Prints   dy/d:  q0      q1      q2      q3      v0      v1      v2
- *            0.1956  0.5822  0.7022  0.0133  0.1333 -0.9333 -0.3333   y[0] -2.7333
- *            0.7111 -1.0222  0.3111 -0.4000  0.6667  0.3333 -0.6667   y[1] -0.6667
- *            0.4089  0.3689  0.8622 -0.0933  0.7333 -0.1333  0.6667   y[2]  2.4667
+ * Prints   dy/d:  q0      q1      q2      q3      v0      v1      v2  |    y
+ *            0.1956  0.5822  0.7022  0.0133  0.1333 -0.9333 -0.3333  | -2.7333
+ *            0.7111 -1.0222  0.3111 -0.4000  0.6667  0.3333 -0.6667  | -0.6667
+ *            0.4089  0.3689  0.8622 -0.0933  0.7333 -0.1333  0.6667  |  2.4667
  *          forward mode agrees: yes, J q = 0: yes
  *
  * SPDX-License-Identifier: MIT-0
@@ -45,11 +45,11 @@ DEFINE_TURN(turn_forward, ad_fwd, ad_dual)
 
 static void print(const double y[M], const double J[M * N])
 {
-    printf("dy/d:  q0      q1      q2      q3      v0      v1      v2\n");
+    puts("dy/d:  q0      q1      q2      q3      v0      v1      v2  |    y");
     for (int i = 0; i < M; i++) {
         for (int j = 0; j < N; j++)
             printf("%8.4f", J[i * N + j]);
-        printf("   y[%d]%8.4f\n", i, y[i]);
+        printf("  |%8.4f\n", y[i]);
     }
 }
 

@@ -10,11 +10,11 @@
  * Shows    least squares and standard errors from ad_jac; one model for
  *          fitting and, with constants, for plotting
  * Needs    02, 04
- * Prints   SIR model fitted to 14 days in 13 steps:
- *            infection  beta  = 1.788 +- 0.106 per day
- *            recovery   gamma = 0.456 +- 0.019 per day
- *            at first   I0    = 2.09 +- 0.88 boys
- *            R0 = beta / gamma = 3.92 +- 0.19
+ * Prints   SIR model fitted to 14 days in 8 steps:
+ *            transmission rate beta 1.788 +- 0.106 per day
+ *            recovery rate gamma    0.456 +- 0.019 per day
+ *            infected at first I0   2.093 +- 0.877 boys
+ *            R0 = beta / gamma      3.924 +- 0.188
  *
  *           day  count  model  residual
  *             1      3    2.1       0.9
@@ -256,11 +256,25 @@ static bool move(const series *s, const fit *f, double damping, double p[3])
     return small;
 }
 
+// The best of some rates and ratios R0, so that the first step begins near.
+static void start(series *s, fit *best)
+{
+    best->sum = HUGE_VAL;
+    for (int i = 0; i < 50; i++) {
+        fit trial = { .p = { 0.5 * (i % 10) - 2 } };
+        trial.p[1] = trial.p[0] - 0.4 * (i / 10 + 1);
+        trial.p[2] = log(fmax(1, s->count[0]));
+        evaluate(s, &trial);
+        if (trial.sum < best->sum)
+            *best = trial;
+    }
+}
+
 // Returns the number of steps.
 static int adjust(series *s, fit *f)
 {
     double damping = 1e-3;
-    evaluate(s, f);
+    start(s, f);
     for (int steps = 1; steps <= 100; steps++) {
         fit trial = *f;
         bool done = move(s, f, damping, trial.p) && damping <= 1e-3;
@@ -276,24 +290,30 @@ static int adjust(series *s, fit *f)
 
 /* --- the report ------------------------------------------------------- */
 
+static void report_value(const char *name, double logarithm, double error,
+                         const char *unit)
+{
+    double value = exp(logarithm);
+    printf("  %-22s %.3f +- %.3f%s\n", name, value, value * error, unit);
+}
+
 static void report(const series *s, const fit *f, int steps)
 {
     double c[3][3];
     double sigma = sqrt(f->sum / (s->n - PARAMETERS));
-    double R0 = exp(f->p[0] - f->p[1]);
     invert(s, f, 0, c);
 
     printf("SIR model fitted to %d days in %d steps:\n", s->n, steps);
-    printf("  infection  beta  = %.3f +- %.3f per day\n", exp(f->p[0]),
-           exp(f->p[0]) * sigma * sqrt(c[0][0]));
-    printf("  recovery   gamma = %.3f +- %.3f per day\n", exp(f->p[1]),
-           exp(f->p[1]) * sigma * sqrt(c[1][1]));
-    printf("  at first   I0    = %.2f +- %.2f boys\n", exp(f->p[2]),
-           exp(f->p[2]) * sigma * sqrt(c[2][2]));
-    printf("  R0 = beta / gamma = %.2f +- %.2f\n\n", R0,
-           R0 * sigma * sqrt(c[0][0] + c[1][1] - 2 * c[0][1]));
+    report_value("transmission rate beta", f->p[0], sigma * sqrt(c[0][0]),
+                 " per day");
+    report_value("recovery rate gamma", f->p[1], sigma * sqrt(c[1][1]),
+                 " per day");
+    report_value("infected at first I0", f->p[2], sigma * sqrt(c[2][2]),
+                 " boys");
+    report_value("R0 = beta / gamma", f->p[0] - f->p[1],
+                 sigma * sqrt(c[0][0] + c[1][1] - 2 * c[0][1]), "");
 
-    printf(" day  count  model  residual\n");
+    printf("\n day  count  model  residual\n");
     for (int i = 0; i < s->n; i++)
         printf("%4.0f%7.0f%7.1f%10.1f\n", s->day[i], s->count[i], f->y[i],
                s->count[i] - f->y[i]);
@@ -334,7 +354,7 @@ static void draw(const char *path, const series *s, const fit *f)
 int main(int argc, char **argv)
 {
     static series s;
-    static fit f = { .p = { 0, -1, 1 } };       // one a day, 1/e a day, e boys
+    static fit f;
 
     if (argc < 2 || argc > 3)
         fail(USAGE, "usage: 06_influenza counts.txt [picture.svg]");

@@ -23,7 +23,10 @@
 #define CHECK_PRINTF(text, args)
 #endif
 
-enum { CHECK_SHOWN = 20 };      // failures printed; the others are counted
+// Failures that are printed; the others are counted.
+#ifndef CHECK_SHOWN
+#define CHECK_SHOWN 20
+#endif
 
 static long check_passed;
 static long check_failed;

@@ -136,6 +136,14 @@ static void same(const char *what, ad_rev got, ad_rev want, ad_rev a)
           "%s: slope got %.17g, want %.17g", what, (double)dg, (double)dw);
 }
 
+// A number that the compiler does not know: it would compute with it at
+// compile time, and round better than <math.h>.
+static double unknown(double k)
+{
+    static volatile double one = 1;
+    return k * one;
+}
+
 #define MIXED_TYPES(ROW, name)                                              \
     ROW(_FIRST, name, int, -2)                                              \
     ROW(_LAST, name, int, 2)                                                \
@@ -155,17 +163,17 @@ static void same(const char *what, ad_rev got, ad_rev want, ad_rev a)
 // The number is the first or the last operand; of three, also the others.
 #define MIX_1(at, name, type, k)                                            \
     {                                                                       \
-        type c = (type)k;                                                   \
+        type c = (type)unknown(k);                                          \
         SAME(name, type, 0, ad_##name(c));                                  \
     }
 #define MIX_2(at, name, type, k)                                            \
     {                                                                       \
-        type c = (type)k;                                                   \
+        type c = (type)unknown(k);                                          \
         MIX_2##at(name, type);                                              \
     }
 #define MIX_3(at, name, type, k)                                            \
     {                                                                       \
-        type c = (type)k;                                                   \
+        type c = (type)unknown(k);                                          \
         MIX_3##at(name, type);                                              \
     }
 #define MIX_2_FIRST(name, type) SAME(name, type, 2, ad_##name(c, a))
@@ -174,7 +182,7 @@ static void same(const char *what, ad_rev got, ad_rev want, ad_rev a)
 #define MIX_3_LAST(name, type)  SAME(name, type, 5, ad_##name(a, c, a))
 #define MIX_select(at, name, type, k)                                       \
     {                                                                       \
-        type c = (type)k;                                                   \
+        type c = (type)unknown(k);                                          \
         MIX_select##at(name, type);                                         \
     }
 #define MIX_select_FIRST(name, type) SAME(name, type, 4, ad_select(c != 0, c, a))
@@ -183,7 +191,7 @@ static void same(const char *what, ad_rev got, ad_rev want, ad_rev a)
 // The exponent is an int parameter; the base may be of any type.
 #define MIX_integer(at, name, type, k)                                      \
     {                                                                       \
-        type c = (type)k;                                                   \
+        type c = (type)unknown(k);                                          \
         SAME(name, type, 0, ad_##name(c, (int)c));                          \
     }
 
@@ -228,9 +236,14 @@ static const struct row rows[ADREV_OP_COUNT] = {
 
 enum { VALUE_ULPS = 2, SLOPE_ULPS = 4 };
 
-#define LOOSER(ROW)                                                         \
-    /*   op      value slope  because                                    */ \
-    ROW( fma,     0,     0,   "" )
+// clang-format off
+#define LOOSER(ROW)                                                                       \
+    /*   op      value slope  because                                                  */ \
+    ROW( cbrt,   4,    12,    "<math.h> is off by 3.7 ulp, and enters squared" )          \
+    ROW( erfc,   3,    4,     "<math.h> is off by 2 ulp" )                                \
+    ROW( lgamma, 3,    40,    "digamma has a zero at 1.46, and is off by 8 ulp of 1 there" ) \
+    ROW( tgamma, 5,    40,    "<math.h> is off by 4 ulp; digamma as in lgamma" )
+// clang-format on
 
 struct limit {
     ad_opcode op;
