@@ -899,11 +899,20 @@ ADX_INLINE ad_real adx_times(ad_real f, ad_real d)
     return d == 0 ? 0 : p;
 }
 
+// Field by field: clang 14 leaves in memory what is only copied as a struct.
+ADX_INLINE adx_slot adx_scaled(adx_slot s, ad_real f)
+{
+    adx_slot r;
+    r.d = adx_times(f, s.d);
+    r.id = s.id;
+    return r;
+}
+
 ADX_INLINE ad_expr adx_scale(ad_expr e, ad_real f)
 {
 #define ADX_DO(i)                                                           \
     if (ADX_HAS(e, i))                                                      \
-        ADX_AT(e, i).d = adx_times(f, ADX_AT(e, i).d);
+        ADX_AT(e, i) = adx_scaled(ADX_AT(e, i), f);
     ADX_SLOTS(ADX_DO)
 #undef ADX_DO
     if (e.dual)
@@ -916,8 +925,10 @@ ADX_INLINE ad_expr adx_scale(ad_expr e, ad_real f)
 ADX_INLINE ad_expr adx_push(ad_expr e, adx_slot s)
 {
 #define ADX_DO(i)                                                           \
-    if ((i) < ADX_WIDTH && e.n == (i))                                      \
-        ADX_AT(e, i) = s;
+    if ((i) < ADX_WIDTH && e.n == (i)) {                                    \
+        ADX_AT(e, i).d = s.d;                                               \
+        ADX_AT(e, i).id = s.id;                                             \
+    }
     ADX_SLOTS(ADX_DO)
 #undef ADX_DO
     e.n++;

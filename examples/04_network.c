@@ -29,26 +29,22 @@
 
 enum { HIDDEN = 8, WEIGHTS = 4 * HIDDEN + 1, EXAMPLES = 64, EPOCHS = 400 };
 
-typedef struct example {
-    double x[2];
-    double side;            // 1: upper moon, -1: lower moon
-} example;
-
 // Between -1 and 1, the same numbers everywhere.
 static double noise(void)
 {
     static uint32_t state = 1;
-    state = (state * 1664525u + 1013904223u) & 0xffffffffu;
+    state = state * 1664525u + 1013904223u;
     return state / 2147483648.0 - 1;
 }
 
-static example draw(int i)
+// 1: the upper moon, -1: the lower one.
+static double side(int example) { return example % 2 == 0 ? 1 : -1; }
+
+static void draw(int example, double x[2])
 {
-    double angle = 3.14159 * i / (EXAMPLES - 1);
-    example e = { .side = i % 2 == 0 ? 1 : -1 };
-    e.x[0] = cos(angle) - 0.5 * e.side + 0.15 * noise();
-    e.x[1] = e.side * (sin(angle) - 0.25) + 0.15 * noise();
-    return e;
+    double angle = 3.14159 * example / (EXAMPLES - 1);
+    x[0] = cos(angle) - 0.5 * side(example) + 0.15 * noise();
+    x[1] = side(example) * (sin(angle) - 0.25) + 0.15 * noise();
 }
 
 // Above 0: upper moon.
@@ -62,8 +58,8 @@ static ad_rev network(const ad_rev *w, const double *x)
     return y;
 }
 
-// Sums loss and gradient over the examples.
-static ad_status learn(ad_tape *t, const example data[EXAMPLES],
+// Sums the losses of the examples and their gradients.
+static ad_status learn(ad_tape *t, double x[EXAMPLES][2],
                        const double w[WEIGHTS], double *loss, double *g)
 {
     ad_rev in[WEIGHTS];
@@ -74,37 +70,14 @@ static ad_status learn(ad_tape *t, const example data[EXAMPLES],
     ad_mark mark = ad_tape_mark(t);
     for (int i = 0; i < EXAMPLES && status == ADREV_OK; i++) {
         double part[WEIGHTS] = {0};
-        ad_rev y = network(in, data[i].x);
-        y = ad_rec(ad_softplus(ad_mul(y, -data[i].side)));
+        ad_expr wrong = ad_mul(network(in, x[i]), -side(i));
+        ad_rev y = ad_rec(ad_softplus(wrong));
         status = ad_gradient(t, y, WEIGHTS, in, part);
         *loss += y.v;
         for (int j = 0; j < WEIGHTS; j++)
             g[j] += part[j];
         ad_tape_rewind(t, mark);
     }
-    return status;
-}
-
-// Heavy ball: each step remembers nine tenths of the last.
-static ad_status train(const example data[EXAMPLES], double w[WEIGHTS])
-{
-    double step[WEIGHTS] = {0};
-    ad_status status = ADREV_OK;
-    ad_tape *t = ad_tape_new();
-    ad_use(t);
-
-    for (int k = 0; k <= EPOCHS && status == ADREV_OK; k++) {
-        double loss = 0;
-        double g[WEIGHTS] = {0};
-        status = learn(t, data, w, &loss, g);
-        if (k % 100 == 0)
-            printf("epoch %3d: loss %.4f\n", k, loss / EXAMPLES);
-        for (int j = 0; j < WEIGHTS; j++) {
-            step[j] = 0.9 * step[j] - 0.2 * g[j] / EXAMPLES;
-            w[j] += step[j];
-        }
-    }
-    ad_tape_free(t);
     return status;
 }
 
@@ -124,14 +97,29 @@ static void show(const double w[WEIGHTS])
 
 int main(void)
 {
-    example data[EXAMPLES];
+    double x[EXAMPLES][2];
     double w[WEIGHTS];
+    double step[WEIGHTS] = {0};
+    ad_status status = ADREV_OK;
+    ad_tape *t = ad_tape_new();
+    ad_use(t);
+
     for (int i = 0; i < EXAMPLES; i++)
-        data[i] = draw(i);
+        draw(i, x[i]);
     for (int j = 0; j < WEIGHTS; j++)
         w[j] = noise();
-
-    ad_status status = train(data, w);
+    for (int k = 0; k <= EPOCHS && status == ADREV_OK; k++) {
+        double loss = 0;
+        double g[WEIGHTS] = {0};
+        status = learn(t, x, w, &loss, g);
+        if (k % 100 == 0)
+            printf("epoch %3d: loss %.4f\n", k, loss / EXAMPLES);
+        for (int j = 0; j < WEIGHTS; j++) {
+            step[j] = 0.9 * step[j] - 0.2 * g[j] / EXAMPLES;
+            w[j] += step[j];
+        }
+    }
+    ad_tape_free(t);
     printf("%s\n", ad_message(status));
     show(w);
     return status != ADREV_OK;

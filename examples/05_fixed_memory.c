@@ -28,12 +28,6 @@ typedef struct filter {
     ad_real P[N][N];        // covariance of x
 } filter;
 
-static const filter beginning = {
-    { 0, 0, 0, 1, 1, 1 },
-    { { 1 }, { 0, 1 }, { 0, 0, 1 }, { 0, 0, 0, 1 }, { 0, 0, 0, 0, 1 },
-      { 0, 0, 0, 0, 0, 1 } }
-};
-
 // What the sensor reads at rest in its i-th position.
 static void read_sensor(int i, ad_real a[3])
 {
@@ -87,7 +81,9 @@ static ad_status calibrate(filter *f, size_t bytes, size_t *need)
     ad_tape *t = ad_tape_in(memory, bytes);
     ad_status status = ad_tape_status(t);
 
-    *f = beginning;
+    *f = (filter){ .x = { 0, 0, 0, 1, 1, 1 } };
+    for (int i = 0; i < N; i++)
+        f->P[i][i] = 1;
     ad_use(t);
     for (int i = 0; i < READINGS && status == ADREV_OK; i++) {
         ad_real a[3];
