@@ -1313,23 +1313,29 @@ ADREV_OPS(ADX_DEFINE)
 // neither an operand nor a NaN behind.
 ADX_INLINE ad_expr adx_select(bool c, ad_expr a, ad_expr b)
 {
-    ad_expr e = adx_constant(c ? a.v : b.v);
-    e.d = c ? a.d : b.d;
+    const adx_slot none = ADX_ZERO;
+    ad_real v = adx_f_select(c, a.v, b.v);
+    ad_expr e = adx_constant(v);
+    ad_expr yes = adx_scale(a, adx_fy_select(1, a.v, b.v, a.v));
+    ad_expr no = adx_scale(b, adx_fz_select(0, a.v, b.v, b.v));
+
+    e.d = c ? yes.d : no.d;
     e.dual = a.dual | b.dual;
     e.leaf = a.leaf & b.leaf;
-    e.sum = a.sum & b.sum;
+    e.sum = yes.sum & no.sum;
     e.n = a.n > b.n ? a.n : b.n;
 #define ADX_DO(i)                                                           \
     if (ADX_HAS(e, i)) {                                                    \
-        const adx_slot none = ADX_ZERO;                                     \
-        adx_slot from = ADX_HAS(a, i) ? ADX_AT(a, i) : none;                \
-        adx_slot other = ADX_HAS(b, i) ? ADX_AT(b, i) : none;               \
+        adx_slot from = ADX_HAS(yes, i) ? ADX_AT(yes, i) : none;            \
+        adx_slot other = ADX_HAS(no, i) ? ADX_AT(no, i) : none;             \
         ADX_AT(e, i).d = c ? from.d : other.d;                              \
         ADX_AT(e, i).id = c ? from.id : other.id;                           \
     }
     ADX_SLOTS(ADX_DO)
 #undef ADX_DO
-    return adx_watch(e, ADREV_OP_select, adx_constant(c), 0, a, c, b, !c);
+    return adx_watch(e, ADREV_OP_select, adx_constant(c), 0,
+                     a, adx_fy_select(c, a.v, b.v, v),
+                     b, adx_fz_select(c, a.v, b.v, v));
 }
 
 // Told to the hook, but recorded nowhere: the result is a constant.

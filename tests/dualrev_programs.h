@@ -7,7 +7,8 @@
  *
  * Every program maps numbers x, and what stands beside them, to numbers y.  */
 
-#define PROGRAM(f) static void NAME(f)(const NUM *x, const struct beside *k, NUM *y)
+#define PROGRAM(f)                                                          \
+    static void NAME(f)(const NUM *x, const struct beside *k, NUM *y)
 
 /* --- scalars ------------------------------------------------------------------ */
 
@@ -291,7 +292,7 @@ PROGRAM(rotation)
 }
 
 struct NAME(either) {
-    enum { ONE, TWO } tag;
+    enum either_tag tag;
     union {
         struct {
             NUM x;
@@ -469,12 +470,12 @@ PROGRAM(parallel_large)
 }
 
 // k->graph: "S", "E" graph, or "P" graph graph graph, see graph_length.
-static NUM NAME(graph)(const char *g, const NUM *a, NUM s)
+static NUM NAME(run_graph)(const char *g, const NUM *a, NUM s)
 {
     if (*g == 'S')
         return s;
     if (*g == 'E') {
-        NUM r = NAME(graph)(g + 1, a + 1, s);
+        NUM r = NAME(run_graph)(g + 1, a + 1, s);
         NUM t = REC(ADD(a[0], r));
         return REC(DIV(MUL(a[0], r), LOG(ADD(MUL(t, t), K(2)))));
     }
@@ -482,15 +483,15 @@ static NUM NAME(graph)(const char *g, const NUM *a, NUM s)
     const char *right = left + graph_length(left);
     const char *first = right + graph_length(right);
     const NUM *a_right = a + graph_constants(left);
-    NUM r = NAME(graph)(first, a_right + graph_constants(right), s);
-    NUM u = NAME(graph)(left, a, REC(ADD(r, K(2))));
-    NUM v = NAME(graph)(right, a_right, REC(ADD(r, K(1))));
+    NUM r = NAME(run_graph)(first, a_right + graph_constants(right), s);
+    NUM u = NAME(run_graph)(left, a, REC(ADD(r, K(2))));
+    NUM v = NAME(run_graph)(right, a_right, REC(ADD(r, K(1))));
     return REC(ADD(u, MUL(K(0.9), v)));
 }
 
 PROGRAM(graph)
 {
-    y[0] = NAME(graph)(k->graph, x, x[graph_constants(k->graph)]);
+    y[0] = NAME(run_graph)(k->graph, x, x[graph_constants(k->graph)]);
 }
 
 /* --- the benchmarks ------------------------------------------------------------------- */

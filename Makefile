@@ -1,0 +1,66 @@
+# adrev: nothing to build. This file tests, runs and measures.
+# SPDX-License-Identifier: MIT-0
+
+CC     = gcc
+STRICT = -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion \
+         -Wdouble-promotion -Werror
+FAST   = -O3 -march=native
+JOBS   = 2
+B      = build
+
+EXAMPLES = $(notdir $(basename $(wildcard examples/[0-9]*.c)))
+SUITE    = sh tests/run.sh $(JOBS)
+
+help:               ## this list
+	@sed -n 's/^\([a-z]*\):.*## */\1	/p' Makefile | expand -t 12
+
+test:               ## everything a change must pass
+	@sh tests/setup.sh
+	@$(SUITE) tests/plans/test.txt
+
+run: examples       ## build the examples and run the main one
+	$B/06_influenza examples/influenza.txt $B/influenza.svg
+
+examples: $(EXAMPLES:%=$B/%)
+
+$B/%: examples/%.c examples/chart.h adrev.h
+	@mkdir -p $B
+	$(CC) $(STRICT) -O2 -I. $< -o $@ -lm
+
+matrix:             ## all compilers, standards and levels (long)
+	@$(SUITE) tests/plans/matrix.txt
+
+asan:               ## the suite under ASan and UBSan
+	@$(SUITE) tests/plans/asan.txt
+
+hostile:            ## smallest blocks, every switch flipped
+	@$(SUITE) tests/plans/hostile.txt
+
+mutate:             ## each partial wrong by 1e-4 must be noticed (long)
+	@sh tests/mutate.sh $(JOBS)
+
+chain:              ## 10^8 statements on a stack of 64 kB (4 GB of memory)
+	@mkdir -p $B
+	$(CC) $(STRICT) -O2 -I. tests/chain.c -o $B/chain -lm -pthread
+	$B/chain 100000000
+
+coverage:           ## lines and branches of adrev.h that the suite reaches
+	@sh tests/coverage.sh $(JOBS)
+
+bench:              ## the table of BENCHMARKS.md, gcc and clang
+	@sh bench/run.sh gcc g++ "$(FAST)"
+	@sh bench/run.sh clang clang++ "$(FAST)"
+
+docs:               ## docs/operations.md from the operator table
+	@mkdir -p $B
+	@$(CC) $(STRICT) -O1 -I. tools/reference.c -o $B/reference -lm
+	$B/reference > docs/operations.md
+
+lint:               ## contents, versions, references, limits
+	@sh tools/lint.sh
+
+clean:
+	rm -rf $B
+
+.PHONY: help test run examples matrix asan hostile mutate chain coverage \
+        bench docs lint clean

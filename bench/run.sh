@@ -1,0 +1,71 @@
+#!/bin/sh
+# Builds and runs the benchmark:       sh bench/run.sh CC CXX FLAGS [case ...]
+#
+# ADOL-C and Sacado join when Debian's libadolc-dev and libtrilinos-sacado-dev
+# are installed. One process per case, so that no tool pays for the memory of
+# the case before.
+# SPDX-License-Identifier: MIT-0
+
+cc=$1
+cxx=$2
+flags=$3
+shift 3
+root=$(cd "$(dirname "$0")/.." && pwd)
+out=$root/build/bench-$cc
+if ! command -v "$cc" > /dev/null 2>&1; then
+    echo "skipped: $cc is not installed"
+    exit 0
+fi
+mkdir -p "$out"
+cd "$root/bench" || exit 2
+
+# shellcheck disable=SC2086  # flags are a list
+for unit in plain hand adrev main; do
+    $cc -std=c11 $flags "-DBENCH_FLAGS=\"$flags\"" -c $unit.c \
+        -o "$out/$unit.o" || exit 1
+done
+objects="$out/plain.o $out/hand.o $out/adrev.o $out/main.o"
+link=$cc
+libraries=
+
+# tool NAME LIBRARIES PROBE...: joins if the probe compiles
+tool() {
+    name=$1
+    library=$2
+    shift 2
+    # shellcheck disable=SC2086
+    if $cxx "$@" -x c++ -fsyntax-only /dev/null 2> /dev/null \
+        && $cxx -std=c++17 $flags -isystem /usr/include/trilinos \
+            -c "$name.cpp" -o "$out/$name.o" 2> "$out/$name.log"; then
+        objects="$objects $out/$name.o"
+        libraries="$libraries $library"
+        link=$cxx
+    else
+        echo "skipped: $name is not installed"
+    fi
+}
+if command -v "$cxx" > /dev/null 2>&1; then
+    tool adolc -ladolc -include adolc/adolc.h
+    tool sacado "" -isystem /usr/include/trilinos -DTRILINOS_NO_CONFIG_H \
+        -include Sacado_trad.hpp
+fi
+# shellcheck disable=SC2086  # lists
+$link $objects $libraries -lm -o "$out/bench" || exit 1
+
+cases=$*
+[ -n "$cases" ] || cases="mul rotquat dot-1e3 dot-1e5 dot-1e7 matvec nn \
+particles loop forward burgers"
+pin=
+command -v taskset > /dev/null 2>&1 && pin="taskset -c 1"
+$pin true 2> /dev/null || pin=
+first=1
+for case in $cases; do
+    # shellcheck disable=SC2086
+    $pin "$out/bench" "$case" > "$out/table" || echo "WRONG: $case"
+    if [ $first = 1 ]; then
+        cat "$out/table"
+    else
+        sed '1,/^problem/d' "$out/table"
+    fi | { [ "$case" = dot-1e7 ] && cat || sed '/^ceiling/,$d'; }
+    first=0
+done

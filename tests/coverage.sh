@@ -1,0 +1,21 @@
+#!/bin/sh
+# Lines and branches of adrev.h that the suite reaches. Needs gcovr, which is
+# installed with apt-get where that is possible.   sh tests/coverage.sh JOBS
+# SPDX-License-Identifier: MIT-0
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+command -v gcovr > /dev/null 2>&1 \
+    || apt-get install -y gcovr > /dev/null 2>&1
+if ! command -v gcovr > /dev/null 2>&1; then
+    echo "skipped: gcovr is not installed"
+    exit 0
+fi
+plan=$(mktemp)
+echo "gcc | -O0 --coverage -fprofile-abs-path | all" > "$plan"
+sh "$root/tests/run.sh" "$1" "$plan"
+cd "$root" || exit 2
+gcovr -r . --object-directory build --filter 'adrev\.h' --branches \
+      --exclude-throw-branches --merge-mode-functions=separate
+gcovr -r . --object-directory build --filter 'adrev\.h' \
+      --merge-mode-functions=separate
+rm -f "$plan"

@@ -1,0 +1,49 @@
+#!/bin/sh
+# The programs printed in adrev.h and README.md print what they say, and the
+# reference is that of the table:        sh tests/docs.sh CC FLAGS DIR
+# SPDX-License-Identifier: MIT-0
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+cc=$1
+dir=$3
+passed=0
+failed=0
+mkdir -p "$dir"
+
+check() {
+    if [ "$2" = "$3" ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        printf '%s: got\n%s\nwant\n%s\n' "$1" "$2" "$3"
+    fi
+}
+
+build() {
+    "$cc" -std=c11 -Wall -Wextra -Werror -O1 -I"$root" "$dir/$1.c" \
+        -o "$dir/$1" -lm
+}
+
+# The title comment: from its first #define to the brace that closes main.
+sed -n '/^ \*     #define ADREV_IMPL/,/^ \*     }/s/^ \*     //p' \
+    "$root/adrev.h" | sed 's|\\$||' > "$dir/title.c"
+sed '/^Record a comp/d' "$dir/title.c" > "$dir/t" && mv "$dir/t" "$dir/title.c"
+build title
+check "title of adrev.h" "$("$dir/title")" \
+    "$(sed -n 's/^ \*     \(success: [^ ]* *= [^ ]* dy.dx = [0-9.]*\).*/\1/p' \
+       "$root/adrev.h")"
+
+# The README: first C block, first block of output after it.
+awk '/^```c/ { on = 1; next } /^```/ && on { exit } on' \
+    "$root/README.md" > "$dir/readme.c"
+build readme
+check "program of README.md" "$("$dir/readme")" \
+    "$(awk '/^```text/ { on = 1; next } /^```/ && on { exit } on' \
+       "$root/README.md")"
+
+"$cc" -std=c11 -O1 -I"$root" "$root/tools/reference.c" -o "$dir/reference" -lm
+check "docs/operations.md (make docs)" "$("$dir/reference" | cksum)" \
+    "$(cksum < "$root/docs/operations.md")"
+lint=$(sh "$root/tools/lint.sh")
+check "make lint" "$lint" ""
+echo "docs: $passed passed, $failed failed"

@@ -1,0 +1,114 @@
+#!/bin/sh
+# Runs a plan:                          sh tests/run.sh JOBS PLAN
+#
+# A plan has a line for each group of builds,
+#
+#     COMPILER | FLAGS | TEST ...       `all` stands for every tests/*.c
+#
+# A test says in its first lines which flags and units it needs besides:
+#
+#     // flags: -DADREV_TRACE=1
+#     // with: errors_plain.c
+#
+# Every build is strict, runs, and prints `name: N passed, M failed`. The
+# last line is the sum. A build that fails counts as a failure; a compiler
+# that is not there is skipped by name.
+# SPDX-License-Identifier: MIT-0
+
+jobs=$1
+plan=$2
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(dirname "$here")
+out=$root/build/$(basename "$plan" .txt)
+strict="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wdouble-promotion"
+
+field() {
+    sed -n "1,6s|^// $2: *||p" "$1"
+}
+
+# one NUMBER COMPILER FLAGS TEST: output to $out/NUMBER.log
+one() {
+    log=$out/$1.log
+    cc=$2
+    flags=$3
+    name=$4
+    source=$here/$name
+    case $name in
+        *.sh) exec sh "$source" "$cc" "$flags" "$out/$1" > "$log" 2>&1 ;;
+        *.cpp) std=-std=c++17 ;;
+        *) source=$source.c; std=-std=c11 ;;
+    esac
+    case $flags in *-std=*) std= ;; esac
+    units=
+    for unit in $(field "$source" with); do
+        units="$units $here/$unit"
+    done
+    # shellcheck disable=SC2086  # flags and units are lists
+    if $cc $std $strict -Werror $flags $(field "$source" flags) -I"$root" \
+        "$source" $units -o "$out/$1.bin" -lm > "$log" 2>&1; then
+        (cd "$root" && timeout 300 "$out/$1.bin") > "$log" 2>&1
+        status=$?
+        rm -f "$out/$1.bin"
+        grep -q ': [0-9]* passed, [0-9]* failed' "$log" \
+            || echo "$name: 0 passed, 1 failed (status $status)" >> "$log"
+    else
+        echo "$name: 0 passed, 1 failed (does not build)" >> "$log"
+    fi
+}
+
+if [ "$1" = one ]; then         # called back by xargs below
+    shift
+    out=$1
+    shift
+    one "$@"
+    exit 0
+fi
+
+rm -rf "$out"
+mkdir -p "$out"
+number=0
+: > "$out/list"
+while IFS='|' read -r cc flags tests; do
+    case $cc in '#'* | '') continue ;; esac
+    cc=$(echo "$cc" | tr -d ' ')
+    if ! command -v "$cc" > /dev/null 2>&1; then
+        echo "skipped: $cc is not installed"
+        continue
+    fi
+    case $tests in
+        *all*) tests=$(cd "$here" && grep -l 'int main' ./*.c \
+                       | sed 's|^./||; s|\.c$||') ;;
+    esac
+    for name in $tests; do
+        number=$((number + 1))
+        printf '%s\0%s\0%s\0%s\0' "$number" "$cc" "$flags" "$name" \
+            >> "$out/list"
+        echo "$cc $flags" | tr -s ' ' > "$out/$number.what"
+    done
+done < "$plan"
+
+xargs -0 -n 4 -P "$jobs" sh "$here/run.sh" one "$out" < "$out/list"
+
+# Failures are shown whole; the rest is a count per group of builds.
+i=0
+while [ $i -lt $number ]; do
+    i=$((i + 1))
+    if ! grep -q ', 0 failed' "$out/$i.log"; then
+        echo "--- $(cat "$out/$i.what")"
+        head -n 40 "$out/$i.log"
+    fi
+    sed -n 's/^\([^ ]*\): \([0-9]*\) passed, \([0-9]*\) failed.*/\2 \3/p' \
+        "$out/$i.log" | sed "s|\$| $(cat "$out/$i.what")|"
+done > "$out/report"
+grep -v '^[0-9]* [0-9]* ' "$out/report"
+grep '^[0-9]* [0-9]* ' "$out/report" | awk '
+    { passed += $1; failed += $2; $1 = $1; p = $1; f = $2
+      sub(/^[0-9]* [0-9]* /, ""); if (!($0 in n)) order[++k] = $0
+      n[$0]++; ok[$0] += p; bad[$0] += f }
+    END {
+        for (i = 1; i <= k; i++)
+            printf "%-60s %3d programs %9d passed %5d failed\n",
+                   order[i], n[order[i]], ok[order[i]], bad[order[i]]
+        printf "%d passed, %d failed\n", passed, failed
+        exit failed != 0
+    }'

@@ -1,0 +1,57 @@
+#!/bin/sh
+# Facts that are stated twice, and limits of size. Silent when all is well.
+# SPDX-License-Identifier: MIT-0
+
+cd "$(dirname "$0")/.." || exit 2
+mkdir -p build
+found=0
+say() {
+    found=1
+    echo "$*"
+}
+
+# The contents list of adrev.h against its banners.
+contents=$(sed -n '1,50s/^ \*   \([0-9] >>.*\)/\1/p' adrev.h \
+           | tr -s ' ' '\n' | grep '^>>' | tr '\n' ' ')
+banners=$(sed -n 's/^ \* [0-9]  [A-Z].* \(>>[a-z]*\)$/\1/p' adrev.h \
+          | tr '\n' ' ')
+[ "$contents" = "$banners" ] || say "contents: $contents, banners: $banners"
+
+# One version.
+version=$(sed -n 's/^#define ADREV_VERSION  *"\(.*\)"/\1/p' adrev.h)
+numbers=$(sed -n 's/^#define ADREV_VERSION_[MP][A-Z]* \([0-9]*\)/\1/p' adrev.h \
+          | tr '\n' '.')
+title=$(sed -n '1s/.* \([0-9.]*\)$/\1/p' adrev.h)
+log=$(sed -n 's/^## \([0-9.]*\).*/\1/p' CHANGELOG.md | head -n 1)
+for other in "${numbers%.}" "$title" "$log"; do
+    [ "$other" = "$version" ] || say "version $version, elsewhere $other"
+done
+
+# Files that comments point to exist.
+for file in $(grep -ohE '\b(tests|examples|bench|docs|tools)/[a-z0-9_]+\.[a-z]+' \
+              adrev.h README.md CHANGELOG.md | sort -u); do
+    [ -e "$file" ] || say "$file is mentioned and does not exist"
+done
+
+# Width: 80 columns, 100 in the tables and the macros made from them; the rows
+# of section 4 are one line each, however long.
+awk '/clang-format off/ { table = 1 } /clang-format on/ { table = 0 }
+     length > (FILENAME ~ /adrev.h/ ? 100 : 80) && !table {
+         print FILENAME ":" FNR ": " length " columns" }' \
+    adrev.h tests/*.[ch] examples/*.[ch] bench/*.[ch] tools/*.c > build/lint
+[ -s build/lint ] && { found=1; cat build/lint; }
+
+# Functions of at most 80 lines.
+for file in adrev.h tests/*.c examples/*.c bench/*.c tools/*.c; do
+    awk '/^\{/ { start = FNR } /^\}/ && start {
+             if (FNR - start > 80)
+                 print FILENAME ":" start ": a function of " FNR - start \
+                       " lines"
+             start = 0 }' "$file"
+done > build/lint
+[ -s build/lint ] && { found=1; cat build/lint; }
+
+# Prefixes: nothing else reaches a file that includes the header.
+grep -nE '^#define [a-zA-Z]' adrev.h \
+    | grep -vE '#define (ADREV_|ADX_|ad_)' && found=1
+exit $found

@@ -1,0 +1,96 @@
+/* The reference of the operations, as Markdown: made from the rows of
+ * ADREV_OPS, ADREV_STEPS and ADREV_EDGES by `make docs`.
+ *
+ * SPDX-License-Identifier: MIT-0
+ */
+#define ADREV_IMPLEMENTATION
+#include "adrev.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+// A cell: | would end it.
+static void cell(const char *text)
+{
+    printf(" `");
+    for (; *text != '\0'; text++)
+        printf(*text == '|' ? "\\|" : "%c", *text);
+    printf("` |");
+}
+
+static void operations(void)
+{
+    const ad_op_info *ops = ad_op_table();
+
+    printf("| operation | value | d/dx | d/dy | d/dz |\n");
+    printf("|---|---|---|---|---|\n");
+    for (int i = 0; i < ADREV_OP_floor; i++) {
+        printf("| `ad_%s` |", ops[i].name);
+        cell(ops[i].value);
+        for (int k = 0; k < 3; k++)
+            if (k < ops[i].arity)
+                cell(ops[i].partial[k]);
+            else
+                printf(" |");
+        printf("\n");
+    }
+}
+
+static void steps(void)
+{
+    const ad_op_info *ops = ad_op_table();
+
+    for (int i = ADREV_OP_floor; i < ADREV_OP_lt; i++)
+        printf("`ad_%s`%s", ops[i].name, i + 1 < ADREV_OP_lt ? ", " : "\n");
+}
+
+// The shortest text that reads back as x.
+static const char *number(double x, char text[40])
+{
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, 40, "%.*g", digits, x);
+        if (strtod(text, NULL) == x)
+            return text;
+    }
+    return x != x ? "nan" : text;
+}
+
+static void edge(const char *name, int arity, const double x[3],
+                 const double want[3], double ulps, const char *because)
+{
+    char text[40];
+
+    printf("| `ad_%s(", name);
+    for (int k = 0; k < arity; k++)
+        printf("%s%s", k > 0 ? ", " : "", number(x[k], text));
+    printf(")` |");
+    for (int k = 0; k < 3; k++)
+        printf(" %s%s", k < arity ? number(want[k], text) : "",
+               k < arity ? " |" : "|");
+    printf(" %g | %s |\n", ulps, because);
+}
+
+int main(void)
+{
+    printf("# Operations\n\n"
+           "Made by `make docs` from the tables in adrev.h, section 4. "
+           "`adm_sin` is `sin` of\n`<math.h>` at `ad_real`; `v` is the value "
+           "just computed; the `adx_` helpers stand\nabove the table.\n\n");
+    operations();
+    printf("\nStep functions, derivative 0 everywhere: ");
+    steps();
+    printf("\nComparisons, of values: `ad_lt`, `ad_le`, `ad_gt`, `ad_ge`, "
+           "`ad_eq`, `ad_ne`.\n\n"
+           "## Kinks, ties, limits and extreme arguments\n\n"
+           "Tested as they stand by tests/edges.c, in double precision; "
+           "0 ulps: the very\nsame number.\n\n"
+           "| at | d/dx | d/dy | d/dz | ulps | because |\n"
+           "|---|---|---|---|---|---|\n");
+#define EDGE(op, x, y, z, dx, dy, dz, ulps, because)                        \
+    edge(#op, ad_op_table()[ADREV_OP_##op].arity,                           \
+         (const double[]){ x, y, z }, (const double[]){ dx, dy, dz },       \
+         ulps, because);
+    ADREV_EDGES(EDGE)
+#undef EDGE
+    return 0;
+}
