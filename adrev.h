@@ -139,6 +139,7 @@
 #define ADX_UNUSED __attribute__((unused))
 #define ADX_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define ADX_KNOWN(value) __builtin_constant_p(value)
+#define ADX_OPAQUE(pointer) __asm__("" : "+r"(pointer))
 #else
 #define ADX_INLINE static inline
 #define ADX_COLD
@@ -146,6 +147,7 @@
 #define ADX_UNUSED
 #define ADX_UNLIKELY(condition) (condition)
 #define ADX_KNOWN(value) 0
+#define ADX_OPAQUE(pointer) ((void)0)
 #endif
 
 #ifdef ADREV_STATIC
@@ -154,12 +156,15 @@
 #define ADX_API ADX_EXTERN
 #endif
 
-// Thread-local without a constructor and, with initial-exec, without a call:
-// one load more than a plain static.
+// Thread-local without a constructor. In a shared library, initial-exec saves
+// a call for each access; elsewhere the compiler chooses no worse by itself.
 #ifdef ADREV_NO_THREADS
 #define ADX_THREAD
-#elif defined __GNUC__ || defined __clang__
+#elif (defined __GNUC__ || defined __clang__) && defined __PIC__            \
+    && !defined __PIE__
 #define ADX_THREAD __thread __attribute__((tls_model("initial-exec")))
+#elif defined __GNUC__ || defined __clang__
+#define ADX_THREAD __thread
 #else
 #define ADX_THREAD _Thread_local
 #endif
@@ -1610,6 +1615,7 @@ typedef struct adx_segment {
 
 struct ad_tape {
     _Alignas(8) adx_context rest;   // while it is not current
+    adx_context *live;              // rest, or the thread's adx_now
     adx_block *first;
     adx_block *block;               // the one being written
     ad_real *adjoint;               // growing tape: for the sweeps
@@ -1634,10 +1640,7 @@ ADX_STATIC_ASSERT(sizeof(ad_tape) % 8 == 0, "the block behind it, too");
 ADX_THREAD adx_context adx_now;
 #endif
 
-static adx_context *adx_live(const ad_tape *t)
-{
-    return adx_now.tape == t ? &adx_now : (adx_context *)&t->rest;
-}
+static adx_context *adx_live(const ad_tape *t) { return t->live; }
 
 static adx_operand *adx_bottom(const adx_block *b)
 {
@@ -1895,6 +1898,22 @@ static adx_operand *adx_entry(adx_context *c, unsigned header, size_t operands,
     return c->op - operands;
 }
 
+// The same where nothing can go wrong, as at the start of most recordings:
+// nothing is held back, so the tape grows, works, and is far from its limits.
+static inline adx_operand *adx_quick_entry(adx_context *c, unsigned header,
+                                           size_t operands, size_t values)
+{
+    size_t need = sizeof(uint16_t) + operands * sizeof(adx_operand);
+
+    if (c->held != 0 || c->tape->allocator.alloc == NULL || !adx_room(need)
+        || c->seq + values > ADX_BLOCK_MOST || ADREV_VALUES < 1u << 31)
+        return NULL;
+    c->op += operands;
+    *--c->head = (uint16_t)header;
+    c->seq += values;
+    return c->op - operands;
+}
+
 // The place of the statement that follows.
 ADX_COLD ADX_API void adx_note_site(void)
 {
@@ -1949,7 +1968,9 @@ static uint32_t adx_add_inputs(adx_context *c, size_t n)
         return 0;
     if (adx_extend_inputs(c->tape, c, n))
         return first;
-    adx_operand *op = adx_entry(c, ADX_INPUTS, 1, n);
+    adx_operand *op = adx_quick_entry(c, ADX_INPUTS, 1, n);
+    if (op == NULL)
+        op = adx_entry(c, ADX_INPUTS, 1, n);
     if (op == NULL)
         return 0;
     op->d = 0;
@@ -2102,6 +2123,7 @@ static ad_tape *adx_init(void *memory)
     ad_tape *t = (ad_tape *)memory;
     memset(t, 0, sizeof *t);
     t->rest.tape = t;
+    t->live = &t->rest;
     return t;
 }
 
@@ -2182,9 +2204,13 @@ ADX_API ad_tape *ad_use(ad_tape *t)
     static const adx_context none = {0};
     ad_tape *before = adx_now.tape;
 
-    if (before != NULL)
+    if (before != NULL) {
         before->rest = adx_now;
+        before->live = &before->rest;
+    }
     adx_now = t == NULL ? none : t->rest;
+    if (t != NULL)
+        t->live = &adx_now;
     return before;
 }
 
@@ -2576,33 +2602,51 @@ static void adx_forward_8(const ad_tape *t, ad_real tan[])
 
 /* --- 8.3  queries ------------------------------------------------------------- */
 
-// Values that a query names. `some`: constants are allowed if one is not.
-static ad_status adx_check_values(const ad_tape *t, size_t n, const ad_rev x[],
-                                  bool some)
+// Whether all of x are values of the current job: nearly always. Without a
+// branch the loop is a vector loop, which pays for long arrays.
+static inline bool adx_all_current(const ad_tape *t, size_t n,
+                                   const ad_rev x[])
 {
     const adx_segment *last = &t->segment[t->segments - 1];
+    uint32_t job = last->job;
+    uint32_t low = last->begin + 1;
     uint32_t length = (uint32_t)adx_live(t)->seq - last->begin;
-    uint32_t other = n < 16;
-    size_t constants = 0;
-    if (n > 0 && x == NULL)
-        return ADREV_ESHAPE;
+    uint32_t other = 0;
 
-    // Nearly always all are of the current job. Without a branch this is a
-    // vector loop, which pays for long arrays.
-    if (other == 0)
-        for (size_t i = 0; i < n; i++)
-            other |= (x[i].job ^ last->job)
-                   | (x[i].seq - last->begin - 1 >= length);
-    for (size_t i = 0; other != 0 && i < n; i++) {
-        if (x[i].job == last->job && x[i].seq - last->begin - 1 < length)
-            continue;
+    if (n < 16) {
+        size_t i = 0;
+        while (i < n && x[i].job == job && x[i].seq - low < length)
+            i++;
+        return i == n;
+    }
+    for (size_t i = 0; i < n; i++)
+        other |= (x[i].job ^ job) | (x[i].seq - low >= length);
+    return other == 0;
+}
+
+// The values among which not all are current. `some`: constants are allowed
+// if not all are.
+ADX_COLD static ad_status adx_check_others(const ad_tape *t, size_t n,
+                                           const ad_rev x[], bool some)
+{
+    size_t constants = 0;
+
+    for (size_t i = 0; i < n; i++)
         if (x[i].job == 0)
             constants++;
         else if (!adx_member(t, x[i]))
             return ADREV_EFOREIGN;
-    }
     return constants > 0 && (!some || constants == n) ? ADREV_EPASSIVE
                                                       : ADREV_OK;
+}
+
+static inline ad_status adx_check_values(const ad_tape *t, size_t n,
+                                         const ad_rev x[], bool some)
+{
+    return n == 0 ? ADREV_OK
+         : x == NULL ? ADREV_ESHAPE
+         : adx_all_current(t, n, x) ? ADREV_OK
+         : adx_check_others(t, n, x, some);
 }
 
 // What all queries check, for outputs y, independents x, and two arrays of
@@ -2623,15 +2667,27 @@ static ad_status adx_check(const ad_tape *t, size_t m, const ad_rev y[],
     return status;
 }
 
+// A memset that for short arrays is a loop, and stays one: the C library may
+// use masked stores, and the loads of the sweep that follows wait for them.
+static void adx_zero(ad_real *p, size_t n)
+{
+    for (size_t i = 0; n <= 64 && i < n; i++) {
+        p[i] = 0;
+        ADX_OPAQUE(p);
+    }
+    if (n > 64)
+        memset(p, 0, n * sizeof *p);
+}
+
 // Adjoints, zero above the floor: what is below is written but never read.
 static ad_real *adx_cleared(ad_tape *t, size_t width)
 {
     size_t values = adx_live(t)->seq;
     size_t floor = t->floor.adx_seq;
-    ad_real *p = adx_adjoints(t, values, width);
+    ad_real *p = (values + 1) * width <= t->adjoint_count
+               ? t->adjoint : adx_adjoints(t, values, width);
     if (p != NULL)
-        memset(p + floor * width, 0,
-               (values + 1 - floor) * width * sizeof *p);
+        adx_zero(p + floor * width, (values + 1 - floor) * width);
     return p;
 }
 

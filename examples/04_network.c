@@ -81,11 +81,12 @@ static ad_status learn(ad_tape *t, double x[EXAMPLES][2],
     return status;
 }
 
+// What the network says all over the plane.
 static void show(const double w[WEIGHTS])
 {
-    ad_rev constant[WEIGHTS] = {{0}};
+    ad_rev constant[WEIGHTS];
     for (int j = 0; j < WEIGHTS; j++)
-        constant[j].v = w[j];
+        constant[j] = ad_rec(w[j]);
     for (int row = 4; row >= -4; row--) {
         for (int k = -20; k <= 20; k++) {
             const double x[2] = { k / 10.0, row / 4.0 };

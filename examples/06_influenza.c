@@ -324,7 +324,7 @@ static void report(const series *s, const fit *f, int steps)
 static void draw(const char *path, const series *s, const fit *f)
 {
     static series fine = { .n = MOST_ROWS };
-    ad_rev p[PARAMETERS] = {{0}};
+    ad_rev p[PARAMETERS];
     ad_rev in_bed[MOST_ROWS];
     char name[60];
     double first = s->day[0];
@@ -332,7 +332,7 @@ static void draw(const char *path, const series *s, const fit *f)
     chart c = { .left = first - 0.5, .right = first + days + 0.5, .top = 1 };
 
     for (int j = 0; j < PARAMETERS; j++)
-        p[j].v = f->p[j];
+        p[j] = ad_rec(f->p[j]);
     for (int i = 0; i < fine.n; i++)
         fine.day[i] = first + days * i / (fine.n - 1);
     model(p, in_bed, &fine);

@@ -616,7 +616,7 @@ static void run_seeds(void)
     ad_inputs(7, in, x);
     rev_rotation(x, &k, y);
     for (int s = 0; s < 8; s++) {
-        ad_real seed[3] = { s & 1, s >> 1 & 1, s >> 2 };
+        ad_real seed[3] = { (s & 1) != 0, (s & 2) != 0, (s & 4) != 0 };
         ad_real g[7];
         ad_real sum[7] = { 0 };
         CHECK(ad_pullback(tape, 3, y, seed, 7, x, g) == ADREV_OK, "seed %d", s);

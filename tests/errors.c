@@ -1,0 +1,786 @@
+// SPDX-License-Identifier: MIT-0
+// flags: -DADREV_VALUES=1000 -DADREV_TRACE=1
+// with: errors_plain.c
+/* errors.c - one provocation for each row of ADREV_STATUS_TABLE, and more.
+ * The code is checked, not the text; a refused query leaves its outputs
+ * untouched; the tape works again after ad_tape_clear. A row that was never
+ * met is an error of this file.                                             */
+
+#define ADREV_IMPLEMENTATION
+#include "../adrev.h"
+#include "check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define UNTOUCHED 77
+
+ad_rev errors_plain_product(ad_rev x, ad_rev y);    // in errors_plain.c
+
+static bool met[ADREV_STATUS_COUNT];
+
+#define EXPECT(call, want) expect((call), (want), #call, __LINE__)
+
+static void expect(ad_status got, ad_status want, const char *call, int line)
+{
+    met[got] = true;
+    check_that(got == want, __FILE__, line, "%s: got \"%s\", want \"%s\"",
+               call, ad_message(got), ad_message(want));
+}
+
+static void untouched(size_t n, const ad_real out[], int line)
+{
+    for (size_t i = 0; i < n; i++)
+        check_that(out[i] == UNTOUCHED, __FILE__, line,
+                   "output %zu: got %g, want it untouched", i,
+                   (double)out[i]);
+}
+
+// A gradient that must be right whatever went wrong before.
+static void works(ad_tape *t, int line)
+{
+    ad_use(t);
+    ad_rev x = ad_input(3);
+    ad_rev y = ad_rec(ad_mul(x, ad_mul(x, 2)));
+    ad_real g = 0;
+    ad_status s = ad_gradient(t, y, 1, &x, &g);
+    check_that(s == ADREV_OK && g == 12, __FILE__, line,
+               "gradient: got %g, \"%s\", want 12", (double)g, ad_message(s));
+}
+
+static void works_after_clear(ad_tape *t, int line)
+{
+    ad_tape_clear(t);
+    check_that(ad_tape_status(t) == ADREV_OK, __FILE__, line,
+               "a cleared tape: got \"%s\"", ad_message(ad_tape_status(t)));
+    works(t, line);
+}
+
+// All four queries for one y and one x answer the same, and write nothing.
+static void refused_at(ad_tape *t, ad_rev y, ad_rev x, ad_status want,
+                       int line)
+{
+    ad_real one = 1;
+    ad_real out = UNTOUCHED;
+    expect(ad_gradient(t, y, 1, &x, &out), want, "gradient", line);
+    expect(ad_pullback(t, 1, &y, &one, 1, &x, &out), want, "pullback", line);
+    expect(ad_pushforward(t, 1, &x, &one, 1, &y, &out), want, "pushforward",
+           line);
+    expect(ad_jacobian(t, 1, &y, 1, &x, &out), want, "jacobian", line);
+    untouched(1, &out, line);
+}
+
+#define REFUSED(t, y, x, want) refused_at((t), (y), (x), (want), __LINE__)
+
+static ad_rev plain(ad_real v)
+{
+    return (ad_rev){ .v = v };
+}
+
+/* --- success, no tape, constants ------------------------------------------- */
+
+static void test_ok(ad_tape *t)
+{
+    EXPECT(ad_tape_status(t), ADREV_OK);
+    works(t, __LINE__);
+    works_after_clear(t, __LINE__);
+}
+
+static void test_no_tape(ad_tape *t)
+{
+    ad_rev x = ad_input(1);
+    REFUSED(NULL, x, x, ADREV_ENOTAPE);
+    EXPECT(ad_tape_status(NULL), ADREV_ENOTAPE);
+    EXPECT(ad_tape_reserve(NULL, 1, 1), ADREV_ENOTAPE);
+    EXPECT(ad_tape_rewind(NULL, ad_tape_mark(t)), ADREV_ENOTAPE);
+    ad_tape_free(NULL);
+}
+
+static void test_nothing_current(ad_tape *t)
+{
+    CHECK(ad_use(NULL) == t, "ad_use does not return the tape that was used");
+    ad_rev x = ad_input(2);
+    ad_rev y = ad_rec(ad_mul(x, x));
+    CHECK(x.job == 0 && y.job == 0 && y.v == 4, "recorded without a tape");
+    CHECK(ad_use(t) == NULL, "a tape was current");
+    CHECK(ad_tape_stats(t).values == 0, "recorded on a tape not current");
+}
+
+static void test_passive(ad_tape *t)
+{
+    ad_rev x = ad_input(2);
+    ad_rev y = ad_rec(ad_mul(x, x));
+    REFUSED(t, y, plain(2), ADREV_EPASSIVE);
+    REFUSED(t, y, (ad_rev){ 0 }, ADREV_EPASSIVE);
+    REFUSED(t, ad_rec(ad_detach(y)), x, ADREV_EPASSIVE);
+    REFUSED(t, ad_rec(ad_floor(y)), x, ADREV_EPASSIVE);
+
+    ad_rev ys[2] = { plain(1), plain(2) };
+    ad_real dy[2] = { 1, 1 };
+    ad_real out[2] = { UNTOUCHED, UNTOUCHED };
+    EXPECT(ad_pullback(t, 2, ys, dy, 1, &x, out), ADREV_EPASSIVE);
+    EXPECT(ad_jacobian(t, 2, ys, 1, &x, out), ADREV_EPASSIVE);
+    untouched(2, out, __LINE__);
+    ys[1] = y;
+    EXPECT(ad_pullback(t, 2, ys, dy, 1, &x, out), ADREV_OK);
+    CHECK(out[0] == 4, "a constant among the outputs: got %g", (double)out[0]);
+    EXPECT(ad_tape_status(t), ADREV_OK);
+}
+
+/* --- foreign values ----------------------------------------------------------- */
+
+static void test_stale_query(ad_tape *t)
+{
+    ad_rev x = ad_input(2);
+    ad_rev y = ad_rec(ad_mul(x, x));
+    ad_tape_clear(t);
+    REFUSED(t, y, x, ADREV_EFOREIGN);
+    ad_rev x2 = ad_input(2);
+    ad_rev y2 = ad_rec(ad_mul(x2, x2));
+    REFUSED(t, y2, x, ADREV_EFOREIGN);
+    REFUSED(t, y, x2, ADREV_EFOREIGN);
+    // A question wrongly put is not a failure of the recording.
+    EXPECT(ad_tape_status(t), ADREV_OK);
+    works(t, __LINE__);
+}
+
+static void test_stale_operand(ad_tape *t)
+{
+    ad_rev old = ad_input(2);
+    ad_tape_clear(t);
+    ad_rev x = ad_input(3);
+    ad_rev before = ad_rec(ad_mul(x, x));
+    ad_rev y = ad_rec(ad_mul(x, old));
+    CHECK(y.v == 6 && y.job == 0, "got %g of job %u, want the constant 6",
+          (double)y.v, (unsigned)y.job);
+    EXPECT(ad_tape_status(t), ADREV_EFOREIGN);
+    REFUSED(t, before, x, ADREV_EFOREIGN);
+    size_t values = ad_tape_stats(t).values;
+    ad_rec(ad_mul(x, x));
+    ad_input(1);
+    CHECK(ad_tape_stats(t).values == values, "a failed tape records");
+}
+
+// In every form in which a value can enter a recording.
+static void test_stale_operand_forms(ad_tape *t)
+{
+    for (int form = 0; form < 6; form++) {
+        ad_tape_clear(t);
+        ad_rev old = ad_input(2);
+        ad_tape_clear(t);
+        ad_rev x = ad_input(3);
+        ad_rev s = plain(1);
+        switch (form) {
+        case 0: ad_rec(ad_sin(old)); break;
+        case 1: ad_rec(ad_add(ad_mul(x, x), ad_mul(old, 2))); break;
+        case 2: ad_acc(&s, old); break;
+        case 3: ad_acc(&old, x); break;
+        case 4: ad_rec(old); break;
+        case 5: ad_rec(ad_select(true, old, x)); break;
+        }
+        ad_status got = ad_tape_status(t);
+        CHECK(got == ADREV_EFOREIGN, "form %d of a stale operand: got \"%s\"",
+              form, ad_message(got));
+    }
+}
+
+static void test_other_tape(ad_tape *t)
+{
+    ad_tape *other = ad_tape_new();
+    ad_rev x = ad_input(2);
+    ad_use(other);
+    ad_rev theirs = ad_input(2);
+    ad_use(t);
+    REFUSED(t, x, theirs, ADREV_EFOREIGN);
+    REFUSED(t, theirs, x, ADREV_EFOREIGN);
+    REFUSED(other, x, theirs, ADREV_EFOREIGN);
+    ad_rec(ad_mul(x, theirs));
+    EXPECT(ad_tape_status(t), ADREV_EFOREIGN);
+    EXPECT(ad_tape_status(other), ADREV_OK);
+    ad_tape_free(other);
+}
+
+static void test_freed_tape(ad_tape *t)
+{
+    ad_tape *other = ad_tape_new();
+    ad_use(other);
+    ad_rev theirs = ad_input(2);
+    ad_tape_free(other);
+    CHECK(ad_use(t) == NULL, "a freed tape is current");
+    ad_rec(ad_mul(theirs, 2));
+    EXPECT(ad_tape_status(t), ADREV_EFOREIGN);
+}
+
+static void test_forged(ad_tape *t)
+{
+    ad_rev x = ad_input(2);
+    ad_rev y = ad_rec(ad_mul(x, x));
+    ad_rev forged = y;
+    forged.seq = y.seq + 1;
+    REFUSED(t, forged, x, ADREV_EFOREIGN);
+    REFUSED(t, y, forged, ADREV_EFOREIGN);
+    forged.seq = UINT32_MAX;
+    REFUSED(t, y, forged, ADREV_EFOREIGN);
+    forged = y;
+    forged.job = UINT32_MAX;
+    REFUSED(t, y, forged, ADREV_EFOREIGN);
+    EXPECT(ad_tape_status(t), ADREV_OK);
+}
+
+static void test_rewound_value(ad_tape *t)
+{
+    ad_rev x = ad_input(2);
+    ad_mark mark = ad_tape_mark(t);
+    ad_rev late = ad_rec(ad_mul(x, x));
+    EXPECT(ad_tape_rewind(t, mark), ADREV_OK);
+    REFUSED(t, late, x, ADREV_EFOREIGN);
+    // The same place, a different value: the place is no excuse.
+    ad_rev next = ad_rec(ad_mul(x, 3));
+    REFUSED(t, late, x, ADREV_EFOREIGN);
+    REFUSED(t, next, late, ADREV_EFOREIGN);
+    EXPECT(ad_tape_status(t), ADREV_OK);
+    ad_rec(ad_mul(late, x));
+    EXPECT(ad_tape_status(t), ADREV_EFOREIGN);
+    // An error since the mark is forgotten.
+    EXPECT(ad_tape_rewind(t, mark), ADREV_OK);
+    EXPECT(ad_tape_status(t), ADREV_OK);
+    works(t, __LINE__);
+}
+
+/* --- shapes ------------------------------------------------------------------ */
+
+static void test_null_arrays(ad_tape *t)
+{
+    ad_real d[2] = { 1, 1 };
+    ad_real out[4] = { UNTOUCHED, UNTOUCHED, UNTOUCHED, UNTOUCHED };
+    ad_rev x = ad_input(2);
+    ad_rev y = ad_rec(ad_mul(x, x));
+    EXPECT(ad_gradient(t, y, 1, NULL, out), ADREV_ESHAPE);
+    EXPECT(ad_gradient(t, y, 1, &x, NULL), ADREV_ESHAPE);
+    EXPECT(ad_pullback(t, 1, NULL, d, 1, &x, out), ADREV_ESHAPE);
+    EXPECT(ad_pullback(t, 1, &y, NULL, 1, &x, out), ADREV_ESHAPE);
+    EXPECT(ad_pullback(t, 1, &y, d, 1, NULL, out), ADREV_ESHAPE);
+    EXPECT(ad_pullback(t, 1, &y, d, 1, &x, NULL), ADREV_ESHAPE);
+    EXPECT(ad_pushforward(t, 1, NULL, d, 1, &y, out), ADREV_ESHAPE);
+    EXPECT(ad_pushforward(t, 1, &x, NULL, 1, &y, out), ADREV_ESHAPE);
+    EXPECT(ad_pushforward(t, 1, &x, d, 1, NULL, out), ADREV_ESHAPE);
+    EXPECT(ad_pushforward(t, 1, &x, d, 1, &y, NULL), ADREV_ESHAPE);
+    EXPECT(ad_jacobian(t, 1, NULL, 1, &x, out), ADREV_ESHAPE);
+    EXPECT(ad_jacobian(t, 1, &y, 1, NULL, out), ADREV_ESHAPE);
+    EXPECT(ad_jacobian(t, 1, &y, 1, &x, NULL), ADREV_ESHAPE);
+    untouched(4, out, __LINE__);
+    EXPECT(ad_tape_status(t), ADREV_OK);
+}
+
+// There are two values, so three x are one too many. So are lengths whose
+// product, or size in bytes, does not fit a size_t.
+static void test_too_long(ad_tape *t)
+{
+    ad_real out[4] = { UNTOUCHED, UNTOUCHED, UNTOUCHED, UNTOUCHED };
+    ad_rev x[3];
+    x[0] = ad_input(2);
+    x[1] = x[0];
+    x[2] = x[0];
+    ad_rev y = ad_rec(ad_mul(x[0], x[0]));
+    ad_real d[3] = { 1, 1, 1 };
+    EXPECT(ad_gradient(t, y, 3, x, out), ADREV_ESHAPE);
+    EXPECT(ad_pullback(t, 1, &y, d, 3, x, out), ADREV_ESHAPE);
+    EXPECT(ad_pushforward(t, 3, x, d, 1, &y, out), ADREV_ESHAPE);
+    EXPECT(ad_jacobian(t, 1, &y, 3, x, out), ADREV_ESHAPE);
+    EXPECT(ad_gradient(t, y, SIZE_MAX, x, out), ADREV_ESHAPE);
+    EXPECT(ad_jacobian(t, 1, &y, SIZE_MAX, x, out), ADREV_ESHAPE);
+    EXPECT(ad_jacobian(t, 1, &y, SIZE_MAX / 4, x, out), ADREV_ESHAPE);
+    untouched(4, out, __LINE__);
+}
+
+// No x: nothing is asked and nothing written. No y: all adjoints are 0.
+static void test_empty(ad_tape *t)
+{
+    ad_real one = 1;
+    ad_real out = UNTOUCHED;
+    ad_rev x = ad_input(2);
+    ad_rev y = ad_rec(ad_mul(x, x));
+    EXPECT(ad_gradient(t, y, 0, &x, &out), ADREV_OK);
+    EXPECT(ad_gradient(t, y, 0, NULL, NULL), ADREV_OK);
+    EXPECT(ad_pullback(t, 1, &y, &one, 0, NULL, NULL), ADREV_OK);
+    EXPECT(ad_pullback(t, 0, NULL, NULL, 0, NULL, NULL), ADREV_OK);
+    EXPECT(ad_pushforward(t, 1, &x, &one, 0, NULL, NULL), ADREV_OK);
+    EXPECT(ad_jacobian(t, 1, &y, 0, NULL, NULL), ADREV_OK);
+    EXPECT(ad_jacobian(t, 0, NULL, 1, &x, NULL), ADREV_OK);
+    untouched(1, &out, __LINE__);
+    EXPECT(ad_pullback(t, 0, NULL, NULL, 1, &x, &out), ADREV_OK);
+    CHECK(out == 0, "no outputs: got adjoint %g", (double)out);
+    out = UNTOUCHED;
+    EXPECT(ad_pushforward(t, 0, NULL, NULL, 1, &y, &out), ADREV_OK);
+    CHECK(out == 0, "no inputs: got tangent %g", (double)out);
+}
+
+/* --- marks ------------------------------------------------------------------- */
+
+static void test_bad_marks(ad_tape *t)
+{
+    ad_tape *other = ad_tape_new();
+    ad_rev x = ad_input(2);
+    EXPECT(ad_tape_rewind(t, ad_tape_mark(other)), ADREV_EMARK);
+    EXPECT(ad_tape_rewind(t, (ad_mark){ 0 }), ADREV_EMARK);
+
+    ad_mark early = ad_tape_mark(t);
+    ad_rec(ad_mul(x, x));
+    ad_mark late = ad_tape_mark(t);
+    ad_rec(ad_mul(x, x));
+    EXPECT(ad_tape_rewind(t, early), ADREV_OK);
+    EXPECT(ad_tape_rewind(t, late), ADREV_EMARK);
+    ad_rec(ad_mul(x, x));
+    ad_rec(ad_mul(x, x));
+    EXPECT(ad_tape_rewind(t, late), ADREV_EMARK);
+    EXPECT(ad_tape_rewind(t, early), ADREV_OK);
+    REFUSED(t, plain(1), x, ADREV_EPASSIVE);
+
+    ad_tape_clear(t);
+    EXPECT(ad_tape_rewind(t, early), ADREV_EMARK);
+    EXPECT(ad_tape_status(t), ADREV_OK);
+    ad_tape_free(other);
+}
+
+// Each mark lies above what was recorded since the last rewind.
+static void test_marks_too_deep(ad_tape *t)
+{
+    ad_rev x = ad_input(2);
+    ad_rev y = x;
+    int depth = 0;
+    for (ad_status s = ADREV_OK; s == ADREV_OK && depth < 1000; depth++) {
+        y = ad_rec(ad_mul(y, 1.5));
+        ad_mark mark = ad_tape_mark(t);
+        ad_rec(ad_mul(y, y));
+        s = ad_tape_rewind(t, mark);
+        met[s] = true;
+        CHECK(s == ADREV_OK || s == ADREV_EMARK, "got \"%s\"", ad_message(s));
+    }
+    CHECK(depth > ADREV_MARKS, "%d marks nest, want %d", depth - 1,
+          ADREV_MARKS);
+    // A refused rewind changes nothing.
+    ad_real g = 0;
+    EXPECT(ad_gradient(t, y, 1, &x, &g), ADREV_OK);
+    CHECK_NEAR(g, powl(1.5L, depth), 1e-6L);
+}
+
+/* --- memory ------------------------------------------------------------------- */
+
+static bool memory_left;
+
+static void *scarce_alloc(size_t bytes, void *user)
+{
+    (void)user;
+    return memory_left ? malloc(bytes) : NULL;
+}
+
+static void scarce_free(void *block, void *user)
+{
+    (void)user;
+    free(block);
+}
+
+static const ad_allocator scarce = { scarce_alloc, scarce_free, NULL };
+
+// Many blocks, so that the last of them is refused.
+static ad_rev powers(ad_rev x, int n)
+{
+    ad_rev y = x;
+    for (int i = 0; i < n; i++)
+        y = ad_rec(ad_mul(y, x));
+    return y;
+}
+
+static void test_no_memory(ad_tape *unused)
+{
+    (void)unused;
+    memory_left = false;
+    CHECK(ad_tape_new_with(&scarce) == NULL, "a tape without memory");
+    CHECK(ad_tape_new_with(&(ad_allocator){ scarce_alloc, NULL, NULL })
+              == NULL, "a tape without free");
+    CHECK(ad_tape_new_with(&(ad_allocator){ NULL, scarce_free, NULL })
+              == NULL, "a tape without alloc");
+
+    memory_left = true;
+    ad_tape *t = ad_tape_new_with(&scarce);
+    memory_left = false;
+    ad_use(t);
+    ad_rev x = ad_input(1);
+    EXPECT(ad_tape_status(t), ADREV_ENOMEM);
+    CHECK(x.v == 1 && x.job == 0, "an input without memory: not a constant");
+    REFUSED(t, x, x, ADREV_ENOMEM);
+    memory_left = true;
+    works_after_clear(t, __LINE__);
+    ad_tape_free(t);
+}
+
+// The sweep's memory is missing, not the recording's: the tape has not failed.
+static void test_no_memory_to_sweep(ad_tape *unused)
+{
+    (void)unused;
+    memory_left = true;
+    ad_tape *t = ad_tape_new_with(&scarce);
+    ad_use(t);
+    ad_rev x = ad_input(1);
+    ad_rev y = powers(x, 900);
+    memory_left = false;
+    REFUSED(t, y, x, ADREV_ENOMEM);
+    EXPECT(ad_tape_reserve(t, 1000000, 1000000), ADREV_ENOMEM);
+    EXPECT(ad_tape_status(t), ADREV_OK);
+    memory_left = true;
+    ad_real g = 0;
+    EXPECT(ad_gradient(t, y, 1, &x, &g), ADREV_OK);
+    CHECK(g == 901, "got %g, want 901", (double)g);
+    ad_tape_free(t);
+}
+
+static void test_reserve_too_much(ad_tape *t)
+{
+    ad_rev x = ad_input(2);
+    size_t held = ad_tape_stats(t).bytes_held;
+    EXPECT(ad_tape_reserve(t, SIZE_MAX, SIZE_MAX), ADREV_ENOMEM);
+    EXPECT(ad_tape_reserve(t, SIZE_MAX / 12 + 1, 0), ADREV_ENOMEM);
+    EXPECT(ad_tape_reserve(t, SIZE_MAX / 10 + 1, 0), ADREV_ENOMEM);
+    EXPECT(ad_tape_reserve(t, SIZE_MAX / 8 + 1, 0), ADREV_ENOMEM);
+    EXPECT(ad_tape_reserve(t, SIZE_MAX / 2 + 1, 0), ADREV_ENOMEM);
+    EXPECT(ad_tape_reserve(t, 0, SIZE_MAX / 12 + 1), ADREV_ENOMEM);
+    EXPECT(ad_tape_reserve(t, 0, SIZE_MAX / 4 + 1), ADREV_ENOMEM);
+    EXPECT(ad_tape_status(t), ADREV_OK);
+    CHECK(ad_tape_stats(t).bytes_held == held, "a refused reserve allocates");
+    (void)x;
+    works(t, __LINE__);
+}
+
+// In a buffer of the given size, with guards behind it.
+static ad_status run_fixed(unsigned char *buffer, size_t bytes)
+{
+    memset(buffer, 0xA5, bytes + 64);
+    ad_tape *t = ad_tape_in(buffer, bytes);
+    if (t == NULL)
+        return ADREV_ENOTAPE;
+    ad_use(t);
+    ad_rev x = ad_input(1);
+    ad_rev y = powers(x, 20);
+    ad_real g = UNTOUCHED;
+    ad_status s = ad_gradient(t, y, 1, &x, &g);
+    if (s == ADREV_OK)
+        CHECK(g == 21, "%zu bytes: got %g, want 21", bytes, (double)g);
+    else
+        untouched(1, &g, __LINE__);
+    // Too small for the gradient of one statement is a status as well.
+    ad_tape_clear(t);
+    x = ad_input(2);
+    y = ad_rec(ad_mul(x, x));
+    ad_status small = ad_gradient(t, y, 1, &x, &g);
+    CHECK(small == ADREV_EFULL || (small == ADREV_OK && g == 4),
+          "%zu bytes, after clear: got \"%s\", %g", bytes, ad_message(small),
+          (double)g);
+    ad_use(NULL);
+    return s;
+}
+
+static void test_every_size(ad_tape *unused)
+{
+    (void)unused;
+    enum { MOST = 4096 };
+    static _Alignas(16) unsigned char buffer[MOST + 64];
+    ad_status last = ADREV_ENOTAPE;
+    for (size_t bytes = 0; bytes < MOST; bytes++) {
+        ad_status s = run_fixed(buffer, bytes);
+        for (size_t i = bytes; i < bytes + 64; i++)
+            CHECK(buffer[i] == 0xA5, "%zu bytes: wrote beyond", bytes);
+        CHECK(s == last || (s == ADREV_EFULL && last == ADREV_ENOTAPE)
+                  || (s == ADREV_OK && last == ADREV_EFULL),
+              "%zu bytes: \"%s\" after \"%s\"", bytes, ad_message(s),
+              ad_message(last));
+        last = s;
+    }
+    CHECK(last == ADREV_OK, "%d bytes are not enough", MOST);
+    CHECK(ad_tape_in(NULL, MOST) == NULL, "a tape in no buffer");
+}
+
+static void test_full(ad_tape *unused)
+{
+    (void)unused;
+    static _Alignas(16) unsigned char buffer[2000];
+    ad_tape *t = ad_tape_in(buffer, sizeof buffer);
+    ad_use(t);
+    ad_rev x = ad_input(1);
+    EXPECT(ad_tape_reserve(t, 1000, 1000), ADREV_EFULL);
+    EXPECT(ad_tape_reserve(t, SIZE_MAX, SIZE_MAX), ADREV_EFULL);
+    EXPECT(ad_tape_status(t), ADREV_OK);
+    ad_rev y = powers(x, 500);
+    CHECK(y.v == 1 && y.job == 0, "beyond the end: not a constant");
+    EXPECT(ad_tape_status(t), ADREV_EFULL);
+    EXPECT(ad_tape_reserve(t, 1, 1), ADREV_EFULL);
+    REFUSED(t, x, x, ADREV_EFULL);
+    works_after_clear(t, __LINE__);
+    ad_tape_free(t);
+}
+
+/* --- limits --------------------------------------------------------------------- */
+
+static void test_limit(ad_tape *t)
+{
+    static ad_real v[ADREV_VALUES + 1];
+    static ad_rev x[ADREV_VALUES + 1];
+    ad_inputs(ADREV_VALUES - 1, v, x);
+    ad_rev y = ad_rec(ad_add(x[0], 1));
+    EXPECT(ad_tape_status(t), ADREV_OK);
+    ad_real g = 0;
+    EXPECT(ad_gradient(t, y, 1, x, &g), ADREV_OK);
+    CHECK(g == 1, "at the limit: got %g, want 1", (double)g);
+    ad_mark mark = ad_tape_mark(t);
+    ad_rev more = ad_rec(ad_mul(y, y));
+    CHECK(more.job == 0, "one value beyond the limit was recorded");
+    EXPECT(ad_tape_status(t), ADREV_ELIMIT);
+    REFUSED(t, y, x[0], ADREV_ELIMIT);
+    EXPECT(ad_tape_rewind(t, mark), ADREV_OK);
+    ad_input(1);
+    EXPECT(ad_tape_status(t), ADREV_ELIMIT);
+    works_after_clear(t, __LINE__);
+}
+
+// Inputs that fail are constants, all of them.
+static void test_limit_inputs(ad_tape *t)
+{
+    static ad_real v[ADREV_VALUES + 1];
+    static ad_rev x[ADREV_VALUES + 1];
+    ad_inputs(ADREV_VALUES + 1, v, x);
+    EXPECT(ad_tape_status(t), ADREV_ELIMIT);
+    CHECK(x[0].job == 0 && x[ADREV_VALUES].job == 0,
+          "inputs of a failed tape are not constants");
+    works_after_clear(t, __LINE__);
+}
+
+/* --- hooks ---------------------------------------------------------------------- */
+
+static void ignore(void *user, const ad_operation *operation)
+{
+    (void)user;
+    (void)operation;
+}
+
+static ad_rev decline(void *user, ad_rev x)
+{
+    (void)user;
+    return x;
+}
+
+static void test_untraced_code(ad_tape *t)
+{
+    const ad_hooks hooks = { .trace = ignore };
+    ad_tape_hooks(t, &hooks);
+    ad_rev x = ad_input(2);
+    ad_rev y = ad_rec(ad_mul(x, x));
+    EXPECT(ad_tape_status(t), ADREV_OK);
+    ad_rev z = errors_plain_product(x, y);
+    CHECK(z.v == 8, "got %g, want 8", (double)z.v);
+    EXPECT(ad_tape_status(t), ADREV_EHOOK);
+    REFUSED(t, y, x, ADREV_EHOOK);
+
+    ad_tape_hooks(t, NULL);
+    ad_tape_clear(t);
+    x = ad_input(2);
+    z = errors_plain_product(x, x);
+    ad_real g = 0;
+    EXPECT(ad_gradient(t, z, 1, &x, &g), ADREV_OK);
+    CHECK(g == 4, "without the hook: got %g, want 4", (double)g);
+}
+
+static void test_declined(ad_tape *t)
+{
+    const ad_hooks hooks = { .foreign = decline };
+    ad_rev old = ad_input(2);
+    ad_tape_clear(t);
+    ad_tape_hooks(t, &hooks);
+    ad_rec(ad_mul(old, ad_input(1)));
+    EXPECT(ad_tape_status(t), ADREV_EFOREIGN);
+    ad_tape_hooks(t, NULL);
+    works_after_clear(t, __LINE__);
+}
+
+/* --- the whole job ---------------------------------------------------------------- */
+
+typedef struct inner {
+    ad_rev captured;
+    ad_status status;       // of a job inside the job
+    ad_real gradient;
+} inner;
+
+static ad_rev square(const ad_rev *x, void *ctx)
+{
+    (void)ctx;
+    return ad_rec(ad_mul(x[0], x[0]));
+}
+
+static ad_rev times_captured(const ad_rev *x, void *ctx)
+{
+    const inner *in = ctx;
+    return ad_rec(ad_mul(x[0], in->captured));
+}
+
+static ad_rev constant(const ad_rev *x, void *ctx)
+{
+    (void)ctx;
+    return ad_rec(ad_detach(x[0]));
+}
+
+// x^2 and the derivative of u^2 at u = x, which is a constant: x^2 * 2x.
+static ad_rev nested(const ad_rev *x, void *ctx)
+{
+    inner *in = ctx;
+    ad_rev y = ad_rec(ad_mul(x[0], x[0]));
+    ad_real at = x[0].v;
+    in->status = ad_grad(square, NULL, 1, &at, NULL, &in->gradient);
+    return ad_rec(ad_mul(y, in->gradient));
+}
+
+static void two_rows(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const inner *in = ctx;
+    y[0] = ad_rec(ad_mul(x[0], x[0]));
+    y[1] = ad_rec(ad_mul(x[0], in->captured));
+}
+
+// The recording around a job that fails goes on as if nothing had been.
+static void test_job_fails(ad_tape *t)
+{
+    inner in = { .captured = ad_input(5) };
+    ad_tape_clear(t);
+    ad_rev x = ad_input(3);
+    ad_rev y = ad_rec(ad_mul(x, x));
+    const ad_real at = 2;
+    ad_real out[4] = { UNTOUCHED, UNTOUCHED, UNTOUCHED, UNTOUCHED };
+    EXPECT(ad_grad(times_captured, &in, 1, &at, out, out + 1),
+           ADREV_EFOREIGN);
+    EXPECT(ad_jac(two_rows, &in, 1, &at, 2, out, out + 2), ADREV_EFOREIGN);
+    EXPECT(ad_grad(constant, NULL, 1, &at, out, out + 1), ADREV_EPASSIVE);
+    EXPECT(ad_grad(square, NULL, 1, NULL, out, out + 1), ADREV_ESHAPE);
+    EXPECT(ad_grad(square, NULL, 1, &at, out, NULL), ADREV_ESHAPE);
+    EXPECT(ad_jac(two_rows, &in, 1, NULL, 2, out, out + 2), ADREV_ESHAPE);
+    EXPECT(ad_jac(two_rows, &in, 1, &at, 2, out, NULL), ADREV_ESHAPE);
+    untouched(4, out, __LINE__);
+
+    EXPECT(ad_tape_status(t), ADREV_OK);
+    ad_rev z = ad_rec(ad_mul(y, x));
+    EXPECT(ad_gradient(t, z, 1, &x, out), ADREV_OK);
+    CHECK(out[0] == 27, "got %g, want 27", (double)out[0]);
+}
+
+// On a tape that has failed already a job fails likewise.
+static void test_job_on_failed_tape(ad_tape *t)
+{
+    ad_rev old = ad_input(1);
+    ad_tape_clear(t);
+    ad_rec(ad_mul(old, old));
+    const ad_real at = 2;
+    ad_real out[2] = { UNTOUCHED, UNTOUCHED };
+    EXPECT(ad_grad(square, NULL, 1, &at, out, out + 1), ADREV_EFOREIGN);
+    untouched(2, out, __LINE__);
+    EXPECT(ad_tape_status(t), ADREV_EFOREIGN);
+}
+
+static void test_job_inside(ad_tape *t)
+{
+    inner in = { .status = ADREV_EHOOK };
+    ad_rev x = ad_input(3);
+    const ad_real at = 2;
+    ad_real y = 0;
+    ad_real g = 0;
+    EXPECT(ad_grad(nested, &in, 1, &at, &y, &g), ADREV_OK);
+    EXPECT(in.status, ADREV_OK);
+    // d/dx of x^2 * 4, the inner gradient being a number
+    CHECK(in.gradient == 4 && y == 16 && g == 16,
+          "got %g, %g, %g, want 4, 16, 16", (double)in.gradient, (double)y,
+          (double)g);
+    ad_rev z = ad_rec(ad_mul(x, x));
+    EXPECT(ad_gradient(t, z, 1, &x, &g), ADREV_OK);
+    CHECK(g == 6, "the recording around: got %g, want 6", (double)g);
+}
+
+// A value of the recording around the job is no constant: it counts as one
+// that the gradient does not ask for.
+static void test_job_captures(ad_tape *t)
+{
+    inner in = { .captured = ad_input(5) };
+    const ad_real at = 2;
+    ad_real out[4] = { 0, 0, 0, 0 };
+    EXPECT(ad_grad(times_captured, &in, 1, &at, out, out + 1), ADREV_OK);
+    CHECK(out[0] == 10 && out[1] == 5, "got %g, %g, want 10, 5",
+          (double)out[0], (double)out[1]);
+    EXPECT(ad_jac(two_rows, &in, 1, &at, 2, out, out + 2), ADREV_OK);
+    CHECK(out[0] == 4 && out[1] == 10 && out[2] == 4 && out[3] == 5,
+          "got %g, %g, %g, %g, want 4, 10, 4, 5", (double)out[0],
+          (double)out[1], (double)out[2], (double)out[3]);
+    ad_tape_clear(t);
+}
+
+static void test_job_without_tape(ad_tape *t)
+{
+    inner in = { .captured = ad_input(5) };
+    ad_use(NULL);
+    const ad_real at = 2;
+    ad_real y = UNTOUCHED;
+    ad_real g = UNTOUCHED;
+    EXPECT(ad_grad(times_captured, &in, 1, &at, &y, &g), ADREV_EFOREIGN);
+    CHECK(y == UNTOUCHED && g == UNTOUCHED, "outputs touched");
+    EXPECT(ad_grad(square, NULL, 1, &at, &y, &g), ADREV_OK);
+    CHECK(y == 4 && g == 4, "got %g, %g, want 4, 4", (double)y, (double)g);
+    EXPECT(ad_grad(square, NULL, 1, &at, NULL, &g), ADREV_OK);
+    EXPECT(ad_grad(nested, &in, 1, &at, &y, &g), ADREV_OK);
+    CHECK(y == 16 && g == 16, "got %g, %g, want 16, 16", (double)y,
+          (double)g);
+    CHECK(ad_use(t) == NULL, "a job leaves its own tape current");
+}
+
+/* --- all of them -------------------------------------------------------------------- */
+
+static void test_messages(void)
+{
+    for (int s = -2; s < ADREV_STATUS_COUNT + 3; s++) {
+        const char *text = ad_message((ad_status)s);
+        CHECK(text != NULL && text[0] != 0, "no message for %d", s);
+    }
+}
+
+static void run(void (*test)(ad_tape *t))
+{
+    ad_tape *t = ad_tape_new();
+    ad_use(t);
+    test(t);
+    ad_tape_stats(t);
+    ad_tape_bytes(t);
+    ad_tape_hooks(t, NULL);
+    ad_use(t);
+    works_after_clear(t, __LINE__);
+    // and a second time, with memory from the first
+    ad_tape_clear(t);
+    test(t);
+    ad_tape_free(t);
+}
+
+int main(void)
+{
+    static void (*const tests[])(ad_tape *) = {
+        test_ok, test_no_tape, test_nothing_current, test_passive,
+        test_stale_query, test_stale_operand, test_stale_operand_forms,
+        test_other_tape, test_freed_tape, test_forged, test_rewound_value,
+        test_null_arrays, test_too_long, test_empty,
+        test_bad_marks, test_marks_too_deep,
+        test_no_memory, test_no_memory_to_sweep, test_reserve_too_much,
+        test_every_size, test_full, test_limit, test_limit_inputs,
+        test_untraced_code, test_declined,
+        test_job_fails, test_job_on_failed_tape, test_job_inside,
+        test_job_captures, test_job_without_tape,
+    };
+    for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
+        run(tests[i]);
+    test_messages();
+
+#define ROW(name, text)                                                     \
+    CHECK(met[ADREV_##name], "ADREV_" #name " was never met: " text);
+    ADREV_STATUS_TABLE(ROW)
+#undef ROW
+    return check_done("errors");
+}
