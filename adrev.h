@@ -2603,22 +2603,14 @@ static void adx_forward_8(const ad_tape *t, ad_real tan[])
 /* --- 8.3  queries ------------------------------------------------------------- */
 
 // Whether all of x are values of the current job: nearly always. Without a
-// branch the loop is a vector loop, which pays for long arrays.
-static inline bool adx_all_current(const ad_tape *t, size_t n,
-                                   const ad_rev x[])
+// branch this is a vector loop, which pays for long arrays.
+ADX_APART bool adx_all_current(const adx_segment *last, uint32_t length,
+                               size_t n, const ad_rev x[])
 {
-    const adx_segment *last = &t->segment[t->segments - 1];
     uint32_t job = last->job;
     uint32_t low = last->begin + 1;
-    uint32_t length = (uint32_t)adx_live(t)->seq - last->begin;
     uint32_t other = 0;
 
-    if (n < 16) {
-        size_t i = 0;
-        while (i < n && x[i].job == job && x[i].seq - low < length)
-            i++;
-        return i == n;
-    }
     for (size_t i = 0; i < n; i++)
         other |= (x[i].job ^ job) | (x[i].seq - low >= length);
     return other == 0;
@@ -2643,10 +2635,18 @@ ADX_COLD static ad_status adx_check_others(const ad_tape *t, size_t n,
 static inline ad_status adx_check_values(const ad_tape *t, size_t n,
                                          const ad_rev x[], bool some)
 {
-    return n == 0 ? ADREV_OK
-         : x == NULL ? ADREV_ESHAPE
-         : adx_all_current(t, n, x) ? ADREV_OK
-         : adx_check_others(t, n, x, some);
+    const adx_segment *last = &t->segment[t->segments - 1];
+    uint32_t length = (uint32_t)adx_live(t)->seq - last->begin;
+    size_t i = 0;
+
+    if (n > 0 && x == NULL)
+        return ADREV_ESHAPE;
+    if (n > 16 && adx_all_current(last, length, n, x))
+        return ADREV_OK;
+    while (i < n && x[i].job == last->job
+           && x[i].seq - last->begin - 1 < length)
+        i++;
+    return i == n ? ADREV_OK : adx_check_others(t, n, x, some);
 }
 
 // What all queries check, for outputs y, independents x, and two arrays of
