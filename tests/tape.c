@@ -235,12 +235,15 @@ static void seed(int i, double weight)
 
 static void check_adjoint(int i, ad_real got, const char *what)
 {
-    double eps = sizeof(ad_real) == sizeof(float) ? (double)FLT_EPSILON
-                                                  : DBL_EPSILON;
+    bool single = sizeof(ad_real) == sizeof(float);
+    double eps = single ? (double)FLT_EPSILON : DBL_EPSILON;
+    double least = single ? (double)FLT_MIN : DBL_MIN;
     double off = fabs((double)got - adjoint[i]);
-    CHECK(off <= 4000 * eps * magnitude[i],
+    // One rounding in each of at most MOST steps; some underflow.
+    double allowed = MOST * (eps * magnitude[i] + least);
+    CHECK(off <= allowed,
           "%s: adjoint of value %d: got %.17g, want %.17g +- %.3g", what, i,
-          (double)got, adjoint[i], 4000 * eps * magnitude[i]);
+          (double)got, adjoint[i], allowed);
 }
 
 // With respect to everything: inputs and what was computed from them.
@@ -422,7 +425,7 @@ static void test_stats(void)
     ad_rev x[3];
     ad_inputs(3, (ad_real[]){ 1, 2, 3 }, x);
     ad_rec(ad_mul(x[0], x[1]));
-    ad_rec(ad_fma(x[0], x[1], x[2]));
+    ad_rec(ad_mul(ad_mul(x[1], 2), x[2]));
     ad_rec(ad_sin(x[0]));
     ad_rec(ad_mul(3, 4));                   // a constant: nothing
     ad_rec(x[0]);                           // that value: nothing
@@ -430,7 +433,7 @@ static void test_stats(void)
     s = ad_tape_stats(t);
     CHECK(s.values == 7, "values: got %zu, want 7", s.values);
     CHECK(s.statements == 3, "statements: got %zu, want 3", s.statements);
-    CHECK(s.operands == 6, "operands: got %zu, want 6", s.operands);
+    CHECK(s.operands == 5, "operands: got %zu, want 5", s.operands);
     CHECK(s.bytes == ad_tape_bytes(t), "bytes: got %zu, want %zu", s.bytes,
           ad_tape_bytes(t));
     CHECK(s.bytes_held > 0, "nothing is held");
@@ -449,17 +452,14 @@ static void test_clear(void)
     ad_tape *t = new_tape();
     size_t large = bytes_of(t, 200000, true);
     CHECK(large > 200000, "got %zu", large);
-    begin(&a_program, 5);
-    ad_tape_clear(t);
-    steps(&a_program, 1000);
-    gradient_is_right(t, &a_program, "the first time");
-
-    size_t before = allocations + frees;
+    size_t before = 0;
     for (uint32_t i = 0; i < 20; i++) {
+        if (i == 10)
+            before = allocations + frees;
         ad_tape_clear(t);
-        begin(&a_program, i);
+        begin(&a_program, i % 10);
         steps(&a_program, 1000);
-        gradient_is_right(t, &a_program, "the next time");
+        gradient_is_right(t, &a_program, "after clear");
     }
     CHECK(allocations + frees == before, "cleared, it allocates again");
 
@@ -474,7 +474,15 @@ static void test_clear(void)
     ad_tape_free(t);
 }
 
-// Statements of 1 or 2 operands on what is there already.
+// Statements of 1 and of 2 operands, on what is there already.
+static void record_reserved(program *p, size_t ones, size_t twos)
+{
+    for (size_t i = 0; i < ones; i++)
+        add_sine(p);
+    for (size_t i = 0; i < twos; i++)
+        add_product(p);
+}
+
 static void test_reserve(void)
 {
     for (uint32_t i = 1; i <= 200; i++) {
@@ -487,10 +495,7 @@ static void test_reserve(void)
         CHECK(ad_tape_reserve(t, ones + twos, ones + 2 * twos) == ADREV_OK,
               "reserve");
         size_t before = allocations + frees;
-        for (size_t k = 0; k < ones; k++)
-            add_affine(&a_program);
-        for (size_t k = 0; k < twos; k++)
-            add_product(&a_program);
+        record_reserved(&a_program, ones, twos);
         gradient_is_right(t, &a_program, "in reserved memory");
         CHECK(allocations + frees == before,
               "program %u: %zu + %zu statements in reserved memory allocate",
@@ -499,23 +504,55 @@ static void test_reserve(void)
     }
 }
 
+// n statements; returns whether the gradient found room.
+static bool powers_fit(ad_tape *t, ad_rev x, size_t n)
+{
+    ad_rev y = x;
+    for (size_t i = 0; i < n; i++)
+        y = ad_rec(ad_mul(y, (ad_real)1.5));
+    ad_real g = 0;
+    return ad_gradient(t, y, 1, &x, &g) == ADREV_OK;
+}
+
+// What reserve grants, fits; it may be one statement too careful.
 static void test_reserve_fixed(void)
 {
     static _Alignas(16) unsigned char buffer[4096];
+    size_t granted = 0;
+    size_t fitting = 0;
     for (size_t n = 0; n < 300; n++) {
         ad_tape *t = ad_tape_in(buffer, sizeof buffer);
         ad_use(t);
         ad_rev x = ad_input(1);
-        bool fits = ad_tape_reserve(t, n, n) == ADREV_OK;
+        bool grants = ad_tape_reserve(t, n, n) == ADREV_OK;
         CHECK(ad_tape_status(t) == ADREV_OK, "reserve fails the tape");
-        ad_rev y = x;
-        for (size_t i = 0; i < n; i++)
-            y = ad_rec(ad_mul(y, (ad_real)2));
-        ad_real g = 0;
-        bool works = ad_gradient(t, y, 1, &x, &g) == ADREV_OK;
-        CHECK(fits == works, "%zu statements: reserve says %d, they say %d",
-              n, fits, works);
+        bool fits = powers_fit(t, x, n);
+        CHECK(fits || !grants, "%zu statements are granted, but do not fit",
+              n);
+        granted += grants;
+        fitting += fits;
+        ad_tape_free(t);
     }
+    CHECK(fitting < 300 && fitting - granted <= 1,
+          "granted up to %zu statements, but up to %zu fit", granted, fitting);
+}
+
+// A fixed tape need not be freed: the buffer may be used anew, also while the
+// tape that was in it is still current.
+static void test_same_buffer(void)
+{
+    static _Alignas(16) unsigned char buffer[4096];
+    for (int i = 0; i < 3; i++) {
+        ad_tape *t = ad_tape_in(buffer, sizeof buffer);
+        ad_use(t);
+        ad_rev x = ad_input(3);
+        ad_rev y = ad_rec(ad_mul(x, x));
+        ad_real g = 0;
+        ad_status s = ad_gradient(t, y, 1, &x, &g);
+        CHECK(s == ADREV_OK && g == 6, "time %d: got \"%s\", %g, want 6", i,
+              ad_message(s), (double)g);
+    }
+    ad_use(NULL);
 }
 
 /* --- marks ------------------------------------------------------------------------- */
@@ -614,7 +651,7 @@ static void test_deepest_marks(void)
     begin(&a_program, 3);
     for (int from = 0; from < ADREV_MARKS; from += ADREV_MARKS / 2 + 1) {
         if (from > 0)
-            go_back(t, &a_program, &places[from]);
+            go_back(t, &a_program, &places[from - 1]);
         for (int i = from; i < ADREV_MARKS; i++) {
             steps(&a_program, 3);
             places[i].mark = ad_tape_mark(t);
@@ -865,14 +902,15 @@ static void test_jacobian_fixed(void)
         steps(&a_program, 60);
         if (more == 0) {
             bytes = ad_tape_bytes(t);
+            ad_tape_free(t);
             t = ad_tape_in(buffer, bytes);
             ad_use(t);
             begin(&a_program, 8);
             steps(&a_program, 60);
         }
         check_shapes(t, &a_program);
+        ad_tape_free(t);
     }
-    ad_use(NULL);
 }
 
 // <w, J v> is the same from both sides, with any values for y and x.
@@ -927,6 +965,7 @@ int main(void)
     static void (*const tests[])(void) = {
         test_bytes, test_bytes_large, test_bytes_inputs, test_bytes_rewound,
         test_stats, test_clear, test_reserve, test_reserve_fixed,
+        test_same_buffer,
         test_marks, test_same_mark, test_deepest_marks,
         test_jobs_in_between, test_two_tapes, test_not_current,
         test_pullback, test_zero_seed, test_odd_questions,

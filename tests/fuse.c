@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT-0
+/* fuse.c - how many statements and operands an expression becomes.
+ *
+ * Up to ADREV_FUSE operands are one statement; longer expressions are split
+ * into the fewest statements that hold them, or nearly so. However it is cut,
+ * value and gradient are the same: all numbers here are exact.
+ *
+ * To be built with ADREV_FUSE 1, 2, 3, 8 (the default) and 16.               */
+
+#define ADREV_IMPLEMENTATION
+#include "../adrev.h"
+
+#include "check.h"
+#include "oracle.h"
+
+#include <stdlib.h>
+
+enum { LONGEST = 20, FUSE = ADREV_FUSE };
+
+static ad_tape *tape;
+static ad_rev x[LONGEST];
+static ad_real c[LONGEST];
+
+/* --- the shapes ------------------------------------------------------------------------
+ * LEFT, RIGHT: sums of c[i] x[i], nested to one side; PRODUCT: x[0] x[1] ...;
+ * TREE: the sum in halves. Each for a number of operands known when compiled. */
+
+#define TERM(i) ad_mul(c[i], x[i])
+
+#define LEFT1 TERM(0)
+#define LEFT2 ad_add(LEFT1, TERM(1))
+#define LEFT3 ad_add(LEFT2, TERM(2))
+#define LEFT4 ad_add(LEFT3, TERM(3))
+#define LEFT5 ad_add(LEFT4, TERM(4))
+#define LEFT6 ad_add(LEFT5, TERM(5))
+#define LEFT7 ad_add(LEFT6, TERM(6))
+#define LEFT8 ad_add(LEFT7, TERM(7))
+#define LEFT9 ad_add(LEFT8, TERM(8))
+#define LEFT10 ad_add(LEFT9, TERM(9))
+#define LEFT11 ad_add(LEFT10, TERM(10))
+#define LEFT12 ad_add(LEFT11, TERM(11))
+#define LEFT13 ad_add(LEFT12, TERM(12))
+#define LEFT14 ad_add(LEFT13, TERM(13))
+#define LEFT15 ad_add(LEFT14, TERM(14))
+#define LEFT16 ad_add(LEFT15, TERM(15))
+#define LEFT17 ad_add(LEFT16, TERM(16))
+#define LEFT18 ad_add(LEFT17, TERM(17))
+#define LEFT19 ad_add(LEFT18, TERM(18))
+#define LEFT20 ad_add(LEFT19, TERM(19))
+
+#define RIGHT2 ad_add(TERM(0), TERM(1))
+#define RIGHT3 ad_add(TERM(2), RIGHT2)
+#define RIGHT4 ad_add(TERM(3), RIGHT3)
+#define RIGHT5 ad_add(TERM(4), RIGHT4)
+#define RIGHT6 ad_add(TERM(5), RIGHT5)
+#define RIGHT7 ad_add(TERM(6), RIGHT6)
+#define RIGHT8 ad_add(TERM(7), RIGHT7)
+#define RIGHT9 ad_add(TERM(8), RIGHT8)
+#define RIGHT10 ad_add(TERM(9), RIGHT9)
+#define RIGHT11 ad_add(TERM(10), RIGHT10)
+#define RIGHT12 ad_add(TERM(11), RIGHT11)
+
+#define PRODUCT2 ad_mul(x[0], x[1])
+#define PRODUCT3 ad_mul(PRODUCT2, x[2])
+#define PRODUCT4 ad_mul(PRODUCT3, x[3])
+#define PRODUCT5 ad_mul(PRODUCT4, x[4])
+#define PRODUCT6 ad_mul(PRODUCT5, x[5])
+#define PRODUCT7 ad_mul(PRODUCT6, x[6])
+#define PRODUCT8 ad_mul(PRODUCT7, x[7])
+#define PRODUCT9 ad_mul(PRODUCT8, x[8])
+#define PRODUCT10 ad_mul(PRODUCT9, x[9])
+#define PRODUCT11 ad_mul(PRODUCT10, x[10])
+#define PRODUCT12 ad_mul(PRODUCT11, x[11])
+
+#define TREE_4(i)  ad_add(ad_add(TERM(i), TERM(i + 1)),                     \
+                          ad_add(TERM(i + 2), TERM(i + 3)))
+#define TREE_8(i)  ad_add(TREE_4(i), TREE_4(i + 4))
+#define TREE4  TREE_4(0)
+#define TREE8  TREE_8(0)
+#define TREE12 ad_add(TREE_8(0), TREE_4(8))
+#define TREE16 ad_add(TREE_8(0), TREE_8(8))
+#define TREE20 ad_add(TREE16, TREE_4(16))
+
+#define SHAPES(ROW)                                                         \
+    ROW(LEFT, 1) ROW(LEFT, 2) ROW(LEFT, 3) ROW(LEFT, 4) ROW(LEFT, 5)        \
+    ROW(LEFT, 6) ROW(LEFT, 7) ROW(LEFT, 8) ROW(LEFT, 9) ROW(LEFT, 10)       \
+    ROW(LEFT, 11) ROW(LEFT, 12) ROW(LEFT, 13) ROW(LEFT, 14) ROW(LEFT, 15)   \
+    ROW(LEFT, 16) ROW(LEFT, 17) ROW(LEFT, 18) ROW(LEFT, 19) ROW(LEFT, 20)   \
+    ROW(RIGHT, 2) ROW(RIGHT, 3) ROW(RIGHT, 8) ROW(RIGHT, 9) ROW(RIGHT, 12)  \
+    ROW(PRODUCT, 2) ROW(PRODUCT, 3) ROW(PRODUCT, 8) ROW(PRODUCT, 9)         \
+    ROW(PRODUCT, 12)                                                        \
+    ROW(TREE, 4) ROW(TREE, 8) ROW(TREE, 12) ROW(TREE, 16) ROW(TREE, 20)
+
+enum shape { LEFT, RIGHT, PRODUCT, TREE };
+
+#define DEFINE(shape, k)                                                    \
+    static ad_rev write_##shape##_##k(void) { return ad_rec(shape##k); }
+SHAPES(DEFINE)
+#undef DEFINE
+
+static const struct written {
+    enum shape shape;
+    int k;
+    ad_rev (*write)(void);
+} written[] = {
+#define ENTER(shape, k) { shape, k, write_##shape##_##k },
+    SHAPES(ENTER)
+#undef ENTER
+};
+
+/* --- counting ------------------------------------------------------------------------------ */
+
+// k operands are the leaves of a tree whose nodes have at most FUSE branches.
+static size_t fewest(int k)
+{
+    return k <= FUSE || FUSE < 2 ? 1 : (size_t)((k - 2) / (FUSE - 1) + 1);
+}
+
+static void start(void)
+{
+    ad_tape_clear(tape);
+    for (int i = 0; i < LONGEST; i++) {
+        x[i] = ad_input((ad_real)(1 + i % 2));
+        c[i] = (ad_real)(i - 7 - (i <= 7));     // not 0
+    }
+}
+
+static void check_slopes(ad_rev y, int k, bool product)
+{
+    ad_real g[LONGEST] = { 0 };
+    ad_real want = product ? 1 : 0;
+    for (int i = 0; i < k; i++)
+        want = product ? want * x[i].v : want + c[i] * x[i].v;
+    CHECK_CLOSE(y.v, want, 0);
+    CHECK(ad_gradient(tape, y, LONGEST, x, g) == ADREV_OK, "a gradient exists");
+    for (int i = 0; i < LONGEST; i++)
+        CHECK_CLOSE(g[i], i >= k ? 0 : product ? want / x[i].v : c[i], 0);
+}
+
+// Every statement but the last is an operand of another; a running sum needs
+// no operand for that.
+static void check_counts(int k, size_t least, size_t most)
+{
+    ad_stats s = ad_tape_stats(tape);
+    CHECK(s.statements >= least && s.statements <= most,
+          "%d operands: %zu statements, not %zu to %zu", k, s.statements,
+          least, most);
+    CHECK(s.operands >= (size_t)k && s.operands + 1 <= (size_t)k + s.statements,
+          "%d operands: %zu operands in %zu statements", k, s.operands,
+          s.statements);
+    CHECK(s.values == LONGEST + s.statements, "%zu values", s.values);
+}
+
+static void run_written(const struct written *w)
+{
+    start();
+    ad_rev y = w->write();
+    check_slopes(y, w->k, w->shape == PRODUCT);
+    if (FUSE == 1)
+        // Every operation is a statement; a term is one, too.
+        check_counts(w->k, (size_t)w->k - (w->shape == PRODUCT),
+                     2 * (size_t)w->k - 1);
+    else if (w->shape == TREE)
+        // The halves are cut where they meet, which need not be the best.
+        check_counts(w->k, fewest(w->k), 2 * fewest(w->k));
+    else
+        check_counts(w->k, fewest(w->k), fewest(w->k));
+}
+
+/* --- random shapes ----------------------------------------------------------------------------
+ * An ad_expr may also be kept in a variable: the same limits, at run time.   */
+
+static ad_expr grow(int from, int to, uint64_t *seed, bool record)
+{
+    if (to - from == 1)
+        return record ? ad_add(ad_rec(TERM(from)), 0) : TERM(from);
+    int cut = from + 1 + (int)(oracle_random(seed) % (unsigned)(to - from - 1));
+    ad_expr a = grow(from, cut, seed, record);
+    ad_expr b = grow(cut, to, seed, record);
+    ad_expr sum = ad_add(a, b);
+    return record ? ad_add(ad_rec(sum), 0) : sum;
+}
+
+static void run_random(void)
+{
+    uint64_t seed = 9;
+    for (int t = 0; t < 2000; t++) {
+        int k = 1 + t % LONGEST;
+        uint64_t shape = seed;
+        start();
+        ad_rev y = ad_rec(grow(0, k, &seed, false));
+        check_slopes(y, k, false);
+        if (FUSE > 1)
+            check_counts(k, fewest(k), 2 * fewest(k));
+        start();
+        y = ad_rec(grow(0, k, &shape, true));
+        check_slopes(y, k, false);
+    }
+}
+
+/* --- running sums --------------------------------------------------------------------------------
+ * n terms are n statements, and n times the operands of a term: the sum itself
+ * is not stored.                                                               */
+
+static void run_sum(int n)
+{
+    ad_rev s = { 0 };
+    ad_real g[LONGEST] = { 0 };
+    start();
+    for (int i = 0; i < n; i++)
+        ad_acc(&s, TERM(i % LONGEST));
+    ad_stats stats = ad_tape_stats(tape);
+    if (FUSE > 1) {
+        CHECK(stats.statements == (size_t)n, "%zu statements for %d terms",
+              stats.statements, n);
+        CHECK(stats.operands == (size_t)n, "%zu operands for %d terms",
+              stats.operands, n);
+    }
+    CHECK(ad_gradient(tape, s, LONGEST, x, g) == ADREV_OK, "a gradient exists");
+    for (int i = 0; i < LONGEST; i++) {
+        int times = n / LONGEST + (i < n % LONGEST);
+        CHECK_CLOSE(g[i], c[i] * (ad_real)times, 0);
+    }
+}
+
+static void run_sum_of_products(int n)
+{
+    ad_rev s = { 0 };
+    start();
+    for (int i = 0; i < n; i++)
+        ad_acc(&s, ad_mul(x[i], ad_mul(x[i + 1], c[i])));
+    ad_stats stats = ad_tape_stats(tape);
+    if (FUSE > 2) {
+        CHECK(stats.statements == (size_t)n, "%zu statements for %d terms",
+              stats.statements, n);
+        CHECK(stats.operands == 2 * (size_t)n, "%zu operands for %d terms",
+              stats.operands, n);
+    }
+    ad_real g = 0;
+    CHECK(ad_gradient(tape, s, 1, &x[1], &g) == ADREV_OK, "a gradient exists");
+    CHECK_CLOSE(g, c[0] * x[0].v + (n > 1 ? c[1] * x[2].v : 0), 0);
+}
+
+int main(void)
+{
+    tape = ad_tape_new();
+    if (!tape)
+        return EXIT_FAILURE;
+    ad_use(tape);
+    for (size_t i = 0; i < sizeof written / sizeof written[0]; i++)
+        run_written(&written[i]);
+    run_random();
+    for (int n = 1; n <= 1000; n = n * 3 / 2 + 1)
+        run_sum(n);
+    for (int n = 1; n < LONGEST; n++)
+        run_sum_of_products(n);
+    ad_tape_free(tape);
+    return check_done("fuse");
+}
