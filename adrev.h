@@ -138,7 +138,7 @@
 #define ADX_APART static __attribute__((noinline, unused))
 #define ADX_UNUSED __attribute__((unused))
 #define ADX_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
-#define ADX_KNOWN(value) __builtin_constant_p(value)
+#define ADX_KNOWN(value) __builtin_constant_p((double)(value))
 #define ADX_OPAQUE(pointer) __asm__("" : "+r"(pointer))
 #else
 #define ADX_INLINE static inline
@@ -416,9 +416,11 @@ ADX_INLINE ad_real adx_gauss(ad_real x)
 // y x^(y-1): from v = x^y where that neither under- nor overflowed.
 ADX_INLINE ad_real adx_pow_dx(ad_real x, ad_real y, ad_real v)
 {
+    const ad_real small = sizeof(ad_real) == 4 ? ADX_K(1e-30) : ADX_K(1e-290);
+
     if (y == 0)
         return 0;
-    return adm_fabs(v) > ADX_K(1e-30) && adm_fabs(v) < ADX_K(1e30)
+    return adm_fabs(v) > small && adm_fabs(v) * small < 1
          ? y * v / x
          : y * adm_pow(x, y - 1);
 }
@@ -518,35 +520,37 @@ ADX_API ad_real adx_digamma(ad_real x);
  * Tested as they stand (tests/edges.c), in double precision.
  * ulps    largest error of a partial; 0: the very same bits, NaN for NaN      */
 
+#define ADX_NAN ((double)NAN)
+#define ADX_INF ((double)INFINITY)
 #define ADREV_EDGES(ROW)                                                                                       \
     /*   op        x        y      z    want d/dx                d/dy                    d/dz ulps  because */ \
     ROW( abs,      0,       0,     0,   0,                       0,                      0,   0, "kink: the middle of [-1, 1]" )          \
     ROW( min,      1,       1,     0,   0.5,                     0.5,                    0,   0, "tie: shared equally" )                  \
     ROW( max,      1,       1,     0,   0.5,                     0.5,                    0,   0, "tie: shared equally" )                  \
-    ROW( max,      1,       NAN,   0,   1,                       0,                      0,   0, "as fmax: NaN counts as missing" )       \
-    ROW( min,      NAN,     1,     0,   0,                       1,                      0,   0, "as fmin: NaN counts as missing" )       \
+    ROW( max,      1,       ADX_NAN,   0,   1,                       0,                      0,   0, "as fmax: NaN counts as missing" )       \
+    ROW( min,      ADX_NAN,     1,     0,   0,                       1,                      0,   0, "as fmin: NaN counts as missing" )       \
     ROW( clamp,    0,       0,     1,   1,                       0,                      0,   0, "on the bound: still inside" )           \
     ROW( clamp,    2,       0,     1,   0,                       0,                      1,   0, "above: follows the bound" )             \
     ROW( fdim,     1,       1,     0,   0,                       0,                      0,   0, "tie: as relu" )                         \
     ROW( relu,     0,       0,     0,   0,                       0,                      0,   0, "kink: sparse choice, as everywhere" )   \
     ROW( copysign, 0,       1,     0,   0,                       0,                      0,   0, "kink: as abs" )                         \
-    ROW( sqrt,     0,       0,     0,   INFINITY,                0,                      0,   0, "true limit, not NaN" )                  \
-    ROW( cbrt,     0,       0,     0,   INFINITY,                0,                      0,   0, "true limit, not NaN" )                  \
+    ROW( sqrt,     0,       0,     0,   ADX_INF,                0,                      0,   0, "true limit, not NaN" )                  \
+    ROW( cbrt,     0,       0,     0,   ADX_INF,                0,                      0,   0, "true limit, not NaN" )                  \
     ROW( cbrt,     1e-300,  0,     0,   3.3333333333333333e199,  0,                      0,   4, "v*v does not underflow" )               \
     ROW( hypot,    0,       0,     0,   0,                       0,                      0,   0, "subgradient of least norm" )            \
     ROW( hypot,    3e200,   4e200, 0,   0.6,                     0.8,                    0,   2, "no square overflows" )                  \
     ROW( hypot,    3e-200,  4e-200, 0,  0.6,                     0.8,                    0,   2, "no square underflows" )                 \
     ROW( atan2,    1e200,   1e200, 0,   5e-201,                  -5e-201,                0,   4, "no square overflows" )                  \
-    ROW( atan2,    0,       0,     0,   NAN,                     NAN,                    0,   0, "no limit exists" )                      \
+    ROW( atan2,    0,       0,     0,   ADX_NAN,                     ADX_NAN,                    0,   0, "no limit exists" )                      \
     ROW( atan,     1e200,   0,     0,   0,                       0,                      0,   0, "1e-400 rounds to 0" )                   \
     ROW( atan,     1e150,   0,     0,   1e-300,                  0,                      0,   2, "x*x is near overflow" )                 \
     ROW( pow,      0,       1.5,   0,   0,                       0,                      0,   0, "limits: 1.5 sqrt(0), 0 log 0" )         \
     ROW( pow,      0,       1,     0,   1,                       0,                      0,   0, "x^1 has slope 1 at 0 too" )             \
     ROW( pow,      0,       2,     0,   0,                       0,                      0,   0, "x^2 at its minimum" )                   \
-    ROW( pow,      0,       0.5,   0,   INFINITY,                0,                      0,   0, "true limit, as sqrt" )                  \
-    ROW( pow,      0,       0,     0,   0,                       -INFINITY,              0,   0, "x^0 = 1; log 0" )                       \
-    ROW( pow,      -2,      0,     0,   0,                       NAN,                    0,   0, "x^0 = 1; log of a negative number" )    \
-    ROW( pow,      -2,      3,     0,   12,                      NAN,                    0,   0, "integer exponent: d/dx exists" )        \
+    ROW( pow,      0,       0.5,   0,   ADX_INF,                0,                      0,   0, "true limit, as sqrt" )                  \
+    ROW( pow,      0,       0,     0,   0,                       -ADX_INF,              0,   0, "x^0 = 1; log 0" )                       \
+    ROW( pow,      -2,      0,     0,   0,                       ADX_NAN,                    0,   0, "x^0 = 1; log of a negative number" )    \
+    ROW( pow,      -2,      3,     0,   12,                      ADX_NAN,                    0,   0, "integer exponent: d/dx exists" )        \
     ROW( pow,      1e-200,  2,     0,   2e-200,                  0,                      0,   2, "value underflows, partial does not" )   \
     ROW( powi,     0,       1,     0,   1,                       0,                      0,   0, "x^1 has slope 1 at 0 too" )             \
     ROW( powi,     0,       0,     0,   0,                       0,                      0,   0, "constant 1" )                           \
@@ -554,15 +558,15 @@ ADX_API ad_real adx_digamma(ad_real x);
     ROW( exp,      -750,    0,     0,   0,                       0,                      0,   0, "underflows like the value" )            \
     ROW( expm1,    -40,     0,     0,   4.248354255291589e-18,   0,                      0,   2, "v + 1 would be 0" )                     \
     ROW( expm1,    1e-20,   0,     0,   1,                       0,                      0,   0, "no cancellation at 0" )                 \
-    ROW( log,      0,       0,     0,   INFINITY,                0,                      0,   0, "true limit" )                           \
+    ROW( log,      0,       0,     0,   ADX_INF,                0,                      0,   0, "true limit" )                           \
     ROW( log1p,    -0.9999999999999999, 0, 0, 9007199254740992,  0,                      0,   0, "1 + x is exact near -1" )               \
-    ROW( log1p,    -1,      0,     0,   INFINITY,                0,                      0,   0, "true limit" )                           \
-    ROW( asin,     1,       0,     0,   INFINITY,                0,                      0,   0, "true limit" )                           \
+    ROW( log1p,    -1,      0,     0,   ADX_INF,                0,                      0,   0, "true limit" )                           \
+    ROW( asin,     1,       0,     0,   ADX_INF,                0,                      0,   0, "true limit" )                           \
     ROW( asin,     0.9999999999999999, 0, 0, 67108864,           0,                      0,   2, "1 - x*x would lose half the digits" )   \
-    ROW( acosh,    1,       0,     0,   INFINITY,                0,                      0,   0, "true limit" )                           \
+    ROW( acosh,    1,       0,     0,   ADX_INF,                0,                      0,   0, "true limit" )                           \
     ROW( acosh,    1e200,   0,     0,   1e-200,                  0,                      0,   3, "x*x would overflow" )                   \
     ROW( asinh,    1e200,   0,     0,   1e-200,                  0,                      0,   3, "x*x would overflow" )                   \
-    ROW( atanh,    1,       0,     0,   INFINITY,                0,                      0,   0, "true limit" )                           \
+    ROW( atanh,    1,       0,     0,   ADX_INF,                0,                      0,   0, "true limit" )                           \
     ROW( tanh,     15,      0,     0,   3.743049187535369e-13,   0,                      0,   4, "1 - v*v is off by 1.7e-4 here" )        \
     ROW( tanh,     20,      0,     0,   1.699341702116636e-17,   0,                      0,   4, "1 - v*v is 0 here" )                    \
     ROW( tanh,     -20,     0,     0,   1.699341702116636e-17,   0,                      0,   4, "even" )                                 \
@@ -573,12 +577,12 @@ ADX_API ad_real adx_digamma(ad_real x);
     ROW( erf,      5,       0,     0,   1.5670866531017336e-11,  0,                      0,   3, "exp(-x*x) with the error of x*x" )      \
     ROW( erfc,     20,      0,     0,   -2.1610374743867985e-174, 0,                     0,   3, "exp(-x*x) with the error of x*x" )      \
     ROW( erf,      1e200,   0,     0,   0,                       0,                      0,   0, "x*x overflows to the right limit" )     \
-    ROW( lgamma,   -1,      0,     0,   NAN,                     0,                      0,   0, "pole: both signs occur" )               \
+    ROW( lgamma,   -1,      0,     0,   ADX_NAN,                     0,                      0,   0, "pole: both signs occur" )               \
     ROW( lgamma,   1e300,   0,     0,   690.77552789821371,      0,                      0,   2, "log x" )                                \
     ROW( lgamma,   1,       0,     0,   -0.57721566490153286,    0,                      0,   4, "minus Euler's constant" )               \
     ROW( lgamma,   -0.5,    0,     0,   0.03648997397857652,     0,                      0, 200, "cancels: the absolute error is 1e-16" ) \
     ROW( fmod,     7,       2,     0,   1,                       -3,                     0,   0, "minus the quotient" )                   \
-    ROW( select,   0,       NAN,   2,   0,                       0,                      1,   0, "the branch not taken has weight 0" )
+    ROW( select,   0,       ADX_NAN,   2,   0,                       0,                      1,   0, "the branch not taken has weight 0" )
 // clang-format on
 
 /* --- 4.5  what is made from the rows here ----------------------------------- */
@@ -621,8 +625,9 @@ ADREV_STEPS(ADX_DEFINE)
  *
  * Every function states what it costs and what it does on bad input. Where
  * not said otherwise: a status other than ADREV_OK leaves the outputs
- * untouched; a tape is used by one thread at a time, different tapes by
- * different threads at once; nothing is allocated.
+ * untouched; a tape that is NULL is allowed, and a query says ADREV_ENOTAPE;
+ * a tape is used by one thread at a time, different tapes by different
+ * threads at once; nothing is allocated.
  * ======================================================================== */
 
 // A program that adrev can differentiate: R^n -> R, and R^n -> R^m.
@@ -647,7 +652,7 @@ ADX_API ad_tape *ad_tape_new(void);
 ADX_API ad_tape *ad_tape_new_with(const ad_allocator *allocator);
 
 // A tape in fixed memory: nothing is ever allocated. The adjoints of a sweep
-// lie in the same buffer; room for one of each value is kept free.
+// lie in the same buffer, too: room for one adjoint per value is kept free.
 //
 //   buffer [bytes]  stays the caller's, and must outlive the tape
 //   returns      the tape; NULL if the buffer is NULL or too small
@@ -665,6 +670,7 @@ ADX_API void ad_tape_clear(ad_tape *t);
 // Bytes of fixed memory that the present recording needs, exactly: ad_tape_in
 // with a buffer of this size (aligned as by malloc) records and sweeps the
 // same program. 12 per operand, 2 per statement, 8 per value, and the tape.
+// Measure on a growing tape: one that is full counts what it has recorded.
 ADX_API size_t ad_tape_bytes(const ad_tape *t);
 
 ADX_API ad_stats ad_tape_stats(const ad_tape *t);
@@ -715,6 +721,7 @@ ADX_API ad_status ad_tape_rewind(ad_tape *t, ad_mark mark);
 /* --- 5.2  inputs ------------------------------------------------------------ */
 
 // A new independent variable on the current tape; without one, a constant.
+// (A constant on purpose is ad_rec(2.5), or a struct of zeros.)
 // Inputs made one after the other share one entry of 14 bytes.
 ADX_API ad_rev ad_input(ad_real v);
 
@@ -806,7 +813,8 @@ typedef struct ad_operation {
 //              each operation is a statement of its own. Code compiled without
 //              ADREV_TRACE cannot tell: there the tape fails with ADREV_EHOOK.
 // foreign      asked for a value that is not of this recording; returns one
-//              that is, or a constant, or x itself to say no.
+//              that is, or a constant, or x itself to say no. Only the id of
+//              x is known; x.v is 0.
 // Either may be NULL.
 typedef struct ad_hooks {
     void (*trace)(void *user, const ad_operation *operation);
@@ -896,9 +904,9 @@ ADX_INLINE void adx_here(const char *file, int line)
 ADX_INLINE ad_real adx_times(ad_real f, ad_real d)
 {
     ad_real p = f * d;
-    if (ADX_KNOWN(d) && d * d > 0)
+    if (ADX_KNOWN(d) && d != 0 && d - d == 0)
         return p;
-    if (ADX_KNOWN(f) && f * f > 0)
+    if (ADX_KNOWN(f) && f != 0 && f - f == 0)
         return p;
     p = f == 0 ? 0 : p;
     return d == 0 ? 0 : p;
@@ -966,6 +974,12 @@ ADX_INLINE ad_expr adx_constant(ad_real v)
     e.dual = 0;
     e.leaf = 0;
     e.sum = 0;
+#if ADREV_TRACE     // where an expression can change its kind at run time,
+    const adx_slot none = ADX_ZERO;     // gcc warns of slots that are not set
+#define ADX_DO(i) ADX_AT(e, i) = none;
+    ADX_SLOTS(ADX_DO)
+#undef ADX_DO
+#endif
     return e;
 }
 
@@ -1150,7 +1164,7 @@ ADX_INLINE adx_operand *adx_put(adx_operand *op, adx_slot s)
 
 // Whether two slots are the same variable and the compiler can see it, since
 // both were read from the same place. Never true by chance at run time.
-#define ADX_SAME(a, b) (ADX_KNOWN((a).id == (b).id) && (a).id == (b).id)
+#define ADX_SAME(a, b) (__builtin_constant_p((a).id == (b).id) && (a).id == (b).id)
 
 // A variable that occurs several times in an expression needs one operand:
 // w - a*w, or sin(x)*exp(x). The later slots are added to the first and left
@@ -1266,7 +1280,8 @@ ADX_INLINE ad_expr adx_watch(ad_expr e, ad_opcode code, ad_expr a, ad_real fa,
                           adx_node(c), fc);
     const adx_slot none = ADX_ZERO;
 #define ADX_DO(i)                                                           \
-    ADX_AT(e, i) = none;
+    if (ADX_HAS(e, i))                                                      \
+        ADX_AT(e, i) = none;
     ADX_SLOTS(ADX_DO)
 #undef ADX_DO
     e.slot[0].d = 1;
@@ -1421,6 +1436,9 @@ ADX_INLINE ad_expr adx_exponent(int k) { return adx_constant((ad_real)k); }
 // Record an expression as one statement (ADREV_FUSE operands; longer ones are
 // split). Of constants alone it is a constant. Of an ad_rev it is that value.
 #define ad_rec(e) adx_rec(ADX_EXPR(e))
+
+// The expression of a number, for functions that take an ad_expr.
+#define ad_expr_of(a) ADX_EXPR(a)
 
 // Evaluate an expression in forward mode.
 #define ad_dual(e) adx_dual(ADX_EXPR(e))
@@ -1739,19 +1757,20 @@ static size_t adx_usable(const ad_tape *t, const adx_context *c)
     return usable / ADX_LEAST > left ? left * ADX_LEAST : usable;
 }
 
-// Whether an entry with so many operands and values fits exactly.
+// Whether an entry with so many operands and values fits exactly; without
+// operands, more values for the last entry.
 static bool adx_fits(const ad_tape *t, const adx_context *c, size_t operands,
                      size_t values)
 {
     size_t gap = adx_gap(c);
-    size_t need = sizeof(uint16_t) + operands * sizeof(adx_operand);
+    size_t data = operands * sizeof(adx_operand);
+    size_t need = operands == 0 ? 0 : sizeof(uint16_t) + data;
     if (gap < need)
         return false;
     if (t->allocator.alloc != NULL)
         return true;
 
-    size_t bottom = (size_t)((char *)c->op - (char *)t) + need
-                    - sizeof(uint16_t);
+    size_t bottom = (size_t)((char *)c->op - (char *)t) + data;
     size_t free = gap - need;
     size_t padding = adx_round_up(bottom) - bottom;
     return free >= padding
@@ -2025,14 +2044,21 @@ static uint32_t adx_resolve(ad_rev x)
     return y.job == 0 || t->status != ADREV_OK ? 0 : y.seq;
 }
 
+// The value x under its id on the current tape; 0: a constant.
+static ad_rev adx_known(ad_rev x, uint32_t seq)
+{
+    x.seq = seq;
+    x.job = seq == 0 ? 0 : adx_segment_of(adx_now.tape, seq)->job;
+    return x;
+}
+
 // Compound ids of values on the current tape, for any; a constant becomes 0.
 ADX_COLD ADX_API void adx_resolve_all(uint64_t id[], size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         ad_rev x = { 0, (uint32_t)id[i], (uint32_t)(id[i] >> 32) };
-        uint32_t seq = adx_resolve(x);
-        id[i] = seq == 0 ? 0
-              : adx_compound(adx_segment_of(adx_now.tape, seq)->job, seq);
+        x = adx_known(x, adx_resolve(x));
+        id[i] = adx_compound(x.job, x.seq);
     }
 }
 
@@ -2067,15 +2093,19 @@ ADX_COLD ADX_API ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a,
         return adx_passive(v);
     memcpy(op, data, n * sizeof *op);
     ad_rev y = { v, (uint32_t)adx_now.seq, (uint32_t)adx_now.job };
-    adx_tell(code, y, a, b, c);
+    adx_tell(code, y, adx_known(a, data[0].id), adx_known(b, data[1].id),
+             adx_known(c, data[2].id));
     return y;
 }
 
 ADX_COLD ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a,
                                    ad_rev b)
 {
-    if ((adx_resolve(a) | adx_resolve(b)) != 0)
-        adx_tell(code, adx_passive(v), a, b, b);
+    uint32_t i = adx_resolve(a);
+    uint32_t k = adx_resolve(b);
+    if ((i | k) != 0)
+        adx_tell(code, adx_passive(v), adx_known(a, i), adx_known(b, k),
+                 adx_passive(0));
 }
 
 ADX_API void ad_tape_hooks(ad_tape *t, const ad_hooks *hooks)
@@ -2092,17 +2122,17 @@ ADX_API void ad_tape_hooks(ad_tape *t, const ad_hooks *hooks)
 
 /* --- 7.7  the life of a tape ------------------------------------------------------------ */
 
+static const ad_mark adx_whole;     // a floor below everything
+
 static void adx_reset(ad_tape *t, adx_context *c)
 {
-    static const ad_mark start = {0};
-
     t->status = ADREV_OK;
     t->failure.file = NULL;
     t->failure.line = 0;
     t->segments = 1;
     t->segment[0].job = adx_new_job();
     t->segment[0].begin = 0;
-    t->floor = start;
+    t->floor = adx_whole;
     t->sealed = NULL;
     c->job = t->segment[0].job;
     c->seq = 0;
@@ -2170,6 +2200,9 @@ ADX_API ad_tape *ad_tape_in(void *buffer, size_t bytes)
 
     if (buffer == NULL || bytes < skip + adx_round_up(least))
         return NULL;
+    static const adx_context none = {0};
+    if (adx_now.tape == (ad_tape *)((char *)buffer + skip))
+        adx_now = none;         // the tape that was here is gone
     ad_tape *t = adx_init((char *)buffer + skip);
     t->held = (bytes - skip) / 8 * 8;
     t->first = (adx_block *)(t + 1);
@@ -2245,6 +2278,31 @@ static size_t adx_mark_segment(const ad_tape *t, const ad_mark *mark)
     return mark->adx_seq <= end ? i : t->segments;
 }
 
+static void adx_begin_segment(ad_tape *t, size_t i, uint32_t job, size_t seq)
+{
+    t->segment[i].job = job;
+    t->segment[i].begin = (uint32_t)seq;
+    t->segments = i + 1;
+    adx_live(t)->job = job;
+}
+
+// Puts the cursors where the mark was made.
+static void adx_return(ad_tape *t, const ad_mark *mark)
+{
+    adx_context *c = adx_live(t);
+
+    t->status = mark->adx_status;
+    t->block = (adx_block *)mark->adx_block;
+    t->sealed = (uint16_t *)mark->adx_head;
+    c->op = (adx_operand *)mark->adx_op;
+    c->head = (uint16_t *)mark->adx_head;
+    c->seq = mark->adx_seq;
+    if (t->block == NULL && t->first != NULL)
+        adx_enter(t, c, t->first);
+    if (t->block != NULL)
+        adx_settle(t, c, 0);
+}
+
 ADX_API ad_status ad_tape_rewind(ad_tape *t, ad_mark mark)
 {
     if (t == NULL)
@@ -2253,21 +2311,8 @@ ADX_API ad_status ad_tape_rewind(ad_tape *t, ad_mark mark)
     if (i > t->segments || i > ADREV_MARKS)
         return ADREV_EMARK;
 
-    adx_context *c = adx_live(t);
-    t->segments = i + 1;
-    t->segment[i].job = adx_new_job();
-    t->segment[i].begin = mark.adx_seq;
-    t->status = mark.adx_status;
-    t->block = (adx_block *)mark.adx_block;
-    t->sealed = (uint16_t *)mark.adx_head;
-    c->op = (adx_operand *)mark.adx_op;
-    c->head = (uint16_t *)mark.adx_head;
-    c->seq = mark.adx_seq;
-    c->job = t->segment[i].job;
-    if (t->block == NULL && t->first != NULL)
-        adx_enter(t, c, t->first);
-    if (t->block != NULL)
-        adx_settle(t, c, 0);
+    adx_return(t, &mark);
+    adx_begin_segment(t, i, adx_new_job(), mark.adx_seq);
     return ADREV_OK;
 }
 
@@ -2818,7 +2863,8 @@ typedef struct adx_session {
     ad_tape *tape;
     ad_tape *own;
     ad_mark mark;
-    ad_mark floor;
+    size_t segment;             // of this session
+    uint32_t job;
 } adx_session;
 
 // Memory for n numbers, on the tape. NULL: the tape's status says why.
@@ -2857,9 +2903,13 @@ static ad_status adx_open(adx_session *s)
 #endif
     if (ad_tape_status(s->tape) != ADREV_OK)
         return ad_tape_status(s->tape);
-    s->floor = s->tape->floor;
-    s->mark = ad_tape_mark(s->tape);
-    s->tape->floor = s->mark;
+    ad_tape *t = s->tape;
+    if (t->segments > ADREV_MARKS)
+        return ADREV_EMARK;
+    s->mark = ad_tape_mark(t);
+    s->segment = t->segments;
+    s->job = adx_new_job();
+    adx_begin_segment(t, s->segment, s->job, adx_live(t)->seq);
     return ADREV_OK;
 }
 
@@ -2867,10 +2917,16 @@ static ad_status adx_close(adx_session *s, ad_status status)
 {
     if (status == ADREV_OK)
         status = s->tape->status;
-    s->tape->floor = s->floor;
-    ad_status back = ad_tape_rewind(s->tape, s->mark);
+    ad_tape *t = s->tape;
+    if (s->segment >= t->segments || t->segment[s->segment].job != s->job)
+        status = ADREV_EMARK;       // the program has cleared its own tape
+    else {
+        adx_return(t, &s->mark);
+        t->segments = s->segment;
+        adx_live(t)->job = t->segment[s->segment - 1].job;
+    }
     ad_tape_free(s->own);
-    return status == ADREV_OK ? back : status;
+    return status;
 }
 
 ADX_API ad_status ad_grad(ad_scalar_fn *f, void *ctx, size_t n,
@@ -2888,7 +2944,9 @@ ADX_API ad_status ad_grad(ad_scalar_fn *f, void *ctx, size_t n,
         ad_inputs(n, x, in);
         ad_rev out = f(in, ctx);
         ad_use(s.tape);
+        s.tape->floor = s.mark;
         status = ad_gradient(s.tape, out, n, in, g);
+        s.tape->floor = adx_whole;
         if (status == ADREV_OK && y != NULL)
             *y = out.v;
     }
@@ -2912,7 +2970,9 @@ ADX_API ad_status ad_jac(ad_vector_fn *f, void *ctx, size_t n,
         ad_inputs(n, x, in);
         f(in, out, ctx);
         ad_use(s.tape);
+        s.tape->floor = s.mark;
         status = ad_jacobian(s.tape, m, out, n, in, J);
+        s.tape->floor = adx_whole;
         for (size_t i = 0; status == ADREV_OK && y != NULL && i < m; i++)
             y[i] = out[i].v;
     }

@@ -77,7 +77,7 @@ static ad_rev plain(ad_real v)
     return (ad_rev){ .v = v };
 }
 
-/* --- success, no tape, constants ------------------------------------------- */
+/* --- success, no tape, constants ---------------------------------------- */
 
 static void test_ok(ad_tape *t)
 {
@@ -118,6 +118,11 @@ static void test_passive(ad_tape *t)
     ad_rev ys[2] = { plain(1), plain(2) };
     ad_real dy[2] = { 1, 1 };
     ad_real out[2] = { UNTOUCHED, UNTOUCHED };
+    const ad_rev xs[2] = { x, ys[0] };
+    EXPECT(ad_gradient(t, y, 2, xs, out), ADREV_EPASSIVE);
+    EXPECT(ad_pullback(t, 1, &y, dy, 2, xs, out), ADREV_EPASSIVE);
+    EXPECT(ad_pushforward(t, 2, xs, dy, 1, &y, out), ADREV_EPASSIVE);
+    EXPECT(ad_jacobian(t, 1, &y, 2, xs, out), ADREV_EPASSIVE);
     EXPECT(ad_pullback(t, 2, ys, dy, 1, &x, out), ADREV_EPASSIVE);
     EXPECT(ad_jacobian(t, 2, ys, 1, &x, out), ADREV_EPASSIVE);
     untouched(2, out, __LINE__);
@@ -127,7 +132,26 @@ static void test_passive(ad_tape *t)
     EXPECT(ad_tape_status(t), ADREV_OK);
 }
 
-/* --- foreign values ----------------------------------------------------------- */
+// Of no recording, and so a constant, whatever else is in it.
+static void test_constant_with_seq(ad_tape *t)
+{
+    const ad_rev constant = { .v = 1, .seq = 7, .job = 0 };
+    const ad_real dy[2] = { 1, 1 };
+    ad_real out[2] = { 0, 0 };
+    ad_rev x = ad_input(2);
+    ad_rev y[2] = { constant, ad_rec(ad_mul(x, constant)) };
+    REFUSED(t, y[1], constant, ADREV_EPASSIVE);
+    EXPECT(ad_pullback(t, 2, y, dy, 1, &x, out), ADREV_OK);
+    CHECK(out[0] == 1, "pullback: got %g, want 1", (double)out[0]);
+    EXPECT(ad_pushforward(t, 1, &x, dy, 2, y, out), ADREV_OK);
+    CHECK(out[0] == 0 && out[1] == 1, "pushforward: got %g, %g, want 0, 1",
+          (double)out[0], (double)out[1]);
+    EXPECT(ad_jacobian(t, 2, y, 1, &x, out), ADREV_OK);
+    CHECK(out[0] == 0 && out[1] == 1, "jacobian: got %g, %g, want 0, 1",
+          (double)out[0], (double)out[1]);
+}
+
+/* --- foreign values ----------------------------------------------------- */
 
 static void test_stale_query(ad_tape *t)
 {
@@ -247,7 +271,7 @@ static void test_rewound_value(ad_tape *t)
     works(t, __LINE__);
 }
 
-/* --- shapes ------------------------------------------------------------------ */
+/* --- shapes ------------------------------------------------------------- */
 
 static void test_null_arrays(ad_tape *t)
 {
@@ -315,7 +339,7 @@ static void test_empty(ad_tape *t)
     CHECK(out == 0, "no inputs: got tangent %g", (double)out);
 }
 
-/* --- marks ------------------------------------------------------------------- */
+/* --- marks -------------------------------------------------------------- */
 
 static void test_bad_marks(ad_tape *t)
 {
@@ -364,7 +388,7 @@ static void test_marks_too_deep(ad_tape *t)
     CHECK_NEAR(g, powl(1.5L, depth), 1e-6L);
 }
 
-/* --- memory ------------------------------------------------------------------- */
+/* --- memory ------------------------------------------------------------- */
 
 static bool memory_left;
 
@@ -518,7 +542,7 @@ static void test_full(ad_tape *unused)
     ad_tape_free(t);
 }
 
-/* --- limits --------------------------------------------------------------------- */
+/* --- limits ------------------------------------------------------------- */
 
 static void test_limit(ad_tape *t)
 {
@@ -553,7 +577,7 @@ static void test_limit_inputs(ad_tape *t)
     works_after_clear(t, __LINE__);
 }
 
-/* --- hooks ---------------------------------------------------------------------- */
+/* --- hooks -------------------------------------------------------------- */
 
 static void ignore(void *user, const ad_operation *operation)
 {
@@ -600,7 +624,7 @@ static void test_declined(ad_tape *t)
     works_after_clear(t, __LINE__);
 }
 
-/* --- the whole job ---------------------------------------------------------------- */
+/* --- the whole job ------------------------------------------------------ */
 
 typedef struct inner {
     ad_rev captured;
@@ -734,7 +758,7 @@ static void test_job_without_tape(ad_tape *t)
     CHECK(ad_use(t) == NULL, "a job leaves its own tape current");
 }
 
-/* --- all of them -------------------------------------------------------------------- */
+/* --- all of them -------------------------------------------------------- */
 
 static void test_messages(void)
 {
@@ -764,6 +788,7 @@ int main(void)
 {
     static void (*const tests[])(ad_tape *) = {
         test_ok, test_no_tape, test_nothing_current, test_passive,
+        test_constant_with_seq,
         test_stale_query, test_stale_operand, test_stale_operand_forms,
         test_other_tape, test_freed_tape, test_forged, test_rewound_value,
         test_null_arrays, test_too_long, test_empty,

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* --- a log of operations ------------------------------------------------------ */
+/* --- a log of operations ------------------------------------------------ */
 
 enum { MOST = 2000 };
 
@@ -41,7 +41,7 @@ static ad_tape *watched(void)
 
 static bool same(ad_rev a, ad_rev b)
 {
-    return a.v == b.v && a.seq == b.seq && a.job == b.job;
+    return a.seq == b.seq && a.job == b.job;
 }
 
 static void check_told(int i, ad_opcode code, double result)
@@ -64,32 +64,30 @@ static void check_arg(int i, int k, ad_rev want)
           i, k, got.v, got.seq, got.job, want.v, want.seq, want.job);
 }
 
-/* --- what is told --------------------------------------------------------------- */
+/* --- what is told ------------------------------------------------------- */
 
+// A chain: C leaves open which of two operands is evaluated first.
 static void test_operations(void)
 {
     ad_tape *t = watched();
     ad_rev x = ad_input(2);
     ad_rev z = ad_input(5);
     CHECK(told.count == 0, "an input is an operation");
-    ad_rev y = ad_rec(ad_sub(ad_mul(x, ad_add(z, 1)), ad_fma(x, 3, z)));
+    ad_rev y = ad_rec(ad_sub(ad_fma(x, 3, ad_mul(x, ad_add(z, 1))), z));
     CHECK(told.count == 4, "got %d operations, want 4", told.count);
-    ad_rev sum = told.op[0].result;
-    ad_rev product = told.op[1].result;
-    ad_rev fma = told.op[2].result;
     check_told(0, ADREV_OP_add, 6);
     check_arg(0, 0, z);
     check_arg(0, 1, (ad_rev){ .v = 1 });
     check_told(1, ADREV_OP_mul, 12);
     check_arg(1, 0, x);
-    check_arg(1, 1, sum);
-    check_told(2, ADREV_OP_fma, 11);
+    check_arg(1, 1, told.op[0].result);
+    check_told(2, ADREV_OP_fma, 18);
     check_arg(2, 0, x);
     check_arg(2, 1, (ad_rev){ .v = 3 });
-    check_arg(2, 2, z);
-    check_told(3, ADREV_OP_sub, 1);
-    check_arg(3, 0, product);
-    check_arg(3, 1, fma);
+    check_arg(2, 2, told.op[1].result);
+    check_told(3, ADREV_OP_sub, 13);
+    check_arg(3, 0, told.op[2].result);
+    check_arg(3, 1, z);
     CHECK(same(told.op[3].result, y), "the last result is not y");
     CHECK(told.op[0].file == NULL, "a file without ADREV_DEBUG");
     ad_tape_free(t);
@@ -150,7 +148,7 @@ static void test_not_told(void)
     ad_tape_free(t);
 }
 
-/* --- the program again, from what was told ----------------------------------------- */
+/* --- the program again, from what was told ------------------------------ */
 
 #define ADJOINTS 4000
 
@@ -301,7 +299,7 @@ static void test_midway(void)
     ad_tape_free(t);
 }
 
-/* --- foreign values ------------------------------------------------------------------ */
+/* --- foreign values ----------------------------------------------------- */
 
 enum { IMPORTS = 16 };
 
@@ -356,6 +354,9 @@ static void check_imports(ad_tape *t, ad_tape *other)
     ad_rev w = ad_input(3);
     ad_rev y = mixture(u, v, w);
     CHECK(in.count == 2, "got %d imports, want 2", in.count);
+    CHECK(in.theirs[0].v == u.v && in.theirs[1].v == v.v,
+          "the hook is asked for values %g, %g, want %g, %g",
+          in.theirs[0].v, in.theirs[1].v, u.v, v.v);
     CHECK(ad_tape_status(t) == ADREV_OK, "got \"%s\"",
           ad_message(ad_tape_status(t)));
     ad_rev x[3] = { in.ours[0], in.ours[1], w };
@@ -403,7 +404,7 @@ static void test_import_forms(void)
     ad_acc(&s, b);
     y = ad_rec(ad_add(y, ad_add(r, s)));
     CHECK(in.count == 2, "got %d imports, want 2", in.count);
-    CHECK(same(r, in.ours[0]), "ad_rec of a foreign value is not its import");
+    CHECK(same(r, in.ours[0]) && r.v == 2, "ad_rec of a foreign value");
     ad_rev all[3] = { in.ours[0], in.ours[1], x };
     ad_real g[3] = { 0 };
     CHECK(ad_gradient(t, y, 3, all, g) == ADREV_OK, "gradient");
@@ -496,7 +497,8 @@ static void test_imports_watched(void)
     ad_tape_hooks(t, &(ad_hooks){ write_down, NULL, &told });
     ad_rec(ad_mul(ours, x));
     check_told(0, ADREV_OP_mul, 10);
-    check_arg(0, 0, in.ours[0]);
+    check_arg(0, 0, ours);
+    CHECK(same(ours, in.ours[0]), "ad_rec of a foreign value");
     ad_tape_free(other);
     ad_tape_free(t);
 }
@@ -540,9 +542,6 @@ static void test_both_hooks(void)
     ad_real g[2] = { 0 };
     CHECK(ad_gradient(t, y, 2, all, g) == ADREV_OK, "gradient");
     CHECK(g[0] == 5 && g[1] == 2, "got %g, %g, want 5, 2", g[0], g[1]);
-    CHECK(ad_lt(a, x) && b.last.code == ADREV_OP_lt
-              && same(b.last.arg[0], b.in.ours[0]),
-          "a comparison of a foreign value");
     ad_tape_free(other);
     ad_tape_free(t);
 }

@@ -156,7 +156,7 @@ static inline long double oracle_sigmoid_dx(long double x)
     ROW( abs,       x < 0 ? -x : x,           oracle_sign(x),          0,                      0 )                  \
     ROW( min,       fminl(x, y),              oracle_share(x, y, x < y, y < x), oracle_share(y, x, y < x, x < y), 0 ) \
     ROW( max,       fmaxl(x, y),              oracle_share(x, y, x > y, y > x), oracle_share(y, x, y > x, x > y), 0 ) \
-    ROW( clamp,     fminl(fmaxl(x, y), z),    x >= y && x <= z,        x < y,                  x > z )              \
+    ROW( clamp,     x < y ? y : fminl(x, z),  x >= y && x <= z,        x < y,                  x >= y && x > z )    \
     ROW( select,    x != 0 ? y : z,           0,                       x != 0,                 x == 0 )             \
     ROW( fdim,      x > y ? x - y : 0,        x > y,                   -(x > y),               0 )                  \
     ROW( fmod,      fmodl(x, y),              1,                       oracle_turns(x, fmodl(x, y), y), 0 )         \

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-/* --- memory that counts ------------------------------------------------------ */
+/* --- memory that counts ------------------------------------------------- */
 
 static size_t allocations;
 static size_t frees;
@@ -55,7 +55,7 @@ static ad_tape *new_tape(void)
     return t;
 }
 
-/* --- random programs -------------------------------------------------------------- */
+/* --- random programs ---------------------------------------------------- */
 
 enum {
     MOST = 3000,            // values of one program
@@ -206,7 +206,7 @@ static void steps(program *p, int n)
         step(p);
 }
 
-/* --- the other sweep ---------------------------------------------------------------- */
+/* --- the other sweep ---------------------------------------------------- */
 
 static double adjoint[MOST];
 static double magnitude[MOST];
@@ -270,7 +270,7 @@ static void gradient_is_right(ad_tape *t, const program *p, const char *what)
     CHECK(s == ADREV_OK, "%s: got \"%s\"", what, ad_message(s));
 }
 
-/* --- sizes ---------------------------------------------------------------------- */
+/* --- sizes -------------------------------------------------------------- */
 
 static program a_program;
 static program another;
@@ -393,6 +393,23 @@ static void test_bytes_inputs(void)
     ad_tape_free(t);
 }
 
+// A sweep finds its way past a long entry of inputs to what lies below.
+static void test_inputs_between(void)
+{
+    enum { N = 70000 };
+    ad_tape *t = new_tape();
+    ad_rev x = ad_input(3);
+    ad_rev below = ad_rec(ad_mul(x, x));
+    ad_rev z = x;
+    for (int i = 0; i < N; i++)
+        z = ad_input(2);
+    ad_rev y = ad_rec(ad_mul(below, z));
+    ad_real g = 0;
+    CHECK(ad_gradient(t, y, 1, &x, &g) == ADREV_OK && g == 12,
+          "got %g, want 12", (double)g);
+    ad_tape_free(t);
+}
+
 // What was rewound needs nothing.
 static void test_bytes_rewound(void)
 {
@@ -444,7 +461,7 @@ static void test_stats(void)
     ad_tape_free(t);
 }
 
-/* --- clear and reserve ------------------------------------------------------------- */
+/* --- clear and reserve -------------------------------------------------- */
 
 static void test_clear(void)
 {
@@ -555,7 +572,7 @@ static void test_same_buffer(void)
     ad_use(NULL);
 }
 
-/* --- marks ------------------------------------------------------------------------- */
+/* --- marks -------------------------------------------------------------- */
 
 typedef struct place {
     ad_mark mark;
@@ -693,7 +710,38 @@ static void test_jobs_in_between(void)
     ad_tape_free(t);
 }
 
-/* --- several tapes ------------------------------------------------------------------- */
+typedef struct outer {
+    ad_tape *tape;
+    ad_rev x;
+    ad_rev square;          // of x
+    ad_status status;
+    ad_real g;              // with respect to x, asked from inside the job
+} outer;
+
+static ad_rev asks_for_outer(const ad_rev *x, void *ctx)
+{
+    outer *o = ctx;
+    ad_rev y = ad_rec(ad_mul(x[0], o->square));
+    o->status = ad_gradient(o->tape, y, 1, &o->x, &o->g);
+    return y;
+}
+
+// Inside a job, too, a query sees the whole recording.
+static void test_query_inside_job(void)
+{
+    ad_tape *t = new_tape();
+    ad_rev x = ad_input(3);
+    outer o = { .tape = t, .x = x, .square = ad_rec(ad_mul(x, x)), .g = 77 };
+    const ad_real at = 2;
+    ad_real g = 0;
+    CHECK(ad_grad(asks_for_outer, &o, 1, &at, NULL, &g) == ADREV_OK && g == 9,
+          "got %g, want 9", (double)g);
+    CHECK(o.status == ADREV_OK && o.g == 12, "inside: got \"%s\", %g, want 12",
+          ad_message(o.status), (double)o.g);
+    ad_tape_free(t);
+}
+
+/* --- several tapes ------------------------------------------------------ */
 
 // Two recordings and none, in turns, with marks in one of them.
 static void test_two_tapes(void)
@@ -756,7 +804,7 @@ static void test_not_current(void)
     ad_tape_free(b);
 }
 
-/* --- questions ------------------------------------------------------------------------ */
+/* --- questions ---------------------------------------------------------- */
 
 // dx = dy J for several outputs, some of them constants or one another.
 static void check_pullback(ad_tape *t, program *p, int m)
@@ -835,7 +883,7 @@ static void test_odd_questions(void)
     ad_tape_free(t);
 }
 
-/* --- Jacobians ------------------------------------------------------------------------- */
+/* --- Jacobians ---------------------------------------------------------- */
 
 enum { SIDE = 40 };
 
@@ -958,16 +1006,18 @@ static void test_duality(void)
     ad_tape_free(t);
 }
 
-/* --- all of them -------------------------------------------------------------------------- */
+/* --- all of them -------------------------------------------------------- */
 
 int main(void)
 {
     static void (*const tests[])(void) = {
-        test_bytes, test_bytes_large, test_bytes_inputs, test_bytes_rewound,
+        test_bytes, test_bytes_large, test_bytes_inputs,
+        test_inputs_between, test_bytes_rewound,
         test_stats, test_clear, test_reserve, test_reserve_fixed,
         test_same_buffer,
         test_marks, test_same_mark, test_deepest_marks,
-        test_jobs_in_between, test_two_tapes, test_not_current,
+        test_jobs_in_between, test_query_inside_job,
+        test_two_tapes, test_not_current,
         test_pullback, test_zero_seed, test_odd_questions,
         test_jacobian, test_jacobian_fixed, test_duality,
     };

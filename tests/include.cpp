@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT-0
+// flags: -std=c++17
+// with: include_other.c
+/* include.cpp - the header in C++17, without a warning, and its operators on
+ * every type of operand; the implementation is a unit in C.                 */
+
+#include "../adrev.h"
+#include "../adrev.h"
+
+#include <cmath>
+#include <cstdio>
+
+extern "C" ad_rev include_other_record(ad_rev x, ad_rev y);
+extern "C" double include_other_gradient(ad_tape *t, ad_rev y, ad_rev x);
+
+static int passed;
+static int failed;
+
+// check.h is C.
+static void check(bool right, const char *what, int line)
+{
+    passed += right;
+    failed += !right;
+    if (!right)
+        std::printf("%s:%d: %s\n", __FILE__, line, what);
+}
+
+#define CHECK(condition) check((condition), #condition, __LINE__)
+
+static bool near(double got, double want)
+{
+    return std::fabs(got - want) <= 1e-14 * std::fabs(want);
+}
+
+static double gradient(ad_tape *t, ad_rev y, ad_rev x)
+{
+    ad_real g = 0;
+    ad_status s = ad_gradient(t, y, 1, &x, &g);
+    return s == ADREV_OK ? g : (double)NAN;
+}
+
+static void test_operators(ad_tape *t)
+{
+    ad_rev x = ad_input(2);
+    ad_rev y = ad_rec(ad_add(ad_mul(x, ad_sin(x)), ad_div(1, x)));
+    CHECK(near(gradient(t, y, x), std::sin(2) + 2 * std::cos(2) - 0.25));
+    ad_rev z = ad_rec(ad_fma(x, 3u, ad_sub(2.5f, ad_powi(x, 3))));
+    CHECK(near(gradient(t, z, x), 3 - 12));
+    ad_rev s = {};
+    ad_acc(&s, ad_mul(x, x));
+    ad_acc(&s, ad_select(ad_lt(x, 3), ad_exp(x), 0));
+    CHECK(near(gradient(t, s, x), 4 + std::exp(2)));
+    CHECK(near(ad_value(s), 4 + std::exp(2)));
+    CHECK(ad_value(ad_mul(x, 2)) == 4);
+    CHECK(ad_rec(ad_detach(s)).job == 0);
+    CHECK(near(gradient(t, ad_rec(ad_max(x, ad_floor(x))), x), 0.5));
+    CHECK(near(gradient(t, ad_rec(ad_hypot(x, 1LL)), x), 2 / std::sqrt(5)));
+}
+
+static void test_forward(void)
+{
+    ad_fwd x = { 2, 1 };
+    ad_fwd y = ad_dual(ad_mul(x, ad_sin(x)));
+    CHECK(near(y.d, std::sin(2) + 2 * std::cos(2)));
+    ad_acc(&y, ad_mul(x, x));
+    CHECK(near(y.d, std::sin(2) + 2 * std::cos(2) + 4));
+    CHECK(ad_dual(ad_detach(y)).d == 0);
+}
+
+static void test_units(ad_tape *t)
+{
+    ad_rev x = ad_input(2);
+    ad_rev y = ad_input(3);
+    ad_rev there = include_other_record(x, y);
+    CHECK(near(gradient(t, there, x), 3 + std::exp(2)));
+    ad_rev here = ad_rec(ad_mul(there, y));
+    CHECK(near(include_other_gradient(t, here, x), 9 + 3 * std::exp(2)));
+}
+
+static ad_rev square_sum(const ad_rev *x, void *)
+{
+    return ad_rec(ad_add(ad_sqr(x[0]), ad_sqr(x[1])));
+}
+
+static void test_job(void)
+{
+    const ad_real x[2] = { 3, 4 };
+    ad_real y = 0;
+    ad_real g[2] = { 0, 0 };
+    CHECK(ad_grad(square_sum, nullptr, 2, x, &y, g) == ADREV_OK);
+    CHECK(y == 25 && g[0] == 6 && g[1] == 8);
+}
+
+int main()
+{
+    ad_tape *t = ad_tape_new();
+    ad_use(t);
+    test_operators(t);
+    test_forward();
+    test_units(t);
+    test_job();
+    ad_tape_free(t);
+    std::printf("include.cpp: %d passed, %d failed\n", passed, failed);
+    return failed != 0;
+}
