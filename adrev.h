@@ -935,13 +935,24 @@ ADX_INLINE ad_expr adx_scale(ad_expr e, ad_real f)
     return e;
 }
 
+// One more operand. With conditional stores clang 14 keeps the slots in memory
+// until it is too late to merge operands (adx_merge); with selects gcc 12 would
+// warn of slots that are not set.
 ADX_INLINE ad_expr adx_push(ad_expr e, adx_slot s)
 {
+#ifdef __clang__
+#define ADX_DO(i)                                                           \
+    if ((i) < ADX_WIDTH) {                                                  \
+        ADX_AT(e, i).d = e.n == (i) ? s.d : ADX_AT(e, i).d;                 \
+        ADX_AT(e, i).id = e.n == (i) ? s.id : ADX_AT(e, i).id;              \
+    }
+#else
 #define ADX_DO(i)                                                           \
     if ((i) < ADX_WIDTH && e.n == (i)) {                                    \
         ADX_AT(e, i).d = s.d;                                               \
         ADX_AT(e, i).id = s.id;                                             \
     }
+#endif
     ADX_SLOTS(ADX_DO)
 #undef ADX_DO
     e.n++;
@@ -1164,7 +1175,7 @@ ADX_INLINE adx_operand *adx_put(adx_operand *op, adx_slot s)
 
 // Whether two slots are the same variable and the compiler can see it, since
 // both were read from the same place. Never true by chance at run time.
-#define ADX_SAME(a, b) (__builtin_constant_p((a).id == (b).id) && (a).id == (b).id)
+#define ADX_SAME(a, b) (ADX_KNOWN((a).id == (b).id) && (a).id == (b).id)
 
 // A variable that occurs several times in an expression needs one operand:
 // w - a*w, or sin(x)*exp(x). The later slots are added to the first and left

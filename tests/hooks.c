@@ -354,9 +354,10 @@ static void check_imports(ad_tape *t, ad_tape *other)
     ad_rev w = ad_input(3);
     ad_rev y = mixture(u, v, w);
     CHECK(in.count == 2, "got %d imports, want 2", in.count);
-    CHECK(in.theirs[0].v == u.v && in.theirs[1].v == v.v,
-          "the hook is asked for values %g, %g, want %g, %g",
-          in.theirs[0].v, in.theirs[1].v, u.v, v.v);
+    CHECK(same(in.theirs[0], u) && same(in.theirs[1], v),
+          "the hook is asked for values %u, %u, want %u, %u",
+          (unsigned)in.theirs[0].seq, (unsigned)in.theirs[1].seq,
+          (unsigned)u.seq, (unsigned)v.seq);
     CHECK(ad_tape_status(t) == ADREV_OK, "got \"%s\"",
           ad_message(ad_tape_status(t)));
     ad_rev x[3] = { in.ours[0], in.ours[1], w };

@@ -12,9 +12,9 @@ if ! command -v "$cxx" > /dev/null 2>&1; then
 fi
 mkdir -p "$dir"
 strict="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
-printf '#define ADREV_IMPLEMENTATION\n#include "adrev.h"\n' > "$dir/unit.c"
 # shellcheck disable=SC2086  # flags are lists
-"$1" -std=c11 $strict $2 -I"$root" -c "$dir/unit.c" -o "$dir/unit.o" \
+"$1" -std=c11 $strict $2 -I"$root" -c "$root/tests/include_other.c" \
+    -o "$dir/unit.o" \
     && $cxx -std=c++17 $strict $2 -I"$root" "$root/tests/include.cpp" \
         "$dir/unit.o" -o "$dir/include_cpp" -lm \
     && "$dir/include_cpp"
