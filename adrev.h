@@ -23,7 +23,7 @@
  *
  * Operators build an expression; ad_rec records the whole of it as one
  * statement on the tape of the calling thread. A number that was never an
- * input, and every plain C number, is a constant and costs nothing.
+ * input, and every plain C number, is a constant: it has no derivative.
  * ad_fwd is the same arithmetic in forward mode and needs no tape.
  *
  * Not included: complex numbers, GPU.
@@ -670,7 +670,8 @@ ADX_API void ad_tape_clear(ad_tape *t);
 // Bytes of fixed memory that the present recording needs, exactly: ad_tape_in
 // with a buffer of this size (aligned as by malloc) records and sweeps the
 // same program. 12 per operand, 2 per statement, 8 per value, and the tape.
-// Measure on a growing tape: one that is full counts what it has recorded.
+// Measure on a growing tape (one that is full counts what it has recorded) and
+// with the compiler and level that the buffer is for: they merge operands.
 ADX_API size_t ad_tape_bytes(const ad_tape *t);
 
 ADX_API ad_stats ad_tape_stats(const ad_tape *t);
@@ -761,7 +762,7 @@ ADX_API ad_status ad_pullback(ad_tape *t, size_t m, const ad_rev y[],
 // Tangents of y for given tangents of x: dy = J dx. May be repeated.
 //
 //   dx  [n]      in    direction
-//   dy  [m]      out   0 for outputs that are constants
+//   dy  [m]      out   0 for outputs that are constants, unless all are
 //
 //   returns, cost, memory: as ad_pullback, with one forward sweep
 ADX_API ad_status ad_pushforward(ad_tape *t, size_t n, const ad_rev x[],
@@ -809,7 +810,8 @@ typedef struct ad_operation {
 } ad_operation;
 
 // trace        told of every operation that has a recorded operand, every
-//              step function and every comparison of one. While it is set,
+//              step function and every comparison of one, in an order in
+//              which C may evaluate them. While it is set,
 //              each operation is a statement of its own. Code compiled without
 //              ADREV_TRACE cannot tell: there the tape fails with ADREV_EHOOK.
 // foreign      asked for a value that is not of this recording; returns one
@@ -2759,7 +2761,8 @@ ADX_API ad_status ad_pullback(ad_tape *t, size_t m, const ad_rev y[],
         return ADREV_ENOMEM;
 
     for (size_t i = 0; i < m; i++)
-        adj[y[i].seq] += y[i].job == 0 ? 0 : dy[i];
+        if (y[i].job != 0)
+            adj[y[i].seq] += dy[i];
     adx_reverse_1(t, adj);
     for (size_t j = 0; j < n; j++)
         dx[j] = adj[x[j].seq];
@@ -2956,7 +2959,8 @@ ADX_API ad_status ad_grad(ad_scalar_fn *f, void *ctx, size_t n,
         ad_rev out = f(in, ctx);
         ad_use(s.tape);
         s.tape->floor = s.mark;
-        status = ad_gradient(s.tape, out, n, in, g);
+        status = n == 0 ? ad_tape_status(s.tape)    // nothing to ask for
+                        : ad_gradient(s.tape, out, n, in, g);
         s.tape->floor = adx_whole;
         if (status == ADREV_OK && y != NULL)
             *y = out.v;
