@@ -290,7 +290,7 @@ typedef struct ad_stats {
  * itself. To add an operation, add a row here and a front in section 6.
  * ======================================================================== */
 
-/* --- 4.1  the C library at ad_real --------------------------------------
+/* --- 4.1  the C library at ad_real -------------------------------------------
  * In the rows, adm_sin is <math.h>'s sin for double and sinf for float.     */
 
 #define ADX_OF_double(name) name
@@ -332,7 +332,7 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, ad_real y)
     return ADX_JOIN(ADX_OF_, ADREV_REAL)(ldexp)(x, (int)y);
 }
 
-/* --- 4.2  values and partials that need more than one expression --------- */
+/* --- 4.2  values and partials that need more than one expression ---------- */
 
 // The share of the larger of x and y that is x: 1, 0, a half each at a tie;
 // where one is NaN, fmax and fmin return the other, and so does the share.
@@ -434,7 +434,7 @@ ADX_INLINE ad_real adx_pow_dy(ad_real x, ad_real y, ad_real v)
 // Digamma, the derivative of lgamma. In section 7: it is too long to inline.
 ADX_API ad_real adx_digamma(ad_real x);
 
-/* --- 4.3  legend ------------------------------------------------------------
+/* --- 4.3  legend -------------------------------------------------------------
  * name    ad_name, ADREV_OP_name; as in <math.h> where it is there
  * n       number of arguments x, y, z
  * value   C expression in x, y, z
@@ -585,7 +585,7 @@ ADX_API ad_real adx_digamma(ad_real x);
     ROW( select,   0,       ADX_NAN,   2,   0,                       0,                      1,   0, "the branch not taken has weight 0" )
 // clang-format on
 
-/* --- 4.5  what is made from the rows here ----------------------------------- */
+/* --- 4.5  what is made from the rows here --------------------------------- */
 
 #define ADX_ENUM(name, ...) ADREV_OP_##name,
 typedef enum ad_opcode {
@@ -634,7 +634,7 @@ ADREV_STEPS(ADX_DEFINE)
 typedef ad_rev ad_scalar_fn(const ad_rev *x, void *ctx);
 typedef void ad_vector_fn(const ad_rev *x, ad_rev *y, void *ctx);
 
-/* --- 5.1  tapes ------------------------------------------------------------ */
+/* --- 5.1  tapes ----------------------------------------------------------- */
 
 // A growing tape. Its memory is kept from recording to recording.
 //
@@ -719,7 +719,7 @@ ADX_API ad_mark ad_tape_mark(ad_tape *t);
 //                function call at each use
 ADX_API ad_status ad_tape_rewind(ad_tape *t, ad_mark mark);
 
-/* --- 5.2  inputs ------------------------------------------------------------ */
+/* --- 5.2  inputs ---------------------------------------------------------- */
 
 // A new independent variable on the current tape; without one, a constant.
 // (A constant on purpose is ad_rec(2.5), or a struct of zeros.)
@@ -730,7 +730,7 @@ ADX_API ad_rev ad_input(ad_real v);
 //   out  [n]     out   the variables; constants if the tape fails
 ADX_API void ad_inputs(size_t n, const ad_real x[], ad_rev out[]);
 
-/* --- 5.3  derivatives -------------------------------------------------------- */
+/* --- 5.3  derivatives ----------------------------------------------------- */
 
 // Gradient of one recorded value.
 //
@@ -743,7 +743,7 @@ ADX_API void ad_inputs(size_t n, const ad_real x[], ad_rev out[]);
 //                above the number of values, or NULL); ADREV_ENOMEM
 //   cost         one reverse sweep over the recording
 //   memory       8 bytes per value, kept for the next sweep
-//   see          examples/01_derivative.c, tests/gradient.c
+//   see          examples/01_derivative.c, tests/tape.c
 ADX_API ad_status ad_gradient(ad_tape *t, ad_rev y, size_t n,
                               const ad_rev x[], ad_real g[]);
 
@@ -798,7 +798,7 @@ ADX_API ad_status ad_jac(ad_vector_fn *f, void *ctx, size_t n,
                          const ad_real x[], size_t m, ad_real y[],
                          ad_real J[]);
 
-/* --- 5.4  hooks -------------------------------------------------------------- */
+/* --- 5.4  hooks ----------------------------------------------------------- */
 
 // One operation, as a hook is told of it.
 typedef struct ad_operation {
@@ -845,7 +845,7 @@ ADX_API const char *ad_version(void);
  * would fold that, clang 14 would keep the expression in memory.
  * ======================================================================== */
 
-/* --- 6.1  the thread's recording ----------------------------------------------
+/* --- 6.1  the thread's recording ---------------------------------------------
  * Operands grow upwards, statement headers downwards, in the same block of
  * memory: one comparison finds it full. The ids are kept in a wider type than
  * the ones that are stored, so that the compiler knows that storing an operand
@@ -888,7 +888,7 @@ ADX_INLINE void adx_here(const char *file, int line)
     adx_now.line = line;
 }
 
-/* --- 6.2  slots ----------------------------------------------------------------
+/* --- 6.2  slots --------------------------------------------------------------
  * Slots that are not used are not initialised either: with the zeros gcc 12
  * keeps every expression in memory (burgers, bench/: twice the time).          */
 
@@ -976,7 +976,7 @@ ADX_INLINE ad_expr adx_append(ad_expr a, ad_expr b)
     return a;
 }
 
-/* --- 6.3  promotion: any operand becomes an expression --------------------------- */
+/* --- 6.3  promotion: any operand becomes an expression -------------------- */
 
 ADX_INLINE ad_expr adx_constant(ad_real v)
 {
@@ -1072,7 +1072,7 @@ template <class Number> ADX_INLINE ad_expr adx_promote(Number v)
 #define ADX_EXPR(a) ADX_EXPR_PLAIN(a)
 #endif
 
-/* --- 6.4  one statement ------------------------------------------------------------ */
+/* --- 6.4  one statement --------------------------------------------------- */
 
 ADX_INLINE bool adx_room(size_t need)
 {
@@ -1258,7 +1258,7 @@ ADX_INLINE ad_expr adx_stored(ad_expr e)
     return r;
 }
 
-/* --- 6.5  operators ------------------------------------------------------------------ */
+/* --- 6.5  operators ------------------------------------------------------- */
 
 // Nobody asks for the partial of an argument that is a plain number.
 ADX_INLINE bool adx_active(ad_expr e) { return e.n > 0 || e.dual; }
@@ -1400,7 +1400,7 @@ ADREV_STEPS(ADX_DEFINE)
 ADREV_COMPARISONS(ADX_DEFINE)
 #undef ADX_DEFINE
 
-/* --- 6.6  leaving the recording ---------------------------------------------- */
+/* --- 6.6  leaving the recording ------------------------------------------- */
 
 ADX_INLINE ad_fwd adx_dual(ad_expr e)
 {
@@ -1441,7 +1441,7 @@ ADX_INLINE void adx_acc_fwd(ad_fwd *s, ad_expr e)
 
 ADX_INLINE ad_expr adx_exponent(int k) { return adx_constant((ad_real)k); }
 
-/* --- 6.7  fronts ----------------------------------------------------------------
+/* --- 6.7  fronts -------------------------------------------------------------
  * What users write. An operand may be an ad_rev, an ad_fwd, an ad_expr or any
  * arithmetic type, and is evaluated once. Recorded numbers are constants to
  * ad_dual, forward numbers are constants to ad_rec.                             */
@@ -1605,7 +1605,7 @@ ADX_INLINE void adx_acc(ad_fwd *s, ad_expr e) { adx_acc_fwd(s, e); }
 #endif
 #include <string.h>
 
-/* --- 7.1  layout ------------------------------------------------------------- */
+/* --- 7.1  layout ---------------------------------------------------------- */
 
 // Headers. Up to ADX_COUNT: a statement with that many operands, and perhaps
 // ADX_SUM. Otherwise one of these, which are not statements:
@@ -1690,7 +1690,7 @@ static size_t adx_gap(const adx_context *c)
 
 static size_t adx_round_up(size_t bytes) { return (bytes + 7) / 8 * 8; }
 
-/* --- 7.2  jobs ----------------------------------------------------------------
+/* --- 7.2  jobs ---------------------------------------------------------------
  * A job number is taken once, out of 2^32 - 1 per process, so that a value of
  * an earlier recording is never mistaken for one of a later. Threads take them
  * in batches: an atomic operation per recording would cost as much as a small
@@ -1716,7 +1716,7 @@ static uint32_t adx_new_job(void)
     return next++;
 }
 
-/* --- 7.3  failure --------------------------------------------------------------- */
+/* --- 7.3  failure --------------------------------------------------------- */
 
 // The first error stays. From here on there is no room.
 static void adx_fail(ad_tape *t, ad_status status)
@@ -1750,7 +1750,7 @@ ADX_API void ad_tape_failure(const ad_tape *t, const char **file, int *line)
     *line = t == NULL ? 0 : t->failure.line;
 }
 
-/* --- 7.4  room -------------------------------------------------------------------- */
+/* --- 7.4  room ------------------------------------------------------------ */
 
 // Fixed memory keeps one adjoint of each value free in the gap. The test in
 // adx_room does not know about them; it is kept true by giving it a part of
@@ -1903,7 +1903,7 @@ ADX_COLD ADX_API bool adx_grow(size_t need)
     return adx_make_room(t, &adx_now, need);
 }
 
-/* --- 7.5  entries of cold paths ------------------------------------------------------ */
+/* --- 7.5  entries of cold paths ------------------------------------------- */
 
 // Appends an entry that makes so many values. Returns its operands, for the
 // caller to write, or NULL: the tape has failed.
@@ -2023,7 +2023,7 @@ ADX_API ad_rev ad_input(ad_real v)
     return x;
 }
 
-/* --- 7.6  hooks --------------------------------------------------------------------- */
+/* --- 7.6  hooks ----------------------------------------------------------- */
 
 static const adx_segment *adx_segment_of(const ad_tape *t, size_t seq)
 {
@@ -2133,7 +2133,7 @@ ADX_API void ad_tape_hooks(ad_tape *t, const ad_hooks *hooks)
         adx_settle(t, c, 0);
 }
 
-/* --- 7.7  the life of a tape ------------------------------------------------------------ */
+/* --- 7.7  the life of a tape ---------------------------------------------- */
 
 static const ad_mark adx_whole;     // a floor below everything
 
@@ -2260,7 +2260,7 @@ ADX_API ad_tape *ad_use(ad_tape *t)
     return before;
 }
 
-/* --- 7.8  marks -------------------------------------------------------------------------- */
+/* --- 7.8  marks ----------------------------------------------------------- */
 
 ADX_API ad_mark ad_tape_mark(ad_tape *t)
 {
@@ -2329,7 +2329,7 @@ ADX_API ad_status ad_tape_rewind(ad_tape *t, ad_mark mark)
     return ADREV_OK;
 }
 
-/* --- 7.9  walking over entries ------------------------------------------------------------ */
+/* --- 7.9  walking over entries -------------------------------------------- */
 
 typedef struct adx_cursor {
     const adx_block *block;
@@ -2496,7 +2496,7 @@ ADX_API ad_status ad_tape_reserve(ad_tape *t, size_t statements,
  * A zero factor absorbs the other one here, too (section 3).
  * ======================================================================== */
 
-/* --- 8.1  reverse ----------------------------------------------------------- */
+/* --- 8.1  reverse --------------------------------------------------------- */
 
 ADX_INLINE bool adx_all_zero(const ad_real a[], size_t W)
 {
@@ -2615,7 +2615,7 @@ static void adx_reverse_8(const ad_tape *t, ad_real adj[])
     adx_reverse(t, adj, 8);
 }
 
-/* --- 8.2  forward ----------------------------------------------------------- */
+/* --- 8.2  forward --------------------------------------------------------- */
 
 ADX_INLINE void adx_gather(ad_real tan[], const adx_operand *op, size_t n,
                            ad_real y[], size_t W)
@@ -2658,7 +2658,7 @@ static void adx_forward_8(const ad_tape *t, ad_real tan[])
     adx_forward(t, tan, 8);
 }
 
-/* --- 8.3  queries ------------------------------------------------------------- */
+/* --- 8.3  queries --------------------------------------------------------- */
 
 // Whether all of x are values of the current job: nearly always. Without a
 // branch this is a vector loop, which pays for long arrays.
@@ -2795,7 +2795,7 @@ ADX_API ad_status ad_pushforward(ad_tape *t, size_t n, const ad_rev x[],
     return ADREV_OK;
 }
 
-/* --- 8.4  Jacobian ------------------------------------------------------------ */
+/* --- 8.4  Jacobian -------------------------------------------------------- */
 
 // Directions of the next sweep when so many are left.
 static size_t adx_width(size_t left, size_t most)
@@ -2869,7 +2869,7 @@ ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
     return ADREV_OK;
 }
 
-/* --- 8.5  the whole job ---------------------------------------------------------- */
+/* --- 8.5  the whole job --------------------------------------------------- */
 
 // A stretch of recording of its own: above what stands on the current tape,
 // or on a tape that lives as long as the call.
@@ -2994,7 +2994,7 @@ ADX_API ad_status ad_jac(ad_vector_fn *f, void *ctx, size_t n,
     return adx_close(&s, status);
 }
 
-/* --- 8.6  tables and a long partial ------------------------------------------------ */
+/* --- 8.6  tables and a long partial --------------------------------------- */
 
 #define ADX_INFO(name, n, f, fx, fy, fz, ...)                               \
     { #name, n, #f, { #fx, #fy, #fz }, { __VA_ARGS__ } },

@@ -63,7 +63,7 @@ _Noreturn static void fail(int code, const char *format, ...)
     exit(code);
 }
 
-/* --- the data: a day and a count per line, # begins a comment --------- */
+/* --- the data: a day and a count per line, # begins a comment ------------- */
 
 typedef struct series {
     int n;
@@ -137,7 +137,7 @@ static void read_series(const char *path, series *s)
     fclose(file);
 }
 
-/* --- the model: parameters are the logarithms of beta, gamma and I0 --- */
+/* --- the model: parameters are the logarithms of beta, gamma and I0 ------- */
 
 enum { PARAMETERS = 3, STEPS_PER_DAY = 10 };
 
@@ -191,7 +191,7 @@ static void model(const ad_rev *p, ad_rev *in_bed, void *ctx)
     }
 }
 
-/* --- the fit: Levenberg and Marquardt --------------------------------- */
+/* --- the fit: Levenberg and Marquardt ------------------------------------- */
 
 typedef struct fit {
     double p[PARAMETERS];
@@ -288,7 +288,7 @@ static int adjust(series *s, fit *f)
     fail(NUMERICS, "no convergence: do the counts rise and fall?");
 }
 
-/* --- the report ------------------------------------------------------- */
+/* --- the report ----------------------------------------------------------- */
 
 static void report_value(const char *name, double logarithm, double error,
                          const char *unit)

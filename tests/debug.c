@@ -40,7 +40,7 @@ static void check_failure(ad_tape *t, int line, const char *what)
           got, __FILE__, line);
 }
 
-/* --- where a value was recorded ----------------------------------------- */
+/* --- where a value was recorded ------------------------------------------- */
 
 static void test_where(void)
 {
@@ -92,7 +92,7 @@ static void test_where_blocks(void)
     ad_tape_free(t);
 }
 
-/* --- where a recording failed ------------------------------------------- */
+/* --- where a recording failed --------------------------------------------- */
 
 static void test_foreign(void)
 {
@@ -135,7 +135,7 @@ static void test_full(void)
     ad_tape_free(t);
 }
 
-/* --- the same results --------------------------------------------------- */
+/* --- the same results ----------------------------------------------------- */
 
 // sum over i of (i + 1) sin(x[i]) x[i - 1]
 static void test_results(void)

@@ -51,7 +51,7 @@ static size_t graph_constants(const char *g)
     return n;
 }
 
-/* --- the programs for three kinds of numbers ---------------------------------------- */
+/* --- the programs for three kinds of numbers ------------------------------ */
 
 #define K(c)      ((ad_real)(c))
 #define ADD(a, b) ad_add(a, b)
@@ -131,7 +131,7 @@ struct program {
 
 #define PROGRAM(name) { #name, rev_##name, fwd_##name, wide_##name }
 
-/* --- one program at one point, in every mode ------------------------------------------- */
+/* --- one program at one point, in every mode ------------------------------ */
 
 enum { MOST_IN = 32, MOST_OUT = 10, MOST = MOST_IN * MOST_OUT };
 
@@ -345,7 +345,7 @@ static void differentiate(const struct point *p, ad_rev *y, ad_real *J)
     check_differences(p, J);
 }
 
-/* --- the printed values -------------------------------------------------------------------- */
+/* --- the printed values --------------------------------------------------- */
 
 struct printed {
     struct point at;
@@ -460,7 +460,7 @@ static void check_printed(const struct printed *p)
                     <= part * fabs(p->J[i]), (double)J[i], p->J[i]);
 }
 
-/* --- random points ---------------------------------------------------------------------------- */
+/* --- random points -------------------------------------------------------- */
 
 enum { TRIALS = 300 };
 
@@ -560,7 +560,7 @@ static void run_graphs(void)
     }
 }
 
-/* --- sections 4 and 6 beyond single points -------------------------------------------------------- */
+/* --- sections 4 and 6 beyond single points -------------------------------- */
 
 // x_{i+1} = x_i + x_i: each of n statements is visited once. Visits along all
 // paths would be 2^n, and a recursive sweep would overflow the stack.
@@ -653,7 +653,7 @@ static void run_dot_1000(void)
     }
 }
 
-/* --- the neural network ------------------------------------------------------------------------------ */
+/* --- the neural network --------------------------------------------------- */
 
 // The printed digits, or what is left of them in single precision.
 static void close_to(const char *what, double got, double want,

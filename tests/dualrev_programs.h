@@ -10,7 +10,7 @@
 #define PROGRAM(f)                                                          \
     static void NAME(f)(const NUM *x, const struct beside *k, NUM *y)
 
-/* --- scalars ------------------------------------------------------------------ */
+/* --- scalars -------------------------------------------------------------- */
 
 PROGRAM(same) { (void)k; y[0] = x[0]; }
 PROGRAM(twin) { (void)k; y[0] = x[0]; y[1] = x[0]; }
@@ -57,7 +57,7 @@ PROGRAM(letrec4)
     y[0] = REC(SUB(MUL(x[0], x3), x4));
 }
 
-/* --- functions: local, closures, passed on, recursive -------------------------- */
+/* --- functions: local, closures, passed on, recursive --------------------- */
 
 static NUM NAME(plus1)(NUM x) { return REC(ADD(x, K(1))); }
 static NUM NAME(times2)(NUM x) { return REC(MUL(K(2), x)); }
@@ -172,7 +172,7 @@ static NUM NAME(mutual_g)(NUM x)
 
 PROGRAM(mutual) { (void)k; y[0] = NAME(mutual_f)(x[0]); }
 
-/* --- structures -------------------------------------------------------------------- */
+/* --- structures ----------------------------------------------------------- */
 
 PROGRAM(list_result)
 {
@@ -408,7 +408,7 @@ PROGRAM(sections)
     }
 }
 
-/* --- the worked examples, and the parallel programs one after the other ------------- */
+/* --- the worked examples, and the parallel programs one after the other --- */
 
 PROGRAM(running)
 {
@@ -494,7 +494,7 @@ PROGRAM(graph)
     y[0] = NAME(run_graph)(k->graph, x, x[graph_constants(k->graph)]);
 }
 
-/* --- the benchmarks ------------------------------------------------------------------- */
+/* --- the benchmarks ------------------------------------------------------- */
 
 // k->i[0]: the length; a in front of b.
 PROGRAM(dot_product)

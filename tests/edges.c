@@ -23,7 +23,7 @@
 
 static ad_tape *tape;
 
-/* --- the rows as functions ----------------------------------------------------------- */
+/* --- the rows as functions ------------------------------------------------ */
 
 #define FRONT_1(name, x, y, z)       ad_##name(x)
 #define FRONT_2(name, x, y, z)       ad_##name(x, y)
@@ -86,7 +86,7 @@ static bool carries(ad_opcode op, int k)
     return op == ADREV_OP_select ? k > 0 : k < ad_op_table()[op].arity;
 }
 
-/* --- the edge table ---------------------------------------------------------------------- */
+/* --- the edge table ------------------------------------------------------- */
 
 struct edge {
     ad_opcode op;
@@ -181,7 +181,7 @@ static void run_edges(void)
     }
 }
 
-/* --- where the sweeps go --------------------------------------------------------------------
+/* --- where the sweeps go -----------------------------------------------------
  * One function per kind of domain. They spend most of their points where
  * formulas break: at both ends of the exponent range and at singularities.   */
 
@@ -328,7 +328,7 @@ static void gamma_negative(double *p) { p[0] = from_to(-30, 0); }
 static void gamma_range(double *p) { p[0] = from_to(2, 34); }
 static void gamma_far(double *p) { p[0] = from_to(34, 170); }
 
-/* --- the sweeps --------------------------------------------------------------------------------
+/* --- the sweeps --------------------------------------------------------------
  * The largest error of the partials, measured with a million points and the C
  * library of the GNU system; another one may be worse.
  *

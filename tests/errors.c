@@ -77,7 +77,7 @@ static ad_rev plain(ad_real v)
     return (ad_rev){ .v = v };
 }
 
-/* --- success, no tape, constants ---------------------------------------- */
+/* --- success, no tape, constants ------------------------------------------ */
 
 static void test_ok(ad_tape *t)
 {
@@ -151,7 +151,7 @@ static void test_constant_with_seq(ad_tape *t)
           (double)out[0], (double)out[1]);
 }
 
-/* --- foreign values ----------------------------------------------------- */
+/* --- foreign values ------------------------------------------------------- */
 
 static void test_stale_query(ad_tape *t)
 {
@@ -271,7 +271,7 @@ static void test_rewound_value(ad_tape *t)
     works(t, __LINE__);
 }
 
-/* --- shapes ------------------------------------------------------------- */
+/* --- shapes --------------------------------------------------------------- */
 
 static void test_null_arrays(ad_tape *t)
 {
@@ -339,7 +339,7 @@ static void test_empty(ad_tape *t)
     CHECK(out == 0, "no inputs: got tangent %g", (double)out);
 }
 
-/* --- marks -------------------------------------------------------------- */
+/* --- marks ---------------------------------------------------------------- */
 
 static void test_bad_marks(ad_tape *t)
 {
@@ -388,7 +388,7 @@ static void test_marks_too_deep(ad_tape *t)
     CHECK_NEAR(g, powl(1.5L, depth), 1e-6L);
 }
 
-/* --- memory ------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------- */
 
 static bool memory_left;
 
@@ -542,7 +542,7 @@ static void test_full(ad_tape *unused)
     ad_tape_free(t);
 }
 
-/* --- limits ------------------------------------------------------------- */
+/* --- limits --------------------------------------------------------------- */
 
 static void test_limit(ad_tape *t)
 {
@@ -577,7 +577,7 @@ static void test_limit_inputs(ad_tape *t)
     works_after_clear(t, __LINE__);
 }
 
-/* --- hooks -------------------------------------------------------------- */
+/* --- hooks ---------------------------------------------------------------- */
 
 static void ignore(void *user, const ad_operation *operation)
 {
@@ -624,7 +624,7 @@ static void test_declined(ad_tape *t)
     works_after_clear(t, __LINE__);
 }
 
-/* --- the whole job ------------------------------------------------------ */
+/* --- the whole job -------------------------------------------------------- */
 
 typedef struct inner {
     ad_rev captured;
@@ -758,7 +758,7 @@ static void test_job_without_tape(ad_tape *t)
     CHECK(ad_use(t) == NULL, "a job leaves its own tape current");
 }
 
-/* --- all of them -------------------------------------------------------- */
+/* --- all of them ---------------------------------------------------------- */
 
 static void test_messages(void)
 {

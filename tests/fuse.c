@@ -21,7 +21,7 @@ static ad_tape *tape;
 static ad_rev x[LONGEST];
 static ad_real c[LONGEST];
 
-/* --- the shapes ------------------------------------------------------------------------
+/* --- the shapes --------------------------------------------------------------
  * LEFT, RIGHT: sums of c[i] x[i], nested to one side; PRODUCT: x[0] x[1] ...;
  * TREE: the sum in halves. Each for a few numbers of operands that are known
  * when compiled, at the limits of the builds; all of 1 to 20 come below, known
@@ -81,7 +81,7 @@ static const struct written {
 #undef ENTER
 };
 
-/* --- counting ------------------------------------------------------------------------------ */
+/* --- counting ------------------------------------------------------------- */
 
 // k operands are the leaves of a tree whose nodes have at most FUSE branches.
 static size_t fewest(int k)
@@ -141,7 +141,7 @@ static void run_written(const struct written *w)
         check_counts(w->k, fewest(w->k), fewest(w->k));
 }
 
-/* --- shapes at run time -------------------------------------------------------------------------
+/* --- shapes at run time ------------------------------------------------------
  * An ad_expr may also be kept in a variable: the same limits.                */
 
 static ad_expr chain(int k)
@@ -196,7 +196,7 @@ static void run_random(void)
     }
 }
 
-/* --- running sums --------------------------------------------------------------------------------
+/* --- running sums ------------------------------------------------------------
  * n terms are n statements, and n times the operands of a term: the sum itself
  * is not stored. A constant that the sum begins with may take an operand.      */
 

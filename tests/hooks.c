@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* --- a log of operations ------------------------------------------------ */
+/* --- a log of operations -------------------------------------------------- */
 
 enum { MOST = 2000 };
 
@@ -64,7 +64,7 @@ static void check_arg(int i, int k, ad_rev want)
           i, k, got.v, got.seq, got.job, want.v, want.seq, want.job);
 }
 
-/* --- what is told ------------------------------------------------------- */
+/* --- what is told --------------------------------------------------------- */
 
 // A chain: C leaves open which of two operands is evaluated first.
 static void test_operations(void)
@@ -148,7 +148,7 @@ static void test_not_told(void)
     ad_tape_free(t);
 }
 
-/* --- the program again, from what was told ------------------------------ */
+/* --- the program again, from what was told -------------------------------- */
 
 #define ADJOINTS 4000
 
@@ -299,7 +299,7 @@ static void test_midway(void)
     ad_tape_free(t);
 }
 
-/* --- foreign values ----------------------------------------------------- */
+/* --- foreign values ------------------------------------------------------- */
 
 enum { IMPORTS = 16 };
 

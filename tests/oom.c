@@ -23,7 +23,7 @@ static void oom_free(void *block);
 #define UNTOUCHED 77
 #define N 40                    // inputs
 
-/* --- memory that runs out ----------------------------------------------- */
+/* --- memory that runs out ------------------------------------------------- */
 
 enum { BLOCKS = 4096 };
 
@@ -84,7 +84,7 @@ static ad_allocator from(heap *h)
     return (ad_allocator){ heap_alloc, heap_free, h };
 }
 
-/* --- a program of several blocks ---------------------------------------- */
+/* --- a program of several blocks ------------------------------------------ */
 
 // y = sum over i of (i + 1) x[i]^2, in a few hundred statements
 static ad_rev quadratic(const ad_rev *x, void *ctx)
@@ -139,7 +139,7 @@ static bool clean(ad_status s, size_t n, const ad_real out[])
     return s == ADREV_OK;
 }
 
-/* --- the steps; each returns whether all went well ---------------------- */
+/* --- the steps; each returns whether all went well ------------------------ */
 
 static bool step_gradient(ad_tape *t, const ad_rev x[N], ad_rev y)
 {
@@ -223,7 +223,7 @@ static bool steps(ad_tape *t)
     return ok & (ad_tape_status(t) == ADREV_OK);
 }
 
-/* --- the loop over n ---------------------------------------------------- */
+/* --- the loop over n ------------------------------------------------------ */
 
 static void works_again(ad_tape *t, heap *h)
 {

@@ -44,7 +44,7 @@ static const char *const mode_names[MODE_COUNT] = { MODES(ENTER) };
 
 static bool seen[ADREV_OP_COUNT][MODE_COUNT];
 
-/* --- one function per row and way of writing it ---------------------------------
+/* --- one function per row and way of writing it ------------------------------
  * a: recorded or forward numbers, p: the same as plain numbers. Bit i of mask
  * says that operand i is taken from a. a[3] is a number beside the operation. */
 
@@ -115,7 +115,7 @@ typedef ad_rev fused_fn(const ad_rev *a, const ad_real *p);
 ADREV_OPS(DEFINE)
 #undef DEFINE
 
-/* --- mixed operands ---------------------------------------------------------------
+/* --- mixed operands ----------------------------------------------------------
  * An int, an unsigned, ... is the number ad_real makes of it: not one bit of
  * value or derivative may differ.                                             */
 
@@ -208,7 +208,7 @@ static double unknown(double k)
 ADREV_OPS(DEFINE)
 #undef DEFINE
 
-/* --- the rows as data ---------------------------------------------------------------- */
+/* --- the rows as data ----------------------------------------------------- */
 
 struct row {
     rev_fn *rev;
@@ -230,7 +230,7 @@ static const struct row rows[ADREV_OP_COUNT] = {
 #undef ENTER
 };
 
-/* --- what is allowed -------------------------------------------------------------------
+/* --- what is allowed ---------------------------------------------------------
  * Ulps of value and of partials against the oracle; one that is not listed has
  * VALUE_ULPS and SLOPE_ULPS. <math.h> itself is good to 1 or 2 ulp.            */
 
@@ -265,7 +265,7 @@ static struct limit limit_of(ad_opcode op)
     return usual;
 }
 
-/* --- the oracle ---------------------------------------------------------------------------
+/* --- the oracle --------------------------------------------------------------
  * The partials that count are closed forms in long double. They are written
  * by hand, so they are themselves compared with differences of the values at
  * every point, as closely as differences can tell.                           */
@@ -349,7 +349,7 @@ static struct truth truth_at(ad_opcode op, const ad_real *p)
     return t;
 }
 
-/* --- comparing ------------------------------------------------------------------------- */
+/* --- comparing ------------------------------------------------------------ */
 
 static struct {
     ad_opcode op;
@@ -390,7 +390,7 @@ static void check_ok(ad_status status)
           (double)now.p[2], ad_message(status));
 }
 
-/* --- the modes ---------------------------------------------------------------------------- */
+/* --- the modes ------------------------------------------------------------ */
 
 static void check_slopes(enum mode mode, unsigned mask, ad_rev y,
                          const ad_rev *x)
@@ -485,7 +485,7 @@ static void run_nested(enum mode mode, fused_fn *f, const ad_real *p)
     CHECK_CLOSE(g[3], 1, 0);
 }
 
-/* --- traced: the hook's story must be enough to compute everything again ------------------ */
+/* --- traced: the hook's story must be enough to compute everything again -- */
 
 #if ADREV_TRACE
 static struct story {
@@ -598,7 +598,7 @@ static void run_traced(const ad_real *p)
 }
 #endif
 
-/* --- step functions and comparisons ----------------------------------------------------------
+/* --- step functions and comparisons ------------------------------------------
  * Their result is a constant in every mode; a hook is told of them.              */
 
 #define DEFINE(name, ...)                                                   \
@@ -718,7 +718,7 @@ static void run_traced_steps(void)
 }
 #endif
 
-/* --- all of it ------------------------------------------------------------------------------- */
+/* --- all of it ------------------------------------------------------------ */
 
 static void sample(ad_opcode op, uint64_t *state, int i, ad_real *p)
 {

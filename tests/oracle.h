@@ -26,7 +26,7 @@
 #define ORACLE_PI          3.14159265358979323846264338327950288L
 #define ORACLE_2_SQRT_PI   1.12837916709551257389615890312154517L
 
-/* --- reproducible random numbers --------------------------------------------- */
+/* --- reproducible random numbers ------------------------------------------ */
 
 // xorshift64*: the same points on every machine.
 static inline uint64_t oracle_random(uint64_t *state)
@@ -43,7 +43,7 @@ static inline double oracle_uniform(uint64_t *state, double from, double to)
     return from + (to - from) * u;
 }
 
-/* --- helpers with more than one expression ------------------------------------ */
+/* --- helpers with more than one expression -------------------------------- */
 
 static inline long double oracle_sign(long double x)
 {
@@ -141,7 +141,7 @@ static inline long double oracle_sigmoid_dx(long double x)
     return t / (1 + t) / (1 + t);
 }
 
-/* --- the rows -------------------------------------------------------------------- */
+/* --- the rows ------------------------------------------------------------- */
 
 // clang-format off
 #define ORACLE_OPS(ROW)                                                                                             \

@@ -44,7 +44,7 @@ static ad_real uniform(double from, double to)
     return (ad_real)oracle_uniform(&seed, from, to);
 }
 
-/* --- the operations as functions ------------------------------------------------------ */
+/* --- the operations as functions ------------------------------------------ */
 
 #define FRONT_1(name, x, y, z)       ad_##name(x)
 #define FRONT_2(name, x, y, z)       ad_##name(x, y)
@@ -103,7 +103,7 @@ static const struct row {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-/* --- programs ------------------------------------------------------------------------------- */
+/* --- programs ------------------------------------------------------------- */
 
 // An operand is an earlier value, or else a constant.
 struct operand {
@@ -201,7 +201,7 @@ static void make_program(struct program *p)
     }
 }
 
-/* --- running them ------------------------------------------------------------------------------ */
+/* --- running them --------------------------------------------------------- */
 
 enum cut { EVERY, SOME, NONE };
 
@@ -262,7 +262,7 @@ static void run_fwd(const struct program *p, const ad_real *dx, ad_fwd *y)
         y[i] = v[p->output[i]];
 }
 
-/* --- the oracle: a sweep in long double, and the sizes of all paths ------------------------------- */
+/* --- the oracle: a sweep in long double, and the sizes of all paths ------- */
 
 struct jacobian {
     long double d[OUTPUTS][INPUTS];
@@ -297,7 +297,7 @@ static void sweep(const struct program *p, struct jacobian *J, int output)
     }
 }
 
-/* --- comparing ---------------------------------------------------------------------------------------- */
+/* --- comparing ------------------------------------------------------------ */
 
 static int number;              // of the program, for messages
 static const char *how;

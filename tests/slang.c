@@ -37,7 +37,7 @@ typedef void fwd_program(const ad_fwd *x, const int *k, ad_fwd *y);
 
 static ad_tape *tape;
 
-/* --- values and Jacobians ------------------------------------------------------------ */
+/* --- values and Jacobians ------------------------------------------------- */
 
 struct run {
     const char *name;
@@ -184,7 +184,7 @@ static void run_all(void)
     }
 }
 
-/* --- the seeds and tangents that the programs are given ------------------------------------ */
+/* --- the seeds and tangents that the programs are given ------------------- */
 
 static void pulled(const char *name, rev_program *f, size_t n,
                    const double *at, size_t m, const double *seed,
@@ -251,7 +251,7 @@ static void run_seeds(void)
     PULLED(s18, 2, LIST(3, 4), 1, LIST(5), LIST(20, 15));
 }
 
-/* --- S12: twice forward -------------------------------------------------------------------- */
+/* --- S12: twice forward --------------------------------------------------- */
 
 static void run_s12(void)
 {
@@ -310,7 +310,7 @@ static void run_s22(void)
     }
 }
 
-/* --- what a tape must not hold ----------------------------------------------------------------- */
+/* --- what a tape must not hold -------------------------------------------- */
 
 static ad_stats size_of_s5(int n)
 {

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-/* --- memory that counts ------------------------------------------------- */
+/* --- memory that counts --------------------------------------------------- */
 
 static size_t allocations;
 static size_t frees;
@@ -55,7 +55,7 @@ static ad_tape *new_tape(void)
     return t;
 }
 
-/* --- random programs ---------------------------------------------------- */
+/* --- random programs ------------------------------------------------------ */
 
 enum {
     MOST = 3000,            // values of one program
@@ -206,7 +206,7 @@ static void steps(program *p, int n)
         step(p);
 }
 
-/* --- the other sweep ---------------------------------------------------- */
+/* --- the other sweep ------------------------------------------------------ */
 
 static double adjoint[MOST];
 static double magnitude[MOST];
@@ -270,7 +270,7 @@ static void gradient_is_right(ad_tape *t, const program *p, const char *what)
     CHECK(s == ADREV_OK, "%s: got \"%s\"", what, ad_message(s));
 }
 
-/* --- sizes -------------------------------------------------------------- */
+/* --- sizes ---------------------------------------------------------------- */
 
 static program a_program;
 static program another;
@@ -461,7 +461,7 @@ static void test_stats(void)
     ad_tape_free(t);
 }
 
-/* --- clear and reserve -------------------------------------------------- */
+/* --- clear and reserve ---------------------------------------------------- */
 
 static void test_clear(void)
 {
@@ -572,7 +572,7 @@ static void test_same_buffer(void)
     ad_use(NULL);
 }
 
-/* --- marks -------------------------------------------------------------- */
+/* --- marks ---------------------------------------------------------------- */
 
 typedef struct place {
     ad_mark mark;
@@ -741,7 +741,7 @@ static void test_query_inside_job(void)
     ad_tape_free(t);
 }
 
-/* --- several tapes ------------------------------------------------------ */
+/* --- several tapes -------------------------------------------------------- */
 
 // Two recordings and none, in turns, with marks in one of them.
 static void test_two_tapes(void)
@@ -804,7 +804,7 @@ static void test_not_current(void)
     ad_tape_free(b);
 }
 
-/* --- questions ---------------------------------------------------------- */
+/* --- questions ------------------------------------------------------------ */
 
 // dx = dy J for several outputs, some of them constants or one another.
 static void check_pullback(ad_tape *t, program *p, int m)
@@ -883,7 +883,7 @@ static void test_odd_questions(void)
     ad_tape_free(t);
 }
 
-/* --- Jacobians ---------------------------------------------------------- */
+/* --- Jacobians ------------------------------------------------------------ */
 
 enum { SIDE = 40 };
 
@@ -1006,7 +1006,7 @@ static void test_duality(void)
     ad_tape_free(t);
 }
 
-/* --- all of them -------------------------------------------------------- */
+/* --- all of them ---------------------------------------------------------- */
 
 int main(void)
 {

@@ -87,7 +87,7 @@ static void start(worker *w, int number, void *(*body)(void *))
     CHECK(error == 0, "thread %d: error %d", number, error);
 }
 
-/* --- the same bits ------------------------------------------------------ */
+/* --- the same bits -------------------------------------------------------- */
 
 static void run_all(void)
 {
@@ -158,7 +158,7 @@ static void test_foreign(void)
     ad_use(NULL);
 }
 
-/* --- one tape, several threads, one after the other --------------------- */
+/* --- one tape, several threads, one after the other ----------------------- */
 
 static ad_rev baton[INPUTS + 1];        // the inputs, and the result so far
 

@@ -44,7 +44,7 @@ static bool same_number(ad_rev a, ad_rev b)
 
 static ad_fwd seeded(double v) { return (ad_fwd){ (ad_real)v, 1 }; }
 
-/* --- plain data -------------------------------------------------------------------------- */
+/* --- plain data ----------------------------------------------------------- */
 
 static ad_rev zero_static;
 
@@ -139,7 +139,7 @@ static void run_qsort(void)
     }
 }
 
-/* --- constants, and numbers without a tape -------------------------------------------------- */
+/* --- constants, and numbers without a tape -------------------------------- */
 
 static void run_detach(void)
 {
@@ -233,7 +233,7 @@ static void run_foreign(void)
     ad_tape_free(other);
 }
 
-/* --- operands ----------------------------------------------------------------------------------- */
+/* --- operands ------------------------------------------------------------- */
 
 enum colour { RED, GREEN, BLUE };
 
@@ -323,7 +323,7 @@ static void run_steps(void)
     CHECK_CLOSE(d.d, 2, 0);
 }
 
-/* --- ties ------------------------------------------------------------------------------------------ */
+/* --- ties ----------------------------------------------------------------- */
 
 static void run_ties(void)
 {
@@ -368,7 +368,7 @@ static void run_missing(void)
     }
 }
 
-/* --- the branch not taken ------------------------------------------------------------------------------
+/* --- the branch not taken ----------------------------------------------------
  * At x = -1 a root has value and slope NaN, at 0 an infinite slope.          */
 
 static void run_select_fused(void)
@@ -475,7 +475,7 @@ static void run_select_shapes(void)
     CHECK_CLOSE(ad_rec(ad_select((unsigned char)0, 1, 2)).v, 2, 0);
 }
 
-/* --- the zero factor --------------------------------------------------------------------------------------
+/* --- the zero factor ---------------------------------------------------------
  * A factor of exactly zero in the chain rule gives zero, whatever the other. */
 
 static void run_zero_fused(void)
@@ -559,7 +559,7 @@ static void run_not_hidden(void)
     CHECK_CLOSE(slope(ad_rec(ad_mul(n, x)), n), 0, 0);
 }
 
-/* --- running sums ---------------------------------------------------------------------------------------------- */
+/* --- running sums --------------------------------------------------------- */
 
 static void run_acc_start(void)
 {
