@@ -61,7 +61,8 @@
 
 // ADREV_FUSE    most operands of one statement.         default 12, 1 to 16
 //   An expression with more is split. 1 or 2: smallest code and stack, one
-//   statement per operation. Above 8: longer to compile, seldom faster.
+//   statement per operation. 12 holds a five-point stencil (burgers, bench/:
+//   1.2 times as fast as 8) and compiles 1.5 times as long as 8.
 #ifndef ADREV_FUSE
 #define ADREV_FUSE 12
 #endif
@@ -101,10 +102,6 @@
 // ADREV_NO_THREADS plain static state instead of thread-local, for targets
 //                  without thread-local storage.
 // ADREV_NO_STDLIB  no malloc: only ad_tape_in and ad_tape_new_with.
-// ADREV_ASSERT     checks of the caller's contract.         default: nothing
-#ifndef ADREV_ASSERT
-#define ADREV_ASSERT(condition) ((void)0)
-#endif
 
 /* ===========================================================================
  * 2  BASE                                                             >>base
