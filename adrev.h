@@ -2132,17 +2132,15 @@ ADX_API void ad_tape_hooks(ad_tape *t, const ad_hooks *hooks)
 
 /* --- 7.7  the life of a tape ---------------------------------------------- */
 
-static const ad_mark adx_whole;     // a floor below everything
-
 static void adx_reset(ad_tape *t, adx_context *c)
 {
-    t->status = ADREV_OK;
-    t->failure.file = NULL;
-    t->failure.line = 0;
+    if (t->status != ADREV_OK) {
+        t->status = ADREV_OK;
+        t->failure.file = NULL;
+        t->failure.line = 0;
+    }
     t->segments = 1;
     t->segment[0].job = adx_new_job();
-    t->segment[0].begin = 0;
-    t->floor = adx_whole;
     t->sealed = NULL;
     c->job = t->segment[0].job;
     c->seq = 0;
@@ -2943,6 +2941,7 @@ static ad_status adx_close(adx_session *s, ad_status status)
 ADX_API ad_status ad_grad(ad_scalar_fn *f, void *ctx, size_t n,
                           const ad_real x[], ad_real *y, ad_real g[])
 {
+    static const ad_mark whole = {0};
     adx_session s;
     ad_status status = adx_open(&s);
     if (status != ADREV_OK)
@@ -2958,7 +2957,7 @@ ADX_API ad_status ad_grad(ad_scalar_fn *f, void *ctx, size_t n,
         s.tape->floor = s.mark;
         status = n == 0 ? ad_tape_status(s.tape)    // nothing to ask for
                         : ad_gradient(s.tape, out, n, in, g);
-        s.tape->floor = adx_whole;
+        s.tape->floor = whole;
         if (status == ADREV_OK && y != NULL)
             *y = out.v;
     }
@@ -2969,6 +2968,7 @@ ADX_API ad_status ad_jac(ad_vector_fn *f, void *ctx, size_t n,
                          const ad_real x[], size_t m, ad_real y[],
                          ad_real J[])
 {
+    static const ad_mark whole = {0};
     adx_session s;
     ad_status status = adx_open(&s);
     if (status != ADREV_OK)
@@ -2984,7 +2984,7 @@ ADX_API ad_status ad_jac(ad_vector_fn *f, void *ctx, size_t n,
         ad_use(s.tape);
         s.tape->floor = s.mark;
         status = ad_jacobian(s.tape, m, out, n, in, J);
-        s.tape->floor = adx_whole;
+        s.tape->floor = whole;
         for (size_t i = 0; status == ADREV_OK && y != NULL && i < m; i++)
             y[i] = out[i].v;
     }

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 
 #ifndef POINTS
-#define POINTS 4000             // of each sweep
+#define POINTS 20000            // of each sweep
 #endif
 
 static ad_tape *tape;
@@ -377,7 +377,7 @@ enum scale { NONE, ONE, VALUE };
     ROW( tan,       angle,           3,    0,   0,         NONE,   "tan enters squared" )           \
     ROW( asin,      interval,        2.5,  0,   0,         NONE,   "a root of a product" )          \
     ROW( acos,      interval,        2.5,  0,   0,         NONE,   "a root of a product" )          \
-    ROW( atan,      all,             2,    0,   0,         NONE,   "a square, and a division" )     \
+    ROW( atan,      all,             2.5,  0,   0,         NONE,   "a square, and a division" )     \
     ROW( atan2,     plane,           3.5,  3.5, 0,         NONE,   "hypot and two divisions" )      \
     ROW( sinh,      exponent,        2,    0,   0,         NONE,   "as <math.h>" )                  \
     ROW( cosh,      exponent,        2,    0,   0,         NONE,   "as <math.h>" )                  \
@@ -391,12 +391,12 @@ enum scale { NONE, ONE, VALUE };
     ROW( erf,       bell,            2.5,  0,   0,         NONE,   "exp of a compensated square" )  \
     ROW( erfc,      bell,            2.5,  0,   0,         NONE,   "exp of a compensated square" )  \
     ROW( lgamma,    gamma_large,     4,    0,   0,         NONE,   "log and a series" )             \
-    ROW( lgamma,    gamma_small,     13,   0,   0,         NONE,   "recurrence: 8 ulp of 1" )       \
-    ROW( lgamma,    gamma_middle,    8,    0,   0,         ONE,    "zero at 1.46" )                 \
+    ROW( lgamma,    gamma_small,     6,    0,   0,         NONE,   "digamma's recurrence" )         \
+    ROW( lgamma,    gamma_middle,    3,    0,   0,         ONE,    "zero at 1.46" )                 \
     ROW( lgamma,    gamma_negative,  9,    0,   0,         ONE,    "zeros between the poles" )      \
-    ROW( tgamma,    gamma_small,     13,   0,   0,         NONE,   "as lgamma" )                    \
-    ROW( tgamma,    gamma_middle,    15,   0,   0,         VALUE,  "zero at 1.46" )                 \
-    ROW( tgamma,    gamma_range,     20,   0,   0,         NONE,   "recurrence: 8 ulp of 1" )       \
+    ROW( tgamma,    gamma_small,     6,    0,   0,         NONE,   "as lgamma" )                    \
+    ROW( tgamma,    gamma_middle,    8,    0,   0,         VALUE,  "zero at 1.46" )                 \
+    ROW( tgamma,    gamma_range,     9,    0,   0,         NONE,   "digamma's recurrence" )         \
     ROW( tgamma,    gamma_far,       8,    0,   0,         NONE,   "<math.h> is off by 4" )         \
     ROW( tgamma,    gamma_negative,  14,   0,   0,         VALUE,  "zeros between the poles" )
 // clang-format on
