@@ -891,8 +891,8 @@ enum { SIDE = 40 };
 static void check_jacobian(ad_tape *t, program *p, int m, int n)
 {
     static ad_real J[SIDE * SIDE];
-    ad_rev y[SIDE];
-    ad_rev x[SIDE];
+    ad_rev y[SIDE] = { { 0, 0, 0 } };
+    ad_rev x[SIDE] = { { 0, 0, 0 } };
     int row[SIDE];
     int column[SIDE];
     for (int i = 0; i < m; i++) {
