@@ -410,16 +410,17 @@ ADX_INLINE ad_real adx_gauss(ad_real x)
     return v == 0 ? v : v - v * low;
 }
 
-// y x^(y-1): from v = x^y where that neither under- nor overflowed.
+// y x^(y-1): from v = x^y where that is finite and not subnormal, in the order
+// in which nothing overflows before the result does.
 ADX_INLINE ad_real adx_pow_dx(ad_real x, ad_real y, ad_real v)
 {
-    const ad_real small = sizeof(ad_real) == 4 ? ADX_K(1e-30) : ADX_K(1e-290);
+    const ad_real least = sizeof(ad_real) == 4 ? ADX_K(1e-37) : ADX_K(1e-307);
 
     if (y == 0)
         return 0;
-    return adm_fabs(v) > small && adm_fabs(v) * small < 1
-         ? y * v / x
-         : y * adm_pow(x, y - 1);
+    if (!(adm_fabs(v) > least && v - v == 0))
+        return y * adm_pow(x, y - 1);
+    return adm_fabs(v) > 1 && adm_fabs(x) > 1 ? y * (v / x) : y * v / x;
 }
 
 // x^y log x; its limit 0 at x = 0, y > 0.

@@ -196,6 +196,76 @@ static void run_random(void)
     }
 }
 
+/* --- the same variable several times ------------------------------------------
+ * In any number, on any side, as the sum it belongs to, and with more of them
+ * than fit: however many operands they become, their slopes must add up.     */
+
+static ad_rev power5(ad_rev a)
+{
+    return ad_rec(ad_mul(a, ad_mul(a, ad_mul(a, ad_mul(a, a)))));
+}
+
+static ad_rev horner(ad_rev a)
+{
+    return ad_rec(ad_add(ad_mul(ad_add(ad_mul(ad_add(ad_mul(ad_sub(
+        ad_mul(ad_add(a, 3), a), a), a), a), a), ad_mul(2, a)), a), a));
+}
+
+static ad_rev pairs(ad_rev a, ad_rev b)
+{
+    return ad_rec(ad_sub(
+        ad_mul(ad_add(ad_mul(a, b), ad_mul(b, b)), ad_sub(ad_mul(b, a), a)),
+        ad_mul(ad_add(a, ad_mul(a, a)), ad_add(b, ad_sub(b, ad_mul(a, b))))));
+}
+
+static ad_rev sum_of_itself(ad_rev a, ad_rev b)
+{
+    ad_rev s = ad_rec(ad_mul(a, b));
+    s = ad_rec(ad_add(s, ad_mul(s, a)));
+    s = ad_rec(ad_add(ad_add(s, ad_mul(b, s)), s));
+    s = ad_rec(ad_sub(ad_add(s, ad_add(b, b)), s));
+    return ad_rec(ad_add(ad_add(s, s), ad_mul(s, s)));
+}
+
+static void check_pair(ad_rev y, double v, double da, double db)
+{
+    ad_real g[2] = { 0 };
+    CHECK_CLOSE(y.v, v, 0);
+    CHECK(ad_gradient(tape, y, 2, x, g) == ADREV_OK, "a gradient exists");
+    CHECK_CLOSE(g[0], da, 0);
+    CHECK_CLOSE(g[1], db, 0);
+}
+
+static void run_repeated(void)
+{
+    for (int i = -3; i <= 3; i++)
+        for (int j = -3; j <= 3; j++) {
+            double a = i;
+            double b = j;
+            start();
+            x[0] = ad_input((ad_real)a);
+            x[1] = ad_input((ad_real)b);
+            check_pair(power5(x[0]), a * a * a * a * a, 5 * a * a * a * a, 0);
+            check_pair(ad_rec(ad_sub(x[0], ad_mul(x[1], x[0]))), a - a * b,
+                       1 - b, -a);
+            // a^5 + 2 a^4 + a^3 + 2 a^2 + a
+            check_pair(horner(x[0]),
+                       a + a * a * (2 + a * (1 + a * (2 + a))),
+                       1 + a * (4 + a * (3 + a * (8 + a * 5))), 0);
+            // (ab + bb)(ab - a) - (a + aa)(2b - ab)
+            check_pair(pairs(x[0], x[1]),
+                       (a * b + b * b) * (a * b - a)
+                           - (a + a * a) * (2 * b - a * b),
+                       b * (a * b - a) + (a * b + b * b) * (b - 1)
+                           - (1 + 2 * a) * (2 * b - a * b) + (a + a * a) * b,
+                       (a + 2 * b) * (a * b - a) + (a * b + b * b) * a
+                           - (a + a * a) * (2 - a));
+            // The sum leaves 2b, and so 4b + 4bb.
+            check_pair(sum_of_itself(x[0], x[1]), 4 * b + 4 * b * b, 0,
+                       4 + 8 * b);
+        }
+}
+
 /* --- running sums ------------------------------------------------------------
  * n terms are n statements, and n times the operands of a term: the sum itself
  * is not stored. A constant that the sum begins with may take an operand.      */
@@ -257,6 +327,7 @@ int main(void)
         run_written(&written[i]);
     run_chains();
     run_random();
+    run_repeated();
     for (int n = 1; n <= 1000; n = n * 3 / 2 + 1)
         run_sum(n);
     for (int n = 1; n < LONGEST; n++)
