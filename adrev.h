@@ -48,9 +48,11 @@
 /* ===========================================================================
  * 1  CONFIGURATION                                                  >>config
  *
- * Define a switch before the header is included, and alike in every file of
- * the program: ADREV_REAL and ADREV_FUSE are part of the types. The others
- * may differ from file to file.
+ * Define a switch before the header is included. ADREV_REAL, ADREV_FUSE and
+ * ADREV_NO_THREADS alike in every file of the program; ADREV_TRACE and
+ * ADREV_DEBUG as each file needs them; the others count where
+ * ADREV_IMPLEMENTATION is. Not with -ffast-math: zero times infinity is then
+ * whatever the compiler likes.
  * ======================================================================== */
 
 // ADREV_REAL    the type of a value: double or float.       default double
@@ -99,6 +101,7 @@
 #endif
 
 // ADREV_STATIC     every function private to the including file: no symbols.
+//                  Numbers must not pass from such a file to another.
 // ADREV_NO_THREADS plain static state instead of thread-local, for targets
 //                  without thread-local storage.
 // ADREV_NO_STDLIB  no malloc: only ad_tape_in and ad_tape_new_with.
@@ -242,7 +245,7 @@ typedef struct ad_tape ad_tape;
     ROW( EPASSIVE, "a constant where a recorded value is needed" )                      \
     ROW( ESHAPE,   "an impossible length, or a null array" )                            \
     ROW( EMARK,    "the mark is not on this recording, or marks nest too deep" )        \
-    ROW( EHOOK,    "a traced value in code compiled without ADREV_TRACE" )
+    ROW( EHOOK,    "while tracing: code without ADREV_TRACE, or an older expression" )
 
 #define ADX_ENUM(name, text) ADREV_##name,
 typedef enum ad_status {
@@ -275,6 +278,8 @@ typedef struct ad_stats {
     size_t statements;
     size_t operands;
     size_t bytes;           // needed: see ad_tape_bytes
+    size_t bytes_most;      // the same at its highest, rewound parts (and what
+                            // ad_grad and ad_jac needed) included
     size_t bytes_held;      // allocated, or the size of the fixed memory
 } ad_stats;
 
@@ -669,7 +674,8 @@ ADX_API void ad_tape_clear(ad_tape *t);
 // with a buffer of this size (aligned as by malloc) records and sweeps the
 // same program. 12 per operand, 2 per statement, 8 per value, and the tape.
 // Measure on a growing tape (one that is full counts what it has recorded) and
-// with the compiler and level that the buffer is for: they merge operands.
+// with the compiler and level that the buffer is for: they merge operands. With
+// rewinds, ad_grad or ad_jac take bytes_most of ad_tape_stats instead.
 ADX_API size_t ad_tape_bytes(const ad_tape *t);
 
 ADX_API ad_stats ad_tape_stats(const ad_tape *t);
@@ -683,6 +689,8 @@ ADX_API ad_status ad_tape_reserve(ad_tape *t, size_t statements,
 
 // Makes a tape current on the calling thread: what is computed from now on is
 // recorded there. NULL: nothing is recorded, every value is a constant.
+//
+// Before a thread ends, or hands its tape to another: ad_use(NULL).
 //
 //   returns      the tape that was current, or NULL
 ADX_API ad_tape *ad_use(ad_tape *t);
@@ -727,6 +735,11 @@ ADX_API ad_rev ad_input(ad_real v);
 //   x    [n]     in    values
 //   out  [n]     out   the variables; constants if the tape fails
 ADX_API void ad_inputs(size_t n, const ad_real x[], ad_rev out[]);
+
+#if ADREV_DEBUG
+#define ad_input(v)         (adx_here(__FILE__, __LINE__), ad_input(v))
+#define ad_inputs(n, x, out) (adx_here(__FILE__, __LINE__), ad_inputs(n, x, out))
+#endif
 
 /* --- 5.3  derivatives ----------------------------------------------------- */
 
@@ -811,7 +824,9 @@ typedef struct ad_operation {
 //              step function and every comparison of one, in an order in
 //              which C may evaluate them. While it is set,
 //              each operation is a statement of its own. Code compiled without
-//              ADREV_TRACE cannot tell: there the tape fails with ADREV_EHOOK.
+//              ADREV_TRACE cannot tell: when it records, the tape fails with
+//              ADREV_EHOOK (its comparisons pass unnoticed); so it does for an
+//              ad_expr made before the hook was set.
 // foreign      asked for a value that is not of this recording; returns one
 //              that is, or a constant, or x itself to say no. Only the id of
 //              x is known; x.v is 0.
@@ -879,6 +894,7 @@ ADX_API ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a, ad_real fa,
                           ad_rev b, ad_real fb, ad_rev c, ad_real fc);
 ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a, ad_rev b);
 ADX_API void adx_note_site(void);
+ADX_API void adx_refuse(void);
 
 ADX_INLINE void adx_here(const char *file, int line)
 {
@@ -1031,7 +1047,8 @@ ADX_DEFINE(unsigned, unsigned long long)
 #undef ADX_DEFINE
 
 // One dispatch per operand. The GNU form names the operand once; the other
-// writes its text twice, which doubles with every level of nesting.
+// writes its text twice, which doubles with every level of nesting. A type
+// that is not listed (a pointer, _Float16, a complex number) does not compile.
 #ifdef __cplusplus
 ADX_INLINE ad_expr adx_promote(ad_expr e) { return e; }
 ADX_INLINE ad_expr adx_promote(ad_rev x) { return adx_promote_rev(x); }
@@ -1050,7 +1067,11 @@ template <class Number> ADX_INLINE ad_expr adx_promote(Number v)
         unsigned: adx_promote_unsigned,                                     \
         unsigned long: adx_promote_unsigned,                                \
         unsigned long long: adx_promote_unsigned,                           \
-        default: adx_promote_integer)(a)
+        _Bool: adx_promote_integer, char: adx_promote_integer,              \
+        signed char: adx_promote_integer, short: adx_promote_integer,       \
+        unsigned char: adx_promote_integer,                                 \
+        unsigned short: adx_promote_integer, int: adx_promote_integer,      \
+        long: adx_promote_integer, long long: adx_promote_integer)(a)
 #if defined __GNUC__ || defined __clang__
 #define ADX_EXPR_NAMED(a, k)                                                \
     __extension__({                                                         \
@@ -1184,7 +1205,8 @@ ADX_INLINE ad_expr adx_merge(ad_expr e)
 {
     unsigned out = 0;
 #define ADX_PAIR(i, k)                                                      \
-    if ((i) < (k) && ADX_HAS(e, k) && ADX_SAME(ADX_AT(e, i), ADX_AT(e, k))) { \
+    if ((i) < (k) && ADX_HAS(e, k) && (out >> (i) & 1) == 0                 \
+        && ADX_SAME(ADX_AT(e, i), ADX_AT(e, k))) {                          \
         ADX_AT(e, i).d += out >> (k) & 1 ? 0 : ADX_AT(e, k).d;              \
         e.sum = (i) == 0 ? 0 : e.sum;                                       \
         out |= 1u << (k);                                                   \
@@ -1203,6 +1225,19 @@ ADX_INLINE ad_expr adx_merge(ad_expr e)
 
 #define ADX_LIVE(e, i) (ADX_HAS(e, i) && ((e).out >> (i) & 1) == 0)
 
+// Whether an expression is one recorded value or a constant, as all are that
+// were made while the trace hook was set.
+ADX_INLINE bool adx_is_node(ad_expr e)
+{
+    uint64_t others = 0;
+#define ADX_DO(i)                                                           \
+    if ((i) > 0 && ADX_HAS(e, i))                                           \
+        others |= ADX_AT(e, i).id;
+    ADX_SLOTS(ADX_DO)
+#undef ADX_DO
+    return e.n == 0 || (others == 0 && e.slot[0].d == 1);
+}
+
 // Records an expression. A partial of 1 on the value just before, as in
 // s = s + x*y, is stored as a flag: 12 bytes less, and in the sweep the
 // adjoint of the sum stays in a register.
@@ -1216,6 +1251,8 @@ ADX_INLINE ad_rev adx_rec(ad_expr e)
         if (adx_all_constant(e))
             return adx_passive(e.v);
     }
+    if (ADREV_TRACE && adx_now.trace && !adx_is_node(e))
+        adx_refuse();
     if (e.leaf || (ADREV_TRACE && adx_now.trace))
         return adx_node(e);
     if (ADREV_DEBUG)
@@ -1277,7 +1314,11 @@ ADX_INLINE ad_expr adx_combine(ad_expr a, ad_real fa, ad_expr b, ad_real fb)
 ADX_INLINE ad_expr adx_finish(ad_expr e, ad_real v)
 {
     e.v = v;
-    return ADREV_FUSE == 1 && e.n > 0 ? adx_stored(e) : e;
+    if (ADREV_FUSE == 1 && e.n > 0) {
+        e = adx_stored(e);
+        e.leaf = !e.dual;
+    }
+    return e;
 }
 
 // While an operation is traced, its expression is one recorded value. It
@@ -1287,6 +1328,8 @@ ADX_INLINE ad_expr adx_watch(ad_expr e, ad_opcode code, ad_expr a, ad_real fa,
 {
     if (!ADREV_TRACE || e.n == 0 || !ADX_UNLIKELY(adx_now.trace))
         return e;
+    if (!adx_is_node(a) || !adx_is_node(b) || !adx_is_node(c))
+        adx_refuse();
     ad_rev y = adx_traced(code, e.v, adx_node(a), fa, adx_node(b), fb,
                           adx_node(c), fc);
     const adx_slot none = ADX_ZERO;
@@ -1408,6 +1451,7 @@ ADX_INLINE ad_fwd adx_dual(ad_expr e)
     return y;
 }
 
+ADX_INLINE ad_real adx_plain_number(ad_real x) { return x; }
 ADX_INLINE ad_real adx_plain_rev(ad_rev x) { return x.v; }
 ADX_INLINE ad_real adx_plain_fwd(ad_fwd x) { return x.v; }
 ADX_INLINE ad_real adx_plain_expr(ad_expr e) { return e.v; }
@@ -1441,8 +1485,8 @@ ADX_INLINE ad_expr adx_exponent(int k) { return adx_constant((ad_real)k); }
 
 /* --- 6.7  fronts -------------------------------------------------------------
  * What users write. An operand may be an ad_rev, an ad_fwd, an ad_expr or any
- * arithmetic type, and is evaluated once. Recorded numbers are constants to
- * ad_dual, forward numbers are constants to ad_rec.                             */
+ * arithmetic type (a bit-field as +s.b), and is evaluated once. Recorded
+ * numbers are constants to ad_dual, forward numbers are constants to ad_rec.                             */
 
 // Record an expression as one statement (ADREV_FUSE operands; longer ones are
 // split). Of constants alone it is a constant. Of an ad_rev it is that value.
@@ -1469,12 +1513,12 @@ ADX_INLINE void adx_acc(ad_fwd *s, ad_expr e) { adx_acc_fwd(s, e); }
 // The plain number; asking for it is not a use of the recording.
 #define ad_value(x)                                                         \
     _Generic((x), ad_rev: adx_plain_rev, ad_fwd: adx_plain_fwd,             \
-             ad_expr: adx_plain_expr)(x)
+             ad_expr: adx_plain_expr, default: adx_plain_number)(x)
 
 // The same value, of the same type, without its derivative.
 #define ad_detach(x)                                                        \
     _Generic((x), ad_rev: adx_detach_rev, ad_fwd: adx_detach_fwd,           \
-             ad_expr: adx_detach_expr)(x)
+             ad_expr: adx_detach_expr, default: adx_plain_number)(x)
 
 // s += e, for a pointer s to ad_rev or ad_fwd. A sum whose last term was the
 // last thing recorded costs only the operands of the new term (see ADX_SUM).
@@ -1613,6 +1657,9 @@ ADX_INLINE void adx_acc(ad_fwd *s, ad_expr e) { adx_acc_fwd(s, e); }
 #define ADX_SITE   0x202u   // ADX_SITE_OPERANDS of them hold an adx_site
 #define ADX_DATA   0x203u   // any bytes; first and last id: how many operands
 
+// Statements of other kinds (external, array) are to be more of these: adx_next
+// and adx_reverse have one place each where they tell ADX_OTHER apart.
+
 // The shortest statement: what a value costs at least.
 #define ADX_LEAST (sizeof(uint16_t) + sizeof(adx_operand))
 
@@ -1650,6 +1697,7 @@ struct ad_tape {
     ad_real *adjoint;               // growing tape: for the sweeps
     size_t adjoint_count;
     size_t held;                    // bytes in blocks and adjoints
+    size_t most;                    // bytes needed before a rewind
     ad_mark floor;                  // sweeps end here
     uint16_t *sealed;               // a mark stands here: a new input, a new entry
     ad_allocator allocator;         // alloc NULL: fixed memory
@@ -1704,13 +1752,22 @@ static uint32_t adx_jobs;
 #define ADX_TAKE_JOBS() ((adx_jobs += ADX_JOB_BATCH) - ADX_JOB_BATCH)
 #endif
 
+// Private copies of the library count for themselves: each from elsewhere.
+#ifdef ADREV_STATIC
+#define ADX_JOB_ORIGIN                                                      \
+    ((uint32_t)((uintptr_t)&adx_jobs / 4 * 2654435761u) / ADX_JOB_BATCH     \
+     * ADX_JOB_BATCH)
+#else
+#define ADX_JOB_ORIGIN 0
+#endif
+
 static uint32_t adx_new_job(void)
 {
     static ADX_THREAD uint32_t next;
 
     // Multiples of the batch are left out, 0 among them.
     if (next % ADX_JOB_BATCH == 0)
-        next = ADX_TAKE_JOBS() + 1;
+        next = ADX_TAKE_JOBS() + ADX_JOB_ORIGIN + 1;
     return next++;
 }
 
@@ -2008,16 +2065,16 @@ static uint32_t adx_add_inputs(adx_context *c, size_t n)
     return first;
 }
 
-ADX_API void ad_inputs(size_t n, const ad_real x[], ad_rev out[])
+ADX_API void (ad_inputs)(size_t n, const ad_real x[], ad_rev out[])
 {
     uint32_t first = adx_add_inputs(&adx_now, n);
     adx_name(n, x, out, first, first == 0 ? 0 : adx_now.job);
 }
 
-ADX_API ad_rev ad_input(ad_real v)
+ADX_API ad_rev (ad_input)(ad_real v)
 {
     ad_rev x;
-    ad_inputs(1, &v, &x);
+    (ad_inputs)(1, &v, &x);
     return x;
 }
 
@@ -2109,6 +2166,13 @@ ADX_COLD ADX_API ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a,
     return y;
 }
 
+// An expression that the hook was not told of.
+ADX_COLD ADX_API void adx_refuse(void)
+{
+    if (adx_now.tape != NULL)
+        adx_fail(adx_now.tape, ADREV_EHOOK);
+}
+
 ADX_COLD ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a,
                                    ad_rev b)
 {
@@ -2143,6 +2207,7 @@ static void adx_reset(ad_tape *t, adx_context *c)
     t->segments = 1;
     t->segment[0].job = adx_new_job();
     t->sealed = NULL;
+    t->most = 0;
     c->job = t->segment[0].job;
     c->seq = 0;
     if (t->first != NULL) {
@@ -2299,7 +2364,9 @@ static void adx_begin_segment(ad_tape *t, size_t i, uint32_t job, size_t seq)
 static void adx_return(ad_tape *t, const ad_mark *mark)
 {
     adx_context *c = adx_live(t);
+    size_t bytes = ad_tape_bytes(t);
 
+    t->most = bytes > t->most ? bytes : t->most;
     t->status = mark->adx_status;
     t->block = (adx_block *)mark->adx_block;
     t->sealed = (uint16_t *)mark->adx_head;
@@ -2317,7 +2384,9 @@ ADX_API ad_status ad_tape_rewind(ad_tape *t, ad_mark mark)
     if (t == NULL)
         return ADREV_ENOTAPE;
     size_t i = adx_mark_segment(t, &mark) + 1;
-    if (i > t->segments || i > ADREV_MARKS)
+    bool beyond = mark.adx_block == t->block
+               && (char *)mark.adx_op > (char *)adx_live(t)->op;
+    if (i > t->segments || i > ADREV_MARKS || beyond)
         return ADREV_EMARK;
 
     adx_return(t, &mark);
@@ -2366,6 +2435,22 @@ static inline unsigned adx_next(const ad_tape *t, adx_cursor *at)
     return header;
 }
 
+// Before the first entry behind a mark; an empty mark: before all.
+static adx_cursor adx_from(const ad_tape *t, const ad_mark *mark)
+{
+    adx_cursor at = {0};
+    const adx_block *b = (const adx_block *)mark->adx_block;
+
+    if (b != NULL) {
+        at.block = b;
+        at.op = (const adx_operand *)mark->adx_op;
+        at.head = (const uint16_t *)mark->adx_head;
+        at.end = b == t->block ? adx_live(t)->head : b->head;
+        at.seq = mark->adx_seq;
+    }
+    return at;
+}
+
 // Bytes of operands and headers in a block.
 static void adx_count(const ad_tape *t, const adx_block *b, size_t *operands,
                       size_t *headers)
@@ -2405,6 +2490,7 @@ ADX_API ad_stats ad_tape_stats(const ad_tape *t)
         }
     stats.values = adx_live(t)->seq;
     stats.bytes = ad_tape_bytes(t);
+    stats.bytes_most = stats.bytes > t->most ? stats.bytes : t->most;
     stats.bytes_held = t->held;
     return stats;
 }
@@ -2463,7 +2549,7 @@ ADX_API ad_status ad_tape_reserve(ad_tape *t, size_t statements,
     if (statements > most || operands > most)
         return t->allocator.alloc == NULL ? ADREV_EFULL : ADREV_ENOMEM;
 
-    size_t need = statements * sizeof(uint16_t)
+    size_t need = ADX_LEAST + statements * sizeof(uint16_t)    // and inputs
                 + operands * sizeof(adx_operand);
     if (t->allocator.alloc == NULL) {
         size_t adjoints = (c->seq + 1 + statements) * sizeof(ad_real);
@@ -2588,7 +2674,8 @@ ADX_INLINE void adx_reverse(const ad_tape *t, ad_real adj[], const size_t W)
                 n = header & ADX_COUNT;
                 op -= n;
                 k--;
-                adx_spread(adj, op, n, a, W);
+                if (!adx_all_zero(a, W))
+                    adx_spread(adj, op, n, a, W);
             }
         }
         if (b == floor)
@@ -2626,7 +2713,7 @@ ADX_INLINE void adx_gather(ad_real tan[], const adx_operand *op, size_t n,
 
 ADX_INLINE void adx_forward(const ad_tape *t, ad_real tan[], const size_t W)
 {
-    adx_cursor at = {0};
+    adx_cursor at = adx_from(t, &t->floor);
 
     for (unsigned header; (header = adx_next(t, &at)) != 0;) {
         if (header & ADX_OTHER)
@@ -2703,18 +2790,16 @@ static inline ad_status adx_check_values(const ad_tape *t, size_t n,
     return i == n ? ADREV_OK : adx_check_others(t, n, x, some);
 }
 
-// What all queries check, for outputs y, independents x, and two arrays of
-// numbers. The length is checked before x is read.
+// What all queries check, for outputs y and independents x. `missing`: another
+// array is NULL. The length is checked before x is read.
 static ad_status adx_check(const ad_tape *t, size_t m, const ad_rev y[],
-                           size_t n, const ad_rev x[], const void *in,
-                           const void *out)
+                           size_t n, const ad_rev x[], bool missing)
 {
     ad_status status = ad_tape_status(t);
     if (status == ADREV_OK)
         status = adx_check_values(t, m, y, true);
     if (status == ADREV_OK
-        && (n > adx_live(t)->seq
-            || (m > 0 && n > 0 && (in == NULL || out == NULL))))
+        && (n > adx_live(t)->seq || missing))
         status = ADREV_ESHAPE;
     if (status == ADREV_OK)
         status = adx_check_values(t, n, x, false);
@@ -2733,11 +2818,11 @@ static void adx_zero(ad_real *p, size_t n)
         memset(p, 0, n * sizeof *p);
 }
 
-// Adjoints, zero above the floor: what is below is written but never read.
-static ad_real *adx_cleared(ad_tape *t, size_t width)
+// Adjoints, zero from the floor on. A reverse sweep writes below it, but does
+// not read there; a forward sweep reads everywhere, and has floor 0.
+static ad_real *adx_cleared(ad_tape *t, size_t width, size_t floor)
 {
     size_t values = adx_live(t)->seq;
-    size_t floor = t->floor.adx_seq;
     ad_real *p = (values + 1) * width <= t->adjoint_count
                ? t->adjoint : adx_adjoints(t, values, width);
     if (p != NULL)
@@ -2749,10 +2834,11 @@ ADX_API ad_status ad_pullback(ad_tape *t, size_t m, const ad_rev y[],
                               const ad_real dy[], size_t n, const ad_rev x[],
                               ad_real dx[])
 {
-    ad_status status = adx_check(t, m, y, n, x, dy, dx);
+    bool missing = (m > 0 && dy == NULL) || (n > 0 && dx == NULL);
+    ad_status status = adx_check(t, m, y, n, x, missing);
     if (status != ADREV_OK)
         return status;
-    ad_real *adj = adx_cleared(t, 1);
+    ad_real *adj = adx_cleared(t, 1, t->floor.adx_seq);
     if (adj == NULL)
         return ADREV_ENOMEM;
 
@@ -2776,10 +2862,11 @@ ADX_API ad_status ad_pushforward(ad_tape *t, size_t n, const ad_rev x[],
                                  const ad_real dx[], size_t m,
                                  const ad_rev y[], ad_real dy[])
 {
-    ad_status status = adx_check(t, m, y, n, x, dx, dy);
+    bool missing = (m > 0 && dy == NULL) || (n > 0 && dx == NULL);
+    ad_status status = adx_check(t, m, y, n, x, missing);
     if (status != ADREV_OK)
         return status;
-    ad_real *tan = adx_cleared(t, 1);
+    ad_real *tan = adx_cleared(t, 1, 0);
     if (tan == NULL)
         return ADREV_ENOMEM;
 
@@ -2803,7 +2890,7 @@ static size_t adx_width(size_t left, size_t most)
 static void adx_rows(ad_tape *t, size_t width, size_t first, size_t m,
                      const ad_rev y[], size_t n, const ad_rev x[], ad_real J[])
 {
-    ad_real *adj = adx_cleared(t, width);
+    ad_real *adj = adx_cleared(t, width, t->floor.adx_seq);
     for (size_t w = 0; w < width && first + w < m; w++)
         if (y[first + w].job != 0)
             adj[y[first + w].seq * width + w] += 1;
@@ -2823,7 +2910,7 @@ static void adx_columns(ad_tape *t, size_t width, size_t first, size_t m,
                         const ad_rev y[], size_t n, const ad_rev x[],
                         ad_real J[])
 {
-    ad_real *tan = adx_cleared(t, width);
+    ad_real *tan = adx_cleared(t, width, 0);
     for (size_t w = 0; w < width && first + w < n; w++)
         tan[x[first + w].seq * width + w] += 1;
     if (width == 8)
@@ -2841,7 +2928,8 @@ static void adx_columns(ad_tape *t, size_t width, size_t first, size_t m,
 ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
                               size_t n, const ad_rev x[], ad_real J[])
 {
-    ad_status status = adx_check(t, m, y, n, x, J, J);
+    bool missing = m > 0 && n > 0 && J == NULL;
+    ad_status status = adx_check(t, m, y, n, x, missing);
     if (status != ADREV_OK)
         return status;
 
@@ -2884,7 +2972,7 @@ static ad_rev *adx_array(adx_session *s, size_t n)
     size_t operands = 3 + (n * sizeof(ad_rev) + sizeof(adx_operand) - 1)
                           / sizeof(adx_operand);
 
-    if (n > ADREV_VALUES / 2) {
+    if (n > ADREV_VALUES / 2 || n > SIZE_MAX / 2 / sizeof(ad_rev)) {
         adx_fail(s->tape, ADREV_ELIMIT);
         return NULL;
     }
@@ -2923,13 +3011,21 @@ static ad_status adx_open(adx_session *s)
     return ADREV_OK;
 }
 
+// Whether the program has left its tape as it found it: not cleared, not
+// rewound to before it began.
+static bool adx_alive(const adx_session *s)
+{
+    const ad_tape *t = s->tape;
+    return s->segment < t->segments && t->segment[s->segment].job == s->job;
+}
+
 static ad_status adx_close(adx_session *s, ad_status status)
 {
     if (status == ADREV_OK)
         status = s->tape->status;
     ad_tape *t = s->tape;
-    if (s->segment >= t->segments || t->segment[s->segment].job != s->job)
-        status = ADREV_EMARK;       // the program has cleared its own tape
+    if (!adx_alive(s))
+        status = ADREV_EMARK;
     else {
         adx_return(t, &s->mark);
         t->segments = s->segment;
@@ -2952,12 +3048,13 @@ ADX_API ad_status ad_grad(ad_scalar_fn *f, void *ctx, size_t n,
     if (in != NULL && n > 0 && (x == NULL || g == NULL))
         status = ADREV_ESHAPE;
     if (in != NULL && status == ADREV_OK) {
-        ad_inputs(n, x, in);
+        (ad_inputs)(n, x, in);
         ad_rev out = f(in, ctx);
         ad_use(s.tape);
         s.tape->floor = s.mark;
-        status = n == 0 ? ad_tape_status(s.tape)    // nothing to ask for
-                        : ad_gradient(s.tape, out, n, in, g);
+        status = !adx_alive(&s) ? ADREV_EMARK
+               : n == 0 ? ad_tape_status(s.tape)    // nothing to ask for
+               : ad_gradient(s.tape, out, n, in, g);
         s.tape->floor = whole;
         if (status == ADREV_OK && y != NULL)
             *y = out.v;
@@ -2980,11 +3077,13 @@ ADX_API ad_status ad_jac(ad_vector_fn *f, void *ctx, size_t n,
     if (out != NULL && n > 0 && (x == NULL || (m > 0 && J == NULL)))
         status = ADREV_ESHAPE;
     if (out != NULL && status == ADREV_OK) {
-        ad_inputs(n, x, in);
+        (ad_inputs)(n, x, in);
         f(in, out, ctx);
         ad_use(s.tape);
         s.tape->floor = s.mark;
-        status = ad_jacobian(s.tape, m, out, n, in, J);
+        status = !adx_alive(&s) ? ADREV_EMARK
+               : n == 0 ? ad_tape_status(s.tape)
+               : ad_jacobian(s.tape, m, out, n, in, J);
         s.tape->floor = whole;
         for (size_t i = 0; status == ADREV_OK && y != NULL && i < m; i++)
             y[i] = out[i].v;
