@@ -1486,7 +1486,7 @@ ADX_INLINE ad_expr adx_exponent(int k) { return adx_constant((ad_real)k); }
 /* --- 6.7  fronts -------------------------------------------------------------
  * What users write. An operand may be an ad_rev, an ad_fwd, an ad_expr or any
  * arithmetic type (a bit-field as +s.b), and is evaluated once. Recorded
- * numbers are constants to ad_dual, forward numbers are constants to ad_rec.                             */
+ * numbers are constants to ad_dual, forward numbers are constants to ad_rec.   */
 
 // Record an expression as one statement (ADREV_FUSE operands; longer ones are
 // split). Of constants alone it is a constant. Of an ad_rev it is that value.
