@@ -11,7 +11,7 @@ out=$root/build/mutants
 if [ "$jobs" = one ]; then
     dir=$out/$2
     log=$dir/log
-    if ! gcc -std=c11 -O1 -I"$dir" "$root/tests/ops.c" -o "$dir/ops" -lm \
+    if ! gcc -std=c11 -O0 -I"$dir" "$root/tests/ops.c" -o "$dir/ops" -lm \
         > "$log" 2>&1; then
         echo "broken $(cat "$dir/what")"
     elif "$dir/ops" > "$log" 2>&1; then
