@@ -11,7 +11,9 @@ out=$root/build/mutants
 if [ "$jobs" = one ]; then
     dir=$out/$2
     log=$dir/log
-    if ! gcc -std=c11 -O0 -I"$dir" "$root/tests/ops.c" -o "$dir/ops" -lm \
+    mkdir "$dir/tests"          # the tests include ../adrev.h
+    cp "$root"/tests/ops.c "$root"/tests/*.h "$dir/tests"
+    if ! gcc -std=c11 -O0 "$dir/tests/ops.c" -o "$dir/ops" -lm \
         > "$log" 2>&1; then
         echo "broken $(cat "$dir/what")"
     elif "$dir/ops" > "$log" 2>&1; then
@@ -19,7 +21,7 @@ if [ "$jobs" = one ]; then
     else
         echo "killed $(cat "$dir/what")"
     fi
-    rm -f "$dir/ops" "$dir/adrev.h"
+    rm -rf "$dir/ops" "$dir/adrev.h" "$dir/tests"
     exit 0
 fi
 
