@@ -737,8 +737,8 @@ ADX_API ad_rev ad_input(ad_real v);
 ADX_API void ad_inputs(size_t n, const ad_real x[], ad_rev out[]);
 
 #if ADREV_DEBUG
-#define ad_input(v)         (adx_here(__FILE__, __LINE__), ad_input(v))
-#define ad_inputs(n, x, out) (adx_here(__FILE__, __LINE__), ad_inputs(n, x, out))
+#define ad_input(...)  (adx_here(__FILE__, __LINE__), ad_input(__VA_ARGS__))
+#define ad_inputs(...) (adx_here(__FILE__, __LINE__), ad_inputs(__VA_ARGS__))
 #endif
 
 /* --- 5.3  derivatives ----------------------------------------------------- */
@@ -1286,7 +1286,8 @@ ADX_APART ad_rev adx_spill(const ad_expr *e) { return adx_rec(*e); }
 ADX_INLINE ad_expr adx_stored(ad_expr e)
 {
     ad_expr copy = e;           // whose address may be taken: not that of e
-    ad_expr r = adx_promote_rev(adx_spill(&copy));
+    bool traced = ADREV_TRACE && adx_now.trace;     // adx_watch records it
+    ad_expr r = adx_promote_rev(traced ? adx_node(e) : adx_spill(&copy));
     r.d = e.d;
     r.dual = e.dual;
     r.leaf = 0;
@@ -2551,6 +2552,9 @@ ADX_API ad_status ad_tape_reserve(ad_tape *t, size_t statements,
 
     size_t need = ADX_LEAST + statements * sizeof(uint16_t)    // and inputs
                 + operands * sizeof(adx_operand);
+    if (ADREV_DEBUG)
+        need += statements * (sizeof(uint16_t)
+                              + ADX_SITE_OPERANDS * sizeof(adx_operand));
     if (t->allocator.alloc == NULL) {
         size_t adjoints = (c->seq + 1 + statements) * sizeof(ad_real);
         return adx_gap(c) < need + adjoints + 8 ? ADREV_EFULL : ADREV_OK;
