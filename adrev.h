@@ -117,6 +117,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 #define ADX_EXTERN extern "C"
@@ -140,6 +141,7 @@
 #define ADX_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define ADX_KNOWN(value) __builtin_constant_p((double)(value))
 #define ADX_OPAQUE(pointer) __asm__("" : "+r"(pointer))
+#define ADX_LANES 1
 #else
 #define ADX_INLINE static inline
 #define ADX_COLD
@@ -729,7 +731,8 @@ ADX_API ad_status ad_tape_rewind(ad_tape *t, ad_mark mark);
 
 // A new independent variable on the current tape; without one, a constant.
 // (A constant on purpose is ad_rec(2.5), or a struct of zeros.)
-// Inputs made one after the other share one entry of 14 bytes.
+// Inputs made one after the other share one entry of 14 bytes; those at the
+// start of a recording need none.
 ADX_API ad_rev ad_input(ad_real v);
 
 //   x    [n]     in    values
@@ -1010,9 +1013,23 @@ ADX_INLINE ad_expr adx_constant(ad_real v)
     return e;
 }
 
-ADX_INLINE uint64_t adx_compound(size_t job, uint32_t seq)
+ADX_INLINE uint64_t adx_compound(size_t job, size_t seq)
 {
     return (uint64_t)job << 32 | seq;
+}
+
+// A number with its id, whose halves are written at once: programs read them
+// so, and a processor that must gather two stores for one load waits (half of
+// the time of a tiny gradient).
+ADX_INLINE void adx_name(ad_rev *x, ad_real v, uint64_t id)
+{
+    x->v = v;
+#if defined __BYTE_ORDER__ && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    memcpy((char *)x + offsetof(ad_rev, seq), &id, sizeof id);
+#else
+    x->seq = (uint32_t)id;
+    x->job = (uint32_t)(id >> 32);
+#endif
 }
 
 ADX_INLINE ad_expr adx_promote_self(ad_expr e) { return e; }
@@ -1121,12 +1138,10 @@ ADX_INLINE ad_rev adx_node(ad_expr e)
 
 ADX_INLINE ad_rev adx_commit(ad_real v, adx_operand *op, unsigned header)
 {
-    ad_rev y;
     adx_now.op = op;
     *--adx_now.head = (uint16_t)header;
-    y.v = v;
-    y.seq = (uint32_t)++adx_now.seq;
-    y.job = (uint32_t)adx_now.job;
+    ad_rev y;
+    adx_name(&y, v, adx_compound(adx_now.job, ++adx_now.seq));
     return y;
 }
 
@@ -1646,7 +1661,6 @@ ADX_INLINE void adx_acc(ad_fwd *s, ad_expr e) { adx_acc_fwd(s, e); }
 #if !defined ADREV_NO_THREADS && !defined __STDC_NO_ATOMICS__
 #include <stdatomic.h>
 #endif
-#include <string.h>
 
 /* --- 7.1  layout ---------------------------------------------------------- */
 
@@ -1699,6 +1713,8 @@ struct ad_tape {
     size_t adjoint_count;
     size_t held;                    // bytes in blocks and adjoints
     size_t most;                    // bytes needed before a rewind
+    uint16_t *start;                // of the first block: no entry is written
+    size_t lead;                    // values before the first entry: inputs
     ad_mark floor;                  // sweeps end here
     uint16_t *sealed;               // a mark stands here: a new input, a new entry
     ad_allocator allocator;         // alloc NULL: fixed memory
@@ -1864,13 +1880,12 @@ static bool adx_settle_exactly(ad_tape *t, adx_context *c, size_t need)
 
 static inline bool adx_settle(ad_tape *t, adx_context *c, size_t need)
 {
-    if (t->allocator.alloc != NULL && t->status == ADREV_OK && !c->trace
-        && adx_gap(c) <= ADX_BLOCK_MOST
-        && c->seq + ADX_BLOCK_MOST / ADX_LEAST < ADREV_VALUES) {
-        c->held = 0;            // the short way, for all but giants
-        return adx_gap(c) >= need;
-    }
-    return adx_settle_exactly(t, c, need);
+    if (t->allocator.alloc == NULL || t->status != ADREV_OK || c->trace
+        || adx_gap(c) > ADX_BLOCK_MOST
+        || c->seq + ADX_BLOCK_MOST / ADX_LEAST >= ADREV_VALUES)
+        return adx_settle_exactly(t, c, need);
+    c->held = 0;                // the short way, for all but giants
+    return adx_gap(c) >= need;
 }
 
 static void adx_enter(ad_tape *t, adx_context *c, adx_block *b)
@@ -1878,6 +1893,7 @@ static void adx_enter(ad_tape *t, adx_context *c, adx_block *b)
     t->block = b;
     c->op = adx_bottom(b);
     c->head = adx_top(b);
+    t->start = b == t->first ? c->head : t->start;
 }
 
 static void *adx_alloc(ad_tape *t, size_t bytes)
@@ -1986,22 +2002,6 @@ static adx_operand *adx_entry(adx_context *c, unsigned header, size_t operands,
     return c->op - operands;
 }
 
-// The same where nothing can go wrong, as at the start of most recordings:
-// nothing is held back, so the tape grows, works, and is far from its limits.
-static inline adx_operand *adx_quick_entry(adx_context *c, unsigned header,
-                                           size_t operands, size_t values)
-{
-    size_t need = sizeof(uint16_t) + operands * sizeof(adx_operand);
-
-    if (c->held != 0 || c->tape->allocator.alloc == NULL || !adx_room(need)
-        || c->seq + values > ADX_BLOCK_MOST || ADREV_VALUES < 1u << 31)
-        return NULL;
-    c->op += operands;
-    *--c->head = (uint16_t)header;
-    c->seq += values;
-    return c->op - operands;
-}
-
 // The place of the statement that follows.
 ADX_COLD ADX_API void adx_note_site(void)
 {
@@ -2014,51 +2014,37 @@ ADX_COLD ADX_API void adx_note_site(void)
         memcpy(op, &site, sizeof site);
 }
 
-// More values for the entry of inputs that was written last.
+// More values for the inputs at the start of a recording, which have no entry,
+// or for the entry of inputs that was written last.
 static bool adx_extend_inputs(ad_tape *t, adx_context *c, size_t n)
 {
-    if (t->block == NULL || c->head == adx_top(t->block)
-        || *c->head != ADX_INPUTS || c->head == t->sealed
-        || n > ADREV_VALUES - c->seq || !adx_fits(t, c, 0, n))
+    bool first = c->head == t->start;
+
+    if (!first && (c->head == adx_top(t->block) || *c->head != ADX_INPUTS
+                   || c->head == t->sealed))
         return false;
-    c->op[-1].id += (uint32_t)n;
+    if (n > ADREV_VALUES - c->seq || !adx_fits(t, c, 0, n))
+        return false;
+    if (first)
+        t->lead += n;
+    else
+        c->op[-1].id += (uint32_t)n;
     c->seq += n;
-    adx_settle(t, c, 0);
+    if (t->block != NULL)
+        adx_settle(t, c, 0);
     return true;
 }
 
-// Numbers with consecutive ids, or constants. Both halves of an id are written
-// at once: programs read them so, and a processor that must gather two stores
-// for one load waits (a quarter of the time of a tiny gradient).
-static void adx_name(size_t n, const ad_real x[], ad_rev out[], uint32_t seq,
-                     size_t job)
-{
-    const uint32_t first[2] = { seq, (uint32_t)job };
-    const uint32_t step[2] = { seq != 0, 0 };
-    uint64_t id;
-    uint64_t one;
-
-    memcpy(&id, first, sizeof id);
-    memcpy(&one, step, sizeof one);
-    for (size_t i = 0; i < n; i++) {
-        out[i].v = x[i];
-        memcpy((char *)&out[i] + offsetof(ad_rev, seq), &id, sizeof id);
-        id += one;
-    }
-}
-
 // The id of the first of n new inputs; 0: there is no tape, or it has failed.
-static uint32_t adx_add_inputs(adx_context *c, size_t n)
+static size_t adx_add_inputs(adx_context *c, size_t n)
 {
-    uint32_t first = (uint32_t)c->seq + 1;
+    size_t first = c->seq + 1;
 
     if (c->tape == NULL || c->tape->status != ADREV_OK || n == 0)
         return 0;
     if (adx_extend_inputs(c->tape, c, n))
         return first;
-    adx_operand *op = adx_quick_entry(c, ADX_INPUTS, 1, n);
-    if (op == NULL)
-        op = adx_entry(c, ADX_INPUTS, 1, n);
+    adx_operand *op = adx_entry(c, ADX_INPUTS, 1, n);
     if (op == NULL)
         return 0;
     op->d = 0;
@@ -2068,8 +2054,12 @@ static uint32_t adx_add_inputs(adx_context *c, size_t n)
 
 ADX_API void (ad_inputs)(size_t n, const ad_real x[], ad_rev out[])
 {
-    uint32_t first = adx_add_inputs(&adx_now, n);
-    adx_name(n, x, out, first, first == 0 ? 0 : adx_now.job);
+    size_t first = adx_add_inputs(&adx_now, n);
+    uint64_t id = first == 0 ? 0 : adx_compound(adx_now.job, first);
+    uint64_t step = first != 0;
+
+    for (size_t i = 0; i < n; i++, id += step)
+        adx_name(&out[i], x[i], id);
 }
 
 ADX_API ad_rev (ad_input)(ad_real v)
@@ -2209,6 +2199,7 @@ static void adx_reset(ad_tape *t, adx_context *c)
     t->segment[0].job = adx_new_job();
     t->sealed = NULL;
     t->most = 0;
+    t->lead = 0;
     c->job = t->segment[0].job;
     c->seq = 0;
     if (t->first != NULL) {
@@ -2374,6 +2365,7 @@ static void adx_return(ad_tape *t, const ad_mark *mark)
     c->op = (adx_operand *)mark->adx_op;
     c->head = (uint16_t *)mark->adx_head;
     c->seq = mark->adx_seq;
+    t->lead = t->lead < c->seq ? t->lead : c->seq;
     if (t->block == NULL && t->first != NULL)
         adx_enter(t, c, t->first);
     if (t->block != NULL)
@@ -2439,7 +2431,7 @@ static inline unsigned adx_next(const ad_tape *t, adx_cursor *at)
 // Before the first entry behind a mark; an empty mark: before all.
 static adx_cursor adx_from(const ad_tape *t, const ad_mark *mark)
 {
-    adx_cursor at = {0};
+    adx_cursor at = { .seq = t->lead };
     const adx_block *b = (const adx_block *)mark->adx_block;
 
     if (b != NULL) {
@@ -2480,10 +2472,10 @@ ADX_API size_t ad_tape_bytes(const ad_tape *t)
 ADX_API ad_stats ad_tape_stats(const ad_tape *t)
 {
     ad_stats stats = {0};
-    adx_cursor at = {0};
     if (t == NULL)
         return stats;
 
+    adx_cursor at = { .seq = t->lead };
     for (unsigned header; (header = adx_next(t, &at)) != 0;)
         if (!(header & ADX_OTHER)) {
             stats.statements++;
@@ -2500,9 +2492,9 @@ ADX_API void ad_tape_where(const ad_tape *t, ad_rev x, const char **file,
                            int *line)
 {
     adx_site site = {0};
-    adx_cursor at = {0};
 
-    if (t != NULL && adx_member(t, x))
+    if (t != NULL && adx_member(t, x)) {
+        adx_cursor at = { .seq = t->lead };
         for (unsigned header; at.seq < x.seq
              && (header = adx_next(t, &at)) != 0;) {
             if (header == ADX_SITE)
@@ -2510,6 +2502,7 @@ ADX_API void ad_tape_where(const ad_tape *t, ad_rev x, const char **file,
             else if (at.seq < x.seq || header == ADX_INPUTS)
                 memset(&site, 0, sizeof site);
         }
+    }
     *file = site.file;
     *line = site.line;
 }
@@ -2550,7 +2543,8 @@ ADX_API ad_status ad_tape_reserve(ad_tape *t, size_t statements,
     if (statements > most || operands > most)
         return t->allocator.alloc == NULL ? ADREV_EFULL : ADREV_ENOMEM;
 
-    size_t need = ADX_LEAST + statements * sizeof(uint16_t)    // and inputs
+    size_t inputs = c->head == t->start ? 0 : ADX_LEAST;
+    size_t need = inputs + statements * sizeof(uint16_t)
                 + operands * sizeof(adx_operand);
     if (ADREV_DEBUG)
         need += statements * (sizeof(uint16_t)
@@ -2578,29 +2572,13 @@ ADX_API ad_status ad_tape_reserve(ad_tape *t, size_t statements,
  * Reverse: from the last statement to the first, adj[operand] += d * adj.
  * Forward: from the first to the last, tan += sum of d * tan[operand]. Both
  * for W directions at once, stored value by value: adj[id*W + w]. W is a
- * constant in each copy of the loop, so that its inner loops are unrolled.
+ * constant in each copy of the loop: 1, or a multiple of the lanes.
  * A zero factor absorbs the other one here, too (section 3).
  * ======================================================================== */
 
 /* --- 8.1  reverse --------------------------------------------------------- */
 
-ADX_INLINE bool adx_all_zero(const ad_real a[], size_t W)
-{
-    bool zero = true;
-    for (size_t w = 0; w < W; w++)
-        zero = zero && a[w] == 0;
-    return zero;
-}
-
-ADX_INLINE bool adx_all_finite(const ad_real a[], size_t W)
-{
-    ad_real sum = 0;
-    for (size_t w = 0; w < W; w++)
-        sum += a[w] * 0;
-    return sum == 0;
-}
-
-// A product of the chain rule that is NaN: zero if a factor is.
+// A product of the chain rule that may be NaN: zero if a factor is.
 static ad_real adx_absorb(ad_real f, ad_real d)
 {
     return f == 0 || d == 0 ? 0 : f * d;
@@ -2615,25 +2593,77 @@ ADX_COLD static void adx_spread_absorbing(ad_real adj[], const adx_operand *op,
             adj[op[i].id * W + w] += adx_absorb(op[i].d, a[w]);
 }
 
-// Adds the contributions of one statement with adjoint a. With one direction
-// a zero adjoint never comes here, so only a non-finite one needs care.
+// Adds the contributions of one statement with adjoint a, which is not zero:
+// only where it is not finite does a zero partial need care.
 ADX_INLINE void adx_spread(ad_real adj[], const adx_operand *op, size_t n,
-                           const ad_real a[], size_t W)
+                           ad_real a)
 {
-    bool finite = adx_all_finite(a, W);
-    for (size_t i = 0; W > 1 && i < n; i++)
-        finite = finite && op[i].d * 0 == 0;
-    if (ADX_UNLIKELY(!finite)) {
-        ad_real copy[8];        // so that a itself can stay in registers
-        for (size_t w = 0; w < W; w++)
-            copy[w] = a[w];
-        adx_spread_absorbing(adj, op, n, copy, W);
+    if (ADX_UNLIKELY(a * 0 != 0)) {
+        ad_real copy = a;       // so that a itself can stay in a register
+        adx_spread_absorbing(adj, op, n, &copy, 1);
         return;
     }
     for (const adx_operand *p = op + n; p-- > op;)
-        for (size_t w = 0; w < W; w++)
-            adj[p->id * W + w] += p->d * a[w];
+        adj[p->id] += p->d * a;
 }
+
+#ifndef ADX_LANES
+#define ADX_WIDEST 1
+#define ADX_SPREAD_LANES(adj, k, op, header, W) ((void)0)
+#define ADX_GATHER_LANES(tan, k, op, header, W) ((void)0)
+#else
+#define ADX_WIDEST 8
+#define ADX_SPREAD_LANES adx_spread_lanes
+#define ADX_GATHER_LANES adx_gather_lanes
+
+// Four directions, in one register or in two.
+typedef ad_real adx_lanes __attribute__((vector_size(4 * sizeof(ad_real)),
+                                         aligned(sizeof(ad_real)), may_alias));
+typedef __typeof__((adx_lanes){0} == (adx_lanes){0}) adx_mask;
+
+ADX_INLINE ad_real adx_total(const adx_lanes *x)
+{
+    return ((*x)[0] + (*x)[1]) + ((*x)[2] + (*x)[3]);
+}
+
+// The same for the statement of value k, in all directions. Where its adjoint
+// is zero nothing is added, even if the partial is not finite.
+ADX_INLINE void adx_spread_lanes(ad_real adj[], size_t k,
+                                 const adx_operand *op, unsigned header,
+                                 const size_t W)
+{
+    const size_t n = header & ADX_COUNT;
+    const adx_mask sign = (adx_mask)-(adx_lanes){0};
+    const adx_lanes *y = (const adx_lanes *)&adj[k * W];
+    adx_lanes a[ADX_WIDEST / 4];
+    adx_mask live[ADX_WIDEST / 4];
+    adx_lanes size = {0};
+
+    for (size_t r = 0; r < W / 4; r++) {
+        a[r] = y[r];
+        live[r] = (adx_mask)(a[r] != 0);
+        size += (adx_lanes)((adx_mask)a[r] & ~sign);
+    }
+    ad_real total = adx_total(&size);
+    if (total == 0)
+        return;
+    if (ADX_UNLIKELY(total * 0 != 0)) {
+        ad_real copy[ADX_WIDEST];
+        memcpy(copy, a, sizeof *copy * W);
+        adx_spread_absorbing(adj, op, n, copy, W);
+    } else {
+        for (const adx_operand *p = op + n; p-- > op;) {
+            adx_lanes *x = (adx_lanes *)&adj[p->id * W];
+            ad_real d = p->d;
+            for (size_t r = 0; r < W / 4; r++)
+                x[r] += (adx_lanes)((adx_mask)(d * a[r]) & live[r]);
+        }
+    }
+    for (size_t r = 0; header & ADX_SUM && r < W / 4; r++)
+        ((adx_lanes *)&adj[(k - 1) * W])[r] += a[r];
+}
+
+#endif
 
 ADX_INLINE void adx_reverse(const ad_tape *t, ad_real adj[], const size_t W)
 {
@@ -2642,7 +2672,6 @@ ADX_INLINE void adx_reverse(const ad_tape *t, ad_real adj[], const size_t W)
     const adx_operand *op = c->op;
     const uint16_t *head = c->head;
     size_t k = c->seq;
-    ad_real a[8];
 
     for (const adx_block *b = t->block; b != NULL; b = b->prev) {
         const uint16_t *end = b == floor ? t->floor.adx_head : adx_top(b);
@@ -2657,29 +2686,28 @@ ADX_INLINE void adx_reverse(const ad_tape *t, ad_real adj[], const size_t W)
                 k -= header == ADX_INPUTS ? op->id : 0;
                 continue;
             }
-            size_t n = header & ADX_COUNT;
-            op -= n;
-            for (size_t w = 0; w < W; w++)
-                a[w] = adj[k * W + w];
-            k--;
-            if (adx_all_zero(a, W))
+            op -= header & ADX_COUNT;
+            if (W > 1) {
+                ADX_SPREAD_LANES(adj, k, op, header, W);
+                k--;
                 continue;
-            adx_spread(adj, op, n, a, W);
+            }
+            ad_real a = adj[k--];
+            if (a == 0)
+                continue;
+            adx_spread(adj, op, header & ADX_COUNT, a);
             // A running sum: on to the value before, which has the same
             // adjoint and perhaps more.
             while (header & ADX_SUM) {
-                for (size_t w = 0; w < W; w++) {
-                    a[w] += adj[k * W + w];
-                    adj[k * W + w] = a[w];
-                }
+                a += adj[k];
+                adj[k] = a;
                 if (head == end || *head & ADX_OTHER)
                     break;
                 header = *head++;
-                n = header & ADX_COUNT;
-                op -= n;
+                op -= header & ADX_COUNT;
                 k--;
-                if (!adx_all_zero(a, W))
-                    adx_spread(adj, op, n, a, W);
+                if (a != 0)
+                    adx_spread(adj, op, header & ADX_COUNT, a);
             }
         }
         if (b == floor)
@@ -2704,16 +2732,57 @@ static void adx_reverse_8(const ad_tape *t, ad_real adj[])
 
 /* --- 8.2  forward --------------------------------------------------------- */
 
-ADX_INLINE void adx_gather(ad_real tan[], const adx_operand *op, size_t n,
-                           ad_real y[], size_t W)
+// The tangent of the value k, which may have a seed, with all care.
+ADX_COLD static void adx_gather_absorbing(ad_real tan[], const ad_real seed[],
+                                          size_t k, const adx_operand *op,
+                                          unsigned header, size_t W)
 {
-    for (size_t i = 0; i < n; i++)
-        for (size_t w = 0; w < W; w++) {
-            ad_real p = op[i].d * tan[op[i].id * W + w];
-            y[w] += ADX_UNLIKELY(p != p)
-                  ? adx_absorb(op[i].d, tan[op[i].id * W + w]) : p;
-        }
+    for (size_t w = 0; w < W; w++) {
+        ad_real sum = seed[w];
+        if (header & ADX_SUM)
+            sum += tan[(k - 1) * W + w];
+        for (size_t i = 0; i < (header & ADX_COUNT); i++)
+            sum += adx_absorb(op[i].d, tan[op[i].id * W + w]);
+        tan[k * W + w] = sum;
+    }
 }
+
+ADX_INLINE void adx_gather(ad_real tan[], size_t k, const adx_operand *op,
+                           unsigned header)
+{
+    ad_real seed = tan[k];
+    ad_real y = header & ADX_SUM ? seed + tan[k - 1] : seed;
+
+    for (size_t i = 0; i < (header & ADX_COUNT); i++)
+        y += op[i].d * tan[op[i].id];
+    tan[k] = y;
+    if (ADX_UNLIKELY(y != y))
+        adx_gather_absorbing(tan, &seed, k, op, header, 1);
+}
+
+#ifdef ADX_LANES
+ADX_INLINE void adx_gather_lanes(ad_real tan[], size_t k,
+                                 const adx_operand *op, unsigned header,
+                                 const size_t W)
+{
+    ad_real seed[ADX_WIDEST];
+    adx_lanes y[ADX_WIDEST / 4];
+    adx_lanes total = {0};
+
+    memcpy(seed, &tan[k * W], sizeof *seed * W);
+    memcpy(y, seed, sizeof *seed * W);
+    for (size_t r = 0; header & ADX_SUM && r < W / 4; r++)
+        y[r] += ((const adx_lanes *)&tan[(k - 1) * W])[r];
+    for (size_t i = 0; i < (header & ADX_COUNT); i++)
+        for (size_t r = 0; r < W / 4; r++)
+            y[r] += op[i].d * ((const adx_lanes *)&tan[op[i].id * W])[r];
+    for (size_t r = 0; r < W / 4; r++)
+        total += y[r];
+    memcpy(&tan[k * W], y, sizeof *seed * W);
+    if (ADX_UNLIKELY(adx_total(&total) * 0 != 0))
+        adx_gather_absorbing(tan, seed, k, op, header, W);
+}
+#endif
 
 ADX_INLINE void adx_forward(const ad_tape *t, ad_real tan[], const size_t W)
 {
@@ -2722,11 +2791,10 @@ ADX_INLINE void adx_forward(const ad_tape *t, ad_real tan[], const size_t W)
     for (unsigned header; (header = adx_next(t, &at)) != 0;) {
         if (header & ADX_OTHER)
             continue;
-        ad_real *y = &tan[at.seq * W];
-        if (header & ADX_SUM)
-            for (size_t w = 0; w < W; w++)
-                y[w] += y[w - W];
-        adx_gather(tan, at.op, at.operands, y, W);
+        if (W > 1)
+            ADX_GATHER_LANES(tan, at.seq, at.op, header, W);
+        else
+            adx_gather(tan, at.seq, at.op, header);
     }
 }
 
@@ -2777,26 +2845,26 @@ ADX_COLD static ad_status adx_check_others(const ad_tape *t, size_t n,
                                                       : ADREV_OK;
 }
 
-static inline ad_status adx_check_values(const ad_tape *t, size_t n,
+ADX_INLINE ad_status adx_check_values(const ad_tape *t, size_t n,
                                          const ad_rev x[], bool some)
 {
     const adx_segment *last = &t->segment[t->segments - 1];
     uint32_t length = (uint32_t)adx_live(t)->seq - last->begin;
+    uint64_t low = adx_compound(last->job, (size_t)last->begin + 1);
     size_t i = 0;
 
     if (n > 0 && x == NULL)
         return ADREV_ESHAPE;
     if (n > 16 && adx_all_current(last, length, n, x))
         return ADREV_OK;
-    while (i < n && x[i].job == last->job
-           && x[i].seq - last->begin - 1 < length)
+    while (i < n && adx_compound(x[i].job, x[i].seq) - low < length)
         i++;
     return i == n ? ADREV_OK : adx_check_others(t, n, x, some);
 }
 
 // What all queries check, for outputs y and independents x. `missing`: another
 // array is NULL. The length is checked before x is read.
-static ad_status adx_check(const ad_tape *t, size_t m, const ad_rev y[],
+ADX_INLINE ad_status adx_check(const ad_tape *t, size_t m, const ad_rev y[],
                            size_t n, const ad_rev x[], bool missing)
 {
     ad_status status = ad_tape_status(t);
@@ -2812,19 +2880,27 @@ static ad_status adx_check(const ad_tape *t, size_t m, const ad_rev y[],
 
 // A memset that for short arrays is a loop, and stays one: the C library may
 // use masked stores, and the loads of the sweep that follows wait for them.
-static void adx_zero(ad_real *p, size_t n)
+static inline void adx_zero(ad_real *p, size_t n)
 {
-    for (size_t i = 0; n <= 64 && i < n; i++) {
-        p[i] = 0;
-        ADX_OPAQUE(p);
-    }
-    if (n > 64)
+    static const ad_real none[4] = {0};
+
+    if (n > 128)
         memset(p, 0, n * sizeof *p);
+    else {
+        for (; n >= 4; n -= 4, p += 4) {
+            memcpy(p, none, sizeof none);
+            ADX_OPAQUE(p);
+        }
+        for (; n > 0; n--, p++) {
+            *p = 0;
+            ADX_OPAQUE(p);
+        }
+    }
 }
 
 // Adjoints, zero from the floor on. A reverse sweep writes below it, but does
 // not read there; a forward sweep reads everywhere, and has floor 0.
-static ad_real *adx_cleared(ad_tape *t, size_t width, size_t floor)
+static inline ad_real *adx_cleared(ad_tape *t, size_t width, size_t floor)
 {
     size_t values = adx_live(t)->seq;
     ad_real *p = (values + 1) * width <= t->adjoint_count
@@ -2834,7 +2910,7 @@ static ad_real *adx_cleared(ad_tape *t, size_t width, size_t floor)
     return p;
 }
 
-ADX_API ad_status ad_pullback(ad_tape *t, size_t m, const ad_rev y[],
+ADX_INLINE ad_status adx_pullback(ad_tape *t, size_t m, const ad_rev y[],
                               const ad_real dy[], size_t n, const ad_rev x[],
                               ad_real dx[])
 {
@@ -2859,7 +2935,14 @@ ADX_API ad_status ad_gradient(ad_tape *t, ad_rev y, size_t n,
                               const ad_rev x[], ad_real g[])
 {
     static const ad_real one = 1;
-    return ad_pullback(t, 1, &y, &one, n, x, g);
+    return adx_pullback(t, 1, &y, &one, n, x, g);
+}
+
+ADX_API ad_status ad_pullback(ad_tape *t, size_t m, const ad_rev y[],
+                              const ad_real dy[], size_t n, const ad_rev x[],
+                              ad_real dx[])
+{
+    return adx_pullback(t, m, y, dy, n, x, dx);
 }
 
 ADX_API ad_status ad_pushforward(ad_tape *t, size_t n, const ad_rev x[],
@@ -2887,7 +2970,7 @@ ADX_API ad_status ad_pushforward(ad_tape *t, size_t n, const ad_rev x[],
 // Directions of the next sweep when so many are left.
 static size_t adx_width(size_t left, size_t most)
 {
-    size_t width = left > 4 ? 8 : left > 1 ? 4 : 1;
+    size_t width = left > 4 ? ADX_WIDEST : left > 1 ? 4 : 1;
     return width < most ? width : most;
 }
 
@@ -2904,10 +2987,10 @@ static void adx_rows(ad_tape *t, size_t width, size_t first, size_t m,
         adx_reverse_4(t, adj);
     else
         adx_reverse_1(t, adj);
-    for (size_t w = 0; w < width && first + w < m; w++)
-        for (size_t j = 0; j < n; j++)
-            J[(first + w) * n + j] = y[first + w].job == 0
-                                   ? 0 : adj[x[j].seq * width + w];
+    size_t rows = m - first < width ? m - first : width;
+    for (size_t j = 0; j < n; j++)
+        for (size_t w = 0; w < rows; w++)
+            J[(first + w) * n + j] = adj[x[j].seq * width + w];
 }
 
 static void adx_columns(ad_tape *t, size_t width, size_t first, size_t m,
@@ -2939,7 +3022,7 @@ ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
 
     bool forward = (n + 7) / 8 < (m + 7) / 8;
     size_t count = forward ? n : m;
-    size_t most = 8;
+    size_t most = ADX_WIDEST;
     while (most > 1 && adx_adjoints(t, adx_live(t)->seq,
                                     adx_width(count, most)) == NULL)
         most = most == 8 ? 4 : 1;

@@ -429,10 +429,15 @@ static void test_no_memory(ad_tape *unused)
     ad_tape *t = ad_tape_new_with(&scarce);
     memory_left = false;
     ad_use(t);
-    ad_rev x = ad_input(1);
+    ad_rev x = ad_input(1);     // the first inputs need none
+    if (!ADREV_DEBUG)
+        EXPECT(ad_tape_status(t), ADREV_OK);
+    ad_rev y = ad_rec(ad_sin(x));
     EXPECT(ad_tape_status(t), ADREV_ENOMEM);
-    CHECK(x.v == 1 && x.job == 0, "an input without memory: not a constant");
-    REFUSED(t, x, x, ADREV_ENOMEM);
+    CHECK(y.v == adm_sin(x.v) && y.job == 0, "not a constant");
+    REFUSED(t, y, x, ADREV_ENOMEM);
+    x = ad_input(2);
+    CHECK(x.v == 2 && x.job == 0, "an input of a failed tape: not a constant");
     memory_left = true;
     works_after_clear(t, __LINE__);
     ad_tape_free(t);
