@@ -1006,6 +1006,32 @@ static void test_duality(void)
     ad_tape_free(t);
 }
 
+// Marks between the first inputs, which have no entry on the tape.
+static void test_first_inputs(void)
+{
+    ad_tape *t = new_tape();
+    for (uint32_t first = 0; first < 4; first++) {
+        ad_tape_clear(t);
+        begin(&a_program, first + 5);
+        for (uint32_t i = 0; i < first; i++)
+            add_input(&a_program);
+        place here = { ad_tape_mark(t), a_program.count, ad_tape_stats(t) };
+        for (int i = 0; i < 5; i++) {
+            add_input(&a_program);
+            add_input(&a_program);
+            steps(&a_program, i);
+            gradient_is_right(t, &a_program, "behind the first inputs");
+            go_back(t, &a_program, &here);
+        }
+        add_input(&a_program);
+        steps(&a_program, 9);
+        gradient_is_right(t, &a_program, "after the first inputs");
+        for (int i = 0; i < 5; i++)
+            check_duality(t, &a_program);
+    }
+    ad_tape_free(t);
+}
+
 /* --- all of them ---------------------------------------------------------- */
 
 int main(void)
@@ -1020,6 +1046,7 @@ int main(void)
         test_two_tapes, test_not_current,
         test_pullback, test_zero_seed, test_odd_questions,
         test_jacobian, test_jacobian_fixed, test_duality,
+        test_first_inputs,
     };
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
         tests[i]();

@@ -531,6 +531,36 @@ static void run_zero_seed(void)
     CHECK_CLOSE(J[3], 8, 0);
 }
 
+// The same in all sweeps of a Jacobian: of m rows where there are more
+// columns, of n columns where there are more rows. x[0] enters with partial 0
+// beside an infinite adjoint or tangent.
+static void check_zero_jacobian(size_t m, size_t n)
+{
+    ad_rev x[12];
+    ad_rev y[12] = { { 0 } };
+    ad_real J[12 * 12];
+    const ad_real zero[12] = { 0 };
+
+    ad_tape_clear(tape);
+    ad_inputs(n, zero, x);
+    for (size_t i = 0; i < m; i++) {
+        ad_rev flat = ad_rec(ad_add(ad_mul(0, x[0]), x[n - 1]));
+        y[i] = ad_rec(ad_sqrt(flat));
+    }
+    CHECK(ad_jacobian(tape, m, y, n, x, J) == ADREV_OK, "%zu x %zu", m, n);
+    for (size_t i = 0; i < m * n; i++)
+        CHECK(J[i] == (i % n == n - 1 ? infinite : 0), "%zu x %zu: got %g", m,
+              n, (double)J[i]);
+}
+
+static void run_zero_jacobian(void)
+{
+    for (size_t few = 2; few <= 12; few++) {
+        check_zero_jacobian(few, 12);
+        check_zero_jacobian(12, few);
+    }
+}
+
 static void run_zero_forward(void)
 {
     ad_fwd x = seeded(0);
@@ -816,7 +846,8 @@ int main(void)
         run_no_tape, run_foreign, run_types, run_once, run_comparisons,
         run_steps, run_ties, run_missing, run_select_fused, run_select_split,
         run_select_infinite, run_select_forward, run_select_shapes,
-        run_zero_fused, run_zero_split, run_zero_seed, run_zero_forward,
+        run_zero_fused, run_zero_split, run_zero_seed,
+        run_zero_jacobian, run_zero_forward,
         run_not_hidden, run_acc_start, run_acc_self, run_acc_between,
         run_acc_nested, run_acc_forward, run_acc_rewound, run_acc_random,
     };
