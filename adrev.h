@@ -2014,6 +2014,18 @@ ADX_COLD ADX_API void adx_note_site(void)
         memcpy(op, &site, sizeof site);
 }
 
+// The first inputs of a recording where nothing can go wrong: the tape grows,
+// and is far from its limits.
+ADX_INLINE bool adx_lead(ad_tape *t, adx_context *c, size_t n)
+{
+    if (c->head != t->start || c->held != 0 || t->allocator.alloc == NULL
+        || c->seq + n > ADX_BLOCK_MOST || ADREV_VALUES < 1u << 31)
+        return false;
+    t->lead += n;
+    c->seq += n;
+    return true;
+}
+
 // More values for the inputs at the start of a recording, which have no entry,
 // or for the entry of inputs that was written last.
 static bool adx_extend_inputs(ad_tape *t, adx_context *c, size_t n)
@@ -2042,7 +2054,7 @@ static size_t adx_add_inputs(adx_context *c, size_t n)
 
     if (c->tape == NULL || c->tape->status != ADREV_OK || n == 0)
         return 0;
-    if (adx_extend_inputs(c->tape, c, n))
+    if (adx_lead(c->tape, c, n) || adx_extend_inputs(c->tape, c, n))
         return first;
     adx_operand *op = adx_entry(c, ADX_INPUTS, 1, n);
     if (op == NULL)
