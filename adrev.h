@@ -29,7 +29,7 @@
  * Not included: complex numbers, GPU.
  *
  *   1 >>config   2 >>base    3 >>types   4 >>ops     5 >>api
- *   6 >>record   7 >>tape    8 >>sweep
+ *   6 >>record   7 >>tape    8 >>sweep   9 >>array
  *
  * SPDX-License-Identifier: MIT-0           (the text stands at the end)
  */
@@ -247,7 +247,8 @@ typedef struct ad_tape ad_tape;
     ROW( EPASSIVE, "a constant where a recorded value is needed" )                      \
     ROW( ESHAPE,   "an impossible length, or a null array" )                            \
     ROW( EMARK,    "the mark is not on this recording, or marks nest too deep" )        \
-    ROW( EHOOK,    "while tracing: code without ADREV_TRACE, or an older expression" )
+    ROW( EHOOK,    "while tracing: code without ADREV_TRACE, an array or external statement, or an older expression" ) \
+    ROW( EEXTERNAL,"an external statement lacks a function, or its function failed" )
 
 #define ADX_ENUM(name, text) ADREV_##name,
 typedef enum ad_status {
@@ -269,6 +270,7 @@ typedef struct ad_mark {
     void *adx_block;
     void *adx_op;
     void *adx_head;
+    size_t adx_scratch;
     uint32_t adx_seq;
     uint32_t adx_job;
     ad_status adx_status;
@@ -848,6 +850,156 @@ ADX_API const ad_op_info *ad_op_table(void);
 
 // "0.1.0": the version of the implementation that was linked.
 ADX_API const char *ad_version(void);
+
+/* --- 5.5  external and array statements -------------------------------------
+ * Each is one statement, however many operands it has. Matrices are given by
+ * strides, counted in elements: element (i, j) of A lies at A[i*ars + j*acs].
+ * Strides may be 0 (the same number again) or negative. Inputs may overlap one
+ * another, and constants among them cost nothing in reverse. Outputs may be an
+ * input, element by element, where that is said; else they overlap no input.
+ * Memory: 8 bytes per operand whose ids are evenly spaced, as those of inputs
+ * or results of one call are, else 4 more; 0 where all partials are equal.
+ * Under a trace hook the tape fails with ADREV_EHOOK.                          */
+
+// A user's own derivative. Every function is given what was saved and returns
+// whether it worked; if not, the query returns ADREV_EEXTERNAL.
+//
+// pullback     adds to dx[n] the adjoints of the inputs: dx += dy J
+// pushforward  sets dy[m] to the tangents of the outputs: dy = J dx; may be
+//              NULL: no query can go forward then
+// destroy      called once for each statement, when it leaves the tape (clear,
+//              rewind, free), or at once if it was not recorded; may be NULL
+typedef struct ad_external_rule {
+    const char *name;
+    bool (*pullback)(const void *saved, size_t m, const ad_real dy[],
+                     size_t n, ad_real dx[]);
+    bool (*pushforward)(const void *saved, size_t n, const ad_real dx[],
+                        size_t m, ad_real dy[]);
+    void (*destroy)(const void *saved);
+} ad_external_rule;
+
+// Records m results v of x as one statement with the user's own derivative.
+//
+//   rule             in    stays the caller's, and must outlive the recording
+//   saved [bytes]    in    copied onto the tape, aligned as by malloc
+//   x     [n]        in    numbers
+//   v     [m]        in    values of the results
+//   y     [m]        out   the results; constants if x is, or the tape fails
+//
+//   returns      ADREV_OK; the error of a failed tape; ADREV_EEXTERNAL (no
+//                pullback) or ADREV_ESHAPE (m is 0, or NULL), and the tape
+//                fails with it
+//   cost         a call of pullback in each reverse sweep and direction; it is
+//                not made where all of dy is 0
+//   memory       4 bytes per operand if the ids are not evenly spaced, bytes,
+//                and 100; n + m numbers once per tape
+//   see          examples/09_linear_solve.c
+ADX_API ad_status ad_external(const ad_external_rule *rule, const void *saved,
+                              size_t bytes, size_t n, const ad_rev x[],
+                              size_t m, const ad_real v[], ad_rev y[]);
+
+// Sum of x, of x*y, and of x*c. n = 0: the constant 0.
+ADX_API ad_rev ad_sum(size_t n, const ad_rev x[]);
+ADX_API ad_rev ad_sum_s(size_t n, const ad_rev x[], ptrdiff_t incx);
+ADX_API ad_rev ad_dot(size_t n, const ad_rev x[], const ad_rev y[]);
+ADX_API ad_rev ad_dot_s(size_t n, const ad_rev x[], ptrdiff_t incx,
+                        const ad_rev y[], ptrdiff_t incy);
+ADX_API ad_rev ad_dotc(size_t n, const ad_rev x[], const ad_real c[]);
+ADX_API ad_rev ad_dotc_s(size_t n, const ad_rev x[], ptrdiff_t incx,
+                         const ad_real c[], ptrdiff_t incc);
+
+// Euclidean length, scaled against overflow. At 0 the derivative is 0.
+ADX_API ad_rev ad_norm2(size_t n, const ad_rev x[]);
+ADX_API ad_rev ad_norm2_s(size_t n, const ad_rev x[], ptrdiff_t incx);
+
+// Sum of (x - y)^2.
+ADX_API ad_rev ad_sqdist(size_t n, const ad_rev x[], const ad_rev y[]);
+ADX_API ad_rev ad_sqdist_s(size_t n, const ad_rev x[], ptrdiff_t incx,
+                           const ad_rev y[], ptrdiff_t incy);
+
+// log of the sum of exp(x), for entries of any size. If the largest is +inf
+// (-inf, or n = 0), so is the result; infinite entries that tie share the
+// derivative equally.
+ADX_API ad_rev ad_logsumexp(size_t n, const ad_rev x[]);
+ADX_API ad_rev ad_logsumexp_s(size_t n, const ad_rev x[], ptrdiff_t incx);
+
+// y = exp(x) / sum of exp(x), the derivative of ad_logsumexp. y may be x.
+ADX_API void ad_softmax(size_t n, const ad_rev x[], ad_rev y[]);
+ADX_API void ad_softmax_s(size_t n, const ad_rev x[], ptrdiff_t incx,
+                          ad_rev y[], ptrdiff_t incy);
+
+// y = a x + y, and y = a x, which may be x.
+ADX_API void ad_axpy(size_t n, ad_rev a, const ad_rev x[], ad_rev y[]);
+ADX_API void ad_axpy_s(size_t n, ad_rev a, const ad_rev x[], ptrdiff_t incx,
+                       ad_rev y[], ptrdiff_t incy);
+ADX_API void ad_scale(size_t n, ad_rev a, const ad_rev x[], ad_rev y[]);
+ADX_API void ad_scale_s(size_t n, ad_rev a, const ad_rev x[], ptrdiff_t incx,
+                        ad_rev y[], ptrdiff_t incy);
+
+// A row of the operator table, element by element: y[i] = op(a[i], b[i], c[i]).
+// Arguments that the row does not have are NULL; y may be any of the others.
+//
+//   op           in    not a comparison; of select, a is the condition
+//   see          docs/operations.md
+ADX_API void ad_each(ad_opcode op, size_t n, const ad_rev a[],
+                     const ad_rev b[], const ad_rev c[], ad_rev y[]);
+ADX_API void ad_each_s(ad_opcode op, size_t n, const ad_rev a[],
+                       ptrdiff_t inca, const ad_rev b[], ptrdiff_t incb,
+                       const ad_rev c[], ptrdiff_t incc, ad_rev y[],
+                       ptrdiff_t incy);
+
+// y = A x, with A of m rows and n columns; c: with a constant matrix.
+ADX_API void ad_matvec(size_t m, size_t n, const ad_rev A[], const ad_rev x[],
+                       ad_rev y[]);
+ADX_API void ad_matvec_s(size_t m, size_t n, const ad_rev A[], ptrdiff_t ars,
+                         ptrdiff_t acs, const ad_rev x[], ptrdiff_t incx,
+                         ad_rev y[], ptrdiff_t incy);
+ADX_API void ad_matvecc(size_t m, size_t n, const ad_real A[],
+                        const ad_rev x[], ad_rev y[]);
+
+// C = A B, with A of m x k, B of k x n, C of m x n.
+ADX_API void ad_matmul(size_t m, size_t k, size_t n, const ad_rev A[],
+                       const ad_rev B[], ad_rev C[]);
+ADX_API void ad_matmul_s(size_t m, size_t k, size_t n, const ad_rev A[],
+                         ptrdiff_t ars, ptrdiff_t acs, const ad_rev B[],
+                         ptrdiff_t brs, ptrdiff_t bcs, ad_rev C[],
+                         ptrdiff_t crs, ptrdiff_t ccs);
+
+// y = L x, with L lower triangular: d[n] on its diagonal (NULL: ones), below
+// it l[n(n-1)/2], column by column: (1,0), (2,0) ... (n-1,0), (2,1) ...
+ADX_API void ad_trimatvec(size_t n, const ad_rev d[], const ad_rev l[],
+                          const ad_rev x[], ad_rev y[]);
+
+#if ADREV_DEBUG
+#define ADX_SITED(call) (adx_here(__FILE__, __LINE__), call)
+#define ad_external(...)    ADX_SITED(ad_external(__VA_ARGS__))
+#define ad_sum(...)         ADX_SITED(ad_sum(__VA_ARGS__))
+#define ad_sum_s(...)       ADX_SITED(ad_sum_s(__VA_ARGS__))
+#define ad_dot(...)         ADX_SITED(ad_dot(__VA_ARGS__))
+#define ad_dot_s(...)       ADX_SITED(ad_dot_s(__VA_ARGS__))
+#define ad_dotc(...)        ADX_SITED(ad_dotc(__VA_ARGS__))
+#define ad_dotc_s(...)      ADX_SITED(ad_dotc_s(__VA_ARGS__))
+#define ad_norm2(...)       ADX_SITED(ad_norm2(__VA_ARGS__))
+#define ad_norm2_s(...)     ADX_SITED(ad_norm2_s(__VA_ARGS__))
+#define ad_sqdist(...)      ADX_SITED(ad_sqdist(__VA_ARGS__))
+#define ad_sqdist_s(...)    ADX_SITED(ad_sqdist_s(__VA_ARGS__))
+#define ad_logsumexp(...)   ADX_SITED(ad_logsumexp(__VA_ARGS__))
+#define ad_logsumexp_s(...) ADX_SITED(ad_logsumexp_s(__VA_ARGS__))
+#define ad_softmax(...)     ADX_SITED(ad_softmax(__VA_ARGS__))
+#define ad_softmax_s(...)   ADX_SITED(ad_softmax_s(__VA_ARGS__))
+#define ad_axpy(...)        ADX_SITED(ad_axpy(__VA_ARGS__))
+#define ad_axpy_s(...)      ADX_SITED(ad_axpy_s(__VA_ARGS__))
+#define ad_scale(...)       ADX_SITED(ad_scale(__VA_ARGS__))
+#define ad_scale_s(...)     ADX_SITED(ad_scale_s(__VA_ARGS__))
+#define ad_each(...)        ADX_SITED(ad_each(__VA_ARGS__))
+#define ad_each_s(...)      ADX_SITED(ad_each_s(__VA_ARGS__))
+#define ad_matvec(...)      ADX_SITED(ad_matvec(__VA_ARGS__))
+#define ad_matvec_s(...)    ADX_SITED(ad_matvec_s(__VA_ARGS__))
+#define ad_matvecc(...)     ADX_SITED(ad_matvecc(__VA_ARGS__))
+#define ad_matmul(...)      ADX_SITED(ad_matmul(__VA_ARGS__))
+#define ad_matmul_s(...)    ADX_SITED(ad_matmul_s(__VA_ARGS__))
+#define ad_trimatvec(...)   ADX_SITED(ad_trimatvec(__VA_ARGS__))
+#endif
 
 /* ===========================================================================
  * 6  RECORDING                                                     >>record
@@ -1671,9 +1823,7 @@ ADX_INLINE void adx_acc(ad_fwd *s, ad_expr e) { adx_acc_fwd(s, e); }
 #define ADX_INPUTS 0x201u   // one operand, whose id is a number of values
 #define ADX_SITE   0x202u   // ADX_SITE_OPERANDS of them hold an adx_site
 #define ADX_DATA   0x203u   // any bytes; first and last id: how many operands
-
-// Statements of other kinds (external, array) are to be more of these: adx_next
-// and adx_reverse have one place each where they tell ADX_OTHER apart.
+#define ADX_EXTENDED 0x204u // the same, beginning with an adx_extended
 
 // The shortest statement: what a value costs at least.
 #define ADX_LEAST (sizeof(uint16_t) + sizeof(adx_operand))
@@ -1688,6 +1838,26 @@ typedef struct adx_site {
 
 #define ADX_SITE_OPERANDS                                                   \
     ((sizeof(adx_site) + sizeof(adx_operand) - 1) / sizeof(adx_operand))
+
+// A statement that is not a list of partials: external, or over arrays. W
+// directions at once, as in a sweep. False: a function of the user's failed.
+typedef struct adx_extended adx_extended;
+typedef struct adx_rule {
+    const char *name;
+    bool (*reverse)(const adx_extended *e, ad_real adj[], ad_real scratch[],
+                    size_t W);
+    bool (*forward)(const adx_extended *e, ad_real tan[], ad_real scratch[],
+                    size_t W);
+    void (*destroy)(const adx_extended *e);     // or NULL
+} adx_rule;
+
+struct adx_extended {
+    const adx_rule *rule;
+    adx_extended *before;           // the one with destroy before this one
+    size_t first;                   // id of its first value
+    size_t values;
+    size_t operands;
+};
 
 typedef struct adx_block {
     _Alignas(8) struct adx_block *prev;
@@ -1713,6 +1883,9 @@ struct ad_tape {
     size_t adjoint_count;
     size_t held;                    // bytes in blocks and adjoints
     size_t most;                    // bytes needed before a rewind
+    size_t scratch;                 // numbers that a sweep needs besides
+    size_t one_way;                 // 1: a statement cannot go forward
+    adx_extended *last;             // with destroy
     uint16_t *start;                // of the first block: no entry is written
     size_t lead;                    // values before the first entry: inputs
     ad_mark floor;                  // sweeps end here
@@ -1835,7 +2008,7 @@ static size_t adx_usable(const ad_tape *t, const adx_context *c)
     size_t left = ADREV_VALUES - c->seq;
 
     if (t->allocator.alloc == NULL) {
-        size_t adjoints = (c->seq + 2) * sizeof(ad_real) + 8;
+        size_t adjoints = (c->seq + 2 + t->scratch) * sizeof(ad_real) + 8;
         size_t free = usable > adjoints ? usable - adjoints : 0;
         usable = free / (ADX_LEAST + sizeof(ad_real)) * ADX_LEAST;
     }
@@ -1859,7 +2032,8 @@ static bool adx_fits(const ad_tape *t, const adx_context *c, size_t operands,
     size_t free = gap - need;
     size_t padding = adx_round_up(bottom) - bottom;
     return free >= padding
-        && (free - padding) / sizeof(ad_real) >= values + c->seq + 1;
+        && (free - padding) / sizeof(ad_real)
+            >= values + c->seq + 1 + t->scratch;
 }
 
 // Opens as much of the gap as is safe, and no less than `need` if that fits.
@@ -2000,6 +2174,44 @@ static adx_operand *adx_entry(adx_context *c, unsigned header, size_t operands,
     c->seq += values;
     adx_settle(t, c, 0);
     return c->op - operands;
+}
+
+// Bytes aligned for anything, in an entry; behind them the same number of
+// slots as before them, so that the entry is found from both ends.
+static void *adx_payload(const adx_operand *first)
+{
+    uintptr_t at = (uintptr_t)(first + 1);
+    return (void *)((at + 15) / 16 * 16);
+}
+
+static void *adx_add_bytes(adx_context *c, unsigned header, size_t bytes,
+                           size_t values)
+{
+    size_t slots = 2 + (bytes + 15 + sizeof(adx_operand) - 1)
+                       / sizeof(adx_operand);
+
+    if (bytes > SIZE_MAX / 4 || slots > ADREV_VALUES) {
+        adx_fail(c->tape, ADREV_ELIMIT);
+        return NULL;
+    }
+    adx_operand *first = adx_entry(c, header, slots, values);
+    if (first == NULL)
+        return NULL;
+    first->d = 0;
+    first->id = (uint32_t)slots;
+    first[slots - 1].d = 0;
+    first[slots - 1].id = (uint32_t)slots;
+    return adx_payload(first);
+}
+
+// Ends what is no longer on the tape: statements whose values are above seq.
+static void adx_destroy(ad_tape *t, size_t seq)
+{
+    while (t->last != NULL && t->last->first > seq) {
+        const adx_extended *e = t->last;
+        t->last = e->before;
+        e->rule->destroy(e);
+    }
 }
 
 // The place of the statement that follows.
@@ -2202,6 +2414,8 @@ ADX_API void ad_tape_hooks(ad_tape *t, const ad_hooks *hooks)
 
 static void adx_reset(ad_tape *t, adx_context *c)
 {
+    if (t->last != NULL)
+        adx_destroy(t, 0);
     if (t->status != ADREV_OK) {
         t->status = ADREV_OK;
         t->failure.file = NULL;
@@ -2212,6 +2426,8 @@ static void adx_reset(ad_tape *t, adx_context *c)
     t->sealed = NULL;
     t->most = 0;
     t->lead = 0;
+    t->scratch = 0;
+    t->one_way = 0;
     c->job = t->segment[0].job;
     c->seq = 0;
     if (t->first != NULL) {
@@ -2296,6 +2512,7 @@ ADX_API void ad_tape_free(ad_tape *t)
         return;
     if (adx_now.tape == t)
         ad_use(NULL);
+    adx_destroy(t, 0);
     if (t->allocator.alloc == NULL)
         return;
 
@@ -2337,6 +2554,7 @@ ADX_API ad_mark ad_tape_mark(ad_tape *t)
     mark.adx_block = t->block;
     mark.adx_op = c->op;
     mark.adx_head = c->head;
+    mark.adx_scratch = t->scratch;
     mark.adx_seq = (uint32_t)c->seq;
     mark.adx_job = adx_segment_of(t, c->seq)->job;
     mark.adx_status = t->status;
@@ -2370,7 +2588,9 @@ static void adx_return(ad_tape *t, const ad_mark *mark)
     adx_context *c = adx_live(t);
     size_t bytes = ad_tape_bytes(t);
 
+    adx_destroy(t, mark->adx_seq);
     t->most = bytes > t->most ? bytes : t->most;
+    t->scratch = mark->adx_scratch;
     t->status = mark->adx_status;
     t->block = (adx_block *)mark->adx_block;
     t->sealed = (uint16_t *)mark->adx_head;
@@ -2415,8 +2635,17 @@ static inline size_t adx_operands(unsigned header, const adx_operand *edge)
 {
     return header == ADX_INPUTS ? 1
          : header == ADX_SITE ? ADX_SITE_OPERANDS
-         : header == ADX_DATA ? edge->id
+         : header == ADX_DATA || header == ADX_EXTENDED ? edge->id
          : header & ADX_COUNT;
+}
+
+// Values that an entry makes.
+static inline size_t adx_values(unsigned header, const adx_operand *first)
+{
+    return !(header & ADX_OTHER) ? 1
+         : header == ADX_INPUTS ? first->id
+         : header != ADX_EXTENDED ? 0
+         : ((const adx_extended *)adx_payload(first))->values;
 }
 
 // Goes to the next entry, at first to the first. Returns its header, 0 at the
@@ -2436,7 +2665,7 @@ static inline unsigned adx_next(const ad_tape *t, adx_cursor *at)
     unsigned header = *--at->head;
     at->op += at->operands;
     at->operands = adx_operands(header, at->op);
-    at->seq += header == ADX_INPUTS ? at->op->id : !(header & ADX_OTHER);
+    at->seq += adx_values(header, at->op);
     return header;
 }
 
@@ -2476,7 +2705,7 @@ ADX_API size_t ad_tape_bytes(const ad_tape *t)
 
     for (const adx_block *b = t->block; b != NULL; b = b->prev)
         adx_count(t, b, &operands, &headers);
-    size_t adjoints = (adx_live(t)->seq + 1) * sizeof(ad_real);
+    size_t adjoints = (adx_live(t)->seq + 1 + t->scratch) * sizeof(ad_real);
     return sizeof(ad_tape) + sizeof(adx_block)
         + adx_round_up(adx_round_up(operands) + adjoints + headers);
 }
@@ -2492,6 +2721,10 @@ ADX_API ad_stats ad_tape_stats(const ad_tape *t)
         if (!(header & ADX_OTHER)) {
             stats.statements++;
             stats.operands += at.operands;
+        } else if (header == ADX_EXTENDED) {
+            const adx_extended *e = adx_payload(at.op);
+            stats.statements++;
+            stats.operands += e->operands;
         }
     stats.values = adx_live(t)->seq;
     stats.bytes = ad_tape_bytes(t);
@@ -2523,7 +2756,7 @@ ADX_API void ad_tape_where(const ad_tape *t, ad_rev x, const char **file,
 // cleared; NULL if there is no memory.
 static ad_real *adx_adjoints(ad_tape *t, size_t values, size_t width)
 {
-    size_t count = (values + 1) * width;
+    size_t count = (values + 1) * width + t->scratch;
     adx_context *c = adx_live(t);
 
     if (t->allocator.alloc == NULL) {
@@ -2562,7 +2795,8 @@ ADX_API ad_status ad_tape_reserve(ad_tape *t, size_t statements,
         need += statements * (sizeof(uint16_t)
                               + ADX_SITE_OPERANDS * sizeof(adx_operand));
     if (t->allocator.alloc == NULL) {
-        size_t adjoints = (c->seq + 1 + statements) * sizeof(ad_real);
+        size_t adjoints = (c->seq + 1 + statements + t->scratch)
+                        * sizeof(ad_real);
         return adx_gap(c) < need + adjoints + 8 ? ADREV_EFULL : ADREV_OK;
     }
     adx_block *next = t->block == NULL ? NULL : t->block->next;
@@ -2677,7 +2911,15 @@ ADX_INLINE void adx_spread_lanes(ad_real adj[], size_t k,
 
 #endif
 
-ADX_INLINE void adx_reverse(const ad_tape *t, ad_real adj[], const size_t W)
+// Behind the adjoints of all values lies what an extended statement may use.
+static bool adx_reverse_extended(const adx_context *c, const adx_operand *op,
+                                 ad_real adj[], size_t W)
+{
+    const adx_extended *e = adx_payload(op);
+    return e->rule->reverse(e, adj, adj + (c->seq + 1) * W, W);
+}
+
+ADX_INLINE bool adx_reverse(const ad_tape *t, ad_real adj[], const size_t W)
 {
     const adx_context *c = adx_live(t);
     const adx_block *floor = (const adx_block *)t->floor.adx_block;
@@ -2695,7 +2937,10 @@ ADX_INLINE void adx_reverse(const ad_tape *t, ad_real adj[], const size_t W)
             unsigned header = *head++;
             if (header & ADX_OTHER) {
                 op -= adx_operands(header, op - 1);
-                k -= header == ADX_INPUTS ? op->id : 0;
+                k -= adx_values(header, op);
+                if (header == ADX_EXTENDED
+                    && !adx_reverse_extended(c, op, adj, W))
+                    return false;
                 continue;
             }
             op -= header & ADX_COUNT;
@@ -2725,21 +2970,22 @@ ADX_INLINE void adx_reverse(const ad_tape *t, ad_real adj[], const size_t W)
         if (b == floor)
             break;
     }
+    return true;
 }
 
-static void adx_reverse_1(const ad_tape *t, ad_real adj[])
+static bool adx_reverse_1(const ad_tape *t, ad_real adj[])
 {
-    adx_reverse(t, adj, 1);
+    return adx_reverse(t, adj, 1);
 }
 
-static void adx_reverse_4(const ad_tape *t, ad_real adj[])
+static bool adx_reverse_4(const ad_tape *t, ad_real adj[])
 {
-    adx_reverse(t, adj, 4);
+    return adx_reverse(t, adj, 4);
 }
 
-static void adx_reverse_8(const ad_tape *t, ad_real adj[])
+static bool adx_reverse_8(const ad_tape *t, ad_real adj[])
 {
-    adx_reverse(t, adj, 8);
+    return adx_reverse(t, adj, 8);
 }
 
 /* --- 8.2  forward --------------------------------------------------------- */
@@ -2796,33 +3042,44 @@ ADX_INLINE void adx_gather_lanes(ad_real tan[], size_t k,
 }
 #endif
 
-ADX_INLINE void adx_forward(const ad_tape *t, ad_real tan[], const size_t W)
+static bool adx_forward_extended(const ad_tape *t, const adx_operand *op,
+                                 ad_real tan[], size_t W)
+{
+    const adx_extended *e = adx_payload(op);
+    return e->rule->forward(e, tan, tan + (adx_live(t)->seq + 1) * W, W);
+}
+
+ADX_INLINE bool adx_forward(const ad_tape *t, ad_real tan[], const size_t W)
 {
     adx_cursor at = adx_from(t, &t->floor);
 
     for (unsigned header; (header = adx_next(t, &at)) != 0;) {
-        if (header & ADX_OTHER)
+        if (header == ADX_EXTENDED) {
+            if (!adx_forward_extended(t, at.op, tan, W))
+                return false;
+        } else if (header & ADX_OTHER)
             continue;
-        if (W > 1)
+        else if (W > 1)
             ADX_GATHER_LANES(tan, at.seq, at.op, header, W);
         else
             adx_gather(tan, at.seq, at.op, header);
     }
+    return true;
 }
 
-static void adx_forward_1(const ad_tape *t, ad_real tan[])
+static bool adx_forward_1(const ad_tape *t, ad_real tan[])
 {
-    adx_forward(t, tan, 1);
+    return adx_forward(t, tan, 1);
 }
 
-static void adx_forward_4(const ad_tape *t, ad_real tan[])
+static bool adx_forward_4(const ad_tape *t, ad_real tan[])
 {
-    adx_forward(t, tan, 4);
+    return adx_forward(t, tan, 4);
 }
 
-static void adx_forward_8(const ad_tape *t, ad_real tan[])
+static bool adx_forward_8(const ad_tape *t, ad_real tan[])
 {
-    adx_forward(t, tan, 8);
+    return adx_forward(t, tan, 8);
 }
 
 /* --- 8.3  queries --------------------------------------------------------- */
@@ -2915,7 +3172,7 @@ static inline void adx_zero(ad_real *p, size_t n)
 static inline ad_real *adx_cleared(ad_tape *t, size_t width, size_t floor)
 {
     size_t values = adx_live(t)->seq;
-    ad_real *p = (values + 1) * width <= t->adjoint_count
+    ad_real *p = (values + 1) * width + t->scratch <= t->adjoint_count
                ? t->adjoint : adx_adjoints(t, values, width);
     if (p != NULL)
         adx_zero(p + floor * width, (values + 1 - floor) * width);
@@ -2937,7 +3194,8 @@ ADX_INLINE ad_status adx_pullback(ad_tape *t, size_t m, const ad_rev y[],
     for (size_t i = 0; i < m; i++)
         if (y[i].job != 0)
             adj[y[i].seq] += dy[i];
-    adx_reverse_1(t, adj);
+    if (!adx_reverse_1(t, adj))
+        return ADREV_EEXTERNAL;
     for (size_t j = 0; j < n; j++)
         dx[j] = adj[x[j].seq];
     return ADREV_OK;
@@ -2971,7 +3229,8 @@ ADX_API ad_status ad_pushforward(ad_tape *t, size_t n, const ad_rev x[],
 
     for (size_t j = 0; j < n; j++)
         tan[x[j].seq] += dx[j];
-    adx_forward_1(t, tan);
+    if (!adx_forward_1(t, tan))
+        return ADREV_EEXTERNAL;
     for (size_t i = 0; i < m; i++)
         dy[i] = y[i].job == 0 ? 0 : tan[y[i].seq];
     return ADREV_OK;
@@ -2986,42 +3245,38 @@ static size_t adx_width(size_t left, size_t most)
     return width < most ? width : most;
 }
 
-static void adx_rows(ad_tape *t, size_t width, size_t first, size_t m,
+static bool adx_rows(ad_tape *t, size_t width, size_t first, size_t m,
                      const ad_rev y[], size_t n, const ad_rev x[], ad_real J[])
 {
     ad_real *adj = adx_cleared(t, width, t->floor.adx_seq);
     for (size_t w = 0; w < width && first + w < m; w++)
         if (y[first + w].job != 0)
             adj[y[first + w].seq * width + w] += 1;
-    if (width == 8)
-        adx_reverse_8(t, adj);
-    else if (width == 4)
-        adx_reverse_4(t, adj);
-    else
-        adx_reverse_1(t, adj);
+    if (!(width == 8 ? adx_reverse_8(t, adj)
+          : width == 4 ? adx_reverse_4(t, adj) : adx_reverse_1(t, adj)))
+        return false;
     size_t rows = m - first < width ? m - first : width;
     for (size_t j = 0; j < n; j++)
         for (size_t w = 0; w < rows; w++)
             J[(first + w) * n + j] = adj[x[j].seq * width + w];
+    return true;
 }
 
-static void adx_columns(ad_tape *t, size_t width, size_t first, size_t m,
+static bool adx_columns(ad_tape *t, size_t width, size_t first, size_t m,
                         const ad_rev y[], size_t n, const ad_rev x[],
                         ad_real J[])
 {
     ad_real *tan = adx_cleared(t, width, 0);
     for (size_t w = 0; w < width && first + w < n; w++)
         tan[x[first + w].seq * width + w] += 1;
-    if (width == 8)
-        adx_forward_8(t, tan);
-    else if (width == 4)
-        adx_forward_4(t, tan);
-    else
-        adx_forward_1(t, tan);
+    if (!(width == 8 ? adx_forward_8(t, tan)
+          : width == 4 ? adx_forward_4(t, tan) : adx_forward_1(t, tan)))
+        return false;
     for (size_t i = 0; i < m; i++)
         for (size_t w = 0; w < width && first + w < n; w++)
             J[i * n + first + w] = y[i].job == 0
                                  ? 0 : tan[y[i].seq * width + w];
+    return true;
 }
 
 ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
@@ -3032,7 +3287,7 @@ ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
     if (status != ADREV_OK)
         return status;
 
-    bool forward = (n + 7) / 8 < (m + 7) / 8;
+    bool forward = (n + 7) / 8 < (m + 7) / 8 && !t->one_way;
     size_t count = forward ? n : m;
     size_t most = ADX_WIDEST;
     while (most > 1 && adx_adjoints(t, adx_live(t)->seq,
@@ -3043,10 +3298,9 @@ ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
 
     for (size_t i = 0; i < count;) {
         size_t width = adx_width(count - i, most);
-        if (forward)
-            adx_columns(t, width, i, m, y, n, x, J);
-        else
-            adx_rows(t, width, i, m, y, n, x, J);
+        if (!(forward ? adx_columns(t, width, i, m, y, n, x, J)
+                      : adx_rows(t, width, i, m, y, n, x, J)))
+            return ADREV_EEXTERNAL;
         i += width;
     }
     return ADREV_OK;
@@ -3068,21 +3322,15 @@ typedef struct adx_session {
 static ad_rev *adx_array(adx_session *s, size_t n)
 {
     adx_context *c = &adx_now;
-    size_t operands = 3 + (n * sizeof(ad_rev) + sizeof(adx_operand) - 1)
-                          / sizeof(adx_operand);
 
-    if (n > ADREV_VALUES / 2 || n > SIZE_MAX / 2 / sizeof(ad_rev)) {
+    if (n > ADREV_VALUES / 2 || n > SIZE_MAX / 4 / sizeof(ad_rev)) {
         adx_fail(s->tape, ADREV_ELIMIT);
         return NULL;
     }
-    adx_operand *first = adx_entry(c, ADX_DATA, operands, 0);
-    if (first == NULL)
-        return NULL;
-    memset(first, 0, operands * sizeof *first);
-    first->id = (uint32_t)operands;
-    first[operands - 1].id = (uint32_t)operands;
-    uintptr_t skip = (uintptr_t)(0 - (uintptr_t)(first + 1)) % _Alignof(ad_rev);
-    return (ad_rev *)(void *)((char *)(first + 1) + skip);
+    void *p = adx_add_bytes(c, ADX_DATA, n * sizeof(ad_rev), 0);
+    if (p != NULL)
+        memset(p, 0, n * sizeof(ad_rev));
+    return (ad_rev *)p;
 }
 
 static ad_status adx_open(adx_session *s)
@@ -3283,6 +3531,1370 @@ ADX_API ad_real adx_digamma(ad_real x)
     for (size_t i = sizeof bernoulli / sizeof *bernoulli; i-- > 0;)
         sum = (sum + (ad_real)bernoulli[i]) * r;
     return adm_log(x) - shift - (1 / (2 * x) + sum + low);
+}
+
+/* ===========================================================================
+ * 9  ARRAYS                                                         >>array
+ *
+ * Statements that are not a list of partials. Most are linear (9.3): spans of
+ * operands with their partials, and either one sum or n results. What is saved
+ * lies behind the struct, in the same entry of the tape. Loops run over W
+ * directions; with one direction and evenly spaced ids they are vector loops.
+ * ======================================================================== */
+
+/* --- 9.1  operands -------------------------------------------------------- */
+
+// A matrix of numbers or of constants. A vector is one row.
+typedef struct adx_view {
+    const ad_rev *x;
+    const ad_real *c;           // where x is NULL
+    size_t rows;
+    size_t cols;
+    ptrdiff_t rs;               // from row to row
+    ptrdiff_t cs;
+} adx_view;
+
+// Their ids on this tape.
+typedef struct adx_ids {
+    const uint32_t *list;       // row by row; NULL: base + i*row + j*col
+    uint32_t base;              // 0 and no list: constants
+    uint32_t row;               // modulo 2^32
+    uint32_t col;
+    bool listed;
+} adx_ids;
+
+static adx_view adx_vector(size_t n, const ad_rev x[], ptrdiff_t inc)
+{
+    return (adx_view){ .x = x, .rows = 1, .cols = n, .cs = inc };
+}
+
+static adx_view adx_constants(size_t n, const ad_real c[], ptrdiff_t inc)
+{
+    return (adx_view){ .c = c, .rows = 1, .cols = n, .cs = inc };
+}
+
+static inline ptrdiff_t adx_offset(const adx_view *a, size_t i, size_t j)
+{
+    return (ptrdiff_t)i * a->rs + (ptrdiff_t)j * a->cs;
+}
+
+static inline ad_real adx_value(const adx_view *a, size_t i, size_t j)
+{
+    ptrdiff_t at = adx_offset(a, i, j);
+    return a->x == NULL ? a->c[at] : a->x[at].v;
+}
+
+static size_t adx_size(const adx_view *a) { return a->rows * a->cols; }
+
+// The values, one behind the other.
+static void adx_pack(const adx_view *a, ad_real to[])
+{
+    for (size_t i = 0; i < a->rows; i++)
+        for (size_t j = 0; j < a->cols; j++)
+            *to++ = adx_value(a, i, j);
+}
+
+static inline uint32_t adx_id_here(ad_rev x)
+{
+    return x.job == (uint32_t)adx_now.job && x.job != 0 ? x.seq
+                                                        : adx_resolve(x);
+}
+
+// Whether the ids of all rows are evenly spaced, in this recording.
+static bool adx_even(const adx_view *a, const adx_ids *ids)
+{
+    uint32_t job = (uint32_t)adx_now.job;
+    uint32_t other = 0;
+
+    for (size_t i = 0; i < a->rows; i++) {
+        const ad_rev *x = a->x + (ptrdiff_t)i * a->rs;
+        uint32_t id = ids->base + (uint32_t)i * ids->row;
+        for (size_t j = 0; j < a->cols; j++, id += ids->col) {
+            const ad_rev *e = x + (ptrdiff_t)j * a->cs;
+            other |= (e->job ^ job) | (e->seq ^ id);
+        }
+    }
+    return other == 0;
+}
+
+// How the ids are to be stored. The list itself, if it needs one, later.
+static adx_ids adx_classify(const adx_view *a)
+{
+    adx_ids ids = {0};
+    if (a->x == NULL || adx_size(a) == 0)
+        return ids;
+
+    ids.base = a->x->seq;
+    if (a->rows > 1)
+        ids.row = a->x[a->rs].seq - ids.base;
+    if (a->cols > 1)
+        ids.col = a->x[a->cs].seq - ids.base;
+    if (ids.base != 0 && adx_even(a, &ids))
+        return ids;
+    ids = (adx_ids){0};
+    for (size_t i = 0; i < a->rows; i++)
+        for (size_t j = 0; j < a->cols; j++)
+            if (adx_id_here(a->x[adx_offset(a, i, j)]) != 0)
+                ids.listed = true;
+    return ids;
+}
+
+static bool adx_is_constant(const adx_ids *ids)
+{
+    return ids->base == 0 && !ids->listed;
+}
+
+// Writes the list, where there is one, and goes on behind it.
+static uint32_t *adx_write_list(const adx_view *a, adx_ids *ids, uint32_t *to)
+{
+    if (!ids->listed)
+        return to;
+    ids->list = to;
+    for (size_t i = 0; i < a->rows; i++)
+        for (size_t j = 0; j < a->cols; j++)
+            *to++ = adx_id_here(a->x[adx_offset(a, i, j)]);
+    return to;
+}
+
+static inline size_t adx_id(const adx_ids *ids, size_t i)
+{
+    return ids->list != NULL ? ids->list[i]
+                             : (uint32_t)(ids->base + (uint32_t)i * ids->col);
+}
+
+static inline size_t adx_id_of(const adx_ids *ids, size_t i, size_t j,
+                               size_t cols)
+{
+    return ids->list != NULL ? ids->list[i * cols + j]
+         : (uint32_t)(ids->base + (uint32_t)i * ids->row
+                      + (uint32_t)j * ids->col);
+}
+
+// Whether ids follow one another, so that adjoints are an array.
+static bool adx_adjacent(const adx_ids *ids)
+{
+    return ids->list == NULL && ids->base != 0 && ids->col == 1;
+}
+
+// Whether array statements are recorded now.
+static bool adx_recording(void)
+{
+    ad_tape *t = adx_now.tape;
+    if (t == NULL || t->status != ADREV_OK)
+        return false;
+    if (adx_now.trace)
+        adx_fail(t, ADREV_EHOOK);
+    return t->status == ADREV_OK;
+}
+
+// An entry, of which this much is written here; NULL: the tape has failed.
+static void *adx_add_extended(const adx_rule *rule, size_t bytes,
+                              size_t values, size_t operands)
+{
+    if (ADREV_DEBUG)
+        adx_note_site();
+    adx_extended *e = adx_add_bytes(&adx_now, ADX_EXTENDED, bytes, values);
+    if (e == NULL)
+        return NULL;
+    e->rule = rule;
+    e->before = NULL;
+    e->first = adx_now.seq - values + 1;
+    e->values = values;
+    e->operands = operands;
+    return e;
+}
+
+// Result i of a statement, if it was recorded.
+static void adx_result(ad_rev *y, ad_real v, const adx_extended *e, size_t i)
+{
+    adx_name(y, v, e == NULL ? 0 : adx_compound(adx_now.job, e->first + i));
+}
+
+/* --- 9.2  loops ----------------------------------------------------------- */
+
+// y += a x; the arrays do not overlap.
+static void adx_axpy(size_t n, ad_real a, const ad_real x[], ad_real y[])
+{
+    size_t i = 0;
+#ifdef ADX_LANES
+    for (; i + 4 <= n; i += 4)
+        *(adx_lanes *)&y[i] += a * *(const adx_lanes *)&x[i];
+#endif
+    for (; i < n; i++)
+        y[i] += a * x[i];
+}
+
+static ad_real adx_inner(size_t n, const ad_real x[], const ad_real y[])
+{
+    ad_real sum = 0;
+    size_t i = 0;
+#ifdef ADX_LANES
+    adx_lanes a = {0};
+    adx_lanes b = {0};
+    for (; i + 8 <= n; i += 8) {
+        a += *(const adx_lanes *)&x[i] * *(const adx_lanes *)&y[i];
+        b += *(const adx_lanes *)&x[i + 4] * *(const adx_lanes *)&y[i + 4];
+    }
+    a += b;
+    sum = adx_total(&a);
+#endif
+    for (; i < n; i++)
+        sum += x[i] * y[i];
+    return sum;
+}
+
+// The sum of all x[i]*0: 0, or NaN if one is not finite.
+static ad_real adx_faults(size_t n, const ad_real x[])
+{
+    ad_real sum = 0;
+    size_t i = 0;
+#ifdef ADX_LANES
+    adx_lanes a = {0};
+    for (; i + 4 <= n; i += 4)
+        a += *(const adx_lanes *)&x[i] * 0;
+    sum = adx_total(&a);
+#endif
+    for (; i < n; i++)
+        sum += x[i] * 0;
+    return sum;
+}
+
+static bool adx_finite(size_t n, const ad_real x[])
+{
+    return adx_faults(n, x) == 0;
+}
+
+static bool adx_zeros(size_t n, const ad_real x[])
+{
+    for (size_t i = 0; i < n; i++)
+        if (x[i] != 0)
+            return false;
+    return true;
+}
+
+// The chain rule for one partial in W directions: to += d from. With care,
+// where a factor may not be finite: a zero absorbs it.
+ADX_INLINE void adx_chain(ad_real to[], ad_real d, const ad_real from[],
+                          size_t W, bool care)
+{
+    for (size_t w = 0; w < W; w++)
+        to[w] += care ? adx_absorb(d, from[w]) : d * from[w];
+}
+
+/* --- 9.3  linear statements ----------------------------------------------- */
+
+// Operands and their partials, scale * d[i].
+typedef struct adx_span {
+    adx_ids ids;
+    ad_real *d;                 // NULL: 1
+    ad_real scale;
+} adx_span;
+
+// One sum of all spans, or n results, one of each operand of each span.
+typedef struct adx_linear {
+    adx_extended e;
+    size_t n;
+    size_t spans;
+    bool each;
+    bool care;                  // a partial is not finite
+    adx_span span[3];
+} adx_linear;
+
+ADX_INLINE ad_real adx_partial(const adx_span *s, size_t i)
+{
+    return s->d == NULL ? s->scale : s->scale * s->d[i];
+}
+
+// One direction, adjacent ids, no care: vector loops.
+static void adx_span_back(const adx_linear *s, const adx_span *p,
+                          const ad_real y[], ad_real x[])
+{
+    ad_real a = y[0] * p->scale;
+    if (!s->each && p->d != NULL)
+        adx_axpy(s->n, a, p->d, x);
+    else if (!s->each)
+        for (size_t i = 0; i < s->n; i++)
+            x[i] += a;
+    else if (p->d == NULL)
+        adx_axpy(s->n, p->scale, y, x);
+    else
+        for (size_t i = 0; i < s->n; i++)
+            x[i] += p->scale * p->d[i] * y[i];
+}
+
+ADX_INLINE bool adx_linear_back(const adx_linear *s, ad_real adj[], size_t W)
+{
+    const ad_real *y = &adj[s->e.first * W];
+    size_t step = s->each ? W : 0;
+
+    if (adx_zeros(s->e.values * W, y))
+        return true;
+    bool care = s->care || !adx_finite(s->e.values * W, y);
+    for (const adx_span *p = s->span; p < s->span + s->spans; p++) {
+        if (adx_is_constant(&p->ids))
+            continue;
+        if (W == 1 && !care && adx_adjacent(&p->ids)) {
+            adx_span_back(s, p, y, &adj[p->ids.base]);
+            continue;
+        }
+        for (size_t i = 0; i < s->n; i++)
+            adx_chain(&adj[adx_id(&p->ids, i) * W], adx_partial(p, i),
+                      &y[i * step], W, care);
+    }
+    return true;
+}
+
+static bool adx_linear_reverse(const adx_extended *e, ad_real adj[],
+                               ad_real scratch[], size_t W)
+{
+    const adx_linear *s = (const adx_linear *)e;
+    (void)scratch;
+    return W == 1 ? adx_linear_back(s, adj, 1)
+         : W == 4 ? adx_linear_back(s, adj, 4) : adx_linear_back(s, adj, W);
+}
+
+static bool adx_linear_forward(const adx_extended *e, ad_real tan[],
+                               ad_real scratch[], size_t W)
+{
+    const adx_linear *s = (const adx_linear *)e;
+    ad_real *y = &tan[e->first * W];
+    size_t step = s->each ? W : 0;
+    (void)scratch;
+
+    for (const adx_span *p = s->span; p < s->span + s->spans; p++)
+        for (size_t i = 0; !adx_is_constant(&p->ids) && i < s->n; i++)
+            adx_chain(&y[i * step], adx_partial(p, i),
+                      &tan[adx_id(&p->ids, i) * W], W, true);
+    return true;
+}
+
+static const adx_rule adx_linear_rule = {
+    "linear", adx_linear_reverse, adx_linear_forward, NULL
+};
+
+// What a span is recorded from.
+typedef struct adx_part {
+    adx_view x;                 // operands
+    adx_view d;                 // their partials are these; none: 1
+    ad_real scale;
+    bool own;                   // the caller writes them, where there is room
+} adx_part;
+
+static bool adx_stores(const adx_part *p, const adx_ids *ids)
+{
+    return !adx_is_constant(ids)
+        && (p->own || p->d.x != NULL || p->d.c != NULL);
+}
+
+// Bytes of the statement; 0: all operands are constants.
+static size_t adx_linear_bytes(size_t n, size_t parts, const adx_part part[],
+                               adx_ids ids[])
+{
+    size_t bytes = sizeof(adx_linear);
+    bool active = false;
+
+    for (size_t k = 0; k < parts; k++) {
+        ids[k] = adx_classify(&part[k].x);
+        active = active || !adx_is_constant(&ids[k]);
+        bytes += adx_stores(&part[k], &ids[k]) ? n * sizeof(ad_real) : 0;
+        bytes += ids[k].listed ? n * sizeof(uint32_t) : 0;
+    }
+    return active ? bytes : 0;
+}
+
+// To be called when all partials are there.
+static void adx_seal(adx_linear *s)
+{
+    for (size_t k = 0; k < s->spans; k++) {
+        const adx_span *p = &s->span[k];
+        s->care = s->care || p->scale * 0 != 0
+               || (p->d != NULL && !adx_finite(s->n, p->d));
+    }
+}
+
+// Records results of n terms; NULL: nothing is recorded.
+static adx_linear *adx_add_linear(size_t n, bool each, size_t parts,
+                                  const adx_part part[])
+{
+    adx_ids ids[3];
+    if (n == 0 || !adx_recording())
+        return NULL;
+    size_t bytes = adx_linear_bytes(n, parts, part, ids);
+    if (bytes == 0 || adx_now.tape->status != ADREV_OK)
+        return NULL;
+    adx_linear *s = adx_add_extended(&adx_linear_rule, bytes, each ? n : 1,
+                                     parts * n);
+    if (s == NULL)
+        return NULL;
+
+    ad_real *room = (ad_real *)(s + 1);
+    s->n = n;
+    s->spans = parts;
+    s->each = each;
+    s->care = false;
+    for (size_t k = 0; k < parts; k++) {
+        bool stores = adx_stores(&part[k], &ids[k]);
+        s->span[k] = (adx_span){ ids[k], stores ? room : NULL, part[k].scale };
+        if (stores && !part[k].own)
+            adx_pack(&part[k].d, room);
+        room += stores ? n : 0;
+    }
+    uint32_t *list = (uint32_t *)(void *)room;
+    for (size_t k = 0; k < parts; k++)
+        list = adx_write_list(&part[k].x, &s->span[k].ids, list);
+    return s;
+}
+
+static ad_rev adx_sum_of(ad_real v, size_t n, size_t parts,
+                         const adx_part part[])
+{
+    adx_linear *s = adx_add_linear(n, false, parts, part);
+    ad_rev y;
+    if (s != NULL)
+        adx_seal(s);
+    adx_result(&y, v, s == NULL ? NULL : &s->e, 0);
+    return y;
+}
+
+/* --- 9.4  sums ------------------------------------------------------------ */
+
+ADX_API ad_rev (ad_sum_s)(size_t n, const ad_rev x[], ptrdiff_t incx)
+{
+    const adx_part part = { .x = adx_vector(n, x, incx), .scale = 1 };
+    ad_real v = 0;
+    for (size_t i = 0; i < n; i++)
+        v += adx_value(&part.x, 0, i);
+    return adx_sum_of(v, n, 1, &part);
+}
+
+// Products of two views, in four running sums: a chain of additions would
+// take four times as long.
+static ad_real adx_products(const adx_view *a, const adx_view *b)
+{
+    ad_real sum[4] = {0};
+    for (size_t i = 0; i < a->cols; i++)
+        sum[i % 4] += adx_value(a, 0, i) * adx_value(b, 0, i);
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+ADX_API ad_rev (ad_dot_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
+                          const ad_rev y[], ptrdiff_t incy)
+{
+    adx_view a = adx_vector(n, x, incx);
+    adx_view b = adx_vector(n, y, incy);
+    bool square = x == y && incx == incy;
+    const adx_part part[] = { { .x = a, .d = b, .scale = square ? 2 : 1 },
+                              { .x = b, .d = a, .scale = 1 } };
+    return adx_sum_of(adx_products(&a, &b), n, square ? 1 : 2, part);
+}
+
+ADX_API ad_rev (ad_dotc_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
+                           const ad_real c[], ptrdiff_t incc)
+{
+    const adx_part part = { .x = adx_vector(n, x, incx),
+                            .d = adx_constants(n, c, incc), .scale = 1 };
+    return adx_sum_of(adx_products(&part.x, &part.d), n, 1, &part);
+}
+
+// Euclidean length: the largest entry is taken out of the squares.
+static ad_real adx_length(const adx_view *x)
+{
+    ad_real most = 0;
+    ad_real sum = 0;
+    for (size_t i = 0; i < x->cols; i++) {
+        ad_real size = adm_fabs(adx_value(x, 0, i));
+        most = size > most || size != size ? size : most;
+    }
+    if (most == 0 || most * 0 != 0)
+        return most;
+    for (size_t i = 0; i < x->cols; i++) {
+        ad_real part = adx_value(x, 0, i) / most;
+        sum += part * part;
+    }
+    return most * adm_sqrt(sum);
+}
+
+ADX_API ad_rev (ad_norm2_s)(size_t n, const ad_rev x[], ptrdiff_t incx)
+{
+    const adx_part part = { .x = adx_vector(n, x, incx), .scale = 1,
+                            .own = true };
+    ad_real v = adx_length(&part.x);
+    adx_linear *s = adx_add_linear(n, false, 1, &part);
+    ad_rev y;
+
+    for (size_t i = 0; s != NULL && i < n; i++)
+        s->span[0].d[i] = v == 0 ? 0 : adx_value(&part.x, 0, i) / v;
+    if (s != NULL)
+        adx_seal(s);
+    adx_result(&y, v, s == NULL ? NULL : &s->e, 0);
+    return y;
+}
+
+ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
+                             const ad_rev y[], ptrdiff_t incy)
+{
+    const adx_part part[] = {
+        { .x = adx_vector(n, x, incx), .scale = 2, .own = true },
+        { .x = adx_vector(n, y, incy), .scale = -2, .own = true },
+    };
+    adx_linear *s = adx_add_linear(n, false, 2, part);
+    ad_real v = 0;
+    ad_rev z;
+
+    for (size_t i = 0; i < n; i++) {
+        ad_real d = adx_value(&part[0].x, 0, i) - adx_value(&part[1].x, 0, i);
+        v += d * d;
+        for (size_t k = 0; s != NULL && k < 2; k++)
+            if (s->span[k].d != NULL)
+                s->span[k].d[i] = d;
+    }
+    if (s != NULL)
+        adx_seal(s);
+    adx_result(&z, v, s == NULL ? NULL : &s->e, 0);
+    return z;
+}
+
+// exp(x - most): where both are the same infinity, 1.
+static ad_real adx_weight(ad_real x, ad_real most)
+{
+    return x == most ? 1 : adm_exp(x - most);
+}
+
+static ad_real adx_largest(const adx_view *x)
+{
+    ad_real most = -ADX_K(INFINITY);
+    for (size_t i = 0; i < x->cols; i++) {
+        ad_real v = adx_value(x, 0, i);
+        most = v > most || v != v ? v : most;
+    }
+    return most;
+}
+
+ADX_API ad_rev (ad_logsumexp_s)(size_t n, const ad_rev x[], ptrdiff_t incx)
+{
+    const adx_part part = { .x = adx_vector(n, x, incx), .scale = 1,
+                            .own = true };
+    ad_real most = adx_largest(&part.x);
+    adx_linear *s = adx_add_linear(n, false, 1, &part);
+    ad_real sum = 0;
+    ad_rev y;
+
+    for (size_t i = 0; i < n; i++) {
+        ad_real weight = adx_weight(adx_value(&part.x, 0, i), most);
+        sum += weight;
+        if (s != NULL)
+            s->span[0].d[i] = weight;
+    }
+    for (size_t i = 0; s != NULL && i < n; i++)
+        s->span[0].d[i] /= sum;
+    if (s != NULL)
+        adx_seal(s);
+    adx_result(&y, n == 0 ? most : most + adm_log(sum),
+               s == NULL ? NULL : &s->e, 0);
+    return y;
+}
+
+/* --- 9.5  element by element ---------------------------------------------- */
+
+ADX_API void (ad_axpy_s)(size_t n, ad_rev a, const ad_rev x[], ptrdiff_t incx,
+                         ad_rev y[], ptrdiff_t incy)
+{
+    const adx_view factor = adx_vector(n, &a, 0);
+    const adx_view from = adx_vector(n, x, incx);
+    const adx_part part[] = {
+        { .x = factor, .d = from, .scale = 1 },
+        { .x = from, .scale = a.v },
+        { .x = adx_vector(n, y, incy), .scale = 1 },
+    };
+    adx_linear *s = adx_add_linear(n, true, 3, part);
+
+    if (s != NULL)
+        adx_seal(s);
+    for (size_t i = 0; i < n; i++) {
+        ad_rev *to = &y[(ptrdiff_t)i * incy];
+        adx_result(to, a.v * adx_value(&from, 0, i) + to->v,
+                   s == NULL ? NULL : &s->e, i);
+    }
+}
+
+ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev x[],
+                          ptrdiff_t incx, ad_rev y[], ptrdiff_t incy)
+{
+    const adx_view from = adx_vector(n, x, incx);
+    const adx_part part[] = {
+        { .x = adx_vector(n, &a, 0), .d = from, .scale = 1 },
+        { .x = from, .scale = a.v },
+    };
+    adx_linear *s = adx_add_linear(n, true, 2, part);
+
+    if (s != NULL)
+        adx_seal(s);
+    for (size_t i = 0; i < n; i++)
+        adx_result(&y[(ptrdiff_t)i * incy], a.v * adx_value(&from, 0, i),
+                   s == NULL ? NULL : &s->e, i);
+}
+
+// A row of the operator table as functions.
+typedef struct adx_row {
+    ad_real (*f)(ad_real x, ad_real y, ad_real z);
+    ad_real (*partial[3])(ad_real x, ad_real y, ad_real z, ad_real v);
+} adx_row;
+
+#define ADX_ROW(name, ...)                                                  \
+    [ADREV_OP_##name] = { adx_f_##name,                                     \
+                          { adx_fx_##name, adx_fy_##name, adx_fz_##name } },
+#define ADX_STEP(name, ...)                                                 \
+    static ad_real adx_step_##name(ad_real x, ad_real y, ad_real z)         \
+        { (void)y; (void)z; return adx_f_##name(x); }
+ADREV_STEPS(ADX_STEP)
+#undef ADX_STEP
+#define ADX_STEP(name, ...) [ADREV_OP_##name] = { adx_step_##name, { 0 } },
+static const adx_row *adx_row_of(ad_opcode op)
+{
+    static const adx_row rows[ADREV_OP_COUNT] = {
+        ADREV_OPS(ADX_ROW)
+        ADREV_STEPS(ADX_STEP)
+    };
+    return (unsigned)op >= ADREV_OP_COUNT || rows[op].f == NULL ? NULL
+                                                                : &rows[op];
+}
+#undef ADX_ROW
+#undef ADX_STEP
+
+// Sums and differences need no partials.
+static ad_real adx_uniform(ad_opcode op, size_t k)
+{
+    return op == ADREV_OP_add ? 1
+         : op == ADREV_OP_sub ? k == 0 ? 1 : -1
+         : op == ADREV_OP_neg ? -1 : 0;
+}
+
+static void adx_each(const adx_row *row, size_t n, size_t arity,
+                     const adx_part part[], adx_linear *s, ad_rev y[],
+                     ptrdiff_t incy)
+{
+    for (size_t i = 0; i < n; i++) {
+        ad_real x[3] = {0};
+        for (size_t k = 0; k < arity; k++)
+            x[k] = adx_value(&part[k].x, 0, i);
+        ad_real v = row->f(x[0], x[1], x[2]);
+        for (size_t k = 0; s != NULL && k < arity; k++)
+            if (s->span[k].d != NULL)
+                s->span[k].d[i] = row->partial[k](x[0], x[1], x[2], v);
+        adx_result(&y[(ptrdiff_t)i * incy], v, s == NULL ? NULL : &s->e, i);
+    }
+    if (s != NULL)
+        adx_seal(s);
+}
+
+ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev a[],
+                         ptrdiff_t inca, const ad_rev b[], ptrdiff_t incb,
+                         const ad_rev c[], ptrdiff_t incc, ad_rev y[],
+                         ptrdiff_t incy)
+{
+    const adx_row *row = adx_row_of(op);
+    if (row == NULL)
+        return;
+    size_t arity = (size_t)ad_op_table()[op].arity;
+    adx_part part[3] = { { .x = adx_vector(n, a, inca) },
+                         { .x = adx_vector(n, b, incb) },
+                         { .x = adx_vector(n, c, incc) } };
+    for (size_t k = 0; k < 3; k++) {
+        ad_real scale = adx_uniform(op, k);
+        part[k].own = scale == 0;
+        part[k].scale = scale == 0 ? 1 : scale;
+    }
+    adx_linear *s = row->partial[0] == NULL
+                  ? NULL : adx_add_linear(n, true, arity, part);
+    adx_each(row, n, arity, part, s, y, incy);
+}
+
+/* --- 9.6  softmax --------------------------------------------------------- */
+
+// With s the sum of y b: both the adjoint of x for b = yb, and the tangent of
+// y for b = xd, are y (b - s).
+typedef struct adx_softmax {
+    adx_extended e;
+    adx_ids ids;
+    ad_real *y;
+} adx_softmax;
+
+static bool adx_softmax_reverse(const adx_extended *e, ad_real adj[],
+                                ad_real scratch[], size_t W)
+{
+    const adx_softmax *s = (const adx_softmax *)e;
+    const ad_real *yb = &adj[e->first * W];
+    (void)scratch;
+
+    for (size_t w = 0; w < W; w++) {
+        ad_real sum = 0;
+        for (size_t i = 0; i < e->values; i++)
+            sum += adx_absorb(s->y[i], yb[i * W + w]);
+        for (size_t i = 0; i < e->values; i++)
+            adj[adx_id(&s->ids, i) * W + w] +=
+                adx_absorb(s->y[i], yb[i * W + w] - sum);
+    }
+    return true;
+}
+
+static bool adx_softmax_forward(const adx_extended *e, ad_real tan[],
+                                ad_real scratch[], size_t W)
+{
+    const adx_softmax *s = (const adx_softmax *)e;
+    ad_real *yd = &tan[e->first * W];
+    (void)scratch;
+
+    for (size_t w = 0; w < W; w++) {
+        ad_real sum = 0;
+        for (size_t i = 0; i < e->values; i++)
+            sum += adx_absorb(s->y[i], tan[adx_id(&s->ids, i) * W + w]);
+        for (size_t i = 0; i < e->values; i++)
+            yd[i * W + w] +=
+                adx_absorb(s->y[i], tan[adx_id(&s->ids, i) * W + w] - sum);
+    }
+    return true;
+}
+
+static const adx_rule adx_softmax_rule = {
+    "softmax", adx_softmax_reverse, adx_softmax_forward, NULL
+};
+
+static adx_softmax *adx_add_softmax(const adx_view *x)
+{
+    size_t n = x->cols;
+    if (n == 0 || !adx_recording())
+        return NULL;
+    adx_ids ids = adx_classify(x);
+    if (adx_is_constant(&ids) || adx_now.tape->status != ADREV_OK)
+        return NULL;
+    size_t bytes = sizeof(adx_softmax) + n * sizeof(ad_real)
+                 + (ids.listed ? n * sizeof(uint32_t) : 0);
+    adx_softmax *s = adx_add_extended(&adx_softmax_rule, bytes, n, n);
+    if (s == NULL)
+        return NULL;
+    s->ids = ids;
+    s->y = (ad_real *)(s + 1);
+    adx_write_list(x, &s->ids, (uint32_t *)(void *)(s->y + n));
+    return s;
+}
+
+ADX_API void (ad_softmax_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
+                            ad_rev y[], ptrdiff_t incy)
+{
+    const adx_view from = adx_vector(n, x, incx);
+    adx_softmax *s = adx_add_softmax(&from);
+    ad_real most = adx_largest(&from);
+    ad_real sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += adx_weight(adx_value(&from, 0, i), most);
+    for (size_t i = 0; i < n; i++) {
+        ad_real v = adx_weight(adx_value(&from, 0, i), most) / sum;
+        if (s != NULL)
+            s->y[i] = v;
+        adx_result(&y[(ptrdiff_t)i * incy], v, s == NULL ? NULL : &s->e, i);
+    }
+}
+
+/* --- 9.7  products of matrices -------------------------------------------- */
+
+// C = A B; Ab += Cb B', Bb += A' Cb. A matrix is saved if the other has
+// recorded numbers. A column of results (n = 1) is a product with a vector.
+typedef struct adx_product {
+    adx_extended e;
+    size_t m;
+    size_t k;
+    size_t n;
+    adx_ids a_ids;
+    adx_ids b_ids;
+    ad_real *a;                 // [m*k]; NULL: B is constant
+    ad_real *b;                 // [k*n]; NULL: A is constant
+    bool care;
+} adx_product;
+
+// Rows of B that are worked on together: 64 of 512 numbers fill a cache of
+// 256 kB. (matmul of 512, bench/: 1.3 times faster than all at once.)
+#define ADX_PANEL 64
+
+// One direction, no care; the rows of both are adjacent, or constant.
+static void adx_product_fast(const adx_product *s, ad_real adj[])
+{
+    const ad_real *c = &adj[s->e.first];
+    bool a_active = !adx_is_constant(&s->a_ids);
+    bool b_active = !adx_is_constant(&s->b_ids);
+
+    for (size_t from = 0; from < s->k; from += ADX_PANEL) {
+        size_t to = s->k - from < ADX_PANEL ? s->k : from + ADX_PANEL;
+        for (size_t i = 0; i < s->m; i++)
+            for (size_t l = from; l < to; l++) {
+                if (a_active)
+                    adj[adx_id_of(&s->a_ids, i, l, s->k)] +=
+                        adx_inner(s->n, &c[i * s->n], &s->b[l * s->n]);
+                if (b_active)
+                    adx_axpy(s->n, s->a[i * s->k + l], &c[i * s->n],
+                             &adj[adx_id_of(&s->b_ids, l, 0, s->n)]);
+            }
+    }
+}
+
+// The same for a vector B.
+static void adx_column_fast(const adx_product *s, ad_real adj[])
+{
+    const ad_real *c = &adj[s->e.first];
+
+    for (size_t i = 0; i < s->m; i++) {
+        if (c[i] == 0)
+            continue;
+        if (!adx_is_constant(&s->a_ids))
+            adx_axpy(s->k, c[i], s->b,
+                     &adj[adx_id_of(&s->a_ids, i, 0, s->k)]);
+        if (!adx_is_constant(&s->b_ids))
+            adx_axpy(s->k, c[i], &s->a[i * s->k], &adj[s->b_ids.base]);
+    }
+}
+
+// Any directions, any ids.
+ADX_INLINE void adx_product_back(const adx_product *s, ad_real adj[],
+                                 size_t W, bool care)
+{
+    const ad_real *c = &adj[s->e.first * W];
+
+    for (size_t i = 0; i < s->m; i++)
+        for (size_t l = 0; l < s->k; l++)
+            for (size_t j = 0; j < s->n; j++) {
+                const ad_real *from = &c[(i * s->n + j) * W];
+                if (!adx_is_constant(&s->a_ids))
+                    adx_chain(&adj[adx_id_of(&s->a_ids, i, l, s->k) * W],
+                              s->b[l * s->n + j], from, W, care);
+                if (!adx_is_constant(&s->b_ids))
+                    adx_chain(&adj[adx_id_of(&s->b_ids, l, j, s->n) * W],
+                              s->a[i * s->k + l], from, W, care);
+            }
+}
+
+static bool adx_rows_fit(const adx_ids *ids)
+{
+    return adx_is_constant(ids) || adx_adjacent(ids);
+}
+
+// Whether a column's ids follow one another from row to row.
+static bool adx_column_fits(const adx_ids *ids)
+{
+    return adx_is_constant(ids) || (ids->list == NULL && ids->row == 1);
+}
+
+static bool adx_product_reverse(const adx_extended *e, ad_real adj[],
+                                ad_real scratch[], size_t W)
+{
+    const adx_product *s = (const adx_product *)e;
+    (void)scratch;
+
+    if (adx_zeros(e->values * W, &adj[e->first * W]))
+        return true;
+    bool care = s->care || !adx_finite(e->values * W, &adj[e->first * W]);
+    if (W == 1 && !care && s->n == 1 && adx_rows_fit(&s->a_ids)
+        && adx_column_fits(&s->b_ids))
+        adx_column_fast(s, adj);
+    else if (W == 1 && !care && adx_rows_fit(&s->b_ids))
+        adx_product_fast(s, adj);
+    else if (W == 8 && !care)
+        adx_product_back(s, adj, 8, false);
+    else
+        adx_product_back(s, adj, W, true);
+    return true;
+}
+
+static bool adx_product_forward(const adx_extended *e, ad_real tan[],
+                                ad_real scratch[], size_t W)
+{
+    const adx_product *s = (const adx_product *)e;
+    ad_real *c = &tan[e->first * W];
+    (void)scratch;
+
+    for (size_t i = 0; i < s->m; i++)
+        for (size_t l = 0; l < s->k; l++)
+            for (size_t j = 0; j < s->n; j++) {
+                ad_real *to = &c[(i * s->n + j) * W];
+                if (!adx_is_constant(&s->a_ids))
+                    adx_chain(to, s->b[l * s->n + j],
+                              &tan[adx_id_of(&s->a_ids, i, l, s->k) * W], W,
+                              true);
+                if (!adx_is_constant(&s->b_ids))
+                    adx_chain(to, s->a[i * s->k + l],
+                              &tan[adx_id_of(&s->b_ids, l, j, s->n) * W], W,
+                              true);
+            }
+    return true;
+}
+
+static const adx_rule adx_product_rule = {
+    "product", adx_product_reverse, adx_product_forward, NULL
+};
+
+static adx_product *adx_add_product(const adx_view *a, const adx_view *b)
+{
+    if (a->rows * a->cols * b->cols == 0 || !adx_recording())
+        return NULL;
+    adx_ids ai = adx_classify(a);
+    adx_ids bi = adx_classify(b);
+    bool a_active = !adx_is_constant(&ai);
+    bool b_active = !adx_is_constant(&bi);
+    if ((!a_active && !b_active) || adx_now.tape->status != ADREV_OK)
+        return NULL;
+    size_t a_size = adx_size(a);
+    size_t b_size = adx_size(b);
+    size_t bytes = sizeof(adx_product)
+        + (b_active ? a_size : 0) * sizeof(ad_real)
+        + (a_active ? b_size : 0) * sizeof(ad_real)
+        + (ai.listed ? a_size : 0) * sizeof(uint32_t)
+        + (bi.listed ? b_size : 0) * sizeof(uint32_t);
+    adx_product *s = adx_add_extended(&adx_product_rule, bytes,
+                                      a->rows * b->cols, a_size + b_size);
+    if (s == NULL)
+        return NULL;
+
+    ad_real *room = (ad_real *)(s + 1);
+    s->m = a->rows;
+    s->k = a->cols;
+    s->n = b->cols;
+    s->a_ids = ai;
+    s->b_ids = bi;
+    s->a = b_active ? room : NULL;
+    room += b_active ? a_size : 0;
+    s->b = a_active ? room : NULL;
+    room += a_active ? b_size : 0;
+    uint32_t *list = (uint32_t *)(void *)room;
+    list = adx_write_list(a, &s->a_ids, list);
+    adx_write_list(b, &s->b_ids, list);
+    if (b_active)
+        adx_pack(a, s->a);
+    if (a_active)
+        adx_pack(b, s->b);
+    s->care = (b_active && !adx_finite(a_size, s->a))
+           || (a_active && !adx_finite(b_size, s->b));
+    return s;
+}
+
+// One row of results. The sums run over l for all j at once, so that a row of
+// B is read in order.
+static void adx_multiply(const adx_view *a, const adx_view *b,
+                         const adx_extended *e, ad_rev C[], ptrdiff_t rs,
+                         ptrdiff_t cs)
+{
+    for (size_t i = 0; i < a->rows; i++) {
+        ad_rev *c = C + (ptrdiff_t)i * rs;
+        for (size_t j = 0; j < b->cols; j++)
+            adx_result(&c[(ptrdiff_t)j * cs], 0, e, i * b->cols + j);
+        for (size_t l = 0; l < a->cols; l++) {
+            ad_real x = adx_value(a, i, l);
+            for (size_t j = 0; j < b->cols; j++)
+                c[(ptrdiff_t)j * cs].v += x * adx_value(b, l, j);
+        }
+    }
+}
+
+static void adx_multiply_vector(const adx_view *a, const adx_view *x,
+                                const adx_extended *e, ad_rev y[],
+                                ptrdiff_t inc)
+{
+    adx_view across = *x;
+    across.rows = 1;
+    across.cols = x->rows;
+    across.cs = x->rs;
+    for (size_t i = 0; i < a->rows; i++) {
+        adx_view row = *a;
+        row.rows = 1;
+        row.x = a->x == NULL ? NULL : a->x + (ptrdiff_t)i * a->rs;
+        row.c = a->x == NULL ? a->c + (ptrdiff_t)i * a->rs : NULL;
+        adx_result(&y[(ptrdiff_t)i * inc], adx_products(&row, &across), e, i);
+    }
+}
+
+ADX_API void (ad_matmul_s)(size_t m, size_t k, size_t n, const ad_rev A[],
+                           ptrdiff_t ars, ptrdiff_t acs, const ad_rev B[],
+                           ptrdiff_t brs, ptrdiff_t bcs, ad_rev C[],
+                           ptrdiff_t crs, ptrdiff_t ccs)
+{
+    const adx_view a = { A, NULL, m, k, ars, acs };
+    const adx_view b = { B, NULL, k, n, brs, bcs };
+    const adx_product *s = adx_add_product(&a, &b);
+    adx_multiply(&a, &b, s == NULL ? NULL : &s->e, C, crs, ccs);
+}
+
+ADX_API void (ad_matvec_s)(size_t m, size_t n, const ad_rev A[],
+                           ptrdiff_t ars, ptrdiff_t acs, const ad_rev x[],
+                           ptrdiff_t incx, ad_rev y[], ptrdiff_t incy)
+{
+    const adx_view a = { A, NULL, m, n, ars, acs };
+    const adx_view b = { x, NULL, n, 1, incx, 0 };
+    const adx_product *s = adx_add_product(&a, &b);
+    adx_multiply_vector(&a, &b, s == NULL ? NULL : &s->e, y, incy);
+}
+
+ADX_API void (ad_matvecc)(size_t m, size_t n, const ad_real A[],
+                          const ad_rev x[], ad_rev y[])
+{
+    const adx_view a = { NULL, A, m, n, (ptrdiff_t)n, 1 };
+    const adx_view b = { x, NULL, n, 1, 1, 0 };
+    const adx_product *s = adx_add_product(&a, &b);
+    adx_multiply_vector(&a, &b, s == NULL ? NULL : &s->e, y, 1);
+}
+
+/* --- 9.8  a triangular matrix times a vector ------------------------------ */
+
+// y = L x: xb[i] = d[i] yb[i] + the sum over j > i of l[j,i] yb[j],
+// db[i] = x[i] yb[i], lb[j,i] = x[i] yb[j].
+typedef struct adx_triangle {
+    adx_extended e;
+    size_t n;
+    adx_ids d_ids;
+    adx_ids l_ids;
+    adx_ids x_ids;
+    ad_real *d;                 // [n]
+    ad_real *l;                 // [n(n-1)/2]
+    ad_real *x;                 // [n]
+    bool care;
+} adx_triangle;
+
+// One direction, adjacent ids, no care.
+static void adx_triangle_fast(const adx_triangle *s, ad_real adj[])
+{
+    const ad_real *y = &adj[s->e.first];
+    const ad_real *l = s->l;
+    ad_real *lb = adx_is_constant(&s->l_ids) ? NULL : &adj[s->l_ids.base];
+
+    for (size_t i = 0; i < s->n; i++) {
+        size_t below = s->n - 1 - i;
+        if (!adx_is_constant(&s->d_ids))
+            adj[s->d_ids.base + i] += s->x[i] * y[i];
+        if (!adx_is_constant(&s->x_ids))
+            adj[s->x_ids.base + i] += s->d[i] * y[i]
+                                    + adx_inner(below, l, &y[i + 1]);
+        if (lb != NULL) {
+            adx_axpy(below, s->x[i], &y[i + 1], lb);
+            lb += below;
+        }
+        l += below;
+    }
+}
+
+// Visits every element in any number of directions; back: adjoints, else
+// tangents.
+static void adx_triangle_sweep(const adx_triangle *s, ad_real adj[], size_t W,
+                               bool back)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < s->n; i++)
+        for (size_t j = i; j < s->n; j++) {
+            const adx_ids *ids = j == i ? &s->d_ids : &s->l_ids;
+            ad_real c = j == i ? s->d[i] : s->l[at];
+            ad_real *y = &adj[(s->e.first + j) * W];
+            ad_real *element = &adj[adx_id(ids, j == i ? i : at) * W];
+            ad_real *x = &adj[adx_id(&s->x_ids, i) * W];
+            if (!adx_is_constant(ids))
+                adx_chain(back ? element : y, s->x[i], back ? y : element, W,
+                          true);
+            if (!adx_is_constant(&s->x_ids))
+                adx_chain(back ? x : y, c, back ? y : x, W, true);
+            at += j > i;
+        }
+}
+
+static bool adx_triangle_reverse(const adx_extended *e, ad_real adj[],
+                                 ad_real scratch[], size_t W)
+{
+    const adx_triangle *s = (const adx_triangle *)e;
+    const ad_real *y = &adj[e->first * W];
+    (void)scratch;
+
+    if (adx_zeros(e->values * W, y))
+        return true;
+    if (W == 1 && !s->care && adx_finite(e->values, y)
+        && adx_rows_fit(&s->d_ids) && adx_rows_fit(&s->l_ids)
+        && adx_rows_fit(&s->x_ids))
+        adx_triangle_fast(s, adj);
+    else
+        adx_triangle_sweep(s, adj, W, true);
+    return true;
+}
+
+static bool adx_triangle_forward(const adx_extended *e, ad_real tan[],
+                                 ad_real scratch[], size_t W)
+{
+    (void)scratch;
+    adx_triangle_sweep((const adx_triangle *)e, tan, W, false);
+    return true;
+}
+
+static const adx_rule adx_triangle_rule = {
+    "triangle", adx_triangle_reverse, adx_triangle_forward, NULL
+};
+
+static adx_triangle *adx_add_triangle(const adx_view *d, const adx_view *l,
+                                      const adx_view *x)
+{
+    size_t n = x->cols;
+    size_t below = l->cols;
+    if (n == 0 || !adx_recording())
+        return NULL;
+    adx_ids di = adx_classify(d);
+    adx_ids li = adx_classify(l);
+    adx_ids xi = adx_classify(x);
+    if ((adx_is_constant(&di) && adx_is_constant(&li) && adx_is_constant(&xi))
+        || adx_now.tape->status != ADREV_OK)
+        return NULL;
+    size_t lists = (di.listed ? n : 0) + (li.listed ? below : 0)
+                 + (xi.listed ? n : 0);
+    adx_triangle *s = adx_add_extended(&adx_triangle_rule,
+        sizeof *s + (2 * n + below) * sizeof(ad_real)
+            + lists * sizeof(uint32_t), n, 2 * n + below);
+    if (s == NULL)
+        return NULL;
+
+    s->n = n;
+    s->d_ids = di;
+    s->l_ids = li;
+    s->x_ids = xi;
+    s->d = (ad_real *)(s + 1);
+    s->l = s->d + n;
+    s->x = s->l + below;
+    uint32_t *list = (uint32_t *)(void *)(s->x + n);
+    list = adx_write_list(d, &s->d_ids, list);
+    list = adx_write_list(l, &s->l_ids, list);
+    adx_write_list(x, &s->x_ids, list);
+    adx_pack(d, s->d);
+    adx_pack(l, s->l);
+    adx_pack(x, s->x);
+    s->care = !adx_finite(2 * n + below, s->d);
+    return s;
+}
+
+ADX_API void (ad_trimatvec)(size_t n, const ad_rev d[], const ad_rev l[],
+                            const ad_rev x[], ad_rev y[])
+{
+    static const ad_real one = 1;
+    const adx_view diagonal = d == NULL ? adx_constants(n, &one, 0)
+                                        : adx_vector(n, d, 1);
+    const adx_view lower = adx_vector(n == 0 ? 0 : n * (n - 1) / 2, l, 1);
+    const adx_view from = adx_vector(n, x, 1);
+    const adx_triangle *s = adx_add_triangle(&diagonal, &lower, &from);
+
+    for (size_t i = 0; i < n; i++)
+        adx_result(&y[i], adx_value(&diagonal, 0, i) * x[i].v,
+                   s == NULL ? NULL : &s->e, i);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = i + 1; j < n; j++)
+            y[j].v += (l++)->v * x[i].v;
+}
+
+/* --- 9.9  contiguous forms ------------------------------------------------ */
+
+ADX_API ad_rev (ad_sum)(size_t n, const ad_rev x[])
+{
+    return (ad_sum_s)(n, x, 1);
+}
+
+ADX_API ad_rev (ad_dot)(size_t n, const ad_rev x[], const ad_rev y[])
+{
+    return (ad_dot_s)(n, x, 1, y, 1);
+}
+
+ADX_API ad_rev (ad_dotc)(size_t n, const ad_rev x[], const ad_real c[])
+{
+    return (ad_dotc_s)(n, x, 1, c, 1);
+}
+
+ADX_API ad_rev (ad_norm2)(size_t n, const ad_rev x[])
+{
+    return (ad_norm2_s)(n, x, 1);
+}
+
+ADX_API ad_rev (ad_sqdist)(size_t n, const ad_rev x[], const ad_rev y[])
+{
+    return (ad_sqdist_s)(n, x, 1, y, 1);
+}
+
+ADX_API ad_rev (ad_logsumexp)(size_t n, const ad_rev x[])
+{
+    return (ad_logsumexp_s)(n, x, 1);
+}
+
+ADX_API void (ad_softmax)(size_t n, const ad_rev x[], ad_rev y[])
+{
+    (ad_softmax_s)(n, x, 1, y, 1);
+}
+
+ADX_API void (ad_axpy)(size_t n, ad_rev a, const ad_rev x[], ad_rev y[])
+{
+    (ad_axpy_s)(n, a, x, 1, y, 1);
+}
+
+ADX_API void (ad_scale)(size_t n, ad_rev a, const ad_rev x[], ad_rev y[])
+{
+    (ad_scale_s)(n, a, x, 1, y, 1);
+}
+
+ADX_API void (ad_each)(ad_opcode op, size_t n, const ad_rev a[],
+                       const ad_rev b[], const ad_rev c[], ad_rev y[])
+{
+    (ad_each_s)(op, n, a, 1, b, 1, c, 1, y, 1);
+}
+
+ADX_API void (ad_matvec)(size_t m, size_t n, const ad_rev A[],
+                         const ad_rev x[], ad_rev y[])
+{
+    (ad_matvec_s)(m, n, A, (ptrdiff_t)n, 1, x, 1, y, 1);
+}
+
+ADX_API void (ad_matmul)(size_t m, size_t k, size_t n, const ad_rev A[],
+                         const ad_rev B[], ad_rev C[])
+{
+    (ad_matmul_s)(m, k, n, A, (ptrdiff_t)k, 1, B, (ptrdiff_t)n, 1, C,
+                  (ptrdiff_t)n, 1);
+}
+
+/* --- 9.10  external statements -------------------------------------------- */
+
+typedef struct adx_external {
+    adx_extended e;
+    const ad_external_rule *rule;
+    const void *saved;
+    adx_ids ids;
+} adx_external;
+
+// Direction w of one value after the other, and back.
+static void adx_gather_ids(const adx_external *s, const ad_real adj[],
+                           size_t W, size_t w, ad_real x[])
+{
+    for (size_t i = 0; i < s->e.operands; i++)
+        x[i] = adx_is_constant(&s->ids) ? 0
+                                        : adj[adx_id(&s->ids, i) * W + w];
+}
+
+static bool adx_external_reverse(const adx_extended *e, ad_real adj[],
+                                 ad_real scratch[], size_t W)
+{
+    const adx_external *s = (const adx_external *)e;
+    size_t n = e->operands;
+    ad_real *dx = scratch;
+    ad_real *dy = scratch + n;
+
+    for (size_t w = 0; w < W; w++) {
+        for (size_t i = 0; i < e->values; i++)
+            dy[i] = adj[(e->first + i) * W + w];
+        if (adx_zeros(e->values, dy))
+            continue;
+        memset(dx, 0, n * sizeof *dx);
+        if (!s->rule->pullback(s->saved, e->values, dy, n, dx))
+            return false;
+        for (size_t i = 0; i < n; i++)
+            adj[adx_id(&s->ids, i) * W + w] += dx[i];
+    }
+    return true;
+}
+
+static bool adx_external_forward(const adx_extended *e, ad_real tan[],
+                                 ad_real scratch[], size_t W)
+{
+    const adx_external *s = (const adx_external *)e;
+    size_t n = e->operands;
+    ad_real *dx = scratch;
+    ad_real *dy = scratch + n;
+
+    if (s->rule->pushforward == NULL)
+        return false;
+    for (size_t w = 0; w < W; w++) {
+        adx_gather_ids(s, tan, W, w, dx);
+        if (!s->rule->pushforward(s->saved, n, dx, e->values, dy))
+            return false;
+        for (size_t i = 0; i < e->values; i++)
+            tan[(e->first + i) * W + w] += dy[i];
+    }
+    return true;
+}
+
+static void adx_external_destroy(const adx_extended *e)
+{
+    const adx_external *s = (const adx_external *)e;
+    s->rule->destroy(s->saved);
+}
+
+static const adx_rule adx_external_kind = {
+    "external", adx_external_reverse, adx_external_forward,
+    adx_external_destroy
+};
+
+// Room for it in every sweep, and on the tape.
+static adx_external *adx_add_external(const adx_view *x, const adx_ids *ids,
+                                      size_t bytes, size_t m)
+{
+    ad_tape *t = adx_now.tape;
+    size_t n = x->cols;
+    size_t before = t->scratch;
+    size_t saved = bytes > SIZE_MAX / 8 ? bytes : (bytes + 15) / 16 * 16;
+
+    t->scratch = n + m > before ? n + m : before;
+    adx_external *s = adx_add_extended(&adx_external_kind,
+        16 + sizeof *s + saved + (ids->listed ? n * sizeof(uint32_t) : 0),
+        m, n);
+    if (s == NULL) {
+        t->scratch = before;
+        return NULL;
+    }
+    s->ids = *ids;
+    s->saved = (char *)s + (sizeof *s + 15) / 16 * 16;
+    adx_write_list(x, &s->ids, (uint32_t *)(void *)((char *)s->saved + saved));
+    return s;
+}
+
+static ad_status adx_external_status(const ad_external_rule *rule, size_t m,
+                                     bool missing)
+{
+    ad_tape *t = adx_now.tape;
+    ad_status wrong = rule == NULL || rule->pullback == NULL ? ADREV_EEXTERNAL
+                    : m == 0 || missing ? ADREV_ESHAPE : ADREV_OK;
+    if (t != NULL && wrong != ADREV_OK)
+        adx_fail(t, wrong);
+    if (wrong == ADREV_OK && t != NULL && adx_recording())
+        return ADREV_OK;
+    return wrong == ADREV_OK && t != NULL ? t->status : wrong;
+}
+
+ADX_API ad_status (ad_external)(const ad_external_rule *rule,
+                                const void *saved, size_t bytes, size_t n,
+                                const ad_rev x[], size_t m,
+                                const ad_real v[], ad_rev y[])
+{
+    bool missing = (n > 0 && x == NULL) || v == NULL || y == NULL
+                || (bytes > 0 && saved == NULL);
+    ad_status status = adx_external_status(rule, m, missing);
+    ad_tape *t = adx_now.tape;
+    const adx_view from = adx_vector(n, x, 1);
+    adx_external *s = NULL;
+
+    if (status == ADREV_OK && t != NULL) {
+        adx_ids ids = adx_classify(&from);
+        if (!adx_is_constant(&ids) && t->status == ADREV_OK)
+            s = adx_add_external(&from, &ids, bytes, m);
+        status = t->status;
+    }
+    for (size_t i = 0; y != NULL && v != NULL && i < m; i++)
+        adx_result(&y[i], v[i], s == NULL ? NULL : &s->e, i);
+    if (s == NULL) {
+        if (rule != NULL && rule->destroy != NULL)
+            rule->destroy(saved);
+        return status;
+    }
+    s->rule = rule;
+    if (bytes > 0)
+        memcpy((char *)s->saved, saved, bytes);
+    t->one_way |= rule->pushforward == NULL;
+    if (rule->destroy != NULL) {
+        s->e.before = t->last;
+        t->last = &s->e;
+    }
+    return ADREV_OK;
 }
 
 #endif // ADREV_IMPLEMENTED
