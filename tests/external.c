@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: MIT-0
+// flags:
+/* external.c - users' own derivatives: S20 of the sheet, rules with several
+ * inputs and outputs in every kind of sweep, what is saved and destroyed, and
+ * what happens when a function is missing or fails.                         */
+
+#define ADREV_IMPLEMENTATION
+#include "../adrev.h"
+#include "check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static ad_tape *tape;
+
+/* --- S20: straight through ------------------------------------------------ */
+
+static bool pass_back(const void *saved, size_t m, const ad_real dy[],
+                      size_t n, ad_real dx[])
+{
+    (void)saved;
+    (void)m;
+    for (size_t i = 0; i < n; i++)
+        dx[i] += dy[i];
+    return true;
+}
+
+static const ad_external_rule straight = { .name = "straight through",
+                                           .pullback = pass_back };
+
+static ad_rev rounded(ad_rev x)
+{
+    ad_rev y;
+    ad_real v = adm_round(x.v);
+    ad_external(&straight, NULL, 0, 1, &x, 1, &v, &y);
+    return y;
+}
+
+static void run_s20(void)
+{
+    ad_rev x = ad_input((ad_real)1.6);
+    ad_rev y = ad_rec(ad_mul(3, rounded(ad_rec(ad_mul(x, x)))));
+    ad_real g = 0;
+    CHECK(ad_gradient(tape, y, 1, &x, &g) == ADREV_OK, "gradient");
+    CHECK_CLOSE(y.v, 9, 0);
+    CHECK_NEAR(g, 9.6, 1e-6);
+}
+
+/* --- a rule with two outputs ---------------------------------------------- */
+
+// y = (the sum of c x, the product of the first two), with c saved.
+typedef struct weights {
+    long double stamp;          // wants the strictest alignment
+    size_t n;
+    ad_real c[8];
+    ad_real first[2];
+    int *destroyed;             // counts
+} weights;
+
+static int pullbacks;
+static int fail_at;             // the pullback that fails; 0: none
+
+static bool two_back(const void *saved, size_t m, const ad_real dy[],
+                     size_t n, ad_real dx[])
+{
+    const weights *w = saved;
+    pullbacks++;
+    CHECK(m == 2 && n == w->n && w->stamp == 42, "m %zu, n %zu", m, n);
+    CHECK((uintptr_t)saved % _Alignof(max_align_t) == 0, "alignment");
+    for (size_t i = 0; i < n; i++)
+        dx[i] += w->c[i] * dy[0];
+    dx[0] += w->first[1] * dy[1];
+    dx[1] += w->first[0] * dy[1];
+    return pullbacks != fail_at;
+}
+
+static bool two_forward(const void *saved, size_t n, const ad_real dx[],
+                        size_t m, ad_real dy[])
+{
+    const weights *w = saved;
+    CHECK(m == 2 && n == w->n, "m %zu, n %zu", m, n);
+    dy[0] = 0;
+    for (size_t i = 0; i < n; i++)
+        dy[0] += w->c[i] * dx[i];
+    dy[1] = w->first[1] * dx[0] + w->first[0] * dx[1];
+    return true;
+}
+
+static void count_destroyed(const void *saved)
+{
+    const weights *w = saved;
+    ++*w->destroyed;
+}
+
+static const ad_external_rule both = { "both ways", two_back, two_forward,
+                                       count_destroyed };
+static const ad_external_rule back = { "reverse only", two_back, NULL,
+                                       count_destroyed };
+
+static int destroyed;
+
+static ad_status record(const ad_external_rule *rule, size_t n,
+                        const ad_rev x[], ad_rev y[2])
+{
+    weights w = { .stamp = 42, .n = n, .first = { x[0].v, x[1].v },
+                  .destroyed = &destroyed };
+    ad_real v[2] = { 0, x[0].v * x[1].v };
+    for (size_t i = 0; i < n; i++) {
+        w.c[i] = (ad_real)i + (ad_real)0.5;
+        v[0] += w.c[i] * x[i].v;
+    }
+    return ad_external(rule, &w, sizeof w, n, x, 2, v, y);
+}
+
+static void in_scalars(size_t n, const ad_rev x[], ad_rev y[2])
+{
+    y[0] = (ad_rev){ 0 };
+    for (size_t i = 0; i < n; i++)
+        ad_acc(&y[0], ad_mul(x[i], (ad_real)i + (ad_real)0.5));
+    y[1] = ad_rec(ad_mul(x[0], x[1]));
+}
+
+// m rows, some of them the outputs twice, of n inputs.
+static void compare(size_t m, size_t n, const ad_rev x[], const ad_rev got[],
+                    const ad_rev want[])
+{
+    ad_rev y[2][12] = { { { 0 } } };
+    ad_real J[2][12 * 8];
+    for (size_t i = 0; i < m; i++)
+        for (size_t k = 0; k < 2; k++)
+            y[k][i] = ad_rec(ad_mul(k ? want[i % 2] : got[i % 2],
+                                    (ad_real)(i + 1)));
+    CHECK(ad_jacobian(tape, m, y[0], n, x, J[0]) == ADREV_OK, "%zu", m);
+    CHECK(ad_jacobian(tape, m, y[1], n, x, J[1]) == ADREV_OK, "%zu", m);
+    for (size_t i = 0; i < m * n; i++)
+        CHECK_NEAR(J[0][i], J[1][i], 1e-6);
+}
+
+// All widths of sweeps, and both directions; x even, shuffled, with constants.
+static void run_jacobians(const ad_external_rule *rule)
+{
+    ad_rev x[8];
+    ad_real v[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+    for (int how = 0; how < 3; how++) {
+        ad_tape_clear(tape);
+        ad_inputs(8, v, x);
+        ad_rev arg[8];
+        for (size_t i = 0; i < 8; i++)
+            arg[i] = how == 0 ? x[i] : how == 1 ? x[i * 3 % 8]
+                   : i == 4 ? (ad_rev){ .v = 2 } : x[i];
+        ad_rev got[2], want[2];
+        CHECK(record(rule, 8, arg, got) == ADREV_OK, "recorded");
+        in_scalars(8, arg, want);
+        CHECK_NEAR(got[0].v, want[0].v, 1e-6);
+        for (size_t m = 1; m <= 12; m++) {
+            compare(m, 8, x, got, want);
+            compare(m, 1, x + 1, got, want);
+        }
+    }
+}
+
+static void run_pushed(void)
+{
+    ad_rev x[2], y[2];
+    ad_real dy[2] = { 7, 7 };
+    ad_inputs(2, (ad_real[]){ 3, 4 }, x);
+    record(&back, 2, x, y);
+    CHECK(ad_pushforward(tape, 2, x, (ad_real[]){ 1, 1 }, 2, y, dy)
+              == ADREV_EEXTERNAL && dy[0] == 7, "no pushforward");
+    ad_tape_clear(tape);
+    ad_inputs(2, (ad_real[]){ 3, 4 }, x);
+    record(&both, 2, x, y);
+    CHECK(ad_pushforward(tape, 2, x, (ad_real[]){ 1, 1 }, 2, y, dy)
+              == ADREV_OK, "pushed");
+    CHECK_CLOSE(dy[0], 2, 0);
+    CHECK_CLOSE(dy[1], 7, 0);
+}
+
+/* --- life ----------------------------------------------------------------- */
+
+// Destroyed once each: at a rewind, a clear, the end of the tape, or at once.
+static void run_destroyed(void)
+{
+    ad_tape *t = ad_tape_new();
+    ad_use(t);
+    ad_rev x[2], y[2];
+    ad_inputs(2, (ad_real[]){ 3, 4 }, x);
+    destroyed = 0;
+    record(&both, 2, x, y);
+    ad_mark mark = ad_tape_mark(t);
+    record(&both, 2, y, y);
+    record(&both, 2, y, y);
+    CHECK(destroyed == 0, "%d destroyed while in use", destroyed);
+    CHECK(ad_tape_rewind(t, mark) == ADREV_OK && destroyed == 2,
+          "rewind: %d destroyed, want 2", destroyed);
+    record(&both, 2, x, y);
+    ad_tape_clear(t);
+    CHECK(destroyed == 4, "clear: %d destroyed, want 4", destroyed);
+    ad_inputs(2, (ad_real[]){ 3, 4 }, x);
+    record(&both, 2, x, y);
+    ad_rev c[2] = { { .v = 1 }, { .v = 2 } };
+    record(&both, 2, c, y);
+    CHECK(destroyed == 5 && y[0].job == 0 && y[1].v == 2,
+          "of constants: %d destroyed, want 5", destroyed);
+    ad_tape_free(t);
+    CHECK(destroyed == 6, "free: %d destroyed, want 6", destroyed);
+    record(&both, 2, c, y);
+    CHECK(destroyed == 7, "without a tape: %d destroyed, want 7", destroyed);
+    ad_use(tape);
+}
+
+// Not called where no output has an adjoint.
+static void run_unused(void)
+{
+    ad_rev x[2], y[2];
+    ad_real g[2];
+    ad_inputs(2, (ad_real[]){ 3, 4 }, x);
+    record(&both, 2, x, y);
+    ad_rev z = ad_rec(ad_mul(x[0], x[1]));
+    pullbacks = 0;
+    CHECK(ad_gradient(tape, z, 2, x, g) == ADREV_OK && g[0] == 4, "gradient");
+    CHECK(pullbacks == 0, "called without need");
+}
+
+/* --- mistakes ------------------------------------------------------------- */
+
+static void expect_failed(ad_status got, ad_status want, const ad_rev *y)
+{
+    CHECK(got == want, "got \"%s\"", ad_message(got));
+    CHECK(ad_tape_status(tape) == want, "the tape: \"%s\"",
+          ad_message(ad_tape_status(tape)));
+    CHECK(y->job == 0, "not a constant");
+    ad_tape_clear(tape);
+    CHECK(ad_tape_status(tape) == ADREV_OK, "not usable after clear");
+}
+
+static void run_mistakes(void)
+{
+    static const ad_external_rule none = { .name = "nothing" };
+    const ad_real v[1] = { 2 };
+    ad_rev y = { 0, 1, 1 };
+    ad_rev x = ad_input(1);
+    expect_failed(ad_external(&none, NULL, 0, 1, &x, 1, v, &y),
+                  ADREV_EEXTERNAL, &y);
+    x = ad_input(1);
+    y.job = 1;
+    expect_failed(ad_external(NULL, NULL, 0, 1, &x, 1, v, &y),
+                  ADREV_EEXTERNAL, &y);
+    x = ad_input(1);
+    y.job = 0;
+    expect_failed(ad_external(&straight, NULL, 0, 1, &x, 0, v, &y),
+                  ADREV_ESHAPE, &y);
+    expect_failed(ad_external(&straight, NULL, 0, 1, NULL, 1, v, &y),
+                  ADREV_ESHAPE, &y);
+    expect_failed(ad_external(&straight, NULL, 5, 1, &x, 1, v, &y),
+                  ADREV_ESHAPE, &y);
+    expect_failed(ad_external(&straight, NULL, 0, 1, &x, 1, NULL, &y),
+                  ADREV_ESHAPE, &y);
+    ad_rev old = ad_input(1);
+    ad_tape_clear(tape);
+    expect_failed(ad_external(&straight, NULL, 0, 1, &old, 1, v, &y),
+                  ADREV_EFOREIGN, &y);
+}
+
+// A pullback that fails: outputs untouched, and the next query may succeed.
+static void run_failing(void)
+{
+    ad_rev x[2], y[2];
+    ad_real g[2] = { 7, 7 };
+    ad_inputs(2, (ad_real[]){ 3, 4 }, x);
+    record(&both, 2, x, y);
+    pullbacks = 0;
+    fail_at = 1;
+    CHECK(ad_gradient(tape, y[1], 2, x, g) == ADREV_EEXTERNAL && g[0] == 7,
+          "a pullback that fails");
+    CHECK(ad_gradient(tape, y[1], 2, x, g) == ADREV_OK && g[0] == 4,
+          "the next query");
+    fail_at = 0;
+}
+
+static int allocations_left;
+
+static void *scarce(size_t bytes, void *user)
+{
+    (void)user;
+    return allocations_left-- > 0 ? malloc(bytes) : NULL;
+}
+
+static void give_back(void *block, void *user)
+{
+    (void)user;
+    free(block);
+}
+
+// Every allocation fails in turn: whatever is recorded is destroyed once.
+static void run_no_memory(void)
+{
+    const ad_allocator allocator = { scarce, give_back, NULL };
+    bool done = false;
+    for (int n = 1; !done; n++) {
+        allocations_left = n;
+        ad_tape *t = ad_tape_new_with(&allocator);
+        CHECK(t != NULL, "the tape itself");
+        ad_use(t);
+        ad_rev x[2], y[2];
+        ad_real g[2] = { 7, 7 };
+        ad_inputs(2, (ad_real[]){ 3, 4 }, x);
+        destroyed = 0;
+        ad_status recorded = record(&both, 2, x, y);
+        CHECK(recorded == ad_tape_status(t), "recorded");
+        ad_status s = ad_gradient(t, y[1], 2, x, g);
+        done = s == ADREV_OK;
+        CHECK(done ? g[0] == 4 : s == ADREV_ENOMEM && g[0] == 7,
+              "with %d allocations: \"%s\"", n, ad_message(s));
+        ad_tape_free(t);
+        CHECK(destroyed == 1, "%d times destroyed", destroyed);
+    }
+    ad_use(tape);
+}
+
+// Scratch and what is saved count in fixed memory, to the byte.
+static ad_status in_fixed(void *buffer, size_t bytes, size_t *need)
+{
+    ad_tape *t = ad_tape_in(buffer, bytes);
+    if (t == NULL)
+        return ADREV_EFULL;
+    ad_use(t);
+    ad_rev x[8], y[2];
+    ad_real g[8];
+    ad_inputs(8, (ad_real[8]){ 1, 2, 3 }, x);
+    record(&both, 8, x, y);
+    y[0] = ad_rec(ad_mul(y[0], y[1]));
+    ad_status s = ad_gradient(t, y[0], 8, x, g);
+    *need = ad_tape_bytes(t);
+    ad_tape_free(t);
+    ad_use(tape);
+    return s;
+}
+
+static void run_fixed(void)
+{
+    static _Alignas(64) unsigned char buffer[4000];
+    size_t need = 0;
+    size_t again = 0;
+    CHECK(in_fixed(buffer, sizeof buffer, &need) == ADREV_OK, "fixed memory");
+    CHECK(in_fixed(buffer, need, &again) == ADREV_OK && again == need,
+          "in %zu bytes", need);
+    for (size_t less = 8; less < need; less += 8)
+        CHECK(in_fixed(buffer, need - less, &again) == ADREV_EFULL,
+              "in %zu - %zu bytes", need, less);
+}
+
+int main(void)
+{
+    tape = ad_tape_new();
+    if (tape == NULL)
+        return EXIT_FAILURE;
+    ad_use(tape);
+    run_s20();
+    run_jacobians(&both);
+    run_jacobians(&back);
+    void (*const runs[])(void) = { run_pushed, run_destroyed, run_unused,
+                                   run_mistakes, run_failing, run_no_memory,
+                                   run_fixed };
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+        ad_tape_clear(tape);
+        runs[i]();
+    }
+    ad_tape_free(tape);
+    return check_done("external");
+}
