@@ -3084,18 +3084,27 @@ static bool adx_forward_8(const ad_tape *t, ad_real tan[])
 
 /* --- 8.3  queries --------------------------------------------------------- */
 
-// Whether all of x are values of the current job: nearly always. Without a
-// branch this is a vector loop, which pays for long arrays.
-ADX_APART bool adx_all_current(const adx_segment *last, uint32_t length,
-                               size_t n, const ad_rev x[])
+// Whether ids follow one another, as those of all inputs do. Without a branch
+// this is a vector loop, which pays for long arrays.
+ADX_APART bool adx_consecutive(size_t n, const ad_rev x[])
 {
-    uint32_t job = last->job;
-    uint32_t low = last->begin + 1;
-    uint32_t other = 0;
+    uint64_t id = adx_compound(x->job, x->seq);
+    uint64_t other = 0;
 
     for (size_t i = 0; i < n; i++)
-        other |= (x[i].job ^ job) | (x[i].seq - low >= length);
+        other |= adx_compound(x[i].job, x[i].seq) ^ (id + i);
     return other == 0;
+}
+
+// Adjoints or tangents of x.
+static inline void adx_read(size_t n, const ad_rev x[], const ad_real adj[],
+                            bool run, ad_real to[])
+{
+    if (run)
+        memcpy(to, &adj[x->seq], n * sizeof *to);
+    else
+        for (size_t j = 0; j < n; j++)
+            to[j] = adj[x[j].seq];
 }
 
 // The values among which not all are current. `some`: constants are allowed
@@ -3114,36 +3123,45 @@ ADX_COLD static ad_status adx_check_others(const ad_tape *t, size_t n,
                                                       : ADREV_OK;
 }
 
+// run: the ids of x follow one another, so that the ends stand for all.
 ADX_INLINE ad_status adx_check_values(const ad_tape *t, size_t n,
-                                         const ad_rev x[], bool some)
+                                      const ad_rev x[], bool some, bool run)
 {
     const adx_segment *last = &t->segment[t->segments - 1];
     uint32_t length = (uint32_t)adx_live(t)->seq - last->begin;
     uint64_t low = adx_compound(last->job, (size_t)last->begin + 1);
+    size_t step = run ? n - 1 : 1;
     size_t i = 0;
 
     if (n > 0 && x == NULL)
         return ADREV_ESHAPE;
-    if (n > 16 && adx_all_current(last, length, n, x))
-        return ADREV_OK;
     while (i < n && adx_compound(x[i].job, x[i].seq) - low < length)
-        i++;
-    return i == n ? ADREV_OK : adx_check_others(t, n, x, some);
+        i += step;
+    return i >= n ? ADREV_OK : adx_check_others(t, n, x, some);
+}
+
+static inline bool adx_is_run(size_t n, const ad_rev x[])
+{
+    return n > 16 && x != NULL && adx_consecutive(n, x);
 }
 
 // What all queries check, for outputs y and independents x. `missing`: another
 // array is NULL. The length is checked before x is read.
 ADX_INLINE ad_status adx_check(const ad_tape *t, size_t m, const ad_rev y[],
-                           size_t n, const ad_rev x[], bool missing)
+                               size_t n, const ad_rev x[], bool missing,
+                               bool *run)
 {
     ad_status status = ad_tape_status(t);
+    *run = false;
     if (status == ADREV_OK)
-        status = adx_check_values(t, m, y, true);
+        status = adx_check_values(t, m, y, true, false);
     if (status == ADREV_OK
         && (n > adx_live(t)->seq || missing))
         status = ADREV_ESHAPE;
-    if (status == ADREV_OK)
-        status = adx_check_values(t, n, x, false);
+    if (status == ADREV_OK) {
+        *run = adx_is_run(n, x);
+        status = adx_check_values(t, n, x, false, *run);
+    }
     return status;
 }
 
@@ -3184,7 +3202,8 @@ ADX_INLINE ad_status adx_pullback(ad_tape *t, size_t m, const ad_rev y[],
                               ad_real dx[])
 {
     bool missing = (m > 0 && dy == NULL) || (n > 0 && dx == NULL);
-    ad_status status = adx_check(t, m, y, n, x, missing);
+    bool run;
+    ad_status status = adx_check(t, m, y, n, x, missing, &run);
     if (status != ADREV_OK)
         return status;
     ad_real *adj = adx_cleared(t, 1, t->floor.adx_seq);
@@ -3196,8 +3215,7 @@ ADX_INLINE ad_status adx_pullback(ad_tape *t, size_t m, const ad_rev y[],
             adj[y[i].seq] += dy[i];
     if (!adx_reverse_1(t, adj))
         return ADREV_EEXTERNAL;
-    for (size_t j = 0; j < n; j++)
-        dx[j] = adj[x[j].seq];
+    adx_read(n, x, adj, run, dx);
     return ADREV_OK;
 }
 
@@ -3220,7 +3238,8 @@ ADX_API ad_status ad_pushforward(ad_tape *t, size_t n, const ad_rev x[],
                                  const ad_rev y[], ad_real dy[])
 {
     bool missing = (m > 0 && dy == NULL) || (n > 0 && dx == NULL);
-    ad_status status = adx_check(t, m, y, n, x, missing);
+    bool run;
+    ad_status status = adx_check(t, m, y, n, x, missing, &run);
     if (status != ADREV_OK)
         return status;
     ad_real *tan = adx_cleared(t, 1, 0);
@@ -3283,7 +3302,8 @@ ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
                               size_t n, const ad_rev x[], ad_real J[])
 {
     bool missing = m > 0 && n > 0 && J == NULL;
-    ad_status status = adx_check(t, m, y, n, x, missing);
+    bool run;
+    ad_status status = adx_check(t, m, y, n, x, missing, &run);
     if (status != ADREV_OK)
         return status;
 
@@ -3546,13 +3566,19 @@ ADX_API ad_real adx_digamma(ad_real x)
 
 // A matrix of numbers or of constants. A vector is one row.
 typedef struct adx_view {
-    const ad_rev *x;
-    const ad_real *c;           // where x is NULL
+    const ad_rev *x;            // NULL: constants
+    const ad_real *v;           // the first value
     size_t rows;
     size_t cols;
-    ptrdiff_t rs;               // from row to row
+    ptrdiff_t rs;               // from row to row, in elements
     ptrdiff_t cs;
+    ptrdiff_t unit;             // of an element, in ad_real
 } adx_view;
+
+#define ADX_UNIT ((ptrdiff_t)(sizeof(ad_rev) / sizeof(ad_real)))
+ADX_STATIC_ASSERT(sizeof(ad_rev) % sizeof(ad_real) == 0
+                  && offsetof(ad_rev, v) == 0,
+                  "the values of an array of ad_rev are a strided array");
 
 // Their ids on this tape.
 typedef struct adx_ids {
@@ -3563,14 +3589,21 @@ typedef struct adx_ids {
     bool listed;
 } adx_ids;
 
+static adx_view adx_matrix(size_t rows, size_t cols, const ad_rev x[],
+                           ptrdiff_t rs, ptrdiff_t cs)
+{
+    const ad_real *v = x == NULL ? NULL : &x->v;
+    return (adx_view){ x, v, rows, cols, rs, cs, ADX_UNIT };
+}
+
 static adx_view adx_vector(size_t n, const ad_rev x[], ptrdiff_t inc)
 {
-    return (adx_view){ .x = x, .rows = 1, .cols = n, .cs = inc };
+    return adx_matrix(1, n, x, 0, inc);
 }
 
 static adx_view adx_constants(size_t n, const ad_real c[], ptrdiff_t inc)
 {
-    return (adx_view){ .c = c, .rows = 1, .cols = n, .cs = inc };
+    return (adx_view){ NULL, c, 1, n, 0, inc, 1 };
 }
 
 static inline ptrdiff_t adx_offset(const adx_view *a, size_t i, size_t j)
@@ -3580,18 +3613,32 @@ static inline ptrdiff_t adx_offset(const adx_view *a, size_t i, size_t j)
 
 static inline ad_real adx_value(const adx_view *a, size_t i, size_t j)
 {
-    ptrdiff_t at = adx_offset(a, i, j);
-    return a->x == NULL ? a->c[at] : a->x[at].v;
+    return a->v[adx_offset(a, i, j) * a->unit];
 }
 
 static size_t adx_size(const adx_view *a) { return a->rows * a->cols; }
 
-// The values, one behind the other.
-static void adx_pack(const adx_view *a, ad_real to[])
+// The values, one behind the other. The sum of all v*0: NaN if one is not
+// finite. Four by four, so that the sums are not a chain.
+static ad_real adx_pack(const adx_view *a, ad_real to[])
 {
-    for (size_t i = 0; i < a->rows; i++)
-        for (size_t j = 0; j < a->cols; j++)
-            *to++ = adx_value(a, i, j);
+    const ptrdiff_t step = a->cs * a->unit;
+    ad_real fault[4] = {0};
+
+    for (size_t i = 0; i < a->rows; i++) {
+        const ad_real *v = a->v + (ptrdiff_t)i * a->rs * a->unit;
+        size_t j = 0;
+        for (; j + 4 <= a->cols; j += 4, v += 4 * step, to += 4)
+            for (int k = 0; k < 4; k++) {
+                to[k] = v[k * step];
+                fault[k] += to[k] * 0;
+            }
+        for (; j < a->cols; j++, v += step) {
+            fault[0] += *v * 0;
+            *to++ = *v;
+        }
+    }
+    return (fault[0] + fault[1]) + (fault[2] + fault[3]);
 }
 
 static inline uint32_t adx_id_here(ad_rev x)
@@ -3600,21 +3647,31 @@ static inline uint32_t adx_id_here(ad_rev x)
                                                         : adx_resolve(x);
 }
 
+// Whether the compound ids of a row are id, id + step ...
+static bool adx_even_row(size_t n, const ad_rev x[], ptrdiff_t inc,
+                         uint64_t id, uint64_t step)
+{
+    uint64_t other = 0;
+    if (inc == 1)               // a vector loop
+        for (size_t j = 0; j < n; j++, id += step)
+            other |= adx_compound(x[j].job, x[j].seq) ^ id;
+    else
+        for (size_t j = 0; j < n; j++, id += step, x += inc)
+            other |= adx_compound(x->job, x->seq) ^ id;
+    return other == 0;
+}
+
 // Whether the ids of all rows are evenly spaced, in this recording.
 static bool adx_even(const adx_view *a, const adx_ids *ids)
 {
-    uint32_t job = (uint32_t)adx_now.job;
-    uint32_t other = 0;
-
-    for (size_t i = 0; i < a->rows; i++) {
-        const ad_rev *x = a->x + (ptrdiff_t)i * a->rs;
-        uint32_t id = ids->base + (uint32_t)i * ids->row;
-        for (size_t j = 0; j < a->cols; j++, id += ids->col) {
-            const ad_rev *e = x + (ptrdiff_t)j * a->cs;
-            other |= (e->job ^ job) | (e->seq ^ id);
-        }
+    bool even = a->x->job == (uint32_t)adx_now.job;
+    for (size_t i = 0; even && i < a->rows; i++) {
+        uint32_t first = ids->base + (uint32_t)i * ids->row;
+        even = adx_even_row(a->cols, a->x + (ptrdiff_t)i * a->rs, a->cs,
+                            adx_compound(adx_now.job, first),
+                            (uint64_t)(int32_t)ids->col);
     }
-    return other == 0;
+    return even;
 }
 
 // How the ids are to be stored. The list itself, if it needs one, later.
@@ -3622,7 +3679,7 @@ static adx_ids adx_classify(const adx_view *a)
 {
     adx_ids ids = {0};
     if (a->x == NULL || adx_size(a) == 0)
-        return ids;
+        return ids;             // constants
 
     ids.base = a->x->seq;
     if (a->rows > 1)
@@ -3883,7 +3940,7 @@ typedef struct adx_part {
 static bool adx_stores(const adx_part *p, const adx_ids *ids)
 {
     return !adx_is_constant(ids)
-        && (p->own || p->d.x != NULL || p->d.c != NULL);
+        && (p->own || p->d.v != NULL);
 }
 
 // Bytes of the statement; 0: all operands are constants.
@@ -3902,13 +3959,12 @@ static size_t adx_linear_bytes(size_t n, size_t parts, const adx_part part[],
     return active ? bytes : 0;
 }
 
-// To be called when all partials are there.
+// To be called when the caller has written partials.
 static void adx_seal(adx_linear *s)
 {
     for (size_t k = 0; k < s->spans; k++) {
         const adx_span *p = &s->span[k];
-        s->care = s->care || p->scale * 0 != 0
-               || (p->d != NULL && !adx_finite(s->n, p->d));
+        s->care = s->care || (p->d != NULL && !adx_finite(s->n, p->d));
     }
 }
 
@@ -3935,8 +3991,9 @@ static adx_linear *adx_add_linear(size_t n, bool each, size_t parts,
     for (size_t k = 0; k < parts; k++) {
         bool stores = adx_stores(&part[k], &ids[k]);
         s->span[k] = (adx_span){ ids[k], stores ? room : NULL, part[k].scale };
-        if (stores && !part[k].own)
-            adx_pack(&part[k].d, room);
+        s->care = s->care || part[k].scale * 0 != 0;
+        if (stores && !part[k].own && adx_pack(&part[k].d, room) != 0)
+            s->care = true;
         room += stores ? n : 0;
     }
     uint32_t *list = (uint32_t *)(void *)room;
@@ -3950,8 +4007,6 @@ static ad_rev adx_sum_of(ad_real v, size_t n, size_t parts,
 {
     adx_linear *s = adx_add_linear(n, false, parts, part);
     ad_rev y;
-    if (s != NULL)
-        adx_seal(s);
     adx_result(&y, v, s == NULL ? NULL : &s->e, 0);
     return y;
 }
@@ -3967,14 +4022,25 @@ ADX_API ad_rev (ad_sum_s)(size_t n, const ad_rev x[], ptrdiff_t incx)
     return adx_sum_of(v, n, 1, &part);
 }
 
-// Products of two views, in four running sums: a chain of additions would
+// Products of two vectors, in four running sums: a chain of additions would
 // take four times as long.
-static ad_real adx_products(const adx_view *a, const adx_view *b)
+static ad_real adx_products(size_t n, const ad_real x[], ptrdiff_t xs,
+                            const ad_real y[], ptrdiff_t ys)
 {
     ad_real sum[4] = {0};
-    for (size_t i = 0; i < a->cols; i++)
-        sum[i % 4] += adx_value(a, 0, i) * adx_value(b, 0, i);
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4, x += 4 * xs, y += 4 * ys)
+        for (int k = 0; k < 4; k++)
+            sum[k] += x[k * xs] * y[k * ys];
+    for (; i < n; i++, x += xs, y += ys)
+        sum[0] += *x * *y;
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+static ad_real adx_scalar_product(const adx_view *a, const adx_view *b)
+{
+    return adx_products(a->cols, a->v, a->cs * a->unit, b->v,
+                        b->cs * b->unit);
 }
 
 ADX_API ad_rev (ad_dot_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
@@ -3985,7 +4051,7 @@ ADX_API ad_rev (ad_dot_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
     bool square = x == y && incx == incy;
     const adx_part part[] = { { .x = a, .d = b, .scale = square ? 2 : 1 },
                               { .x = b, .d = a, .scale = 1 } };
-    return adx_sum_of(adx_products(&a, &b), n, square ? 1 : 2, part);
+    return adx_sum_of(adx_scalar_product(&a, &b), n, square ? 1 : 2, part);
 }
 
 ADX_API ad_rev (ad_dotc_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
@@ -3993,7 +4059,7 @@ ADX_API ad_rev (ad_dotc_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
 {
     const adx_part part = { .x = adx_vector(n, x, incx),
                             .d = adx_constants(n, c, incc), .scale = 1 };
-    return adx_sum_of(adx_products(&part.x, &part.d), n, 1, &part);
+    return adx_sum_of(adx_scalar_product(&part.x, &part.d), n, 1, &part);
 }
 
 // Euclidean length: the largest entry is taken out of the squares.
@@ -4108,8 +4174,6 @@ ADX_API void (ad_axpy_s)(size_t n, ad_rev a, const ad_rev x[], ptrdiff_t incx,
     };
     adx_linear *s = adx_add_linear(n, true, 3, part);
 
-    if (s != NULL)
-        adx_seal(s);
     for (size_t i = 0; i < n; i++) {
         ad_rev *to = &y[(ptrdiff_t)i * incy];
         adx_result(to, a.v * adx_value(&from, 0, i) + to->v,
@@ -4127,8 +4191,6 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev x[],
     };
     adx_linear *s = adx_add_linear(n, true, 2, part);
 
-    if (s != NULL)
-        adx_seal(s);
     for (size_t i = 0; i < n; i++)
         adx_result(&y[(ptrdiff_t)i * incy], a.v * adx_value(&from, 0, i),
                    s == NULL ? NULL : &s->e, i);
@@ -4466,12 +4528,11 @@ static adx_product *adx_add_product(const adx_view *a, const adx_view *b)
     uint32_t *list = (uint32_t *)(void *)room;
     list = adx_write_list(a, &s->a_ids, list);
     adx_write_list(b, &s->b_ids, list);
+    s->care = false;
     if (b_active)
-        adx_pack(a, s->a);
-    if (a_active)
-        adx_pack(b, s->b);
-    s->care = (b_active && !adx_finite(a_size, s->a))
-           || (a_active && !adx_finite(b_size, s->b));
+        s->care = adx_pack(a, s->a) != 0;
+    if (a_active && adx_pack(b, s->b) != 0)
+        s->care = true;
     return s;
 }
 
@@ -4497,16 +4558,11 @@ static void adx_multiply_vector(const adx_view *a, const adx_view *x,
                                 const adx_extended *e, ad_rev y[],
                                 ptrdiff_t inc)
 {
-    adx_view across = *x;
-    across.rows = 1;
-    across.cols = x->rows;
-    across.cs = x->rs;
     for (size_t i = 0; i < a->rows; i++) {
-        adx_view row = *a;
-        row.rows = 1;
-        row.x = a->x == NULL ? NULL : a->x + (ptrdiff_t)i * a->rs;
-        row.c = a->x == NULL ? a->c + (ptrdiff_t)i * a->rs : NULL;
-        adx_result(&y[(ptrdiff_t)i * inc], adx_products(&row, &across), e, i);
+        const ad_real *row = a->v + (ptrdiff_t)i * a->rs * a->unit;
+        ad_real v = adx_products(a->cols, row, a->cs * a->unit, x->v,
+                                 x->rs * x->unit);
+        adx_result(&y[(ptrdiff_t)i * inc], v, e, i);
     }
 }
 
@@ -4515,8 +4571,8 @@ ADX_API void (ad_matmul_s)(size_t m, size_t k, size_t n, const ad_rev A[],
                            ptrdiff_t brs, ptrdiff_t bcs, ad_rev C[],
                            ptrdiff_t crs, ptrdiff_t ccs)
 {
-    const adx_view a = { A, NULL, m, k, ars, acs };
-    const adx_view b = { B, NULL, k, n, brs, bcs };
+    const adx_view a = adx_matrix(m, k, A, ars, acs);
+    const adx_view b = adx_matrix(k, n, B, brs, bcs);
     const adx_product *s = adx_add_product(&a, &b);
     adx_multiply(&a, &b, s == NULL ? NULL : &s->e, C, crs, ccs);
 }
@@ -4525,8 +4581,8 @@ ADX_API void (ad_matvec_s)(size_t m, size_t n, const ad_rev A[],
                            ptrdiff_t ars, ptrdiff_t acs, const ad_rev x[],
                            ptrdiff_t incx, ad_rev y[], ptrdiff_t incy)
 {
-    const adx_view a = { A, NULL, m, n, ars, acs };
-    const adx_view b = { x, NULL, n, 1, incx, 0 };
+    const adx_view a = adx_matrix(m, n, A, ars, acs);
+    const adx_view b = adx_matrix(n, 1, x, incx, 0);
     const adx_product *s = adx_add_product(&a, &b);
     adx_multiply_vector(&a, &b, s == NULL ? NULL : &s->e, y, incy);
 }
@@ -4534,8 +4590,8 @@ ADX_API void (ad_matvec_s)(size_t m, size_t n, const ad_rev A[],
 ADX_API void (ad_matvecc)(size_t m, size_t n, const ad_real A[],
                           const ad_rev x[], ad_rev y[])
 {
-    const adx_view a = { NULL, A, m, n, (ptrdiff_t)n, 1 };
-    const adx_view b = { x, NULL, n, 1, 1, 0 };
+    const adx_view a = { NULL, A, m, n, (ptrdiff_t)n, 1, 1 };
+    const adx_view b = adx_matrix(n, 1, x, 1, 0);
     const adx_product *s = adx_add_product(&a, &b);
     adx_multiply_vector(&a, &b, s == NULL ? NULL : &s->e, y, 1);
 }
@@ -4663,10 +4719,7 @@ static adx_triangle *adx_add_triangle(const adx_view *d, const adx_view *l,
     list = adx_write_list(d, &s->d_ids, list);
     list = adx_write_list(l, &s->l_ids, list);
     adx_write_list(x, &s->x_ids, list);
-    adx_pack(d, s->d);
-    adx_pack(l, s->l);
-    adx_pack(x, s->x);
-    s->care = !adx_finite(2 * n + below, s->d);
+    s->care = adx_pack(d, s->d) + adx_pack(l, s->l) + adx_pack(x, s->x) != 0;
     return s;
 }
 
