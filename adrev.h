@@ -106,6 +106,12 @@
 //                  without thread-local storage.
 // ADREV_NO_STDLIB  no malloc: only ad_tape_in and ad_tape_new_with.
 
+// ADREV_COUNT   1: counts operations (section 5.6).          default 0
+//   For tests of how much work a derivative is: slow.
+#ifndef ADREV_COUNT
+#define ADREV_COUNT 0
+#endif
+
 /* ===========================================================================
  * 2  BASE                                                             >>base
  *
@@ -150,6 +156,13 @@
 #define ADX_UNLIKELY(condition) (condition)
 #define ADX_KNOWN(value) 0
 #define ADX_OPAQUE(pointer) ((void)0)
+#endif
+
+#if ADREV_COUNT
+#define ADX_TALLY(direction, what, times)                                   \
+    ((void)(ad_counts.direction.what += (uint64_t)(times)))
+#else
+#define ADX_TALLY(direction, what, times) ((void)0)
 #endif
 
 #ifdef ADREV_STATIC
@@ -247,7 +260,7 @@ typedef struct ad_tape ad_tape;
     ROW( EPASSIVE, "a constant where a recorded value is needed" )                      \
     ROW( ESHAPE,   "an impossible length, or a null array" )                            \
     ROW( EMARK,    "the mark is not on this recording, or marks nest too deep" )        \
-    ROW( EHOOK,    "while tracing: code without ADREV_TRACE, an array or external statement, or an older expression" ) \
+    ROW( EHOOK,    "while tracing: code without ADREV_TRACE, an array, an older expression" )        \
     ROW( EEXTERNAL,"an external statement lacks a function, or its function failed" )
 
 #define ADX_ENUM(name, text) ADREV_##name,
@@ -1001,6 +1014,61 @@ ADX_API void ad_trimatvec(size_t n, const ad_rev d[], const ad_rev l[],
 #define ad_trimatvec(...)   ADX_SITED(ad_trimatvec(__VA_ARGS__))
 #endif
 
+/* --- 5.6  operation counts --------------------------------------------------
+ * With ADREV_COUNT: what the calling thread has computed on recorded numbers.
+ * A product with 1 or -1 is none, nor is the first contribution to an adjoint
+ * an addition. In reverse, what fusing multiplies while recording counts, too.
+ * Only sweeps in one direction (gradient, pullback) are counted.               */
+
+#if ADREV_COUNT
+typedef struct ad_operations {
+    uint64_t add;           // additions, subtractions
+    uint64_t mul;           // multiplications, divisions
+    uint64_t fn;            // other rows of the table
+    uint64_t written;       // reverse: adjoints stored
+} ad_operations;
+
+typedef struct ad_count_both {
+    ad_operations forward;
+    ad_operations reverse;
+} ad_count_both;
+
+// Set it to zero to begin.
+#ifdef ADREV_STATIC
+static ADX_THREAD ad_count_both ad_counts ADX_UNUSED;
+#else
+ADX_EXTERN ADX_THREAD ad_count_both ad_counts;
+#endif
+
+ADX_INLINE bool adx_counts(ad_real factor)
+{
+    return factor != 1 && factor != -1;
+}
+
+// One operation with so many recorded arguments.
+ADX_INLINE void adx_count_op(ad_opcode op, unsigned active)
+{
+    bool add = op == ADREV_OP_add || op == ADREV_OP_sub;
+    bool mul = op == ADREV_OP_mul || op == ADREV_OP_div
+            || op == ADREV_OP_sqr || op == ADREV_OP_neg;
+    bool both = op == ADREV_OP_fma;
+    ADX_TALLY(forward, add, active > 0 && (add || both));
+    ADX_TALLY(forward, mul, active > 0 && (mul || both));
+    ADX_TALLY(forward, fn, active > 0 && !add && !mul && !both);
+    ADX_TALLY(reverse, mul, op == ADREV_OP_div || op == ADREV_OP_sqr ? active
+                                                                     : 0);
+    ADX_TALLY(reverse, fn, !add && !mul && !both ? active : 0);
+}
+
+// One contribution to an adjoint.
+ADX_INLINE void adx_count_back(ad_real factor, ad_real adjoint)
+{
+    ADX_TALLY(reverse, mul, adx_counts(factor));
+    ADX_TALLY(reverse, add, adjoint != 0);
+    ADX_TALLY(reverse, written, 1);
+}
+#endif
+
 /* ===========================================================================
  * 6  RECORDING                                                     >>record
  *
@@ -1087,6 +1155,7 @@ ADX_INLINE ad_real adx_times(ad_real f, ad_real d)
 ADX_INLINE adx_slot adx_scaled(adx_slot s, ad_real f)
 {
     adx_slot r;
+    ADX_TALLY(reverse, mul, adx_counts(f) && adx_counts(s.d));
     r.d = adx_times(f, s.d);
     r.id = s.id;
     return r;
@@ -1494,6 +1563,12 @@ ADX_INLINE ad_expr adx_finish(ad_expr e, ad_real v)
 ADX_INLINE ad_expr adx_watch(ad_expr e, ad_opcode code, ad_expr a, ad_real fa,
                              ad_expr b, ad_real fb, ad_expr c, ad_real fc)
 {
+#if ADREV_COUNT
+    unsigned active = a.n > 0;
+    active += ad_op_table()[code].arity > 1 && b.n > 0;
+    active += ad_op_table()[code].arity > 2 && c.n > 0;
+    adx_count_op(code, active);
+#endif
     if (!ADREV_TRACE || e.n == 0 || !ADX_UNLIKELY(adx_now.trace))
         return e;
     if (!adx_is_node(a) || !adx_is_node(b) || !adx_is_node(c))
@@ -1905,6 +1980,9 @@ ADX_STATIC_ASSERT(sizeof(ad_tape) % 8 == 0, "the block behind it, too");
 
 #ifndef ADREV_STATIC
 ADX_THREAD adx_context adx_now;
+#if ADREV_COUNT
+ADX_THREAD ad_count_both ad_counts;
+#endif
 #endif
 
 static adx_context *adx_live(const ad_tape *t) { return t->live; }
@@ -2849,8 +2927,13 @@ ADX_INLINE void adx_spread(ad_real adj[], const adx_operand *op, size_t n,
         adx_spread_absorbing(adj, op, n, &copy, 1);
         return;
     }
-    for (const adx_operand *p = op + n; p-- > op;)
+    for (const adx_operand *p = op + n; p-- > op;) {
+#if ADREV_COUNT
+        if (p->id != 0)
+            adx_count_back(p->d, adj[p->id]);
+#endif
         adj[p->id] += p->d * a;
+    }
 }
 
 #ifndef ADX_LANES
@@ -2956,6 +3039,9 @@ ADX_INLINE bool adx_reverse(const ad_tape *t, ad_real adj[], const size_t W)
             // A running sum: on to the value before, which has the same
             // adjoint and perhaps more.
             while (header & ADX_SUM) {
+#if ADREV_COUNT
+                adx_count_back(1, adj[k]);
+#endif
                 a += adj[k];
                 adj[k] = a;
                 if (head == end || *head & ADX_OTHER)
@@ -3834,6 +3920,10 @@ static bool adx_zeros(size_t n, const ad_real x[])
 ADX_INLINE void adx_chain(ad_real to[], ad_real d, const ad_real from[],
                           size_t W, bool care)
 {
+#if ADREV_COUNT
+    if (W == 1 && from[0] != 0)
+        adx_count_back(d, to[0]);
+#endif
     for (size_t w = 0; w < W; w++)
         to[w] += care ? adx_absorb(d, from[w]) : d * from[w];
 }
@@ -3890,13 +3980,17 @@ ADX_INLINE bool adx_linear_back(const adx_linear *s, ad_real adj[], size_t W)
     for (const adx_span *p = s->span; p < s->span + s->spans; p++) {
         if (adx_is_constant(&p->ids))
             continue;
-        if (W == 1 && !care && adx_adjacent(&p->ids)) {
+        ADX_TALLY(reverse, mul, adx_counts(p->scale) && p->d != NULL);
+        if (!ADREV_COUNT && W == 1 && !care && adx_adjacent(&p->ids)) {
             adx_span_back(s, p, y, &adj[p->ids.base]);
             continue;
         }
-        for (size_t i = 0; i < s->n; i++)
-            adx_chain(&adj[adx_id(&p->ids, i) * W], adx_partial(p, i),
-                      &y[i * step], W, care);
+        for (size_t i = 0; i < s->n; i++) {
+            size_t id = adx_id(&p->ids, i);
+            if (id != 0)
+                adx_chain(&adj[id * W], adx_partial(p, i), &y[i * step], W,
+                          care);
+        }
     }
     return true;
 }
@@ -4007,6 +4101,8 @@ static ad_rev adx_sum_of(ad_real v, size_t n, size_t parts,
 {
     adx_linear *s = adx_add_linear(n, false, parts, part);
     ad_rev y;
+    ADX_TALLY(forward, add, s == NULL ? 0 : n - 1);
+    ADX_TALLY(forward, mul, s == NULL || part->d.v == NULL ? 0 : n);
     adx_result(&y, v, s == NULL ? NULL : &s->e, 0);
     return y;
 }
@@ -4088,6 +4184,9 @@ ADX_API ad_rev (ad_norm2_s)(size_t n, const ad_rev x[], ptrdiff_t incx)
     adx_linear *s = adx_add_linear(n, false, 1, &part);
     ad_rev y;
 
+    ADX_TALLY(forward, add, s == NULL ? 0 : n - 1);
+    ADX_TALLY(forward, mul, s == NULL ? 0 : 3 * n + 1);
+    ADX_TALLY(forward, fn, s == NULL ? 0 : 1);
     for (size_t i = 0; s != NULL && i < n; i++)
         s->span[0].d[i] = v == 0 ? 0 : adx_value(&part.x, 0, i) / v;
     if (s != NULL)
@@ -4107,6 +4206,8 @@ ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
     ad_real v = 0;
     ad_rev z;
 
+    ADX_TALLY(forward, add, s == NULL ? 0 : 2 * n - 1);
+    ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     for (size_t i = 0; i < n; i++) {
         ad_real d = adx_value(&part[0].x, 0, i) - adx_value(&part[1].x, 0, i);
         v += d * d;
@@ -4145,6 +4246,9 @@ ADX_API ad_rev (ad_logsumexp_s)(size_t n, const ad_rev x[], ptrdiff_t incx)
     ad_real sum = 0;
     ad_rev y;
 
+    ADX_TALLY(forward, add, s == NULL ? 0 : 2 * n);
+    ADX_TALLY(forward, mul, s == NULL ? 0 : n);
+    ADX_TALLY(forward, fn, s == NULL ? 0 : n + 1);
     for (size_t i = 0; i < n; i++) {
         ad_real weight = adx_weight(adx_value(&part.x, 0, i), most);
         sum += weight;
@@ -4174,6 +4278,8 @@ ADX_API void (ad_axpy_s)(size_t n, ad_rev a, const ad_rev x[], ptrdiff_t incx,
     };
     adx_linear *s = adx_add_linear(n, true, 3, part);
 
+    ADX_TALLY(forward, add, s == NULL ? 0 : n);
+    ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     for (size_t i = 0; i < n; i++) {
         ad_rev *to = &y[(ptrdiff_t)i * incy];
         adx_result(to, a.v * adx_value(&from, 0, i) + to->v,
@@ -4191,6 +4297,7 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev x[],
     };
     adx_linear *s = adx_add_linear(n, true, 2, part);
 
+    ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     for (size_t i = 0; i < n; i++)
         adx_result(&y[(ptrdiff_t)i * incy], a.v * adx_value(&from, 0, i),
                    s == NULL ? NULL : &s->e, i);
@@ -4231,10 +4338,12 @@ static ad_real adx_uniform(ad_opcode op, size_t k)
          : op == ADREV_OP_neg ? -1 : 0;
 }
 
-static void adx_each(const adx_row *row, size_t n, size_t arity,
-                     const adx_part part[], adx_linear *s, ad_rev y[],
-                     ptrdiff_t incy)
+static void adx_each(ad_opcode op, size_t n, const adx_part part[],
+                     adx_linear *s, ad_rev y[], ptrdiff_t incy)
 {
+    const adx_row *row = adx_row_of(op);
+    size_t arity = (size_t)ad_op_table()[op].arity;
+
     for (size_t i = 0; i < n; i++) {
         ad_real x[3] = {0};
         for (size_t k = 0; k < arity; k++)
@@ -4243,6 +4352,9 @@ static void adx_each(const adx_row *row, size_t n, size_t arity,
         for (size_t k = 0; s != NULL && k < arity; k++)
             if (s->span[k].d != NULL)
                 s->span[k].d[i] = row->partial[k](x[0], x[1], x[2], v);
+#if ADREV_COUNT
+        adx_count_op(op, s == NULL ? 0 : (unsigned)arity);
+#endif
         adx_result(&y[(ptrdiff_t)i * incy], v, s == NULL ? NULL : &s->e, i);
     }
     if (s != NULL)
@@ -4268,7 +4380,7 @@ ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev a[],
     }
     adx_linear *s = row->partial[0] == NULL
                   ? NULL : adx_add_linear(n, true, arity, part);
-    adx_each(row, n, arity, part, s, y, incy);
+    adx_each(op, n, part, s, y, incy);
 }
 
 /* --- 9.6  softmax --------------------------------------------------------- */
@@ -4296,6 +4408,9 @@ static bool adx_softmax_reverse(const adx_extended *e, ad_real adj[],
             adj[adx_id(&s->ids, i) * W + w] +=
                 adx_absorb(s->y[i], yb[i * W + w] - sum);
     }
+    ADX_TALLY(reverse, add, 3 * e->values);
+    ADX_TALLY(reverse, mul, 2 * e->values);
+    ADX_TALLY(reverse, written, e->values);
     return true;
 }
 
@@ -4348,6 +4463,9 @@ ADX_API void (ad_softmax_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
     ad_real most = adx_largest(&from);
     ad_real sum = 0;
 
+    ADX_TALLY(forward, add, s == NULL ? 0 : 2 * n);
+    ADX_TALLY(forward, mul, s == NULL ? 0 : n);
+    ADX_TALLY(forward, fn, s == NULL ? 0 : n);
     for (size_t i = 0; i < n; i++)
         sum += adx_weight(adx_value(&from, 0, i), most);
     for (size_t i = 0; i < n; i++) {
@@ -4454,10 +4572,11 @@ static bool adx_product_reverse(const adx_extended *e, ad_real adj[],
     if (adx_zeros(e->values * W, &adj[e->first * W]))
         return true;
     bool care = s->care || !adx_finite(e->values * W, &adj[e->first * W]);
-    if (W == 1 && !care && s->n == 1 && adx_rows_fit(&s->a_ids)
+    bool fast = W == 1 && !care && !ADREV_COUNT;
+    if (fast && s->n == 1 && adx_rows_fit(&s->a_ids)
         && adx_column_fits(&s->b_ids))
         adx_column_fast(s, adj);
-    else if (W == 1 && !care && adx_rows_fit(&s->b_ids))
+    else if (fast && adx_rows_fit(&s->b_ids))
         adx_product_fast(s, adj);
     else if (W == 8 && !care)
         adx_product_back(s, adj, 8, false);
@@ -4529,6 +4648,8 @@ static adx_product *adx_add_product(const adx_view *a, const adx_view *b)
     list = adx_write_list(a, &s->a_ids, list);
     adx_write_list(b, &s->b_ids, list);
     s->care = false;
+    ADX_TALLY(forward, add, a->rows * (a->cols - 1) * b->cols);
+    ADX_TALLY(forward, mul, a_size * b->cols);
     if (b_active)
         s->care = adx_pack(a, s->a) != 0;
     if (a_active && adx_pack(b, s->b) != 0)
@@ -4666,7 +4787,7 @@ static bool adx_triangle_reverse(const adx_extended *e, ad_real adj[],
 
     if (adx_zeros(e->values * W, y))
         return true;
-    if (W == 1 && !s->care && adx_finite(e->values, y)
+    if (!ADREV_COUNT && W == 1 && !s->care && adx_finite(e->values, y)
         && adx_rows_fit(&s->d_ids) && adx_rows_fit(&s->l_ids)
         && adx_rows_fit(&s->x_ids))
         adx_triangle_fast(s, adj);
@@ -4733,6 +4854,8 @@ ADX_API void (ad_trimatvec)(size_t n, const ad_rev d[], const ad_rev l[],
     const adx_view from = adx_vector(n, x, 1);
     const adx_triangle *s = adx_add_triangle(&diagonal, &lower, &from);
 
+    ADX_TALLY(forward, add, s == NULL ? 0 : lower.cols);
+    ADX_TALLY(forward, mul, s == NULL ? 0 : lower.cols + (d != NULL) * n);
     for (size_t i = 0; i < n; i++)
         adx_result(&y[i], adx_value(&diagonal, 0, i) * x[i].v,
                    s == NULL ? NULL : &s->e, i);
