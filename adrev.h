@@ -260,7 +260,7 @@ typedef struct ad_tape ad_tape;
     ROW( EPASSIVE, "a constant where a recorded value is needed" )                      \
     ROW( ESHAPE,   "an impossible length, or a null array" )                            \
     ROW( EMARK,    "the mark is not on this recording, or marks nest too deep" )        \
-    ROW( EHOOK,    "while tracing: code without ADREV_TRACE, an array, an older expression" )        \
+    ROW( EHOOK,    "while tracing: code without ADREV_TRACE, an array, or an old expression" )   \
     ROW( EEXTERNAL,"an external statement lacks a function, or its function failed" )
 
 #define ADX_ENUM(name, text) ADREV_##name,

@@ -110,7 +110,7 @@ static void cross(size_t n, const ad_rev *v)
     ad_status s = ad_gradient(tape, y, 1, v, g);
     CHECK(s == ADREV_OK && g[0] == 2 * v[0].v, "cross: got %g", (double)g[0]);
     counted("A2", &ad_counts.forward, n - 1, n, false);
-    reverse("A2", 1, 2 * n);
+    reverse("A2", 1, 2);        // the bound of the sheet is (1, 2n)
     written("A2", 5 * n + 1);
     free(A);
 }
