@@ -13,7 +13,8 @@
  *     normal       |got - want| / M
  *     component    |got - want| / max(|want|, M/1000)
  *
- * and what is exactly 0 must be exactly 0. A value may be off by its tolerance
+ * and what is exactly 0 must be exactly 0. Every program is there twice, of
+ * scalars and over arrays (adbench_arrays.h). A value may be off by its tolerance
  * times max(1, |want|).                                                     */
 
 #define ADREV_IMPLEMENTATION
@@ -39,9 +40,12 @@
 #undef REC
 #undef NAME
 
+#include "adbench_arrays.h"
+
 _Static_assert(sizeof(ad_real) == sizeof(double), "references in double");
 
 static ad_tape *tape;
+static bool arrays;         // the programs over arrays, not those of scalars
 
 /* --- measures ------------------------------------------------------------- */
 
@@ -161,7 +165,7 @@ static void expect_ok(const char *name, ad_status s)
 static double gradient_gmm(const char *name, const struct gmm *g, double *J)
 {
     ad_rev *in = open_tape(gmm_inputs(g), g->in);
-    ad_rev F = rev_gmm(g, in);
+    ad_rev F = arrays ? gmm_arrays(g, in) : rev_gmm(g, in);
     expect_ok(name, ad_gradient(tape, F, gmm_inputs(g), in, J));
     free(in);
     return F.v;
@@ -170,7 +174,7 @@ static double gradient_gmm(const char *name, const struct gmm *g, double *J)
 static double gradient_lstm(const char *name, const struct lstm *p, double *J)
 {
     ad_rev *in = open_tape(lstm_inputs(p), p->in);
-    ad_rev F = rev_lstm(p, in);
+    ad_rev F = arrays ? lstm_arrays(p, in) : rev_lstm(p, in);
     expect_ok(name, ad_gradient(tape, F, lstm_inputs(p), in, J));
     free(in);
     return F.v;
@@ -326,7 +330,7 @@ static void ba_jacobian(const struct ba *b, struct ba_result *r,
         ba_inputs(b, i, x);
         ad_tape_clear(tape);
         ad_inputs(BA_INPUTS, x, in);
-        rev_ba_error(in, b->seen[i].at, e);
+        (arrays ? ba_error_arrays : rev_ba_error)(in, b->seen[i].at, e);
         r->R[2 * i] = e[0].v;
         r->R[2 * i + 1] = e[1].v;
         s = ad_jacobian(tape, 2, e, BA_INPUTS, in, r->values + 30 * i);
@@ -410,7 +414,7 @@ static void hand_jacobian(const char *name, const struct hand *p, double *F,
     ad_inputs(HAND_THETA, p->theta, theta);
     if (p->complicated)
         ad_inputs(2 * p->n, p->us, us);
-    rev_hand(p, theta, us, y);
+    (arrays ? hand_arrays : rev_hand)(p, theta, us, y);
     for (size_t i = 0; i < m; i++)
         F[i] = y[i].v;
     for (size_t k = 0; p->complicated && k < 2; k++, J += m)
@@ -1081,10 +1085,13 @@ int main(void)
     if (!tape)
         return EXIT_FAILURE;
     ad_use(tape);
-    run_own();
+    for (int i = 0; i < 2; i++) {
+        arrays = i == 1;
+        run_own();
+        run_references();
+    }
     run_damaged();
     run_damaged_references();
-    run_references();
     ad_tape_free(tape);
     return check_done("adbench");
 }
