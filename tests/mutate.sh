@@ -1,6 +1,7 @@
 #!/bin/sh
-# Every partial of the operator table in turn multiplied by 1.0001: the test of
-# the rows must fail each time.                 sh tests/mutate.sh JOBS
+# Every partial of the operator table, and every sum in the array statements,
+# in turn multiplied by 1.0001: the tests of the rows, or of the statements,
+# must fail each time.                          sh tests/mutate.sh JOBS
 # SPDX-License-Identifier: MIT-0
 
 jobs=$1
@@ -12,16 +13,15 @@ if [ "$jobs" = one ]; then
     dir=$out/$2
     log=$dir/log
     mkdir "$dir/tests"          # the tests include ../adrev.h
-    cp "$root"/tests/ops.c "$root"/tests/*.h "$dir/tests"
-    if ! gcc -std=c11 -O0 "$dir/tests/ops.c" -o "$dir/ops" -lm \
-        > "$log" 2>&1; then
-        echo "broken $(cat "$dir/what")"
-    elif "$dir/ops" > "$log" 2>&1; then
-        echo "survived $(cat "$dir/what")"
-    else
-        echo "killed $(cat "$dir/what")"
-    fi
-    rm -rf "$dir/ops" "$dir/adrev.h" "$dir/tests"
+    cp "$root"/tests/*.c "$root"/tests/*.h "$dir/tests"
+    fate=survived
+    for test in $(cat "$dir/tested"); do
+        gcc -std=c11 -O0 "$dir/tests/$test.c" -o "$dir/run" -lm > "$log" 2>&1 \
+            || { fate=broken; break; }
+        "$dir/run" > "$log" 2>&1 || { fate=killed; break; }
+    done
+    echo "$fate $(cat "$dir/what")"
+    rm -rf "$dir/run" "$dir/adrev.h" "$dir/tests"
     exit 0
 fi
 
@@ -62,14 +62,49 @@ awk -v out="$out" '
                 text = field[1]
                 for (i = 2; i <= n; i++)
                     text = text "," field[i]
-                dir = out "/" ++mutants
+                dir = out "/row" ++mutants
                 system("mkdir -p " dir)
                 for (i = 1; i <= NR; i++)
                     print i == rows[r] ? text : line[i] > (dir "/adrev.h")
                 close(dir "/adrev.h")
                 print name ", partial " k - 3 ": " old > (dir "/what")
                 close(dir "/what")
+                print "ops" > (dir "/tested")
+                close(dir "/tested")
             }
+    }' "$root/adrev.h"
+
+# In section 9, a sum is a line with +=, and what it adds may stand on the next.
+# Pointers and counters are no sums, nor are products with 0.
+awk -v out="$out" '
+    { line[NR] = $0 }
+    /^ \* 9  ARRAYS/ { from = NR }
+    function mutant(text) {
+        if (text !~ / \+=( |$)/ || text ~ /for \(|^ *\/\/|\* 0;/ \
+            || text ~ / (at|room|bytes|l|lb|id|to|a|b|fault\[.\]) \+= /)
+            return ""
+        if (text ~ /;$/) {
+            sub(/ \+= /, " += ADX_K(1.0001) * (", text)
+            sub(/;$/, ");", text)
+        } else
+            sub(/ \+=/, " += ADX_K(1.0001) *", text)
+        return text
+    }
+    END {
+        for (r = from; r <= NR; r++) {
+            text = mutant(line[r])
+            if (text == "")
+                continue
+            dir = out "/sum" ++mutants
+            system("mkdir -p " dir)
+            for (i = 1; i <= NR; i++)
+                print i == r ? text : line[i] > (dir "/adrev.h")
+            close(dir "/adrev.h")
+            print "line " r ": " line[r] > (dir "/what")
+            close(dir "/what")
+            print "arrays external" > (dir "/tested")
+            close(dir "/tested")
+        }
     }' "$root/adrev.h"
 
 ls "$out" | xargs -n 1 -P "$jobs" sh "$0" one | sort > "$out/result"
