@@ -172,6 +172,24 @@ static bool step_jacobian(ad_tape *t, const ad_rev x[N])
     return ok;
 }
 
+// The same y with arrays: the weights times the squares, which are the product
+// of a triangular matrix that has only its diagonal.
+static bool step_arrays(ad_tape *t, const ad_rev x[N])
+{
+    static const ad_rev below[N * (N - 1) / 2];
+    ad_real weight[N];
+    ad_rev square[N];
+    ad_rev again[N];
+    ad_rev y;
+    for (int i = 0; i < N; i++)
+        weight[i] = (ad_real)(i + 1);
+    ad_trimatvec(N, x, below, x, square);
+    ad_matvecc(1, N, weight, square, &y);
+    ad_softmax(N, square, again);
+    CHECK(y.v == 1640, "y of arrays: got %g", (double)y.v);
+    return step_gradient(t, x, y);
+}
+
 static bool step_jobs(const ad_real at[N])
 {
     ad_real out[4 * N];
@@ -214,6 +232,7 @@ static bool steps(ad_tape *t)
     bool ok = step_gradient(t, x, y);
     ok &= step_pushforward(t, x, y);
     ok &= step_jacobian(t, x);
+    ok &= step_arrays(t, x);
     ok &= step_jobs(at);
     ok &= step_reserve(t);
     ad_mark mark = ad_tape_mark(t);
