@@ -1622,6 +1622,253 @@ ADX_INLINE void adx_acc(ad_fwd *s, ad_expr e) { adx_acc_fwd(s, e); }
 #define ad_fmin ad_min
 #define ad_fmax ad_max
 
+/* --- 6.8  structures ---------------------------------------------------------
+ * From one list of fields: a struct of plain numbers, its twin of recorded
+ * numbers, and the ways between them and flat arrays.
+ *
+ *     #define BODY(FIELD)                         plain           twin
+ *         FIELD(real,    mass)                    ad_real mass    ad_rev mass
+ *         FIELD(reals,   spin, [3][3])            ad_real         ad_rev
+ *         FIELD(record,  pose, start)             pose            pose_rev
+ *         FIELD(records, pose, way, [8])          pose            pose_rev
+ *         FIELD(pointer, body, next)              body *          body_rev *
+ *         FIELD(other,   int, id)                 copied, of whatever type
+ *         FIELD(others,  char, name, [16])        likewise
+ *     ADREV_STRUCT(body, BODY);
+ *
+ * (each line but the last with a backslash) declares at file scope
+ *
+ *     body, body_rev                              the two types
+ *     body_most                                   numbers in one, a constant
+ *     body_inputs(&plain, &twin)                  every number an input
+ *     body_values(&twin, &plain)                  the plain numbers
+ *     body_gradient(t, y, &twin, &plain)          dy/d(every number)
+ *     body_pullback(t, m, y, dy, &twin, &plain)   as ad_pullback
+ *     body_count(&twin)                           how many numbers
+ *     body_gather(&twin, n, rev)                  to an array, for ad_jacobian
+ *     body_pack(&plain, n, real)                  numbers to an array
+ *     body_unpack(n, real, &plain)                and back; all else stays
+ *     body_make_rev(allocator, &plain, &twin)     nodes for pointers to lead to
+ *     body_make_plain(allocator, &twin, &plain)
+ *
+ * Arguments read are const; arrays have the n of body_count. The first four
+ * conversions copy all other fields, so a cotangent has the ids of its point.
+ *
+ *   returns      ADREV_OK; ADREV_ESHAPE (a null argument; an n that is not the
+ *                count; nodes that do not match), outputs untouched
+ *   derivatives  as ad_pullback; a number that is a constant has 0, unless all
+ *                are: ADREV_EPASSIVE. ad_detach freezes a field so.
+ *   pointers     lists and trees of nodes that are the caller's: where one side
+ *                has a node the other must have one, too. They are freed by
+ *                whoever they came from. make_... zeroes its output, copies the
+ *                other fields and allocates the nodes; on ADREV_ENOMEM the
+ *                output holds those that were made. The last field is followed
+ *                in a loop, other pointers by recursion.
+ *   cost         a pass over the struct, two with pointers
+ *   see          tests/structs.c                                              */
+
+// A tagged union: { int tag; union { two numbers; ... } as; } from a list of
+// CASE(tag, type of a record, name). It is a record with the same functions;
+// only the case of the tag is looked at. body_most is then a bound.
+#define ADREV_UNION(name, CASES)                                            \
+    ADREV_STRUCT_AHEAD(name);                                               \
+    struct name { int tag; union { CASES(ADX_CASE_PLAIN) } as; };           \
+    struct name##_rev { int tag; union { CASES(ADX_CASE_REV) } as; };       \
+    enum { name##_most = 0 CASES(ADX_CASE_MOST) };                          \
+    ADX_SHAPE(name, ADX_TAG_ENTRY CASES(ADX_CASE_ENTRY))                    \
+    ADX_STRUCT_FUNCTIONS(name)
+
+#define ADREV_STRUCT(name, FIELDS)                                          \
+    ADREV_STRUCT_AHEAD(name);                                               \
+    struct name { FIELDS(ADX_PLAIN) };                                      \
+    struct name##_rev { FIELDS(ADX_REV) };                                  \
+    enum { name##_most = 0 FIELDS(ADX_MOST) };                              \
+    ADX_SHAPE(name, FIELDS(ADX_ENTRY))                                      \
+    ADX_STRUCT_FUNCTIONS(name)
+
+// For pointers to a type whose fields are not listed yet.
+#define ADREV_STRUCT_AHEAD(name)                                            \
+    typedef struct name name;                                               \
+    typedef struct name##_rev name##_rev;                                   \
+    static inline ADX_UNUSED const ad_shape *name##_shape(void)
+
+// Two structs name and name_rev declared by hand, with a visitor that knows
+// where their numbers are: for arrays with a length, for other containers.
+//
+//   visit        calls ad_visit_... for every part of both structs in the same
+//                order; either may be NULL, and is passed on as NULL
+#define ADREV_STRUCT_VISITED(name, visitor)                                 \
+    ADREV_STRUCT_AHEAD(name);                                               \
+    enum { name##_most = 0 };                                               \
+    static inline ADX_UNUSED const ad_shape *name##_shape(void)             \
+    {                                                                       \
+        static const ad_shape adx_shape = { sizeof(struct name),            \
+            sizeof(struct name##_rev), 0, NULL, visitor };                  \
+        return &adx_shape;                                                  \
+    }                                                                       \
+    ADX_STRUCT_FUNCTIONS(name)
+
+// A conversion on its way through both structs.
+typedef struct ad_visitor {
+    const ad_allocator *make;   // makes the nodes that are not there; or NULL
+    bool from_rev;              // the twin is the one that is read
+    ad_status status;           // anything but ADREV_OK ends the walk
+    int adx_task;
+    size_t adx_count;           // numbers so far
+    ad_real *adx_real;
+    ad_rev *adx_rev;
+    ad_tape *adx_tape;
+    bool adx_active;            // a number is not a constant
+} ad_visitor;
+
+// n numbers in a row, or bytes to be copied, of both structs.
+ADX_API void ad_visit_reals(ad_visitor *v, size_t n, ad_real *plain,
+                            ad_rev *twin);
+ADX_API void ad_visit_other(ad_visitor *v, size_t bytes, void *plain,
+                            void *twin);
+
+typedef struct ad_shape ad_shape;
+typedef void ad_visit_fn(ad_visitor *v, void *plain, void *twin);
+
+typedef enum adx_kind {
+    ADX_REALS, ADX_BYTES, ADX_RECORDS, ADX_POINTER, ADX_CASE
+} adx_kind;
+
+typedef struct adx_field {
+    adx_kind kind;
+    int tag;                            // of a case
+    size_t count;                       // numbers, bytes, records
+    size_t plain;                       // offsets
+    size_t twin;
+    const ad_shape *(*shape)(void);
+} adx_field;
+
+struct ad_shape {
+    size_t plain;                       // sizes
+    size_t twin;
+    size_t count;
+    const adx_field *field;
+    ad_visit_fn *visit;                 // or NULL; instead of fields
+};
+
+ADX_API ad_status adx_struct_inputs(const ad_shape *s, const void *plain,
+                                    void *twin);
+ADX_API ad_status adx_struct_values(const ad_shape *s, const void *twin,
+                                    void *plain);
+ADX_API ad_status adx_struct_make(const ad_shape *s, bool from_rev,
+                                  const ad_allocator *make, const void *from,
+                                  void *to);
+ADX_API size_t adx_struct_count(const ad_shape *s, const void *twin);
+ADX_API ad_status adx_struct_gather(const ad_shape *s, const void *twin,
+                                    size_t n, ad_rev x[]);
+ADX_API ad_status adx_struct_pack(const ad_shape *s, const void *plain,
+                                  size_t n, ad_real x[]);
+ADX_API ad_status adx_struct_unpack(const ad_shape *s, size_t n,
+                                    const ad_real x[], void *plain);
+ADX_API ad_status adx_struct_pullback(const ad_shape *s, ad_tape *t, size_t m,
+                                      const ad_rev y[], const ad_real dy[],
+                                      const void *twin, void *plain);
+ADX_API ad_status adx_struct_gradient(const ad_shape *s, ad_tape *t, ad_rev y,
+                                      const void *twin, void *plain);
+
+// Each kind of field: types, name, dimensions, kind, how many, numbers, shape.
+#define ADX_FIELD_real(DO, name)                                            \
+    DO(ad_real, ad_rev, name, , ADX_REALS, 1, 1, NULL)
+#define ADX_FIELD_reals(DO, name, dims)                                     \
+    DO(ad_real, ad_rev, name, dims, ADX_REALS, sizeof(char dims),           \
+       sizeof(char dims), NULL)
+#define ADX_FIELD_other(DO, type, name)                                     \
+    DO(type, type, name, , ADX_BYTES, sizeof(type), 0, NULL)
+#define ADX_FIELD_others(DO, type, name, dims)                              \
+    DO(type, type, name, dims, ADX_BYTES, sizeof(type dims), 0, NULL)
+#define ADX_FIELD_record(DO, type, name)                                    \
+    DO(type, type##_rev, name, , ADX_RECORDS, 1, type##_most, type##_shape)
+#define ADX_FIELD_records(DO, type, name, dims)                             \
+    DO(type, type##_rev, name, dims, ADX_RECORDS, sizeof(char dims),        \
+       sizeof(char dims) * type##_most, type##_shape)
+#define ADX_FIELD_pointer(DO, type, name)                                   \
+    DO(struct type *, struct type##_rev *, name, , ADX_POINTER, 1, 0,       \
+       type##_shape)
+
+#define ADX_PLAIN(kind, ...) ADX_FIELD_##kind(ADX_PLAIN_OF, __VA_ARGS__)
+#define ADX_REV(kind, ...)   ADX_FIELD_##kind(ADX_REV_OF, __VA_ARGS__)
+#define ADX_MOST(kind, ...)  ADX_FIELD_##kind(ADX_MOST_OF, __VA_ARGS__)
+#define ADX_ENTRY(kind, ...) ADX_FIELD_##kind(ADX_ENTRY_OF, __VA_ARGS__)
+
+#define ADX_PLAIN_OF(plain, rev, name, dims, ...) plain name dims;
+#define ADX_REV_OF(plain, rev, name, dims, ...)   rev name dims;
+#define ADX_MOST_OF(plain, rev, name, dims, kind, count, most, shape) + most
+#define ADX_ENTRY_OF(plain, rev, name, dims, kind, count, most, shape)      \
+    { kind, 0, count, offsetof(adx_plain, name), offsetof(adx_twin, name),  \
+      shape },
+
+#define ADX_CASE_PLAIN(tag, type, name) type name;
+#define ADX_CASE_REV(tag, type, name)   type##_rev name;
+#define ADX_CASE_MOST(tag, type, name)  + type##_most
+#define ADX_CASE_ENTRY(tag, type, name)                                     \
+    { ADX_CASE, tag, 1, offsetof(adx_plain, as.name),                       \
+      offsetof(adx_twin, as.name), type##_shape },
+#define ADX_TAG_ENTRY { ADX_BYTES, 0, sizeof(int), 0, 0, NULL },
+
+#define ADX_SHAPE(name, ...)                                                \
+    static inline ADX_UNUSED const ad_shape *name##_shape(void)             \
+    {                                                                       \
+        typedef struct name adx_plain;                                      \
+        typedef struct name##_rev adx_twin;                                 \
+        static const adx_field adx_f[] = { __VA_ARGS__ };                   \
+        static const ad_shape adx_shape = { sizeof(adx_plain),              \
+            sizeof(adx_twin), sizeof adx_f / sizeof *adx_f, adx_f, NULL };  \
+        return &adx_shape;                                                  \
+    }
+
+#if ADREV_DEBUG     // inputs are found at the line of ADREV_STRUCT
+#define ADX_HERE adx_here(__FILE__, __LINE__)
+#else
+#define ADX_HERE (void)0
+#endif
+
+// Parameters have names that no type, variable or macro of the user has.
+#define ADX_STRUCT_FUNCTIONS(name)                                          \
+    ADX_STRUCT_CONVERSIONS(name)                                            \
+    ADX_STRUCT_ARRAYS(name)                                                 \
+    ADX_STRUCT_DERIVATIVES(name)                                            \
+    typedef struct name name
+
+#define ADX_STRUCT_CONVERSIONS(name)                                        \
+    ADX_INLINE ad_status name##_inputs(const name *adx_x, name##_rev *adx_r) \
+    { ADX_HERE; return adx_struct_inputs(name##_shape(), adx_x, adx_r); }   \
+    ADX_INLINE ad_status name##_values(const name##_rev *adx_r, name *adx_x) \
+    { return adx_struct_values(name##_shape(), adx_r, adx_x); }             \
+    ADX_INLINE ad_status name##_make_rev(                                   \
+        const ad_allocator *adx_a, const name *adx_x, name##_rev *adx_r)    \
+    { return adx_struct_make(name##_shape(), false, adx_a, adx_x, adx_r); } \
+    ADX_INLINE ad_status name##_make_plain(                                 \
+        const ad_allocator *adx_a, const name##_rev *adx_r, name *adx_x)    \
+    { return adx_struct_make(name##_shape(), true, adx_a, adx_r, adx_x); }
+
+#define ADX_STRUCT_ARRAYS(name)                                             \
+    ADX_INLINE size_t name##_count(const name##_rev *adx_r)                 \
+    { return adx_struct_count(name##_shape(), adx_r); }                     \
+    ADX_INLINE ad_status name##_gather(const name##_rev *adx_r,             \
+                                       size_t adx_n, ad_rev adx_to[])       \
+    { return adx_struct_gather(name##_shape(), adx_r, adx_n, adx_to); }     \
+    ADX_INLINE ad_status name##_pack(const name *adx_x, size_t adx_n,       \
+                                     ad_real adx_to[])                      \
+    { return adx_struct_pack(name##_shape(), adx_x, adx_n, adx_to); }       \
+    ADX_INLINE ad_status name##_unpack(                                     \
+        size_t adx_n, const ad_real adx_from[], name *adx_x)                \
+    { return adx_struct_unpack(name##_shape(), adx_n, adx_from, adx_x); }
+
+#define ADX_STRUCT_DERIVATIVES(name)                                        \
+    ADX_INLINE ad_status name##_pullback(                                   \
+        ad_tape *adx_t, size_t adx_m, const ad_rev adx_y[],                 \
+        const ad_real adx_dy[], const name##_rev *adx_r, name *adx_dx)      \
+    { return adx_struct_pullback(name##_shape(), adx_t, adx_m, adx_y,       \
+                                 adx_dy, adx_r, adx_dx); }                  \
+    ADX_INLINE ad_status name##_gradient(                                   \
+        ad_tape *adx_t, ad_rev adx_y, const name##_rev *adx_r, name *adx_g) \
+    { return adx_struct_gradient(name##_shape(), adx_t, adx_y, adx_r, adx_g); }
+
 #undef ADX_LIBM1
 #undef ADX_LIBM2
 #undef ADX_SLOTS
@@ -3283,6 +3530,334 @@ ADX_API ad_real adx_digamma(ad_real x)
     for (size_t i = sizeof bernoulli / sizeof *bernoulli; i-- > 0;)
         sum = (sum + (ad_real)bernoulli[i]) * r;
     return adm_log(x) - shift - (1 / (2 * x) + sum + low);
+}
+
+/* --- 8.7  structures ---------------------------------------------------------
+ * One walk through the fields of a struct and of its twin serves all
+ * conversions; either may be missing. What writes nodes of the caller's walks
+ * twice: first to check that they match.                                    */
+
+enum {
+    ADX_TASK_CHECK,
+    ADX_TASK_INPUTS, ADX_TASK_VALUES, ADX_TASK_ADJOINTS, ADX_TASK_MAKE,
+    ADX_TASK_COUNT, ADX_TASK_GATHER, ADX_TASK_PACK, ADX_TASK_UNPACK
+};
+
+static void adx_walk(ad_visitor *v, const ad_shape *s, char *plain, char *twin);
+
+// Numbers whose adjoints are wanted: all of this tape, or constants.
+static void adx_check_reals(ad_visitor *v, size_t n, const ad_rev x[])
+{
+    ad_status status = adx_check_values(v->adx_tape, n, x, true);
+    if (status == ADREV_EFOREIGN)
+        v->status = status;
+    v->adx_active |= status == ADREV_OK;
+}
+
+ADX_API void ad_visit_reals(ad_visitor *v, size_t n, ad_real *plain,
+                            ad_rev *twin)
+{
+    size_t at = v->adx_count;
+
+    if (n == 0)
+        return;
+    v->adx_count += n;
+    switch (v->adx_task) {
+    case ADX_TASK_CHECK:
+        if (v->adx_tape != NULL)
+            adx_check_reals(v, n, twin);
+        break;
+    case ADX_TASK_INPUTS:
+        (ad_inputs)(n, plain, twin);
+        break;
+    case ADX_TASK_VALUES:
+        for (size_t i = 0; i < n; i++)
+            plain[i] = twin[i].v;
+        break;
+    case ADX_TASK_ADJOINTS:
+        for (size_t i = 0; i < n; i++)
+            plain[i] = twin[i].job == 0 ? 0 : v->adx_real[twin[i].seq];
+        break;
+    case ADX_TASK_GATHER:
+        memcpy(v->adx_rev + at, twin, n * sizeof *twin);
+        break;
+    case ADX_TASK_PACK:
+        memcpy(v->adx_real + at, plain, n * sizeof *plain);
+        break;
+    case ADX_TASK_UNPACK:
+        memcpy(plain, v->adx_real + at, n * sizeof *plain);
+        break;
+    default:
+        break;
+    }
+}
+
+ADX_API void ad_visit_other(ad_visitor *v, size_t bytes, void *plain,
+                            void *twin)
+{
+    bool copy = v->adx_task >= ADX_TASK_INPUTS && v->adx_task <= ADX_TASK_MAKE;
+    if (copy && bytes > 0)
+        memcpy(v->from_rev ? plain : twin, v->from_rev ? twin : plain, bytes);
+}
+
+// Whether everything of this shape lies in the struct itself.
+static bool adx_compact(const ad_shape *s)
+{
+    bool compact = s->visit == NULL;
+    for (size_t i = 0; compact && i < s->count; i++) {
+        adx_kind kind = s->field[i].kind;
+        compact = kind == ADX_POINTER ? false
+                : kind <= ADX_BYTES || adx_compact(s->field[i].shape());
+    }
+    return compact;
+}
+
+// All pointers to structs look alike.
+typedef struct adx_any adx_any;
+
+static char *adx_load(const char *p)
+{
+    adx_any *node = NULL;
+    memcpy(&node, p, sizeof node);
+    return (char *)node;
+}
+
+static void adx_store(char *p, char *value)
+{
+    adx_any *node = (adx_any *)(void *)value;
+    memcpy(p, &node, sizeof node);
+}
+
+static char *adx_make_node(ad_visitor *v, size_t bytes)
+{
+    char *node = (char *)v->make->alloc(bytes, v->make->user);
+    if (node == NULL)
+        v->status = ADREV_ENOMEM;
+    else
+        memset(node, 0, bytes);
+    return node;
+}
+
+// From pointers to nodes; false at the end. The pointer of the other side is
+// not read unless there must be one.
+static bool adx_follow(ad_visitor *v, const ad_shape *s, char **from, char **to)
+{
+    char *node = adx_load(*from);
+    char *other = NULL;
+
+    if (*to != NULL && node != NULL && v->make != NULL) {
+        other = adx_make_node(v, v->from_rev ? s->plain : s->twin);
+        adx_store(*to, other);
+    } else if (*to != NULL && (node != NULL || v->adx_task == ADX_TASK_CHECK))
+        other = adx_load(*to);
+    else if (*to != NULL)
+        adx_store(*to, NULL);
+    if (v->adx_task == ADX_TASK_CHECK && (node == NULL) != (other == NULL))
+        v->status = ADREV_ESHAPE;
+    *from = node;
+    *to = other;
+    return node != NULL && v->status == ADREV_OK;
+}
+
+// Whether the union is in this case. While checking, a case with nodes in it
+// exists on the other side only if that has the same tag; where there are no
+// nodes the other tag is not read: it may be uninitialised.
+static bool adx_is_case(const ad_visitor *v, const adx_field *f, char **from,
+                        char **to)
+{
+    int tag = 0;
+    int other = f->tag;
+
+    memcpy(&tag, *from, sizeof tag);
+    bool checks = *to != NULL && v->adx_task == ADX_TASK_CHECK;
+    if (checks && !adx_compact(f->shape()))
+        memcpy(&other, *to, sizeof other);
+    *to = other == f->tag ? *to : NULL;
+    return tag == f->tag;
+}
+
+static char *adx_at(char *base, size_t offset)
+{
+    return base == NULL ? NULL : base + offset;
+}
+
+static void adx_visit_part(ad_visitor *v, const adx_field *f, char *plain,
+                           char *twin)
+{
+    if (f->kind == ADX_REALS)
+        ad_visit_reals(v, f->count, (ad_real *)(void *)plain,
+                       (ad_rev *)(void *)twin);
+    else if (f->kind == ADX_BYTES)
+        ad_visit_other(v, f->count, plain, twin);
+    else
+        for (size_t i = 0; i < f->count; i++)
+            adx_walk(v, f->shape(), adx_at(plain, i * f->shape()->plain),
+                     adx_at(twin, i * f->shape()->twin));
+}
+
+// The fields of one struct, up to a last one that leads elsewhere: returns the
+// shape of what is there, so that a list needs no recursion.
+static const ad_shape *adx_visit_fields(ad_visitor *v, const ad_shape *s,
+                                        char **plain, char **twin)
+{
+    for (size_t i = 0; i < s->count && v->status == ADREV_OK; i++) {
+        const adx_field *f = &s->field[i];
+        char *p = *plain;
+        char *r = *twin;
+        char **from = v->from_rev ? &r : &p;
+        char **to = v->from_rev ? &p : &r;
+        bool last = i + 1 == s->count || f->kind == ADX_CASE;
+        if (f->kind == ADX_CASE && !adx_is_case(v, f, from, to))
+            continue;
+        p = adx_at(p, f->plain);
+        r = adx_at(r, f->twin);
+        if (f->kind == ADX_POINTER && !adx_follow(v, f->shape(), from, to))
+            continue;
+        if (f->kind < ADX_POINTER)
+            adx_visit_part(v, f, p, r);
+        else if (!last)
+            adx_walk(v, f->shape(), p, r);
+        else {
+            *plain = p;
+            *twin = r;
+            return f->shape();
+        }
+    }
+    return NULL;
+}
+
+static void adx_walk(ad_visitor *v, const ad_shape *s, char *plain, char *twin)
+{
+    while (s != NULL && s->visit == NULL)
+        s = adx_visit_fields(v, s, &plain, &twin);
+    if (s == NULL)
+        return;
+    if (v->adx_task == ADX_TASK_CHECK && (plain == NULL || twin == NULL))
+        v->status = ADREV_ESHAPE;
+    else
+        s->visit(v, plain, twin);
+}
+
+// A walk from one side; `to` may be missing.
+static ad_status adx_visit(ad_visitor *v, int task, bool from_rev,
+                           const ad_shape *s, const void *from, void *to)
+{
+    char *source = (char *)from;
+    char *target = (char *)to;
+
+    v->adx_task = task;
+    v->from_rev = from_rev;
+    v->adx_count = 0;
+    adx_walk(v, s, from_rev ? target : source, from_rev ? source : target);
+    return v->status;
+}
+
+static ad_status adx_convert(int task, bool from_rev, const ad_shape *s,
+                             const void *from, void *to)
+{
+    ad_visitor v = {0};
+    ad_status status = from == NULL || to == NULL ? ADREV_ESHAPE : ADREV_OK;
+
+    if (status == ADREV_OK && !adx_compact(s))
+        status = adx_visit(&v, ADX_TASK_CHECK, from_rev, s, from, to);
+    if (status == ADREV_OK)
+        status = adx_visit(&v, task, from_rev, s, from, to);
+    return status;
+}
+
+ADX_API ad_status adx_struct_inputs(const ad_shape *s, const void *plain,
+                                    void *twin)
+{
+    return adx_convert(ADX_TASK_INPUTS, false, s, plain, twin);
+}
+
+ADX_API ad_status adx_struct_values(const ad_shape *s, const void *twin,
+                                    void *plain)
+{
+    return adx_convert(ADX_TASK_VALUES, true, s, twin, plain);
+}
+
+ADX_API ad_status adx_struct_make(const ad_shape *s, bool from_rev,
+                                  const ad_allocator *make, const void *from,
+                                  void *to)
+{
+    ad_visitor v = { .make = make };
+
+    if (from == NULL || to == NULL || make == NULL || make->alloc == NULL)
+        return ADREV_ESHAPE;
+    memset(to, 0, from_rev ? s->plain : s->twin);
+    return adx_visit(&v, ADX_TASK_MAKE, from_rev, s, from, to);
+}
+
+ADX_API size_t adx_struct_count(const ad_shape *s, const void *twin)
+{
+    ad_visitor v = {0};
+
+    if (twin != NULL)
+        adx_visit(&v, ADX_TASK_COUNT, true, s, twin, NULL);
+    return v.adx_count;
+}
+
+// Between one side and an array; the length is checked first.
+static ad_status adx_flat(ad_visitor *v, int task, bool from_rev,
+                          const ad_shape *s, const void *one, size_t n)
+{
+    if (one == NULL || (n > 0 && v->adx_real == NULL && v->adx_rev == NULL))
+        return ADREV_ESHAPE;
+    ad_status status = adx_visit(v, ADX_TASK_COUNT, from_rev, s, one, NULL);
+    if (status == ADREV_OK && v->adx_count != n)
+        status = ADREV_ESHAPE;
+    return status != ADREV_OK ? status
+                              : adx_visit(v, task, from_rev, s, one, NULL);
+}
+
+ADX_API ad_status adx_struct_gather(const ad_shape *s, const void *twin,
+                                    size_t n, ad_rev x[])
+{
+    ad_visitor v = { .adx_rev = x };
+    return adx_flat(&v, ADX_TASK_GATHER, true, s, twin, n);
+}
+
+ADX_API ad_status adx_struct_pack(const ad_shape *s, const void *plain,
+                                  size_t n, ad_real x[])
+{
+    ad_visitor v = { .adx_real = x };
+    return adx_flat(&v, ADX_TASK_PACK, false, s, plain, n);
+}
+
+ADX_API ad_status adx_struct_unpack(const ad_shape *s, size_t n,
+                                    const ad_real x[], void *plain)
+{
+    ad_visitor v = { .adx_real = (ad_real *)x };
+    return adx_flat(&v, ADX_TASK_UNPACK, false, s, plain, n);
+}
+
+ADX_API ad_status adx_struct_pullback(const ad_shape *s, ad_tape *t, size_t m,
+                                      const ad_rev y[], const ad_real dy[],
+                                      const void *twin, void *plain)
+{
+    ad_visitor v = { .adx_tape = t };
+    ad_status status = ad_tape_status(t);
+
+    if (status == ADREV_OK && (twin == NULL || plain == NULL))
+        status = ADREV_ESHAPE;
+    if (status == ADREV_OK)
+        status = adx_visit(&v, ADX_TASK_CHECK, true, s, twin, plain);
+    if (status == ADREV_OK && v.adx_count > 0 && !v.adx_active)
+        status = ADREV_EPASSIVE;
+    if (status == ADREV_OK)
+        status = adx_pullback(t, m, y, dy, 0, NULL, NULL);
+    if (status != ADREV_OK)
+        return status;
+    v.adx_real = adx_adjoints(t, adx_live(t)->seq, 1);
+    return adx_visit(&v, ADX_TASK_ADJOINTS, true, s, twin, plain);
+}
+
+ADX_API ad_status adx_struct_gradient(const ad_shape *s, ad_tape *t, ad_rev y,
+                                      const void *twin, void *plain)
+{
+    static const ad_real one = 1;
+    return adx_struct_pullback(s, t, 1, &y, &one, twin, plain);
 }
 
 #endif // ADREV_IMPLEMENTED
