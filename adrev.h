@@ -1626,64 +1626,61 @@ ADX_INLINE void adx_acc(ad_fwd *s, ad_expr e) { adx_acc_fwd(s, e); }
  * From one list of fields: a struct of plain numbers, its twin of recorded
  * numbers, and the ways between them and flat arrays.
  *
- *     #define BODY(FIELD)                         plain           twin
- *         FIELD(real,    mass)                    ad_real mass    ad_rev mass
- *         FIELD(reals,   spin, [3][3])            ad_real         ad_rev
- *         FIELD(record,  pose, start)             pose            pose_rev
- *         FIELD(records, pose, way, [8])          pose            pose_rev
- *         FIELD(pointer, body, next)              body *          body_rev *
- *         FIELD(other,   int, id)                 copied, of whatever type
- *         FIELD(others,  char, name, [16])        likewise
+ *     #define BODY(FIELD)                  \       plain           twin
+ *         FIELD(real,    mass)             \       ad_real         ad_rev
+ *         FIELD(reals,   spin, [3][3])     \
+ *         FIELD(record,  pose, start)      \       pose            pose_rev
+ *         FIELD(records, pose, way, [8])   \
+ *         FIELD(other,   int, id)          \       the same type, copied
+ *         FIELD(others,  char, name, [16]) \
+ *         FIELD(pointer, body, next)               body *          body_rev *
  *     ADREV_STRUCT(body, BODY);
  *
- * (each line but the last with a backslash) declares at file scope
+ * declares the types body and body_rev, and body_most: how many numbers are in
+ * one, a constant. Each function returns a status:
  *
- *     body, body_rev                              the two types
- *     body_most                                   numbers in one, a constant
  *     body_inputs(&plain, &twin)                  every number an input
  *     body_values(&twin, &plain)                  the plain numbers
  *     body_gradient(t, y, &twin, &plain)          dy/d(every number)
  *     body_pullback(t, m, y, dy, &twin, &plain)   as ad_pullback
- *     body_count(&twin)                           how many numbers
  *     body_gather(&twin, n, rev)                  to an array, for ad_jacobian
  *     body_pack(&plain, n, real)                  numbers to an array
- *     body_unpack(n, real, &plain)                and back; all else stays
+ *     body_unpack(n, real, &plain)                and back; the rest stays
  *     body_make_rev(allocator, &plain, &twin)     nodes for pointers to lead to
  *     body_make_plain(allocator, &twin, &plain)
+ *     size_t n = body_count(&twin)                n in this very struct
  *
- * Arguments read are const; arrays have the n of body_count. The first four
- * conversions copy all other fields, so a cotangent has the ids of its point.
- *
- *   returns      ADREV_OK; ADREV_ESHAPE (a null argument; an n that is not the
- *                count; nodes that do not match), outputs untouched
- *   derivatives  as ad_pullback; a number that is a constant has 0, unless all
- *                are: ADREV_EPASSIVE. ad_detach freezes a field so.
- *   pointers     lists and trees of nodes that are the caller's: where one side
- *                has a node the other must have one, too. They are freed by
- *                whoever they came from. make_... zeroes its output, copies the
- *                other fields and allocates the nodes; on ADREV_ENOMEM the
- *                output holds those that were made. The last field is followed
- *                in a loop, other pointers by recursion.
- *   cost         a pass over the struct, two with pointers
- *   see          tests/structs.c                                              */
-
-// A tagged union: { int tag; union { two numbers; ... } as; } from a list of
-// CASE(tag, type of a record, name). It is a record with the same functions;
-// only the case of the tag is looked at. body_most is then a bound.
-#define ADREV_UNION(name, CASES)                                            \
-    ADREV_STRUCT_AHEAD(name);                                               \
-    struct name { int tag; union { CASES(ADX_CASE_PLAIN) } as; };           \
-    struct name##_rev { int tag; union { CASES(ADX_CASE_REV) } as; };       \
-    enum { name##_most = 0 CASES(ADX_CASE_MOST) };                          \
-    ADX_SHAPE(name, ADX_TAG_ENTRY CASES(ADX_CASE_ENTRY))                    \
-    ADX_STRUCT_FUNCTIONS(name)
+ *   other fields are those of the struct that is read, in a cotangent, too
+ *   returns      as ad_inputs, ad_pullback; ADREV_ESHAPE (a null argument, an
+ *                n that is not the count, lists of different lengths)
+ *   derivatives  0 for numbers that are constants (ad_detach freezes a field),
+ *                unless all are: ADREV_EPASSIVE
+ *   pointers     lead to lists or trees of the caller's nodes: as many on the
+ *                side that is written as on the other. make_... allocates them
+ *                one by one and zeroes all numbers; on ADREV_ENOMEM the output
+ *                holds the nodes that were made. A last field is followed in a
+ *                loop, others by recursion.
+ *   cost         a pass over the struct, two if there are pointers
+ *   see          examples/08_camera.c, tests/structs.c                        */
 
 #define ADREV_STRUCT(name, FIELDS)                                          \
     ADREV_STRUCT_AHEAD(name);                                               \
     struct name { FIELDS(ADX_PLAIN) };                                      \
-    struct name##_rev { FIELDS(ADX_REV) };                                  \
+    struct name##_rev { FIELDS(ADX_TWIN) };                                 \
     enum { name##_most = 0 FIELDS(ADX_MOST) };                              \
     ADX_SHAPE(name, FIELDS(ADX_ENTRY))                                      \
+    ADX_STRUCT_FUNCTIONS(name)
+
+// A tagged union, { int tag; union { two x; ... } as; }, from a list of
+// CASE(tag, two, x), where two is a record. It is a record, too, of which only
+// the case of the tag is looked at. If that has pointers, both sides must have
+// the tag. _most is a bound.
+#define ADREV_UNION(name, CASES)                                            \
+    ADREV_STRUCT_AHEAD(name);                                               \
+    struct name { int tag; union { CASES(ADX_CASE_PLAIN) } as; };           \
+    struct name##_rev { int tag; union { CASES(ADX_CASE_TWIN) } as; };      \
+    enum { name##_most = 0 CASES(ADX_CASE_MOST) };                          \
+    ADX_SHAPE(name, ADX_TAG_ENTRY CASES(ADX_CASE_ENTRY))                    \
     ADX_STRUCT_FUNCTIONS(name)
 
 // For pointers to a type whose fields are not listed yet.
@@ -1692,11 +1689,9 @@ ADX_INLINE void adx_acc(ad_fwd *s, ad_expr e) { adx_acc_fwd(s, e); }
     typedef struct name##_rev name##_rev;                                   \
     static inline ADX_UNUSED const ad_shape *name##_shape(void)
 
-// Two structs name and name_rev declared by hand, with a visitor that knows
-// where their numbers are: for arrays with a length, for other containers.
-//
-//   visit        calls ad_visit_... for every part of both structs in the same
-//                order; either may be NULL, and is passed on as NULL
+// For two structs name and name_rev that are declared by hand: the visitor
+// calls ad_visit_... for all parts of both in the same order. Either may be
+// NULL, and is passed on as NULL.
 #define ADREV_STRUCT_VISITED(name, visitor)                                 \
     ADREV_STRUCT_AHEAD(name);                                               \
     enum { name##_most = 0 };                                               \
@@ -1708,18 +1703,27 @@ ADX_INLINE void adx_acc(ad_fwd *s, ad_expr e) { adx_acc_fwd(s, e); }
     }                                                                       \
     ADX_STRUCT_FUNCTIONS(name)
 
+typedef enum adx_task {
+    ADX_TASK_INPUTS, ADX_TASK_VALUES, ADX_TASK_ADJOINTS, ADX_TASK_MAKE_REV,
+    ADX_TASK_MAKE_PLAIN, ADX_TASK_COUNT, ADX_TASK_GATHER, ADX_TASK_PACK,
+    ADX_TASK_UNPACK
+} adx_task;
+
 // A conversion on its way through both structs.
 typedef struct ad_visitor {
-    const ad_allocator *make;   // makes the nodes that are not there; or NULL
     bool from_rev;              // the twin is the one that is read
+    const ad_allocator *make;   // not NULL: make nodes in the other one
     ad_status status;           // anything but ADREV_OK ends the walk
-    int adx_task;
+    adx_task adx_task;
+    bool adx_check;             // compare only
+    bool adx_active;            // a number is not a constant
     size_t adx_count;           // numbers so far
+    const ad_tape *adx_tape;
     ad_real *adx_real;
     ad_rev *adx_rev;
-    ad_tape *adx_tape;
-    bool adx_active;            // a number is not a constant
 } ad_visitor;
+
+typedef void ad_visit_fn(ad_visitor *v, void *plain, void *twin);
 
 // n numbers in a row, or bytes to be copied, of both structs.
 ADX_API void ad_visit_reals(ad_visitor *v, size_t n, ad_real *plain,
@@ -1727,44 +1731,34 @@ ADX_API void ad_visit_reals(ad_visitor *v, size_t n, ad_real *plain,
 ADX_API void ad_visit_other(ad_visitor *v, size_t bytes, void *plain,
                             void *twin);
 
-typedef struct ad_shape ad_shape;
-typedef void ad_visit_fn(ad_visitor *v, void *plain, void *twin);
-
 typedef enum adx_kind {
     ADX_REALS, ADX_BYTES, ADX_RECORDS, ADX_POINTER, ADX_CASE
 } adx_kind;
 
 typedef struct adx_field {
     adx_kind kind;
-    int tag;                            // of a case
-    size_t count;                       // numbers, bytes, records
-    size_t plain;                       // offsets
+    int tag;                                // of a case
+    size_t count;                           // numbers, bytes, records
+    size_t plain;                           // offsets
     size_t twin;
-    const ad_shape *(*shape)(void);
+    const struct ad_shape *(*shape)(void);  // of what is there
 } adx_field;
 
-struct ad_shape {
-    size_t plain;                       // sizes
+typedef struct ad_shape {
+    size_t plain;                           // sizes
     size_t twin;
     size_t count;
     const adx_field *field;
-    ad_visit_fn *visit;                 // or NULL; instead of fields
-};
+    ad_visit_fn *visit;                     // not NULL: instead of fields
+} ad_shape;
 
-ADX_API ad_status adx_struct_inputs(const ad_shape *s, const void *plain,
-                                    void *twin);
-ADX_API ad_status adx_struct_values(const ad_shape *s, const void *twin,
-                                    void *plain);
-ADX_API ad_status adx_struct_make(const ad_shape *s, bool from_rev,
-                                  const ad_allocator *make, const void *from,
-                                  void *to);
+ADX_API ad_status adx_struct_convert(adx_task task, const ad_shape *s,
+                                     const ad_allocator *make,
+                                     const void *from, void *to);
+ADX_API ad_status adx_struct_array(adx_task task, const ad_shape *s,
+                                   const void *one, size_t n,
+                                   const void *array);
 ADX_API size_t adx_struct_count(const ad_shape *s, const void *twin);
-ADX_API ad_status adx_struct_gather(const ad_shape *s, const void *twin,
-                                    size_t n, ad_rev x[]);
-ADX_API ad_status adx_struct_pack(const ad_shape *s, const void *plain,
-                                  size_t n, ad_real x[]);
-ADX_API ad_status adx_struct_unpack(const ad_shape *s, size_t n,
-                                    const ad_real x[], void *plain);
 ADX_API ad_status adx_struct_pullback(const ad_shape *s, ad_tape *t, size_t m,
                                       const ad_rev y[], const ad_real dy[],
                                       const void *twin, void *plain);
@@ -1791,19 +1785,19 @@ ADX_API ad_status adx_struct_gradient(const ad_shape *s, ad_tape *t, ad_rev y,
        type##_shape)
 
 #define ADX_PLAIN(kind, ...) ADX_FIELD_##kind(ADX_PLAIN_OF, __VA_ARGS__)
-#define ADX_REV(kind, ...)   ADX_FIELD_##kind(ADX_REV_OF, __VA_ARGS__)
+#define ADX_TWIN(kind, ...)  ADX_FIELD_##kind(ADX_TWIN_OF, __VA_ARGS__)
 #define ADX_MOST(kind, ...)  ADX_FIELD_##kind(ADX_MOST_OF, __VA_ARGS__)
 #define ADX_ENTRY(kind, ...) ADX_FIELD_##kind(ADX_ENTRY_OF, __VA_ARGS__)
 
-#define ADX_PLAIN_OF(plain, rev, name, dims, ...) plain name dims;
-#define ADX_REV_OF(plain, rev, name, dims, ...)   rev name dims;
-#define ADX_MOST_OF(plain, rev, name, dims, kind, count, most, shape) + most
-#define ADX_ENTRY_OF(plain, rev, name, dims, kind, count, most, shape)      \
+#define ADX_PLAIN_OF(plain, twin, name, dims, ...) plain name dims;
+#define ADX_TWIN_OF(plain, twin, name, dims, ...)  twin name dims;
+#define ADX_MOST_OF(plain, twin, name, dims, kind, count, most, ...) + most
+#define ADX_ENTRY_OF(plain, twin, name, dims, kind, count, most, shape)     \
     { kind, 0, count, offsetof(adx_plain, name), offsetof(adx_twin, name),  \
       shape },
 
 #define ADX_CASE_PLAIN(tag, type, name) type name;
-#define ADX_CASE_REV(tag, type, name)   type##_rev name;
+#define ADX_CASE_TWIN(tag, type, name)  type##_rev name;
 #define ADX_CASE_MOST(tag, type, name)  + type##_most
 #define ADX_CASE_ENTRY(tag, type, name)                                     \
     { ADX_CASE, tag, 1, offsetof(adx_plain, as.name),                       \
@@ -1836,28 +1830,33 @@ ADX_API ad_status adx_struct_gradient(const ad_shape *s, ad_tape *t, ad_rev y,
 
 #define ADX_STRUCT_CONVERSIONS(name)                                        \
     ADX_INLINE ad_status name##_inputs(const name *adx_x, name##_rev *adx_r) \
-    { ADX_HERE; return adx_struct_inputs(name##_shape(), adx_x, adx_r); }   \
+    { ADX_HERE; return ADX_CONVERT(INPUTS, name, NULL, adx_x, adx_r); }     \
     ADX_INLINE ad_status name##_values(const name##_rev *adx_r, name *adx_x) \
-    { return adx_struct_values(name##_shape(), adx_r, adx_x); }             \
+    { return ADX_CONVERT(VALUES, name, NULL, adx_r, adx_x); }               \
     ADX_INLINE ad_status name##_make_rev(                                   \
         const ad_allocator *adx_a, const name *adx_x, name##_rev *adx_r)    \
-    { return adx_struct_make(name##_shape(), false, adx_a, adx_x, adx_r); } \
+    { return ADX_CONVERT(MAKE_REV, name, adx_a, adx_x, adx_r); }            \
     ADX_INLINE ad_status name##_make_plain(                                 \
         const ad_allocator *adx_a, const name##_rev *adx_r, name *adx_x)    \
-    { return adx_struct_make(name##_shape(), true, adx_a, adx_r, adx_x); }
+    { return ADX_CONVERT(MAKE_PLAIN, name, adx_a, adx_r, adx_x); }
+
+#define ADX_CONVERT(task, name, ...)                                        \
+    adx_struct_convert(ADX_TASK_##task, name##_shape(), __VA_ARGS__)
+#define ADX_ARRAY(task, name, ...)                                          \
+    adx_struct_array(ADX_TASK_##task, name##_shape(), __VA_ARGS__)
 
 #define ADX_STRUCT_ARRAYS(name)                                             \
     ADX_INLINE size_t name##_count(const name##_rev *adx_r)                 \
     { return adx_struct_count(name##_shape(), adx_r); }                     \
     ADX_INLINE ad_status name##_gather(const name##_rev *adx_r,             \
                                        size_t adx_n, ad_rev adx_to[])       \
-    { return adx_struct_gather(name##_shape(), adx_r, adx_n, adx_to); }     \
+    { return ADX_ARRAY(GATHER, name, adx_r, adx_n, adx_to); }               \
     ADX_INLINE ad_status name##_pack(const name *adx_x, size_t adx_n,       \
                                      ad_real adx_to[])                      \
-    { return adx_struct_pack(name##_shape(), adx_x, adx_n, adx_to); }       \
+    { return ADX_ARRAY(PACK, name, adx_x, adx_n, adx_to); }                 \
     ADX_INLINE ad_status name##_unpack(                                     \
         size_t adx_n, const ad_real adx_from[], name *adx_x)                \
-    { return adx_struct_unpack(name##_shape(), adx_n, adx_from, adx_x); }
+    { return ADX_ARRAY(UNPACK, name, adx_x, adx_n, adx_from); }
 
 #define ADX_STRUCT_DERIVATIVES(name)                                        \
     ADX_INLINE ad_status name##_pullback(                                   \
@@ -3534,21 +3533,14 @@ ADX_API ad_real adx_digamma(ad_real x)
 
 /* --- 8.7  structures ---------------------------------------------------------
  * One walk through the fields of a struct and of its twin serves all
- * conversions; either may be missing. What writes nodes of the caller's walks
- * twice: first to check that they match.                                    */
-
-enum {
-    ADX_TASK_CHECK,
-    ADX_TASK_INPUTS, ADX_TASK_VALUES, ADX_TASK_ADJOINTS, ADX_TASK_MAKE,
-    ADX_TASK_COUNT, ADX_TASK_GATHER, ADX_TASK_PACK, ADX_TASK_UNPACK
-};
-
-static void adx_walk(ad_visitor *v, const ad_shape *s, char *plain, char *twin);
+ * conversions; for some of them one of the two is NULL. Where there may be
+ * pointers, a first walk only checks that nodes match.                       */
 
 // Numbers whose adjoints are wanted: all of this tape, or constants.
 static void adx_check_reals(ad_visitor *v, size_t n, const ad_rev x[])
 {
     ad_status status = adx_check_values(v->adx_tape, n, x, true);
+
     if (status == ADREV_EFOREIGN)
         v->status = status;
     v->adx_active |= status == ADREV_OK;
@@ -3559,44 +3551,31 @@ ADX_API void ad_visit_reals(ad_visitor *v, size_t n, ad_real *plain,
 {
     size_t at = v->adx_count;
 
-    if (n == 0)
-        return;
     v->adx_count += n;
-    switch (v->adx_task) {
-    case ADX_TASK_CHECK:
-        if (v->adx_tape != NULL)
-            adx_check_reals(v, n, twin);
-        break;
-    case ADX_TASK_INPUTS:
+    if (v->adx_check && v->adx_tape != NULL)
+        adx_check_reals(v, n, twin);
+    if (v->adx_check || n == 0)
+        return;
+    if (v->adx_task == ADX_TASK_INPUTS)
         (ad_inputs)(n, plain, twin);
-        break;
-    case ADX_TASK_VALUES:
+    else if (v->adx_task == ADX_TASK_GATHER)
+        memcpy(v->adx_rev + at, twin, n * sizeof *twin);
+    else if (v->adx_task == ADX_TASK_PACK)
+        memcpy(v->adx_real + at, plain, n * sizeof *plain);
+    else if (v->adx_task == ADX_TASK_UNPACK)
+        memcpy(plain, v->adx_real + at, n * sizeof *plain);
+    else if (v->adx_task == ADX_TASK_VALUES)
         for (size_t i = 0; i < n; i++)
             plain[i] = twin[i].v;
-        break;
-    case ADX_TASK_ADJOINTS:
+    else if (v->adx_task == ADX_TASK_ADJOINTS)
         for (size_t i = 0; i < n; i++)
             plain[i] = twin[i].job == 0 ? 0 : v->adx_real[twin[i].seq];
-        break;
-    case ADX_TASK_GATHER:
-        memcpy(v->adx_rev + at, twin, n * sizeof *twin);
-        break;
-    case ADX_TASK_PACK:
-        memcpy(v->adx_real + at, plain, n * sizeof *plain);
-        break;
-    case ADX_TASK_UNPACK:
-        memcpy(plain, v->adx_real + at, n * sizeof *plain);
-        break;
-    default:
-        break;
-    }
 }
 
 ADX_API void ad_visit_other(ad_visitor *v, size_t bytes, void *plain,
                             void *twin)
 {
-    bool copy = v->adx_task >= ADX_TASK_INPUTS && v->adx_task <= ADX_TASK_MAKE;
-    if (copy && bytes > 0)
+    if (!v->adx_check && v->adx_task < ADX_TASK_COUNT && bytes > 0)
         memcpy(v->from_rev ? plain : twin, v->from_rev ? twin : plain, bytes);
 }
 
@@ -3604,10 +3583,11 @@ ADX_API void ad_visit_other(ad_visitor *v, size_t bytes, void *plain,
 static bool adx_compact(const ad_shape *s)
 {
     bool compact = s->visit == NULL;
+
     for (size_t i = 0; compact && i < s->count; i++) {
         adx_kind kind = s->field[i].kind;
-        compact = kind == ADX_POINTER ? false
-                : kind <= ADX_BYTES || adx_compact(s->field[i].shape());
+        compact = kind < ADX_RECORDS
+               || (kind != ADX_POINTER && adx_compact(s->field[i].shape()));
     }
     return compact;
 }
@@ -3622,64 +3602,54 @@ static char *adx_load(const char *p)
     return (char *)node;
 }
 
-static void adx_store(char *p, char *value)
+static char *adx_make_node(ad_visitor *v, size_t bytes, char *p)
 {
-    adx_any *node = (adx_any *)(void *)value;
-    memcpy(p, &node, sizeof node);
-}
+    adx_any *node = (adx_any *)v->make->alloc(bytes, v->make->user);
 
-static char *adx_make_node(ad_visitor *v, size_t bytes)
-{
-    char *node = (char *)v->make->alloc(bytes, v->make->user);
     if (node == NULL)
         v->status = ADREV_ENOMEM;
     else
-        memset(node, 0, bytes);
-    return node;
+        memset((void *)node, 0, bytes);
+    memcpy(p, &node, sizeof node);
+    return (char *)node;
 }
 
-// From pointers to nodes; false at the end. The pointer of the other side is
-// not read unless there must be one.
+// From pointers to nodes; false at the end.
 static bool adx_follow(ad_visitor *v, const ad_shape *s, char **from, char **to)
 {
     char *node = adx_load(*from);
-    char *other = NULL;
+    char *other = node;
 
-    if (*to != NULL && node != NULL && v->make != NULL) {
-        other = adx_make_node(v, v->from_rev ? s->plain : s->twin);
-        adx_store(*to, other);
-    } else if (*to != NULL && (node != NULL || v->adx_task == ADX_TASK_CHECK))
+    if (*to != NULL && v->make == NULL)
         other = adx_load(*to);
-    else if (*to != NULL)
-        adx_store(*to, NULL);
-    if (v->adx_task == ADX_TASK_CHECK && (node == NULL) != (other == NULL))
+    else if (*to != NULL && node != NULL)
+        other = adx_make_node(v, v->from_rev ? s->plain : s->twin, *to);
+    if ((node == NULL) != (other == NULL) && v->status == ADREV_OK)
         v->status = ADREV_ESHAPE;
     *from = node;
-    *to = other;
+    *to = *to == NULL ? NULL : other;
     return node != NULL && v->status == ADREV_OK;
 }
 
-// Whether the union is in this case. While checking, a case with nodes in it
-// exists on the other side only if that has the same tag; where there are no
-// nodes the other tag is not read: it may be uninitialised.
-static bool adx_is_case(const ad_visitor *v, const adx_field *f, char **from,
-                        char **to)
+// Whether the union is in this case. Where no nodes are at stake the tag that
+// is to be written is not read: it may be uninitialised.
+static bool adx_is_case(ad_visitor *v, const adx_field *f, const char *from,
+                        const char *to)
 {
-    int tag = 0;
-    int other = f->tag;
+    bool same = memcmp(from, &f->tag, sizeof f->tag) == 0;
 
-    memcpy(&tag, *from, sizeof tag);
-    bool checks = *to != NULL && v->adx_task == ADX_TASK_CHECK;
-    if (checks && !adx_compact(f->shape()))
-        memcpy(&other, *to, sizeof other);
-    *to = other == f->tag ? *to : NULL;
-    return tag == f->tag;
+    if (same && to != NULL && v->adx_check && !adx_compact(f->shape())
+        && memcmp(to, &f->tag, sizeof f->tag) != 0)
+        v->status = ADREV_ESHAPE;
+    return same && v->status == ADREV_OK;
 }
 
 static char *adx_at(char *base, size_t offset)
 {
     return base == NULL ? NULL : base + offset;
 }
+
+static void adx_walk(ad_visitor *v, const ad_shape *s, char *plain, char *twin);
 
 static void adx_visit_part(ad_visitor *v, const adx_field *f, char *plain,
                            char *twin)
@@ -3695,26 +3665,24 @@ static void adx_visit_part(ad_visitor *v, const adx_field *f, char *plain,
                      adx_at(twin, i * f->shape()->twin));
 }
 
-// The fields of one struct, up to a last one that leads elsewhere: returns the
-// shape of what is there, so that a list needs no recursion.
+// The fields of one struct, up to one that ends it and leads elsewhere:
+// returns the shape of what is there, so that a list needs no recursion.
 static const ad_shape *adx_visit_fields(ad_visitor *v, const ad_shape *s,
                                         char **plain, char **twin)
 {
     for (size_t i = 0; i < s->count && v->status == ADREV_OK; i++) {
         const adx_field *f = &s->field[i];
-        char *p = *plain;
-        char *r = *twin;
-        char **from = v->from_rev ? &r : &p;
-        char **to = v->from_rev ? &p : &r;
+        char *p = adx_at(*plain, f->plain);
+        char *r = adx_at(*twin, f->twin);
         bool last = i + 1 == s->count || f->kind == ADX_CASE;
-        if (f->kind == ADX_CASE && !adx_is_case(v, f, from, to))
-            continue;
-        p = adx_at(p, f->plain);
-        r = adx_at(r, f->twin);
-        if (f->kind == ADX_POINTER && !adx_follow(v, f->shape(), from, to))
-            continue;
         if (f->kind < ADX_POINTER)
             adx_visit_part(v, f, p, r);
+        else if (f->kind == ADX_CASE
+                 ? !adx_is_case(v, f, v->from_rev ? *twin : *plain,
+                                v->from_rev ? *plain : *twin)
+                 : !adx_follow(v, f->shape(), v->from_rev ? &r : &p,
+                               v->from_rev ? &p : &r))
+            continue;
         else if (!last)
             adx_walk(v, f->shape(), p, r);
         else {
@@ -3730,63 +3698,43 @@ static void adx_walk(ad_visitor *v, const ad_shape *s, char *plain, char *twin)
 {
     while (s != NULL && s->visit == NULL)
         s = adx_visit_fields(v, s, &plain, &twin);
-    if (s == NULL)
-        return;
-    if (v->adx_task == ADX_TASK_CHECK && (plain == NULL || twin == NULL))
-        v->status = ADREV_ESHAPE;
-    else
+    if (s != NULL)
         s->visit(v, plain, twin);
 }
 
-// A walk from one side; `to` may be missing.
-static ad_status adx_visit(ad_visitor *v, int task, bool from_rev,
+static ad_status adx_visit(ad_visitor *v, adx_task task, bool check,
                            const ad_shape *s, const void *from, void *to)
 {
     char *source = (char *)from;
     char *target = (char *)to;
 
     v->adx_task = task;
-    v->from_rev = from_rev;
+    v->adx_check = check;
     v->adx_count = 0;
-    adx_walk(v, s, from_rev ? target : source, from_rev ? source : target);
+    v->from_rev = task != ADX_TASK_INPUTS && task != ADX_TASK_MAKE_REV
+               && task != ADX_TASK_PACK && task != ADX_TASK_UNPACK;
+    adx_walk(v, s, v->from_rev ? target : source,
+             v->from_rev ? source : target);
     return v->status;
 }
 
-static ad_status adx_convert(int task, bool from_rev, const ad_shape *s,
-                             const void *from, void *to)
-{
-    ad_visitor v = {0};
-    ad_status status = from == NULL || to == NULL ? ADREV_ESHAPE : ADREV_OK;
-
-    if (status == ADREV_OK && !adx_compact(s))
-        status = adx_visit(&v, ADX_TASK_CHECK, from_rev, s, from, to);
-    if (status == ADREV_OK)
-        status = adx_visit(&v, task, from_rev, s, from, to);
-    return status;
-}
-
-ADX_API ad_status adx_struct_inputs(const ad_shape *s, const void *plain,
-                                    void *twin)
-{
-    return adx_convert(ADX_TASK_INPUTS, false, s, plain, twin);
-}
-
-ADX_API ad_status adx_struct_values(const ad_shape *s, const void *twin,
-                                    void *plain)
-{
-    return adx_convert(ADX_TASK_VALUES, true, s, twin, plain);
-}
-
-ADX_API ad_status adx_struct_make(const ad_shape *s, bool from_rev,
-                                  const ad_allocator *make, const void *from,
-                                  void *to)
+ADX_API ad_status adx_struct_convert(adx_task task, const ad_shape *s,
+                                     const ad_allocator *make,
+                                     const void *from, void *to)
 {
     ad_visitor v = { .make = make };
+    bool makes = task == ADX_TASK_MAKE_REV || task == ADX_TASK_MAKE_PLAIN;
+    ad_status status = ADREV_OK;
 
-    if (from == NULL || to == NULL || make == NULL || make->alloc == NULL)
+    if (from == NULL || to == NULL
+        || (makes && (make == NULL || make->alloc == NULL)))
         return ADREV_ESHAPE;
-    memset(to, 0, from_rev ? s->plain : s->twin);
-    return adx_visit(&v, ADX_TASK_MAKE, from_rev, s, from, to);
+    if (makes)
+        memset(to, 0, task == ADX_TASK_MAKE_REV ? s->twin : s->plain);
+    else if (!adx_compact(s))
+        status = adx_visit(&v, task, true, s, from, to);
+    return status == ADREV_OK ? adx_visit(&v, task, false, s, from, to)
+                              : status;
 }
 
 ADX_API size_t adx_struct_count(const ad_shape *s, const void *twin)
@@ -3794,42 +3742,26 @@ ADX_API size_t adx_struct_count(const ad_shape *s, const void *twin)
     ad_visitor v = {0};
 
     if (twin != NULL)
-        adx_visit(&v, ADX_TASK_COUNT, true, s, twin, NULL);
+        adx_visit(&v, ADX_TASK_COUNT, false, s, twin, NULL);
     return v.adx_count;
 }
 
-// Between one side and an array; the length is checked first.
-static ad_status adx_flat(ad_visitor *v, int task, bool from_rev,
-                          const ad_shape *s, const void *one, size_t n)
+ADX_API ad_status adx_struct_array(adx_task task, const ad_shape *s,
+                                   const void *one, size_t n,
+                                   const void *array)
 {
-    if (one == NULL || (n > 0 && v->adx_real == NULL && v->adx_rev == NULL))
+    ad_visitor v = {0};
+
+    if (one == NULL || (n > 0 && array == NULL))
         return ADREV_ESHAPE;
-    ad_status status = adx_visit(v, ADX_TASK_COUNT, from_rev, s, one, NULL);
-    if (status == ADREV_OK && v->adx_count != n)
-        status = ADREV_ESHAPE;
-    return status != ADREV_OK ? status
-                              : adx_visit(v, task, from_rev, s, one, NULL);
-}
-
-ADX_API ad_status adx_struct_gather(const ad_shape *s, const void *twin,
-                                    size_t n, ad_rev x[])
-{
-    ad_visitor v = { .adx_rev = x };
-    return adx_flat(&v, ADX_TASK_GATHER, true, s, twin, n);
-}
-
-ADX_API ad_status adx_struct_pack(const ad_shape *s, const void *plain,
-                                  size_t n, ad_real x[])
-{
-    ad_visitor v = { .adx_real = x };
-    return adx_flat(&v, ADX_TASK_PACK, false, s, plain, n);
-}
-
-ADX_API ad_status adx_struct_unpack(const ad_shape *s, size_t n,
-                                    const ad_real x[], void *plain)
-{
-    ad_visitor v = { .adx_real = (ad_real *)x };
-    return adx_flat(&v, ADX_TASK_UNPACK, false, s, plain, n);
+    adx_visit(&v, task, true, s, one, NULL);
+    if (v.adx_count != n)
+        return ADREV_ESHAPE;
+    if (task == ADX_TASK_GATHER)
+        v.adx_rev = (ad_rev *)array;
+    else
+        v.adx_real = (ad_real *)array;
+    return adx_visit(&v, task, false, s, one, NULL);
 }
 
 ADX_API ad_status adx_struct_pullback(const ad_shape *s, ad_tape *t, size_t m,
@@ -3842,7 +3774,7 @@ ADX_API ad_status adx_struct_pullback(const ad_shape *s, ad_tape *t, size_t m,
     if (status == ADREV_OK && (twin == NULL || plain == NULL))
         status = ADREV_ESHAPE;
     if (status == ADREV_OK)
-        status = adx_visit(&v, ADX_TASK_CHECK, true, s, twin, plain);
+        status = adx_visit(&v, ADX_TASK_ADJOINTS, true, s, twin, plain);
     if (status == ADREV_OK && v.adx_count > 0 && !v.adx_active)
         status = ADREV_EPASSIVE;
     if (status == ADREV_OK)
@@ -3850,7 +3782,7 @@ ADX_API ad_status adx_struct_pullback(const ad_shape *s, ad_tape *t, size_t m,
     if (status != ADREV_OK)
         return status;
     v.adx_real = adx_adjoints(t, adx_live(t)->seq, 1);
-    return adx_visit(&v, ADX_TASK_ADJOINTS, true, s, twin, plain);
+    return adx_visit(&v, ADX_TASK_ADJOINTS, false, s, twin, plain);
 }
 
 ADX_API ad_status adx_struct_gradient(const ad_shape *s, ad_tape *t, ad_rev y,
