@@ -1714,7 +1714,7 @@ typedef struct ad_visitor {
     bool from_rev;              // the twin is the one that is read
     const ad_allocator *make;   // not NULL: make nodes in the other one
     ad_status status;           // anything but ADREV_OK ends the walk
-    adx_task adx_task;
+    adx_task adx_work;
     bool adx_check;             // compare only
     bool adx_active;            // a number is not a constant
     size_t adx_count;           // numbers so far
@@ -1776,10 +1776,11 @@ ADX_API ad_status adx_struct_gradient(const ad_shape *s, ad_tape *t, ad_rev y,
 #define ADX_FIELD_others(DO, type, name, dims)                              \
     DO(type, type, name, dims, ADX_BYTES, sizeof(type dims), 0, NULL)
 #define ADX_FIELD_record(DO, type, name)                                    \
-    DO(type, type##_rev, name, , ADX_RECORDS, 1, type##_most, type##_shape)
+    DO(struct type, struct type##_rev, name, , ADX_RECORDS, 1,              \
+       type##_most, type##_shape)
 #define ADX_FIELD_records(DO, type, name, dims)                             \
-    DO(type, type##_rev, name, dims, ADX_RECORDS, sizeof(char dims),        \
-       sizeof(char dims) * type##_most, type##_shape)
+    DO(struct type, struct type##_rev, name, dims, ADX_RECORDS,             \
+       sizeof(char dims), sizeof(char dims) * type##_most, type##_shape)
 #define ADX_FIELD_pointer(DO, type, name)                                   \
     DO(struct type *, struct type##_rev *, name, , ADX_POINTER, 1, 0,       \
        type##_shape)
@@ -1796,8 +1797,8 @@ ADX_API ad_status adx_struct_gradient(const ad_shape *s, ad_tape *t, ad_rev y,
     { kind, 0, count, offsetof(adx_plain, name), offsetof(adx_twin, name),  \
       shape },
 
-#define ADX_CASE_PLAIN(tag, type, name) type name;
-#define ADX_CASE_TWIN(tag, type, name)  type##_rev name;
+#define ADX_CASE_PLAIN(tag, type, name) struct type name;
+#define ADX_CASE_TWIN(tag, type, name)  struct type##_rev name;
 #define ADX_CASE_MOST(tag, type, name)  + type##_most
 #define ADX_CASE_ENTRY(tag, type, name)                                     \
     { ADX_CASE, tag, 1, offsetof(adx_plain, as.name),                       \
@@ -3556,18 +3557,18 @@ ADX_API void ad_visit_reals(ad_visitor *v, size_t n, ad_real *plain,
         adx_check_reals(v, n, twin);
     if (v->adx_check || n == 0)
         return;
-    if (v->adx_task == ADX_TASK_INPUTS)
+    if (v->adx_work == ADX_TASK_INPUTS)
         (ad_inputs)(n, plain, twin);
-    else if (v->adx_task == ADX_TASK_GATHER)
+    else if (v->adx_work == ADX_TASK_GATHER)
         memcpy(v->adx_rev + at, twin, n * sizeof *twin);
-    else if (v->adx_task == ADX_TASK_PACK)
+    else if (v->adx_work == ADX_TASK_PACK)
         memcpy(v->adx_real + at, plain, n * sizeof *plain);
-    else if (v->adx_task == ADX_TASK_UNPACK)
+    else if (v->adx_work == ADX_TASK_UNPACK)
         memcpy(plain, v->adx_real + at, n * sizeof *plain);
-    else if (v->adx_task == ADX_TASK_VALUES)
+    else if (v->adx_work == ADX_TASK_VALUES)
         for (size_t i = 0; i < n; i++)
             plain[i] = twin[i].v;
-    else if (v->adx_task == ADX_TASK_ADJOINTS)
+    else if (v->adx_work == ADX_TASK_ADJOINTS)
         for (size_t i = 0; i < n; i++)
             plain[i] = twin[i].job == 0 ? 0 : v->adx_real[twin[i].seq];
 }
@@ -3575,7 +3576,7 @@ ADX_API void ad_visit_reals(ad_visitor *v, size_t n, ad_real *plain,
 ADX_API void ad_visit_other(ad_visitor *v, size_t bytes, void *plain,
                             void *twin)
 {
-    if (!v->adx_check && v->adx_task < ADX_TASK_COUNT && bytes > 0)
+    if (!v->adx_check && v->adx_work < ADX_TASK_COUNT && bytes > 0)
         memcpy(v->from_rev ? plain : twin, v->from_rev ? twin : plain, bytes);
 }
 
@@ -3708,7 +3709,7 @@ static ad_status adx_visit(ad_visitor *v, adx_task task, bool check,
     char *source = (char *)from;
     char *target = (char *)to;
 
-    v->adx_task = task;
+    v->adx_work = task;
     v->adx_check = check;
     v->adx_count = 0;
     v->from_rev = task != ADX_TASK_INPUTS && task != ADX_TASK_MAKE_REV

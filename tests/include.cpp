@@ -81,7 +81,7 @@ static void test_units(ad_tape *t)
 #define POINT(FIELD) FIELD(other, int, id) FIELD(real, w) FIELD(reals, x, [2])
 ADREV_STRUCT(point, POINT);
 enum kind { NOTHING, A_POINT };
-#define MAYBE(CASE) CASE(A_POINT, point, p)
+#define MAYBE(CASE) CASE(A_POINT, point, point)
 ADREV_UNION(maybe, MAYBE);
 #define NODE(FIELD) FIELD(records, maybe, m, [2]) FIELD(pointer, node, next)
 ADREV_STRUCT(node, NODE);
@@ -103,15 +103,15 @@ static void test_structs(ad_tape *t)
     node_rev x2 = {};
     node_rev x = {};
     second.m[1].tag = A_POINT;
-    second.m[1].as.p = { 7, 3, { 4, 5 } };
+    second.m[1].as.point = { 7, 3, { 4, 5 } };
     first.next = &second;
     x.next = &x2;
     x2.m[1].tag = A_POINT;
     CHECK(node_inputs(&first, &x) == ADREV_OK && node_count(&x) == 3);
-    const point_rev &p = x2.m[1].as.p;
+    const point_rev &p = x2.m[1].as.point;
     ad_rev y = ad_rec(ad_mul(p.w, ad_mul(p.x[0], p.x[1])));
     CHECK(p.id == 7 && node_gradient(t, y, &x, &first) == ADREV_OK);
-    const point &g = second.m[1].as.p;
+    const point &g = second.m[1].as.point;
     CHECK(g.id == 7 && g.w == 20 && g.x[0] == 15 && g.x[1] == 12);
 
     box b = { 2 };

@@ -138,6 +138,7 @@ enum { NODES = 64 };
 
 static struct pool {
     int made;
+    size_t bytes;
     int failing;                // the number of the one that fails; 0: none
     void *node[NODES];
 } pool;
@@ -150,6 +151,7 @@ static void *pool_alloc(size_t bytes, void *user)
     void *node = malloc(bytes);
     if (node != NULL)
         memset(node, 0x5a, bytes);
+    p->bytes += bytes;
     return p->node[p->made - 1] = node;
 }
 
@@ -479,6 +481,8 @@ static void run_list_argument(void)
     OK(list_make_rev(&nodes, &in, &x));
     OK(list_make_plain(&nodes, &x, &g));
     CHECK(pool.made == 6 && list_count(&x) == 3, "six cells");
+    CHECK(pool.bytes == 3 * (sizeof(cell) + sizeof(cell_rev)), "%zu bytes",
+          pool.bytes);
     OK(list_inputs(&in, &x));
     y = list_argument(&x);
     CHECK_CLOSE(y.v, 10, 0);
