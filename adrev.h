@@ -1755,9 +1755,12 @@ typedef struct ad_shape {
 ADX_API ad_status adx_struct_convert(adx_task task, const ad_shape *s,
                                      const ad_allocator *make,
                                      const void *from, void *to);
-ADX_API ad_status adx_struct_array(adx_task task, const ad_shape *s,
-                                   const void *one, size_t n,
-                                   const void *array);
+ADX_API ad_status adx_struct_gather(const ad_shape *s, const void *twin,
+                                    size_t n, ad_rev x[]);
+ADX_API ad_status adx_struct_pack(const ad_shape *s, const void *plain,
+                                  size_t n, ad_real x[]);
+ADX_API ad_status adx_struct_unpack(const ad_shape *s, size_t n,
+                                    const ad_real x[], void *plain);
 ADX_API size_t adx_struct_count(const ad_shape *s, const void *twin);
 ADX_API ad_status adx_struct_pullback(const ad_shape *s, ad_tape *t, size_t m,
                                       const ad_rev y[], const ad_real dy[],
@@ -1843,21 +1846,19 @@ ADX_API ad_status adx_struct_gradient(const ad_shape *s, ad_tape *t, ad_rev y,
 
 #define ADX_CONVERT(task, name, ...)                                        \
     adx_struct_convert(ADX_TASK_##task, name##_shape(), __VA_ARGS__)
-#define ADX_ARRAY(task, name, ...)                                          \
-    adx_struct_array(ADX_TASK_##task, name##_shape(), __VA_ARGS__)
 
 #define ADX_STRUCT_ARRAYS(name)                                             \
     ADX_INLINE size_t name##_count(const name##_rev *adx_r)                 \
     { return adx_struct_count(name##_shape(), adx_r); }                     \
     ADX_INLINE ad_status name##_gather(const name##_rev *adx_r,             \
                                        size_t adx_n, ad_rev adx_to[])       \
-    { return ADX_ARRAY(GATHER, name, adx_r, adx_n, adx_to); }               \
+    { return adx_struct_gather(name##_shape(), adx_r, adx_n, adx_to); }     \
     ADX_INLINE ad_status name##_pack(const name *adx_x, size_t adx_n,       \
                                      ad_real adx_to[])                      \
-    { return ADX_ARRAY(PACK, name, adx_x, adx_n, adx_to); }                 \
+    { return adx_struct_pack(name##_shape(), adx_x, adx_n, adx_to); }       \
     ADX_INLINE ad_status name##_unpack(                                     \
         size_t adx_n, const ad_real adx_from[], name *adx_x)                \
-    { return ADX_ARRAY(UNPACK, name, adx_x, adx_n, adx_from); }
+    { return adx_struct_unpack(name##_shape(), adx_n, adx_from, adx_x); }
 
 #define ADX_STRUCT_DERIVATIVES(name)                                        \
     ADX_INLINE ad_status name##_pullback(                                   \
@@ -3747,22 +3748,36 @@ ADX_API size_t adx_struct_count(const ad_shape *s, const void *twin)
     return v.adx_count;
 }
 
-ADX_API ad_status adx_struct_array(adx_task task, const ad_shape *s,
-                                   const void *one, size_t n,
-                                   const void *array)
+// Between one side and an array. The length is checked first.
+static ad_status adx_array_of(ad_visitor *v, adx_task task, const ad_shape *s,
+                              const void *one, size_t n)
 {
-    ad_visitor v = {0};
+    if (one == NULL || (n > 0 && v->adx_real == NULL && v->adx_rev == NULL))
+        return ADREV_ESHAPE;
+    adx_visit(v, task, true, s, one, NULL);
+    return v->adx_count != n ? ADREV_ESHAPE
+                             : adx_visit(v, task, false, s, one, NULL);
+}
 
-    if (one == NULL || (n > 0 && array == NULL))
-        return ADREV_ESHAPE;
-    adx_visit(&v, task, true, s, one, NULL);
-    if (v.adx_count != n)
-        return ADREV_ESHAPE;
-    if (task == ADX_TASK_GATHER)
-        v.adx_rev = (ad_rev *)array;
-    else
-        v.adx_real = (ad_real *)array;
-    return adx_visit(&v, task, false, s, one, NULL);
+ADX_API ad_status adx_struct_gather(const ad_shape *s, const void *twin,
+                                    size_t n, ad_rev x[])
+{
+    ad_visitor v = { .adx_rev = x };
+    return adx_array_of(&v, ADX_TASK_GATHER, s, twin, n);
+}
+
+ADX_API ad_status adx_struct_pack(const ad_shape *s, const void *plain,
+                                  size_t n, ad_real x[])
+{
+    ad_visitor v = { .adx_real = x };
+    return adx_array_of(&v, ADX_TASK_PACK, s, plain, n);
+}
+
+ADX_API ad_status adx_struct_unpack(const ad_shape *s, size_t n,
+                                    const ad_real x[], void *plain)
+{
+    ad_visitor v = { .adx_real = (ad_real *)x };
+    return adx_array_of(&v, ADX_TASK_UNPACK, s, plain, n);
 }
 
 ADX_API ad_status adx_struct_pullback(const ad_shape *s, ad_tape *t, size_t m,

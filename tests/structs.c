@@ -66,12 +66,13 @@ ADREV_STRUCT(even, EVEN);
 #define ODD(FIELD) FIELD(real, v) FIELD(pointer, even, next)
 ADREV_STRUCT(odd, ODD);
 
-// A list as a sum type: nil or cons(number, list); a tag of no case is a nil.
-enum { NIL, CONS };
+// A list as a sum type: nil, cons(number, list) or last(number). Nil holds
+// nothing, and needs no case.
+enum { NIL, CONS, LAST };
 ADREV_STRUCT_AHEAD(chain);
 #define LINK(FIELD) FIELD(real, head) FIELD(pointer, chain, tail)
 ADREV_STRUCT(link, LINK);
-#define CHAIN(CASE) CASE(CONS, link, cons)
+#define CHAIN(CASE) CASE(CONS, link, cons) CASE(LAST, wrapped, last)
 ADREV_UNION(chain, CHAIN);
 
 #define TREE(FIELD)                                                         \
@@ -678,6 +679,133 @@ static void run_tree(void)
           && g.right->v == 14, "gradient of a tree");
 }
 
+/* --- random points, against gradients by hand ----------------------------- */
+
+enum { TRIALS = 300 };
+
+static int random_int(uint64_t *seed, int from, int to)
+{
+    return (int)floor(oracle_uniform(seed, from, to + 1));
+}
+
+static void random_labelled(uint64_t *seed)
+{
+    item c[4];
+    int length = random_int(seed, 0, 4);
+    labelled in = { length > 0 ? c : NULL, random_int(seed, -9, 9),
+                    (ad_real)oracle_uniform(seed, -2, 2) };
+    int k = in.n;
+    long double sum = 0;
+    labelled g;
+    labelled_rev x;
+    for (int i = 0; i < length; i++) {
+        c[i] = (item){ i + 1 < length ? &c[i + 1] : NULL,
+                       (ad_real)oracle_uniform(seed, 0.1, 2),
+                       random_int(seed, -5, 5) };
+        k += c[i].label;
+        sum += (long double)c[i].value;
+    }
+    k = abs(k) < 10 ? abs(k) : 10;
+    start();
+    OK(labelled_make_rev(&nodes, &in, &x));
+    OK(labelled_inputs(&in, &x));
+    OK(labelled_make_plain(&nodes, &x, &g));
+    ad_rev y = labelled_program(&x);
+    if (length == 0) {
+        SAYS(EPASSIVE, labelled_gradient(tape, y, &x, &g));
+        return;
+    }
+    OK(labelled_gradient(tape, y, &x, &g));
+    long double at = (long double)in.x;
+    CHECK_CLOSE(g.x, k == 0 ? 0 : k * powl(at, k - 1) * sum, 40);
+    for (int i = 0; i < length; i++, g.first = g.first->next) {
+        CHECK_CLOSE(g.first->value, powl(at, k), 10);
+        CHECK(g.first->label == c[i].label, "label %d", i);
+    }
+    CHECK(g.first == NULL && g.n == in.n, "length %d", length);
+}
+
+static void random_either(uint64_t *seed)
+{
+    either in = { .tag = random_int(seed, 0, 1) ? ONE : TWO };
+    either g;
+    either_rev x;
+    int i = random_int(seed, -9, 9);
+    ad_real a = (ad_real)oracle_uniform(seed, -3, 3);
+    ad_real b = (ad_real)oracle_uniform(seed, -3, 3);
+    if (in.tag == ONE)
+        in.as.a = (one){ a, i, b };
+    else
+        in.as.b = (two){ i, a };
+    start();
+    OK(either_inputs(&in, &x));
+    OK(either_gradient(tape, either_program(&x), &x, &g));
+    CHECK(g.tag == in.tag, "tag");
+    CHECK(in.tag == ONE ? g.as.a.i == i : g.as.b.i == i, "int");
+    if (in.tag == ONE) {
+        CHECK_CLOSE(g.as.a.x, (ad_real)i * b, 0);
+        CHECK_CLOSE(g.as.a.y, (ad_real)i * a, 0);
+    } else
+        CHECK_CLOSE(g.as.b.x, 1, 0);
+}
+
+// Records and tuples, rows and columns, and the sums of pairs.
+static void random_turn(uint64_t *seed)
+{
+    ad_real at[10];
+    turn in;
+    tuple_turn flat;
+    turn_rev x;
+    ad_rev xs[7];
+    ad_rev ys[6];
+    ad_real dy[6] = { 0 };
+    ad_real dx[7] = { 0 };
+    turn g;
+    vec3_rev y[2];
+    for (int i = 0; i < 10; i++)
+        at[i] = (ad_real)oracle_uniform(seed, -3, 3);
+    OK(turn_unpack(7, at, &in));
+    OK(tuple_turn_unpack(7, at, &flat));
+    CHECK(memcmp(flat.v, &in.v, sizeof flat.v) == 0
+          && memcmp(flat.q, &in.q, sizeof flat.q) == 0, "the same numbers");
+    start();
+    OK(turn_inputs(&in, &x));
+    y[0] = rotated(x.v, x.q);
+    y[1] = vec3_pairs(x.v);
+    OK(vec3_gather(&y[0], 3, ys));
+    OK(vec3_gather(&y[1], 3, ys + 3));
+    OK(turn_gather(&x, 7, xs));
+    OK(turn_pullback(tape, 3, ys + 3, at + 7, &x, &g));
+    CHECK(g.v.x == at[7] + at[9] && g.v.y == at[7] + at[8]
+          && g.v.z == at[8] + at[9] && g.q.s == 0, "sums of pairs");
+
+    // dy of a direction, weighed, is the direction in dx of the weights.
+    OK(turn_pullback(tape, 6, ys, at, &x, &g));
+    OK(turn_pack(&g, 7, dx));
+    OK(ad_pushforward(tape, 7, xs, at + 3, 6, ys, dy));
+    long double rows = 0;
+    long double columns = 0;
+    long double size = 0;
+    for (int i = 0; i < 6; i++)
+        rows += (long double)at[i] * (long double)dy[i];
+    for (int i = 0; i < 7; i++) {
+        columns += (long double)at[3 + i] * (long double)dx[i];
+        size += fabsl((long double)at[3 + i] * (long double)dx[i]);
+    }
+    CHECK(fabsl(rows - columns) <= size * (sizeof(ad_real) == 4 ? 1e-4L : 1e-13L),
+          "rows give %.17Lg, columns %.17Lg", rows, columns);
+}
+
+static void run_random(void)
+{
+    uint64_t seed = 3;
+    for (int t = 0; t < TRIALS; t++) {
+        random_labelled(&seed);
+        random_either(&seed);
+        random_turn(&seed);
+    }
+}
+
 /* --- visitors by hand ----------------------------------------------------- */
 
 static void run_series(void)
@@ -1106,6 +1234,7 @@ int main(void)
         run_unfold(n);
     run_long_list();
     run_tree();
+    run_random();
     run_series();
     run_round_trip();
     run_whole_gradient();
