@@ -1651,17 +1651,17 @@ ADX_INLINE void adx_acc(ad_fwd *s, ad_expr e) { adx_acc_fwd(s, e); }
  *     size_t n = body_count(&twin)                n in this very struct
  *
  *   other fields are those of the struct that is read, in a cotangent, too
- *   returns      as ad_inputs, ad_pullback; ADREV_ESHAPE (a null argument, an
- *                n that is not the count, lists of different lengths)
- *   derivatives  0 for numbers that are constants (ad_detach freezes a field),
+ *   returns      ADREV_OK; ADREV_ESHAPE (a null argument, an n that is not
+ *                the count, lists of different lengths); as ad_pullback
+ *   derivatives  0 for numbers that are constants (ad_detach freezes one),
  *                unless all are: ADREV_EPASSIVE
- *   pointers     lead to lists or trees of the caller's nodes: as many on the
- *                side that is written as on the other. make_... allocates them
- *                one by one and zeroes all numbers; on ADREV_ENOMEM the output
- *                holds the nodes that were made. A last field is followed in a
- *                loop, others by recursion.
+ *   pointers     NULL, or to lists and trees of the caller's nodes: as many on
+ *                the side that is written as on the other. make_... allocates
+ *                them one by one and zeroes all numbers; on ADREV_ENOMEM the
+ *                output holds the nodes that were made. A last field is
+ *                followed in a loop, others by recursion.
  *   cost         a pass over the struct, two if there are pointers
- *   see          examples/08_camera.c, tests/structs.c                        */
+ *   see          examples/08_camera.c, tests/structs.c                       */
 
 #define ADREV_STRUCT(name, FIELDS)                                          \
     ADREV_STRUCT_AHEAD(name);                                               \

@@ -594,7 +594,8 @@ static void run_unfold(int n)
     ad_rev v = ad_input(7);
     for (int i = 0; i < length; i++)
         if (i % 2 == 0)
-            evens[i / 2] = (even_rev){ v, i + 1 < length ? &odds[i / 2] : NULL };
+            evens[i / 2] = (even_rev){ v, i + 1 < length ? &odds[i / 2]
+                                                          : NULL };
         else
             odds[i / 2] = (odd_rev){ v, i + 1 < length ? &evens[i / 2 + 1]
                                                         : NULL };
@@ -792,7 +793,8 @@ static void random_turn(uint64_t *seed)
         columns += (long double)at[3 + i] * (long double)dx[i];
         size += fabsl((long double)at[3 + i] * (long double)dx[i]);
     }
-    CHECK(fabsl(rows - columns) <= size * (sizeof(ad_real) == 4 ? 1e-4L : 1e-13L),
+    long double off = sizeof(ad_real) == sizeof(float) ? 1e-4L : 1e-13L;
+    CHECK(fabsl(rows - columns) <= off * size,
           "rows give %.17Lg, columns %.17Lg", rows, columns);
 }
 
@@ -1054,7 +1056,8 @@ static void run_unequal_lists(void)
     start();
     for (int length = 0; length < 4; length++) {
         for (int i = 0; i < 3; i++)
-            r[i] = (cell_rev){ { 77, 0, 0 }, i + 1 < length ? &r[i + 1] : NULL };
+            r[i] = (cell_rev){ { 77, 0, 0 }, i + 1 < length ? &r[i + 1]
+                                                             : NULL };
         x.first = length > 0 ? r : NULL;
         ad_status s = list_inputs(&in, &x);
         CHECK(s == (length == 3 ? ADREV_OK : ADREV_ESHAPE), "length %d: %s",
