@@ -3640,7 +3640,7 @@ static bool adx_is_case(ad_visitor *v, const adx_field *f, const char *from,
 {
     bool same = memcmp(from, &f->tag, sizeof f->tag) == 0;
 
-    if (same && to != NULL && v->adx_check && !adx_compact(f->shape())
+    if (same && to != NULL && !adx_compact(f->shape())
         && memcmp(to, &f->tag, sizeof f->tag) != 0)
         v->status = ADREV_ESHAPE;
     return same && v->status == ADREV_OK;

@@ -113,6 +113,9 @@ ADREV_STRUCT_VISITED(series, visit_series);
     FIELD(record, series, in) FIELD(real, gain) FIELD(records, series, out, [2])
 ADREV_STRUCT(signals, SIGNALS);
 
+#define BOXED(FIELD) FIELD(pointer, series, only)
+ADREV_STRUCT(boxed, BOXED);
+
 // A union one case of which holds nodes.
 enum { LOOSE, LISTED, SAMPLED };
 #define HOLDER(CASE)                                                        \
@@ -822,6 +825,10 @@ static void run_series(void)
     OK(signals_make_plain(&nodes, &x, &g));
     OK(signals_inputs(&in, &x));
     CHECK(signals_count(&x) == 6, "%zu numbers", signals_count(&x));
+    x.out[1].at = NULL;
+    ad_rev xs[6];
+    OK(signals_gather(&x, 6, xs));
+    CHECK(xs[3].seq == x.gain.seq, "the order of series");
     ad_rev y = ad_rec(ad_mul(x.gain, ad_mul(x.in.at[2], x.out[0].at[1])));
     OK(signals_gradient(tape, y, &x, &g));
     CHECK(g.gain == 21 && g.in.at[0] == 0 && g.in.at[2] == 14
@@ -1141,6 +1148,21 @@ static void run_missing_nodes(void)
     pool.failing = 1;
     SAYS(ENOMEM, series_make_rev(&nodes, &s, &x));
     CHECK(x.n == 0 && x.at == NULL, "zeroed");
+
+    // The first failure is the last attempt.
+    boxed box = { &s };
+    boxed_rev boxed_x;
+    tree leaf = { NULL, 2, NULL };
+    tree root = { &leaf, 3, &leaf };
+    tree_rev tree_x;
+    start();
+    pool.failing = 1;
+    SAYS(ENOMEM, boxed_make_rev(&nodes, &box, &boxed_x));
+    CHECK(boxed_x.only == NULL && pool.made == 1, "%d attempts", pool.made);
+    start();
+    pool.failing = 1;
+    SAYS(ENOMEM, tree_make_rev(&nodes, &root, &tree_x));
+    CHECK(tree_x.right == NULL && pool.made == 1, "%d attempts", pool.made);
 }
 
 // Blocks of the tape, the n-th of which is missing.
