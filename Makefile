@@ -23,7 +23,7 @@ run: examples       ## build the examples and run the main one
 
 examples: $(EXAMPLES:%=$B/%)
 
-$B/%: examples/%.c examples/chart.h adrev.h
+$B/%: examples/%.c examples/chart.h adrev.h adrev_struct.h
 	@mkdir -p $B
 	$(CC) $(STRICT) -O2 -I. $< -o $@ -lm
 

@@ -33,13 +33,16 @@ check "title of adrev.h" "$("$dir/title")" \
     "$(sed -n 's/^ \*     \(success: [^ ]* *= [^ ]* dy.dx = [0-9.]*\).*/\1/p' \
        "$root/adrev.h")"
 
-# The README: first C block, first block of output after it.
-awk '/^```c/ { on = 1; next } /^```/ && on { exit } on' \
-    "$root/README.md" > "$dir/readme.c"
-build readme
-check "program of README.md" "$("$dir/readme")" \
-    "$(awk '/^```text/ { on = 1; next } /^```/ && on { exit } on' \
-       "$root/README.md")"
+# The README: each C block, and the block of output after it.
+block() {
+    awk -v kind="^\`\`\`$1" -v n="$2" '/^```/ && on { exit }
+        $0 ~ kind { on = ++k == n; next } on' "$root/README.md"
+}
+for i in $(seq "$(grep -c '^```c$' "$root/README.md")"); do
+    block c $i > "$dir/readme$i.c"
+    build readme$i
+    check "program $i of README.md" "$("$dir/readme$i")" "$(block text $i)"
+done
 
 "$cc" -std=c11 -O1 -I"$root" "$root/tools/reference.c" -o "$dir/reference" -lm
 check "docs/operations.md (make docs)" "$("$dir/reference" | cksum)" \

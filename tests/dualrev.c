@@ -5,7 +5,8 @@
  * numbers, and in long double. At the points of the paper it must give the
  * values and Jacobians printed there; at random points the reverse rows must
  * agree with the forward columns, and both with differences in long double.
- * The parallel programs run here one branch after the other.                 */
+ * The parallel programs run here one branch after the other; those about
+ * structs are in tests/structs.c.                                            */
 
 #define ADREV_IMPLEMENTATION
 #include "../adrev.h"
@@ -21,13 +22,6 @@ struct beside {
     int i[6];
     const char *graph;
 };
-
-enum either_tag { ONE, TWO };
-
-static void beside_check(bool kept)
-{
-    CHECK(kept, "an int beside the numbers has changed");
-}
 
 // A graph is "S" (source), "E" graph (extend, by one constant), or "P" and
 // three graphs: left branch, right branch, and what comes before both.
@@ -385,14 +379,6 @@ static const struct printed printed[] = {
     { AT(mutual,    1, 1, { { 0 }, "" }, { 12 }),     { 5.12 },  { 0.06 },       1e-15 },
     { AT(mutual,    1, 1, { { 0 }, "" }, { 50 }),     { 8.84 },  { 0.036 },      1e-15 },
     { AT(mutual,    1, 1, { { 0 }, "" }, { -3 }),     { -0.8 },  { 0.6 },        1e-15 },
-    { AT(list_result, 1, 4, { { 0 }, "" }, { 5 }),    { 10, 15, 5, 6 }, { 2, 3, 1, 1 }, EXACT },
-    { AT(list_argument, 0, 1, { { 0 }, "" }, { 0 }),  { 2 },     { 0 },          EXACT },
-    { AT(list_argument, 3, 1, { { 3 }, "" }, { 7, 8, 9 }), { 10 }, { 1, 0, 0 },  EXACT },
-    { AT(wrapped,   1, 1, { { 0 }, "" }, { 4 }),      { 8 },     { 2 },          EXACT },
-    { AT(labelled_list, 3, 1, { { 2, 1, 3, -2 }, "" }, { 2, 3, 5 }), { 125 }, { 25, 25, 50 }, EXACT },
-    { AT(vec3_sum,  3, 1, { { 0 }, "" }, { 1, 2, 3 }), { 6 },    { 1, 1, 1 },    EXACT },
-    { AT(vec3_pairs, 3, 3, { { 0 }, "" }, { 1, 2, 3 }), { 3, 5, 4 },
-      { 1, 1, 0,   0, 1, 1,   1, 0, 1 }, EXACT },
     { AT(rotation,  7, 3, { { 1 }, "" }, { 1, 2, 3, 4, 5, 6, 7 }), { 270, 348, 342 },
       { 4, -44, 118, 64, 48, -16, 20,
         40, 22, 88, -48, 64, 48, 40,
@@ -401,15 +387,6 @@ static const struct printed printed[] = {
       { 4, -44, 118, 64, 48, -16, 20,
         124, 22, 4, -48, 64, 20, 16,
         -22, 116, 44, 16, -20, 64, 48 }, EXACT },
-    { AT(sum_type,  2, 1, { { 0, 3 }, "" }, { 2, 5 }), { 30 },   { 15, 6 },      EXACT },
-    { AT(sum_type,  1, 1, { { 1, 4 }, "" }, { 2 }),   { 6 },     { 1 },          EXACT },
-    { AT(sum_type_result, 1, 1, { { 0 }, "" }, { -1 }), { 0 },   { 0 },          EXACT },
-    { AT(sum_type_result, 1, 1, { { 0 }, "" }, { 2 }), { 6 },    { 3 },          EXACT },
-    { AT(alternating_sum, 3, 1, { { 0 }, "" }, { 1, 2, 3 }), { 6 }, { 1, 1, 1 }, EXACT },
-    { AT(alternating_unfold, 1, 3, { { 3 }, "" }, { 7 }), { 7, 7, 7 }, { 1, 1, 1 }, EXACT },
-    { AT(alternating_unfold, 1, 10, { { 12 }, "" }, { 7 }), { 7, 7, 7, 7, 7, 7, 7, 7, 7, 7 },
-      { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 }, EXACT },
-    { AT(sections,  3, 1, { { 0 }, "" }, { 1, 2, 3 }), { 30 },   { 5, 5, 5 },    EXACT },
     { AT(running,   2, 1, { { 0 }, "" }, { 12, 13 }), { 300 },   { 37, 12 },     EXACT },
     { AT(parallel_a, 2, 1, { { 0 }, "" }, { 3, 4 }),  { 47 },    { 25, 11 },     EXACT },
     { AT(parallel_b, 2, 1, { { 0 }, "" }, { 2, 3 }),  { 33 },    { 12, 20 },     EXACT },
@@ -491,16 +468,8 @@ static const struct box boxes[] = {
     { PROGRAM(doubling), 1, 1, -3, 3, { { 0 }, "" } },
     { PROGRAM(branch), 2, 1, -3, 3, { { 0 }, "" } },
     { PROGRAM(mutual), 1, 1, -3, 60, { { 0 }, "" } },
-    { PROGRAM(list_argument), 4, 1, -3, 3, { { 4 }, "" } },
-    { PROGRAM(labelled_list), 4, 1, -2, 2, { { 3, 2, 1, -4, 7 }, "" } },
-    { PROGRAM(vec3_pairs), 3, 3, -3, 3, { { 0 }, "" } },
     { PROGRAM(rotation), 7, 3, -3, 3, { { 1 }, "" } },
     { PROGRAM(rotation), 7, 3, -3, 3, { { 0 }, "" } },
-    { PROGRAM(sum_type), 2, 1, -3, 3, { { 0, 5 }, "" } },
-    { PROGRAM(sum_type), 1, 1, -3, 3, { { 1, 5 }, "" } },
-    { PROGRAM(sum_type_result), 1, 1, -3, 3, { { 0 }, "" } },
-    { PROGRAM(alternating_sum), 3, 1, -3, 3, { { 0 }, "" } },
-    { PROGRAM(sections), 3, 1, -3, 3, { { 0 }, "" } },
     { PROGRAM(running), 2, 1, -3, 3, { { 0 }, "" } },
     { PROGRAM(parallel_a), 2, 1, -3, 3, { { 0 }, "" } },
     { PROGRAM(parallel_b), 2, 1, -3, 3, { { 0 }, "" } },

@@ -5,6 +5,7 @@
  * every type of operand; the implementation is a unit in C.                 */
 
 #include "../adrev.h"
+#include "../adrev_struct.h"
 #include "../adrev.h"
 
 #include <cmath>
@@ -77,6 +78,50 @@ static void test_units(ad_tape *t)
     CHECK(near(include_other_gradient(t, here, x), 9 + 3 * std::exp(2)));
 }
 
+// The types, and conversions of every kind of field.
+#define POINT(FIELD) FIELD(other, int, id) FIELD(real, w) FIELD(reals, x, [2])
+ADREV_STRUCT(point, POINT);
+enum kind { NOTHING, A_POINT };
+#define MAYBE(CASE) CASE(A_POINT, point, point)
+ADREV_UNION(maybe, MAYBE);
+#define NODE(FIELD) FIELD(records, maybe, m, [2]) FIELD(pointer, node, next)
+ADREV_STRUCT(node, NODE);
+
+struct box { ad_real v; };
+struct box_rev { ad_rev v; };
+static void visit_box(ad_visitor *v, void *plain, void *twin)
+{
+    box *p = static_cast<box *>(plain);
+    box_rev *r = static_cast<box_rev *>(twin);
+    ad_visit_reals(v, 1, p ? &p->v : nullptr, r ? &r->v : nullptr);
+}
+ADREV_STRUCT_VISITED(box, visit_box);
+
+static void test_structs(ad_tape *t)
+{
+    node second = {};
+    node first = {};
+    node_rev x2 = {};
+    node_rev x = {};
+    second.m[1].tag = A_POINT;
+    second.m[1].as.point = { 7, 3, { 4, 5 } };
+    first.next = &second;
+    x.next = &x2;
+    x2.m[1].tag = A_POINT;
+    CHECK(node_inputs(&first, &x) == ADREV_OK && node_count(&x) == 3);
+    const point_rev &p = x2.m[1].as.point;
+    ad_rev y = ad_rec(ad_mul(p.w, ad_mul(p.x[0], p.x[1])));
+    CHECK(p.id == 7 && node_gradient(t, y, &x, &first) == ADREV_OK);
+    const point &g = second.m[1].as.point;
+    CHECK(g.id == 7 && g.w == 20 && g.x[0] == 15 && g.x[1] == 12);
+
+    box b = { 2 };
+    box_rev r;
+    CHECK(box_inputs(&b, &r) == ADREV_OK);
+    CHECK(box_gradient(t, ad_rec(ad_sqr(r.v)), &r, &b) == ADREV_OK);
+    CHECK(b.v == 4 && point_most == 3);
+}
+
 static ad_rev square_sum(const ad_rev *x, void *)
 {
     return ad_rec(ad_add(ad_sqr(x[0]), ad_sqr(x[1])));
@@ -98,6 +143,7 @@ int main()
     test_operators(t);
     test_forward();
     test_units(t);
+    test_structs(t);
     test_job();
     ad_tape_free(t);
     std::printf("include.cpp: %d passed, %d failed\n", passed, failed);

@@ -10,18 +10,21 @@ say() {
     echo "$*"
 }
 
-# The contents list of adrev.h against its banners.
-contents=$(sed -n '1,50s/^ \*   \([0-9] >>.*\)/\1/p' adrev.h \
-           | tr -s ' ' '\n' | grep '^>>' | tr '\n' ' ')
-banners=$(sed -n 's/^ \* [0-9]  [A-Z].* \(>>[a-z]*\)$/\1/p' adrev.h \
-          | tr '\n' ' ')
-[ "$contents" = "$banners" ] || say "contents: $contents, banners: $banners"
+# The contents list of each header against its banners.
+for header in adrev*.h; do
+    contents=$(sed -n '1,60s/^ \*  *\([0-9]* >>.*\)/\1/p' "$header" \
+               | tr -s ' ' '\n' | grep '^>>' | tr '\n' ' ')
+    banners=$(sed -n 's/^ \* [0-9]*  [A-Z].* \(>>[a-z]*\)$/\1/p' "$header" \
+              | tr '\n' ' ')
+    [ "$contents" = "$banners" ] \
+        || say "$header: contents $contents, banners $banners"
+done
 
 # One version.
 version=$(sed -n 's/^#define ADREV_VERSION  *"\(.*\)"/\1/p' adrev.h)
 numbers=$(sed -n 's/^#define ADREV_VERSION_[MP][A-Z]* \([0-9]*\)/\1/p' adrev.h \
           | tr '\n' '.')
-title=$(sed -n '1s/.* \([0-9.]*\)$/\1/p' adrev.h)
+title=$(head -qn 1 adrev*.h | sed -n 's/.* \([0-9.]*\)$/\1/p' | sort -u)
 log=$(sed -n 's/^## \([0-9.]*\).*/\1/p' CHANGELOG.md | head -n 1)
 for other in "${numbers%.}" "$title" "$log"; do
     [ "$other" = "$version" ] || say "version $version, elsewhere $other"
@@ -29,7 +32,7 @@ done
 
 # Files that comments point to exist.
 for file in $(grep -ohE '\b(tests|examples|bench|docs|tools)/[a-z0-9_]+\.[a-z]+' \
-              adrev.h README.md CHANGELOG.md | sort -u); do
+              adrev*.h README.md CHANGELOG.md | sort -u); do
     [ -e "$file" ] || say "$file is mentioned and does not exist"
 done
 
@@ -38,11 +41,11 @@ done
 awk '/clang-format off/ { table = 1 } /clang-format on/ { table = 0 }
      length > 100 && !table {
          print FILENAME ":" FNR ": " length " columns" }' \
-    adrev.h tests/*.[ch] examples/*.[ch] bench/*.[ch] tools/*.c > build/lint
+    adrev*.h tests/*.[ch] examples/*.[ch] bench/*.[ch] tools/*.c > build/lint
 [ -s build/lint ] && { found=1; cat build/lint; }
 
 # Functions of at most 80 lines.
-for file in adrev.h tests/*.c examples/*.c bench/*.c tools/*.c; do
+for file in adrev*.h tests/*.c examples/*.c bench/*.c tools/*.c; do
     awk '/^\{/ { start = FNR } /^\}/ && start {
              if (FNR - start > 80)
                  print FILENAME ":" start ": a function of " FNR - start \
@@ -52,6 +55,6 @@ done > build/lint
 [ -s build/lint ] && { found=1; cat build/lint; }
 
 # Prefixes: nothing else reaches a file that includes the header.
-grep -nE '^#define [a-zA-Z]' adrev.h \
+grep -nE '^#define [a-zA-Z]' adrev*.h \
     | grep -vE '#define (ADREV_|ADX_|ad_)' && found=1
 exit $found

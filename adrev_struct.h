@@ -1,0 +1,591 @@
+/* adrev_struct.h - structures of numbers for adrev.                   0.1.0
+ *
+ *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
+ *     #include "adrev_struct.h"
+ *
+ * From one list of fields: a struct of plain numbers, its twin of recorded
+ * numbers, and the ways between them and flat arrays.
+ *
+ *     #define BODY(FIELD)                  \       plain           twin
+ *         FIELD(real,    mass)             \       ad_real         ad_rev
+ *         FIELD(reals,   spin, [3][3])     \
+ *         FIELD(record,  pose, start)      \       pose            pose_rev
+ *         FIELD(records, pose, way, [8])   \
+ *         FIELD(other,   int, id)          \       the same type, copied
+ *         FIELD(others,  char, name, [16]) \
+ *         FIELD(pointer, body, next)               body *          body_rev *
+ *     ADREV_STRUCT(body, BODY);
+ *
+ * declares the types body and body_rev, and body_most: how many numbers are in
+ * one, a constant. Each function returns a status:
+ *
+ *     body_inputs(&plain, &twin)                  every number an input
+ *     body_values(&twin, &plain)                  the plain numbers
+ *     body_gradient(t, y, &twin, &plain)          dy/d(every number)
+ *     body_pullback(t, m, y, dy, &twin, &plain)   as ad_pullback
+ *     body_gather(&twin, n, rev)                  to an array, for ad_jacobian
+ *     body_pack(&plain, n, real)                  numbers to an array
+ *     body_unpack(n, real, &plain)                and back; the rest stays
+ *     body_make_rev(allocator, &plain, &twin)     nodes for pointers to lead to
+ *     body_make_plain(allocator, &twin, &plain)
+ *     size_t n = body_count(&twin)                n in this very struct
+ *
+ *   other fields are those of the struct that is read, in a cotangent, too
+ *   returns      ADREV_OK; ADREV_ESHAPE (a null argument, an n that is not
+ *                the count, lists of different lengths); as ad_pullback
+ *   derivatives  0 for numbers that are constants (ad_detach freezes one),
+ *                unless all are: ADREV_EPASSIVE
+ *   pointers     NULL, or to lists and trees of the caller's nodes: as many on
+ *                the side that is written as on the other. make_... allocates
+ *                them one by one and zeroes all numbers; on ADREV_ENOMEM the
+ *                output holds the nodes that were made. A last field is
+ *                followed in a loop, others by recursion.
+ *   cost         a pass over the struct, two if there are pointers
+ *   see          examples/08_camera.c, tests/structs.c
+ *
+ * Needs adrev.h, which it includes; the switches are described there.
+ *
+ *   1 >>declare   2 >>visit   3 >>fields   4 >>walk
+ *
+ * SPDX-License-Identifier: MIT-0           (the text stands at the end)
+ */
+
+// Outside the guard: with ADREV_IMPLEMENTATION a second time brings that.
+#include "adrev.h"
+
+#ifndef ADREV_STRUCT_H
+#define ADREV_STRUCT_H
+
+/* ===========================================================================
+ * 1  DECLARE                                                        >>declare
+ *
+ * A list of fields makes types, tables and functions; all code is in the
+ * functions of section 4, which read the tables.
+ * ======================================================================== */
+
+#define ADREV_STRUCT(name, FIELDS)                                          \
+    ADREV_STRUCT_AHEAD(name);                                               \
+    struct name { FIELDS(ADX_PLAIN) };                                      \
+    struct name##_rev { FIELDS(ADX_TWIN) };                                 \
+    enum { name##_most = 0 FIELDS(ADX_MOST) };                              \
+    ADX_SHAPE(name, FIELDS(ADX_ENTRY))                                      \
+    ADX_STRUCT_FUNCTIONS(name)
+
+// A tagged union, { int tag; union { two x; ... } as; }, from a list of
+// CASE(tag, two, x), where two is a record. It is a record, too, of which only
+// the case of the tag is looked at. If that has pointers, both sides must have
+// the tag. _most is a bound.
+#define ADREV_UNION(name, CASES)                                            \
+    ADREV_STRUCT_AHEAD(name);                                               \
+    struct name { int tag; union { CASES(ADX_CASE_PLAIN) } as; };           \
+    struct name##_rev { int tag; union { CASES(ADX_CASE_TWIN) } as; };      \
+    enum { name##_most = 0 CASES(ADX_CASE_MOST) };                          \
+    ADX_SHAPE(name, ADX_TAG_ENTRY CASES(ADX_CASE_ENTRY))                    \
+    ADX_STRUCT_FUNCTIONS(name)
+
+// For pointers to a type whose fields are not listed yet.
+#define ADREV_STRUCT_AHEAD(name)                                            \
+    typedef struct name name;                                               \
+    typedef struct name##_rev name##_rev;                                   \
+    static inline ADX_UNUSED const ad_shape *name##_shape(void)
+
+// For two structs name and name_rev that are declared by hand: the visitor
+// calls ad_visit_... for all parts of both in the same order. Either may be
+// NULL, and is passed on as NULL.
+#define ADREV_STRUCT_VISITED(name, visitor)                                 \
+    ADREV_STRUCT_AHEAD(name);                                               \
+    enum { name##_most = 0 };                                               \
+    static inline ADX_UNUSED const ad_shape *name##_shape(void)             \
+    {                                                                       \
+        static const ad_shape adx_shape = { sizeof(struct name),            \
+            sizeof(struct name##_rev), 0, NULL, visitor };                  \
+        return &adx_shape;                                                  \
+    }                                                                       \
+    ADX_STRUCT_FUNCTIONS(name)
+
+/* ===========================================================================
+ * 2  VISIT                                                            >>visit
+ *
+ * One walk through both structs serves all conversions. A visitor written by
+ * hand takes part in it through two functions.
+ * ======================================================================== */
+
+typedef enum adx_task {
+    ADX_TASK_INPUTS, ADX_TASK_VALUES, ADX_TASK_ADJOINTS, ADX_TASK_MAKE_REV,
+    ADX_TASK_MAKE_PLAIN, ADX_TASK_COUNT, ADX_TASK_GATHER, ADX_TASK_PACK,
+    ADX_TASK_UNPACK
+} adx_task;
+
+// A conversion on its way through both structs.
+typedef struct ad_visitor {
+    bool from_rev;              // the twin is the one that is read
+    const ad_allocator *make;   // not NULL: make nodes in the other one
+    ad_status status;           // anything but ADREV_OK ends the walk
+    adx_task adx_work;
+    bool adx_check;             // compare only
+    bool adx_active;            // a number is not a constant
+    size_t adx_count;           // numbers so far
+    const ad_tape *adx_tape;
+    ad_real *adx_real;
+    ad_rev *adx_rev;
+} ad_visitor;
+
+typedef void ad_visit_fn(ad_visitor *v, void *plain, void *twin);
+
+// n numbers in a row, or bytes to be copied, of both structs.
+ADX_API void ad_visit_reals(ad_visitor *v, size_t n, ad_real *plain,
+                            ad_rev *twin);
+ADX_API void ad_visit_other(ad_visitor *v, size_t bytes, void *plain,
+                            void *twin);
+
+typedef enum adx_kind {
+    ADX_REALS, ADX_BYTES, ADX_RECORDS, ADX_POINTER, ADX_CASE
+} adx_kind;
+
+typedef struct adx_field {
+    adx_kind kind;
+    int tag;                                // of a case
+    size_t count;                           // numbers, bytes, records
+    size_t plain;                           // offsets
+    size_t twin;
+    const struct ad_shape *(*shape)(void);  // of what is there
+} adx_field;
+
+typedef struct ad_shape {
+    size_t plain;                           // sizes
+    size_t twin;
+    size_t count;
+    const adx_field *field;
+    ad_visit_fn *visit;                     // not NULL: instead of fields
+} ad_shape;
+
+ADX_API ad_status adx_struct_convert(adx_task task, const ad_shape *s,
+                                     const ad_allocator *make,
+                                     const void *from, void *to);
+ADX_API ad_status adx_struct_gather(const ad_shape *s, const void *twin,
+                                    size_t n, ad_rev x[]);
+ADX_API ad_status adx_struct_pack(const ad_shape *s, const void *plain,
+                                  size_t n, ad_real x[]);
+ADX_API ad_status adx_struct_unpack(const ad_shape *s, size_t n,
+                                    const ad_real x[], void *plain);
+ADX_API size_t adx_struct_count(const ad_shape *s, const void *twin);
+ADX_API ad_status adx_struct_pullback(const ad_shape *s, ad_tape *t, size_t m,
+                                      const ad_rev y[], const ad_real dy[],
+                                      const void *twin, void *plain);
+ADX_API ad_status adx_struct_gradient(const ad_shape *s, ad_tape *t, ad_rev y,
+                                      const void *twin, void *plain);
+
+/* ===========================================================================
+ * 3  FIELDS                                                          >>fields
+ *
+ * What ADREV_STRUCT and ADREV_UNION are made of.
+ * ======================================================================== */
+
+// Each kind of field: types, name, dimensions, kind, how many, numbers, shape.
+#define ADX_FIELD_real(DO, name)                                            \
+    DO(ad_real, ad_rev, name, , ADX_REALS, 1, 1, NULL)
+#define ADX_FIELD_reals(DO, name, dims)                                     \
+    DO(ad_real, ad_rev, name, dims, ADX_REALS, sizeof(char dims),           \
+       sizeof(char dims), NULL)
+#define ADX_FIELD_other(DO, type, name)                                     \
+    DO(type, type, name, , ADX_BYTES, sizeof(type), 0, NULL)
+#define ADX_FIELD_others(DO, type, name, dims)                              \
+    DO(type, type, name, dims, ADX_BYTES, sizeof(type dims), 0, NULL)
+#define ADX_FIELD_record(DO, type, name)                                    \
+    DO(struct type, struct type##_rev, name, , ADX_RECORDS, 1,              \
+       type##_most, type##_shape)
+#define ADX_FIELD_records(DO, type, name, dims)                             \
+    DO(struct type, struct type##_rev, name, dims, ADX_RECORDS,             \
+       sizeof(char dims), sizeof(char dims) * type##_most, type##_shape)
+#define ADX_FIELD_pointer(DO, type, name)                                   \
+    DO(struct type *, struct type##_rev *, name, , ADX_POINTER, 1, 0,       \
+       type##_shape)
+
+#define ADX_PLAIN(kind, ...) ADX_FIELD_##kind(ADX_PLAIN_OF, __VA_ARGS__)
+#define ADX_TWIN(kind, ...)  ADX_FIELD_##kind(ADX_TWIN_OF, __VA_ARGS__)
+#define ADX_MOST(kind, ...)  ADX_FIELD_##kind(ADX_MOST_OF, __VA_ARGS__)
+#define ADX_ENTRY(kind, ...) ADX_FIELD_##kind(ADX_ENTRY_OF, __VA_ARGS__)
+
+#define ADX_PLAIN_OF(plain, twin, name, dims, ...) plain name dims;
+#define ADX_TWIN_OF(plain, twin, name, dims, ...)  twin name dims;
+#define ADX_MOST_OF(plain, twin, name, dims, kind, count, most, ...) + most
+#define ADX_ENTRY_OF(plain, twin, name, dims, kind, count, most, shape)     \
+    { kind, 0, count, offsetof(adx_plain, name), offsetof(adx_twin, name),  \
+      shape },
+
+#define ADX_CASE_PLAIN(tag, type, name) struct type name;
+#define ADX_CASE_TWIN(tag, type, name)  struct type##_rev name;
+#define ADX_CASE_MOST(tag, type, name)  + type##_most
+#define ADX_CASE_ENTRY(tag, type, name)                                     \
+    { ADX_CASE, tag, 1, offsetof(adx_plain, as.name),                       \
+      offsetof(adx_twin, as.name), type##_shape },
+#define ADX_TAG_ENTRY { ADX_BYTES, 0, sizeof(int), 0, 0, NULL },
+
+#define ADX_SHAPE(name, ...)                                                \
+    static inline ADX_UNUSED const ad_shape *name##_shape(void)             \
+    {                                                                       \
+        typedef struct name adx_plain;                                      \
+        typedef struct name##_rev adx_twin;                                 \
+        static const adx_field adx_f[] = { __VA_ARGS__ };                   \
+        static const ad_shape adx_shape = { sizeof(adx_plain),              \
+            sizeof(adx_twin), sizeof adx_f / sizeof *adx_f, adx_f, NULL };  \
+        return &adx_shape;                                                  \
+    }
+
+#if ADREV_DEBUG     // inputs are found at the line of ADREV_STRUCT
+#define ADX_HERE adx_here(__FILE__, __LINE__)
+#else
+#define ADX_HERE (void)0
+#endif
+
+// Parameters have names that no type, variable or macro of the user has.
+#define ADX_STRUCT_FUNCTIONS(name)                                          \
+    ADX_STRUCT_CONVERSIONS(name)                                            \
+    ADX_STRUCT_ARRAYS(name)                                                 \
+    ADX_STRUCT_DERIVATIVES(name)                                            \
+    typedef struct name name
+
+#define ADX_STRUCT_CONVERSIONS(name)                                        \
+    ADX_INLINE ad_status name##_inputs(const name *adx_x, name##_rev *adx_r) \
+    { ADX_HERE; return ADX_CONVERT(INPUTS, name, NULL, adx_x, adx_r); }     \
+    ADX_INLINE ad_status name##_values(const name##_rev *adx_r, name *adx_x) \
+    { return ADX_CONVERT(VALUES, name, NULL, adx_r, adx_x); }               \
+    ADX_INLINE ad_status name##_make_rev(                                   \
+        const ad_allocator *adx_a, const name *adx_x, name##_rev *adx_r)    \
+    { return ADX_CONVERT(MAKE_REV, name, adx_a, adx_x, adx_r); }            \
+    ADX_INLINE ad_status name##_make_plain(                                 \
+        const ad_allocator *adx_a, const name##_rev *adx_r, name *adx_x)    \
+    { return ADX_CONVERT(MAKE_PLAIN, name, adx_a, adx_r, adx_x); }
+
+#define ADX_CONVERT(task, name, ...)                                        \
+    adx_struct_convert(ADX_TASK_##task, name##_shape(), __VA_ARGS__)
+
+#define ADX_STRUCT_ARRAYS(name)                                             \
+    ADX_INLINE size_t name##_count(const name##_rev *adx_r)                 \
+    { return adx_struct_count(name##_shape(), adx_r); }                     \
+    ADX_INLINE ad_status name##_gather(const name##_rev *adx_r,             \
+                                       size_t adx_n, ad_rev adx_to[])       \
+    { return adx_struct_gather(name##_shape(), adx_r, adx_n, adx_to); }     \
+    ADX_INLINE ad_status name##_pack(const name *adx_x, size_t adx_n,       \
+                                     ad_real adx_to[])                      \
+    { return adx_struct_pack(name##_shape(), adx_x, adx_n, adx_to); }       \
+    ADX_INLINE ad_status name##_unpack(                                     \
+        size_t adx_n, const ad_real adx_from[], name *adx_x)                \
+    { return adx_struct_unpack(name##_shape(), adx_n, adx_from, adx_x); }
+
+#define ADX_STRUCT_DERIVATIVES(name)                                        \
+    ADX_INLINE ad_status name##_pullback(                                   \
+        ad_tape *adx_t, size_t adx_m, const ad_rev adx_y[],                 \
+        const ad_real adx_dy[], const name##_rev *adx_r, name *adx_dx)      \
+    { return adx_struct_pullback(name##_shape(), adx_t, adx_m, adx_y,       \
+                                 adx_dy, adx_r, adx_dx); }                  \
+    ADX_INLINE ad_status name##_gradient(                                   \
+        ad_tape *adx_t, ad_rev adx_y, const name##_rev *adx_r, name *adx_g) \
+    { return adx_struct_gradient(name##_shape(), adx_t, adx_y, adx_r, adx_g); }
+
+#endif // ADREV_STRUCT_H
+
+#ifdef ADREV_IMPLEMENTATION
+#ifndef ADREV_STRUCT_IMPLEMENTED
+#define ADREV_STRUCT_IMPLEMENTED
+
+/* ===========================================================================
+ * 4  WALK                                                              >>walk
+ *
+ * One walk through the fields of a struct and of its twin serves all
+ * conversions; for some of them one of the two is NULL. Where there may be
+ * pointers, a first walk only checks that nodes match.
+ * ======================================================================== */
+
+
+// Numbers whose adjoints are wanted: all of this tape, or constants.
+static void adx_check_reals(ad_visitor *v, size_t n, const ad_rev x[])
+{
+    ad_status status = adx_check_values(v->adx_tape, n, x, true, false);
+
+    if (status == ADREV_EFOREIGN)
+        v->status = status;
+    v->adx_active |= status == ADREV_OK;
+}
+
+ADX_API void ad_visit_reals(ad_visitor *v, size_t n, ad_real *plain,
+                            ad_rev *twin)
+{
+    size_t at = v->adx_count;
+
+    v->adx_count += n;
+    if (v->adx_check && v->adx_tape != NULL)
+        adx_check_reals(v, n, twin);
+    if (v->adx_check || n == 0)
+        return;
+    if (v->adx_work == ADX_TASK_INPUTS)
+        (ad_inputs)(n, plain, twin);
+    else if (v->adx_work == ADX_TASK_GATHER)
+        memcpy(v->adx_rev + at, twin, n * sizeof *twin);
+    else if (v->adx_work == ADX_TASK_PACK)
+        memcpy(v->adx_real + at, plain, n * sizeof *plain);
+    else if (v->adx_work == ADX_TASK_UNPACK)
+        memcpy(plain, v->adx_real + at, n * sizeof *plain);
+    else if (v->adx_work == ADX_TASK_VALUES)
+        for (size_t i = 0; i < n; i++)
+            plain[i] = twin[i].v;
+    else if (v->adx_work == ADX_TASK_ADJOINTS)
+        for (size_t i = 0; i < n; i++)
+            plain[i] = twin[i].job == 0 ? 0 : v->adx_real[twin[i].seq];
+}
+
+ADX_API void ad_visit_other(ad_visitor *v, size_t bytes, void *plain,
+                            void *twin)
+{
+    if (!v->adx_check && v->adx_work < ADX_TASK_COUNT && bytes > 0)
+        memcpy(v->from_rev ? plain : twin, v->from_rev ? twin : plain, bytes);
+}
+
+// Whether everything of this shape lies in the struct itself.
+static bool adx_compact(const ad_shape *s)
+{
+    bool compact = s->visit == NULL;
+
+    for (size_t i = 0; compact && i < s->count; i++) {
+        adx_kind kind = s->field[i].kind;
+        compact = kind < ADX_RECORDS
+               || (kind != ADX_POINTER && adx_compact(s->field[i].shape()));
+    }
+    return compact;
+}
+
+// All pointers to structs look alike.
+typedef struct adx_any adx_any;
+
+static char *adx_load(const char *p)
+{
+    adx_any *node = NULL;
+    memcpy(&node, p, sizeof node);
+    return (char *)node;
+}
+
+static char *adx_make_node(ad_visitor *v, size_t bytes, char *p)
+{
+    adx_any *node = (adx_any *)v->make->alloc(bytes, v->make->user);
+
+    if (node == NULL)
+        v->status = ADREV_ENOMEM;
+    else
+        memset((void *)node, 0, bytes);
+    memcpy(p, &node, sizeof node);
+    return (char *)node;
+}
+
+// From pointers to nodes; false at the end.
+static bool adx_follow(ad_visitor *v, const ad_shape *s, char **from, char **to)
+{
+    char *node = adx_load(*from);
+    char *other = node;
+
+    if (*to != NULL && v->make == NULL)
+        other = adx_load(*to);
+    else if (*to != NULL && node != NULL)
+        other = adx_make_node(v, v->from_rev ? s->plain : s->twin, *to);
+    if ((node == NULL) != (other == NULL) && v->status == ADREV_OK)
+        v->status = ADREV_ESHAPE;
+    *from = node;
+    *to = *to == NULL ? NULL : other;
+    return node != NULL && v->status == ADREV_OK;
+}
+
+// Whether the union is in this case. Where no nodes are at stake the tag that
+// is to be written is not read: it may be uninitialised.
+static bool adx_is_case(ad_visitor *v, const adx_field *f, const char *from,
+                        const char *to)
+{
+    bool same = memcmp(from, &f->tag, sizeof f->tag) == 0;
+
+    if (same && to != NULL && !adx_compact(f->shape())
+        && memcmp(to, &f->tag, sizeof f->tag) != 0)
+        v->status = ADREV_ESHAPE;
+    return same && v->status == ADREV_OK;
+}
+
+static char *adx_at(char *base, size_t offset)
+{
+    return base == NULL ? NULL : base + offset;
+}
+
+static void adx_walk(ad_visitor *v, const ad_shape *s, char *plain, char *twin);
+
+static void adx_visit_part(ad_visitor *v, const adx_field *f, char *plain,
+                           char *twin)
+{
+    if (f->kind == ADX_REALS)
+        ad_visit_reals(v, f->count, (ad_real *)(void *)plain,
+                       (ad_rev *)(void *)twin);
+    else if (f->kind == ADX_BYTES)
+        ad_visit_other(v, f->count, plain, twin);
+    else
+        for (size_t i = 0; i < f->count; i++)
+            adx_walk(v, f->shape(), adx_at(plain, i * f->shape()->plain),
+                     adx_at(twin, i * f->shape()->twin));
+}
+
+// The fields of one struct, up to one that ends it and leads elsewhere:
+// returns the shape of what is there, so that a list needs no recursion.
+static const ad_shape *adx_visit_fields(ad_visitor *v, const ad_shape *s,
+                                        char **plain, char **twin)
+{
+    for (size_t i = 0; i < s->count && v->status == ADREV_OK; i++) {
+        const adx_field *f = &s->field[i];
+        char *p = adx_at(*plain, f->plain);
+        char *r = adx_at(*twin, f->twin);
+        bool last = i + 1 == s->count || f->kind == ADX_CASE;
+        if (f->kind < ADX_POINTER)
+            adx_visit_part(v, f, p, r);
+        else if (f->kind == ADX_CASE
+                 ? !adx_is_case(v, f, v->from_rev ? *twin : *plain,
+                                v->from_rev ? *plain : *twin)
+                 : !adx_follow(v, f->shape(), v->from_rev ? &r : &p,
+                               v->from_rev ? &p : &r))
+            continue;
+        else if (!last)
+            adx_walk(v, f->shape(), p, r);
+        else {
+            *plain = p;
+            *twin = r;
+            return f->shape();
+        }
+    }
+    return NULL;
+}
+
+static void adx_walk(ad_visitor *v, const ad_shape *s, char *plain, char *twin)
+{
+    while (s != NULL && s->visit == NULL)
+        s = adx_visit_fields(v, s, &plain, &twin);
+    if (s != NULL)
+        s->visit(v, plain, twin);
+}
+
+static ad_status adx_visit(ad_visitor *v, adx_task task, bool check,
+                           const ad_shape *s, const void *from, void *to)
+{
+    char *source = (char *)from;
+    char *target = (char *)to;
+
+    v->adx_work = task;
+    v->adx_check = check;
+    v->adx_count = 0;
+    v->from_rev = task != ADX_TASK_INPUTS && task != ADX_TASK_MAKE_REV
+               && task != ADX_TASK_PACK && task != ADX_TASK_UNPACK;
+    adx_walk(v, s, v->from_rev ? target : source,
+             v->from_rev ? source : target);
+    return v->status;
+}
+
+ADX_API ad_status adx_struct_convert(adx_task task, const ad_shape *s,
+                                     const ad_allocator *make,
+                                     const void *from, void *to)
+{
+    ad_visitor v = { .make = make };
+    bool makes = task == ADX_TASK_MAKE_REV || task == ADX_TASK_MAKE_PLAIN;
+    ad_status status = ADREV_OK;
+
+    if (from == NULL || to == NULL
+        || (makes && (make == NULL || make->alloc == NULL)))
+        return ADREV_ESHAPE;
+    if (makes)
+        memset(to, 0, task == ADX_TASK_MAKE_REV ? s->twin : s->plain);
+    else if (!adx_compact(s))
+        status = adx_visit(&v, task, true, s, from, to);
+    return status == ADREV_OK ? adx_visit(&v, task, false, s, from, to)
+                              : status;
+}
+
+ADX_API size_t adx_struct_count(const ad_shape *s, const void *twin)
+{
+    ad_visitor v = {0};
+
+    if (twin != NULL)
+        adx_visit(&v, ADX_TASK_COUNT, false, s, twin, NULL);
+    return v.adx_count;
+}
+
+// Between one side and an array. The length is checked first.
+static ad_status adx_array_of(ad_visitor *v, adx_task task, const ad_shape *s,
+                              const void *one, size_t n)
+{
+    if (one == NULL || (n > 0 && v->adx_real == NULL && v->adx_rev == NULL))
+        return ADREV_ESHAPE;
+    adx_visit(v, task, true, s, one, NULL);
+    return v->adx_count != n ? ADREV_ESHAPE
+                             : adx_visit(v, task, false, s, one, NULL);
+}
+
+ADX_API ad_status adx_struct_gather(const ad_shape *s, const void *twin,
+                                    size_t n, ad_rev x[])
+{
+    ad_visitor v = { .adx_rev = x };
+    return adx_array_of(&v, ADX_TASK_GATHER, s, twin, n);
+}
+
+ADX_API ad_status adx_struct_pack(const ad_shape *s, const void *plain,
+                                  size_t n, ad_real x[])
+{
+    ad_visitor v = { .adx_real = x };
+    return adx_array_of(&v, ADX_TASK_PACK, s, plain, n);
+}
+
+ADX_API ad_status adx_struct_unpack(const ad_shape *s, size_t n,
+                                    const ad_real x[], void *plain)
+{
+    ad_visitor v = { .adx_real = (ad_real *)x };
+    return adx_array_of(&v, ADX_TASK_UNPACK, s, plain, n);
+}
+
+ADX_API ad_status adx_struct_pullback(const ad_shape *s, ad_tape *t, size_t m,
+                                      const ad_rev y[], const ad_real dy[],
+                                      const void *twin, void *plain)
+{
+    ad_visitor v = { .adx_tape = t };
+    ad_status status = ad_tape_status(t);
+
+    if (status == ADREV_OK && (twin == NULL || plain == NULL))
+        status = ADREV_ESHAPE;
+    if (status == ADREV_OK)
+        status = adx_visit(&v, ADX_TASK_ADJOINTS, true, s, twin, plain);
+    if (status == ADREV_OK && v.adx_count > 0 && !v.adx_active)
+        status = ADREV_EPASSIVE;
+    if (status == ADREV_OK)
+        status = adx_pullback(t, m, y, dy, 0, NULL, NULL);
+    if (status != ADREV_OK)
+        return status;
+    v.adx_real = adx_adjoints(t, adx_live(t)->seq, 1);
+    return adx_visit(&v, ADX_TASK_ADJOINTS, false, s, twin, plain);
+}
+
+ADX_API ad_status adx_struct_gradient(const ad_shape *s, ad_tape *t, ad_rev y,
+                                      const void *twin, void *plain)
+{
+    static const ad_real one = 1;
+    return adx_struct_pullback(s, t, 1, &y, &one, twin, plain);
+}
+
+#endif // ADREV_STRUCT_IMPLEMENTED
+#endif // ADREV_IMPLEMENTATION
+
+/* ===========================================================================
+ * MIT No Attribution (MIT-0)
+ *
+ * Permission is hereby granted, free of charge, to any person obtaining a copy
+ * of this software and associated documentation files (the "Software"), to
+ * deal in the Software without restriction, including without limitation the
+ * rights to use, copy, modify, merge, publish, distribute, sublicense, and/or
+ * sell copies of the Software, and to permit persons to whom the Software is
+ * furnished to do so.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+ * IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+ * FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+ * AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+ * LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING
+ * FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS
+ * IN THE SOFTWARE.
+ * ======================================================================== */
