@@ -3981,7 +3981,8 @@ ADX_INLINE bool adx_linear_back(const adx_linear *s, ad_real adj[], size_t W)
         if (adx_is_constant(&p->ids))
             continue;
         ADX_TALLY(reverse, mul, adx_counts(p->scale) && p->d != NULL);
-        if (!ADREV_COUNT && W == 1 && !care && adx_adjacent(&p->ids)) {
+        bool fast = W == 1 && !care && y[0] * p->scale * 0 == 0;
+        if (!ADREV_COUNT && fast && adx_adjacent(&p->ids)) {
             adx_span_back(s, p, y, &adj[p->ids.base]);
             continue;
         }
