@@ -13,7 +13,7 @@ say() {
 # The contents list of adrev.h against its banners.
 contents=$(sed -n '1,50s/^ \*   \([0-9] >>.*\)/\1/p' adrev.h \
            | tr -s ' ' '\n' | grep '^>>' | tr '\n' ' ')
-banners=$(sed -n 's/^ \* [0-9]  [A-Z].* \(>>[a-z]*\)$/\1/p' adrev.h \
+banners=$(sed -n 's/^ \* [0-9]*  [A-Z].* \(>>[a-z]*\)$/\1/p' adrev.h \
           | tr '\n' ' ')
 [ "$contents" = "$banners" ] || say "contents: $contents, banners: $banners"
 
