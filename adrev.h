@@ -904,7 +904,8 @@ typedef struct ad_check_report {
 //
 //   returns      ADREV_OK, whatever was found: see ad_check_passed; as ad_grad,
 //                but a constant y is no error: its gradient is 0
-//   cost         mostly 7 evaluations of f for each check, up to 90
+//   cost         about 12 evaluations of f for each check that agrees, up to
+//                100 for any other
 //   memory       on the tape, as ad_grad, and 16 bytes per input
 //   see          docs/finding-mistakes.md, tests/finding.c
 ADX_API ad_status ad_check(ad_scalar_fn *f, void *ctx, size_t n,
@@ -3474,7 +3475,7 @@ ADX_API ad_real adx_digamma(ad_real x)
 #define ADX_EPSILON (ADX_NARROW ? ADX_K(0x1p-23) : ADX_K(0x1p-52))
 #define ADX_TIGHT   (ADX_NARROW ? ADX_K(0x1p-12) : ADX_K(0x1p-26))
 #define ADX_LOOSE   (ADX_NARROW ? ADX_K(0x1p-6) : ADX_K(0x1p-10))
-#define ADX_SAFETY  32          // of the error estimates
+#define ADX_SAFETY  8           // of the error estimates
 #define ADX_ROWS    11          // steps in a pass: 2^-3 to 2^-23
 #define ADX_PASSES  4
 
@@ -3497,13 +3498,17 @@ typedef struct adx_probe {
     ad_real *d;                 // [n] direction
     ad_real *g;                 // [n] gradient
     ad_real y;
+    ad_real largest;            // |g d| of any input; |g| where d is below 1
     uint32_t out;               // id of the result; 0: a constant
     uint32_t in;                // id of the first input
     size_t first;               // inputs of the present check
     size_t count;
     size_t evaluations;
     ad_status status;
-    const adx_row *by;          // the one that decided
+    ad_real unit;               // scale of the inputs, if below 1
+    bool sure;                  // a row agrees to many digits
+    ad_verdict kink;            // what the last pass says of one
+    const adx_row *by;          // the row that decided
     size_t rows;
     adx_row row[ADX_ROWS * ADX_PASSES];
 } adx_probe;
@@ -3525,6 +3530,15 @@ static ad_real adx_scale_of(ad_real x)
     return adm_ldexp(1, (ad_real)((e < least ? least : e) - 1));
 }
 
+// Forgets what f has recorded since its gradient was taken.
+static void adx_restart(adx_probe *p)
+{
+    adx_session *s = &p->session;
+    adx_return(s->tape, &p->mark);
+    s->job = adx_new_job();
+    adx_begin_segment(s->tape, s->segment, s->job, p->mark.adx_seq);
+}
+
 // f called with x + h d; NaN if a component does not move.
 static ad_real adx_evaluate(adx_probe *p, ad_real h)
 {
@@ -3544,12 +3558,8 @@ static ad_real adx_evaluate(adx_probe *p, ad_real h)
     }
     for (size_t j = p->first; j < p->first + p->count; j++)
         p->at[j] = adx_passive(p->x[j]);
-    if (p->status == ADREV_OK) {        // whatever f recorded is foreign now
-        adx_return(t, &p->mark);
-        p->session.job = adx_new_job();
-        adx_begin_segment(t, p->session.segment, p->session.job,
-                          p->mark.adx_seq);
-    }
+    if (p->status == ADREV_OK)
+        adx_restart(p);
     return y;
 }
 
@@ -3598,8 +3608,8 @@ static ad_real adx_allowed(const adx_row *r, ad_real g, ad_real paths)
 
 // Whether a row says something: its error is small beside the slope. If it is
 // rounding of f and no ripple between the steps, it is enough that it is small
-// beside other slopes here, or beside paths that cancel; and, where there is no
-// gradient, that f does not change in its first digits.
+// beside other slopes here, the paths that cancel, or the largest slope by any
+// input; and, where there is no gradient, beside f.
 static bool adx_settled(const adx_probe *p, const adx_row *r, ad_real g,
                         ad_real paths, ad_real most)
 {
@@ -3610,11 +3620,11 @@ static bool adx_settled(const adx_probe *p, const adx_row *r, ad_real g,
         return false;
     if (r->error <= 256 * r->noise) {
         size = adx_most(adx_most(size, paths), adm_fabs(r[-1].left));
-        size = adx_most(adm_fabs(r[-1].right), size);
-        size = adx_finite(g) ? adx_most(adm_fabs(g), size) : size;
+        size = adx_most(adx_most(size, p->largest * p->unit), adm_fabs(r[-1].right));
     }
-    return error <= most * size
-        || (g == 0 && error <= ADX_TIGHT * adm_fabs(p->y));
+    if (g == 0)
+        size = adx_most(size, adm_fabs(p->y) * p->unit);
+    return error <= most * size;
 }
 
 static bool adx_agrees(const adx_probe *p, const adx_row *r, ad_real g,
@@ -3663,23 +3673,25 @@ static bool adx_between(ad_real x, ad_real low, ad_real high)
 
 // Of three rows, r[-2] to r[0], whether the jump of the slope does not shrink
 // with the step (by 4 in a smooth function): then it is 0.2 to 1.25 times the
-// one before, and larger than noise; or there is a jump of f (0.25).
-static bool adx_bent(const adx_row *r)
+// one before, and larger than the errors; or f jumps (0.25), and not by a
+// quantum of its rounding: by much of what it does at the first step.
+static bool adx_bent(const adx_row *first, const adx_row *r)
 {
     ad_real jump = r[0].right - r[0].left;
     ad_real before = r[-1].right - r[-1].left;
-    ad_real first = r[-2].right - r[-2].left;
     ad_real a = before / jump;
-    ad_real b = first / before;
+    ad_real b = (r[-2].right - r[-2].left) / before;
     ad_real error = r[0].error < r[-1].error ? r[0].error : r[-1].error;
     ad_real fifth = 1 / (ad_real)5;
     ad_real most = 5 / (ad_real)4;
+    ad_real all = adx_most(adm_fabs(first->left), adm_fabs(first->right));
 
     if (!adx_between(a, fifth, most) || !adx_between(b, fifth, most))
         return false;
-    return adm_fabs(jump) > ADX_SAFETY * error
+    return adm_fabs(jump) > 32 * error
         || (adx_most(a, b) < 1 / (ad_real)3
-            && adm_fabs(jump) > 4096 * r[0].noise);
+            && adm_fabs(jump) > 16384 * r->noise
+            && adm_fabs(jump) * r->h > ADX_LOOSE * all * first->h);
 }
 
 // A slope that grows without bound as steps shrink.
@@ -3700,9 +3712,9 @@ static ad_verdict adx_judge_edge(ad_real now, ad_real before, ad_real noise,
 }
 
 // What the last rows of a pass, from the first that is not lost in noise, say
-// of a kink; AGREES: there is none.
-static ad_verdict adx_judge_kink(const adx_row *begin, const adx_row *end,
-                                 ad_real g)
+// of a kink. AGREES: there is none; NOISY: there is, but g is outside.
+static ad_verdict adx_judge_kink(const adx_row *first, const adx_row *begin,
+                                 const adx_row *end, ad_real g)
 {
     const adx_row *r = end - 1;
     while (r - begin > 2 && (adx_finite(r->left) || adx_finite(r->right))
@@ -3719,13 +3731,13 @@ static ad_verdict adx_judge_kink(const adx_row *begin, const adx_row *end,
     if (!adx_finite(g) && g == g && adx_steepens(r[-1].right, r[0].right)
         && adx_steepens(r[-2].right, r[-1].right))
         return ADREV_KINK;
-    if (!adx_bent(r))
+    if (!adx_bent(first, r))
         return ADREV_AGREES;
     ad_real low = r->left < r->right ? r->left : r->right;
     ad_real high = adx_most(r->left, r->right);
     ad_real slack = ADX_LOOSE * (high - low);
     return adx_between(g, low - slack, high + slack) ? ADREV_KINK
-                                                     : ADREV_DISAGREES;
+                                                     : ADREV_NOISY;
 }
 
 /* --- 10.3  one check ------------------------------------------------------ */
@@ -3734,14 +3746,10 @@ static ad_verdict adx_judge_kink(const adx_row *begin, const adx_row *end,
 // smaller ones. 0: not needed.
 static ad_real adx_first_step(const adx_probe *p, int pass)
 {
-    ad_real scale = 0;
-    ad_real eighth = 1 / (ad_real)8;
-
-    for (size_t j = p->first; j < p->first + p->count; j++)
-        scale = adx_most(scale, adm_fabs(p->d[j]));
+    const ad_real eighth = 1 / (ad_real)8;
     switch (pass) {
     case 0: return eighth;
-    case 1: return scale < 1 ? eighth / scale : 0;
+    case 1: return p->unit < 1 ? eighth / p->unit : 0;
     case 2: return ADX_NARROW ? ADX_K(0x1p-12) : ADX_K(0x1p-23);
     default: return p->count > 1 || p->x[p->first] != 0 ? 0
                   : ADX_NARROW ? ADX_K(0x1p-30) : ADX_K(0x1p-43);
@@ -3755,18 +3763,18 @@ static ad_verdict adx_pass(adx_probe *p, ad_real h, ad_real g, bool kinked)
     const adx_row *begin = p->row + p->rows;
     size_t rows = ADX_NARROW ? ADX_ROWS - 4 : ADX_ROWS;
     ad_real T[ADX_ROWS];
-    ad_verdict kink = ADREV_AGREES;
 
     for (size_t i = 0, k = 0; i < rows; i++, h /= 4) {
         k = adx_add_row(p, h, T, k);
         p->by = p->row + p->rows - 1;
-        kink = adx_judge_kink(begin, p->by + 1, g);
-        if (kink == ADREV_AGREES && k > 2 && adx_agrees(p, p->by, g, 0)
-            && adx_settled(p, p->by, g, 0, ADX_TIGHT))
+        p->kink = adx_judge_kink(p->row, begin, p->by + 1, g);
+        if (p->kink == ADREV_AGREES && k > 2 && adx_agrees(p, p->by, g, 0)
+            && adx_settled(p, p->by, g, 0, ADX_TIGHT)) {
+            p->sure = true;
             return ADREV_AGREES;
+        }
     }
-    return kinked ? ADREV_KINK : kink != ADREV_AGREES ? kink
-                                                      : adx_judge(p, g, 0);
+    return kinked || p->kink == ADREV_KINK ? ADREV_KINK : adx_judge(p, g, 0);
 }
 
 // The sum of the absolute values of all paths from the inputs of this check to
@@ -3822,18 +3830,33 @@ static ad_check_entry adx_examine(adx_probe *p, size_t first, size_t count)
     p->by = &nothing;
     if (count == 1)
         p->d[first] = adm_fabs(p->d[first]);
-    for (size_t j = first; j < first + count; j++)
+    p->unit = 0;
+    p->kink = ADREV_AGREES;
+    p->sure = false;
+    for (size_t j = first; j < first + count; j++) {
+        p->unit = adx_most(p->unit, adm_fabs(p->d[j]));
         g += adx_absorb(p->g[j], p->d[j]);
-    for (int pass = 0; pass < ADX_PASSES && e.verdict != ADREV_AGREES
-                       && adx_finite(p->y); pass++) {
+    }
+    p->unit = p->unit < 1 ? p->unit : 1;
+    for (int pass = 0; pass < ADX_PASSES && adx_finite(p->y); pass++) {
         ad_real h = adx_first_step(p, pass);
+        ad_verdict before = e.verdict;
+        const adx_row *by = p->by;
         if (h > 0)
-            e.verdict = adx_pass(p, h, g, e.verdict == ADREV_KINK
+            e.verdict = adx_pass(p, h, g, before == ADREV_KINK
                                           && adx_finite(p->by->slope));
+        if (before == ADREV_AGREES && e.verdict == ADREV_KINK) {
+            e.verdict = before;         // a kink, but further away
+            p->by = by;
+        }
+        if (e.verdict == ADREV_AGREES && (p->sure || pass > 0 || p->unit == 1))
+            break;
     }
     if (e.verdict != ADREV_AGREES && e.verdict != ADREV_KINK) {
         paths = adx_paths(p);
         e.verdict = adx_judge(p, g, paths);
+        if (e.verdict == ADREV_NOISY)
+            e.verdict = p->kink == ADREV_DISAGREES ? p->kink : ADREV_NOISY;
     }
     if (e.verdict == ADREV_DISAGREES && adx_absorbed(p))
         e.verdict = ADREV_NOISY;
@@ -3948,8 +3971,13 @@ static void adx_compare(adx_probe *p, size_t n, ad_check_report *report)
     size_t checks = n < limit ? n : limit;
 
     p->mark = ad_tape_mark(p->session.tape);
-    for (size_t j = 0; j < n; j++)
+    adx_restart(p);
+    for (size_t j = 0; j < n; j++) {
+        ad_real slope = adm_fabs(p->g[j]) * adx_most(1, adm_fabs(p->d[j]));
+        p->largest = adx_finite(slope) ? adx_most(slope, p->largest)
+                                       : p->largest;
         p->at[j] = adx_passive(p->x[j]);
+    }
     for (size_t i = 0, j = 0; i < checks && p->status == ADREV_OK; i++) {
         size_t count = n / checks + (i < n % checks);
         ad_check_entry e = adx_narrow(p, adx_examine(p, j, count));
