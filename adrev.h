@@ -3852,7 +3852,8 @@ static ad_check_entry adx_examine(adx_probe *p, size_t first, size_t count)
         if (e.verdict == ADREV_AGREES && (p->sure || pass > 0 || p->unit == 1))
             break;
     }
-    if (e.verdict != ADREV_AGREES && e.verdict != ADREV_KINK) {
+    if (p->status == ADREV_OK && e.verdict != ADREV_AGREES
+        && e.verdict != ADREV_KINK) {
         paths = adx_paths(p);
         e.verdict = adx_judge(p, g, paths);
         if (e.verdict == ADREV_NOISY)
@@ -3877,7 +3878,8 @@ static ad_check_entry adx_examine(adx_probe *p, size_t first, size_t count)
 // One input of a group that does not agree, if one does not agree by itself.
 static ad_check_entry adx_narrow(adx_probe *p, ad_check_entry group)
 {
-    while (group.inputs > 1 && group.verdict != ADREV_AGREES) {
+    while (group.inputs > 1 && group.verdict != ADREV_AGREES
+           && p->status == ADREV_OK) {
         size_t half = group.inputs / 2;
         ad_check_entry e = adx_examine(p, group.index, half);
         if (e.verdict == ADREV_AGREES)
