@@ -3,13 +3,13 @@
  * Shows    ad_check, ad_explain, ad_find_nonfinite
  * Needs    02
  * Prints   stiffness agrees: gradient 4.5, differences 4.5
- *          length    disagrees: gradient -12, differences -6
+ *          length    disagrees: gradient -12, differences -9
  *          -12 is the sum of 1 terms: 6 * -2
  *          repaired: every check agrees
- *          length 0: a partial is inf, of 2 operands
+ *          length 0: a partial is inf, of 3 operands
  *
- * The energy of a spring of stiffness x[0] and length x[1] under its weight.
- * In the first version a factor is not differentiated.
+ * An energy as a function of a stiffness x[0] and a length x[1]. The first
+ * version forgets the derivative of one of its terms.
  *
  * SPDX-License-Identifier: MIT-0
  */
@@ -27,7 +27,7 @@ static ad_rev energy(const ad_rev *x, void *ctx)
     ad_rev other = *wrong ? ad_detach(x[1]) : x[1];
     ad_rev square = ad_rec(ad_mul(stretch, stretch));
     return ad_rec(ad_add(ad_mul(ad_mul(0.5, x[0]), square),
-                         ad_mul(6, ad_mul(other, ad_sqrt(other)))));
+                         ad_mul(6, ad_sqrt(other))));
 }
 
 static void check(bool wrong)
@@ -67,7 +67,8 @@ static void look(bool wrong)
                sum.terms, term[0].adjoint, term[0].partial);
     if (!wrong && ad_find_nonfinite(t, y, &found) == ADREV_OK)
         printf("length 0: a partial is %g, of %zu operands\n",
-               found.partial.partial[0], found.partial.operands);
+               found.partial.partial[found.partial.operands - 1],
+               found.partial.operands);
     ad_tape_free(t);
 }
 
