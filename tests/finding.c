@@ -626,6 +626,8 @@ static void test_explain(void)
     CHECK(ad_explain(t, u, s, 2, term, &sum) == ADREV_OK && sum.terms == 1
           && term[0].partial == 1 && term[0].result.seq == u.seq, "a sum");
 
+    CHECK(ad_explain(t, y, x, 2, term, &sum) == ADREV_OK && sum.terms == 3,
+          "uses that y does not depend on are no terms");
     sum.terms = 77;
     CHECK(ad_explain(t, y, x, 1, NULL, &sum) == ADREV_ESHAPE, "no array");
     CHECK(ad_explain(t, y, x, 2, term, NULL) == ADREV_ESHAPE, "no sum");
