@@ -17,7 +17,6 @@
 #define ADREV_IMPLEMENTATION
 #include "adrev.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 
 static ad_rev energy(const ad_rev *x, void *ctx)
@@ -43,9 +42,8 @@ static void check(bool wrong)
     if (ad_check(energy, &wrong, 2, x, &report) != ADREV_OK)
         return;
     for (size_t i = 0; i < report.listed && wrong; i++)
-        printf("%-9s %s: gradient %.6g, differences %.6g\n", name[i],
-               verdict[entry[i].verdict], entry[i].gradient,
-               entry[i].difference);
+        printf("%-9s %s: gradient %g, differences %g\n", name[i],
+               verdict[entry[i].verdict], entry[i].gradient, entry[i].difference);
     if (ad_check_passed(&report))
         puts("repaired: every check agrees");
 }
