@@ -29,7 +29,7 @@
  * Not included: complex numbers, GPU.
  *
  *   1 >>config   2 >>base    3 >>types   4 >>ops     5 >>api
- *   6 >>record   7 >>tape    8 >>sweep   9 >>array
+ *   6 >>record   7 >>tape    8 >>sweep   9 >>array   10 >>check
  *
  * SPDX-License-Identifier: MIT-0           (the text stands at the end)
  */
@@ -1069,6 +1069,175 @@ ADX_INLINE void adx_count_back(ad_real factor, ad_real adjoint)
 }
 #endif
 
+/* --- 5.7  finding mistakes ------------------------------------------------ */
+
+typedef enum ad_verdict {
+    ADREV_AGREES,           // gradient and differences, within their error
+    ADREV_DISAGREES,
+    ADREV_KINK,             // the slopes on both sides differ, or are there on
+                            // one side only, or grow without bound; and the
+                            // gradient is not outside of them
+    ADREV_NOISY,            // the error of the differences is too large
+    ADREV_VERDICT_COUNT
+} ad_verdict;
+
+// One check: of the derivative by one input or, of very many inputs, along a
+// random direction in some of them.
+typedef struct ad_check_entry {
+    size_t index;           // of the input; of the first of them
+    size_t inputs;          // 1: this input alone, and d/dx. More: steps are
+                            // relative to each x
+    ad_verdict verdict;
+    ad_real gradient;       // as recorded
+    ad_real difference;     // the same from differences
+    ad_real error;          // of the difference, estimated
+    ad_real left, right;    // slopes at the last step to either side
+    ad_real mismatch;       // |gradient - difference|; 1: the most allowed
+} ad_check_entry;
+
+// Begin with zeros: ad_check_report report = {0};
+typedef struct ad_check_report {
+    ad_check_entry *entry;  // in [room]: filled with all checks if there is
+    size_t room;            // room for n; or else with those that do not agree
+    size_t limit;           // in: most checks of the n inputs; 0: 1000
+    size_t listed;          // entries filled
+    size_t checks;
+    size_t counts[ADREV_VERDICT_COUNT];     // how many of each verdict
+    ad_check_entry worst;   // disagrees before kink before noisy; the largest
+                            // mismatch of these
+    ad_real value;          // of f at x
+    ad_real forward;        // derivative along a random direction: in a
+    ad_real reverse;        // forward sweep, and from the gradient
+    ad_real gap;            // between the two; 1: the most rounding explains
+    size_t evaluations;     // of f
+} ad_check_report;
+
+// Checks the gradient of f against differences, extrapolated, with an estimate
+// of their error, at steps from a large part of |x| to a very small one; and
+// reverse against forward. For the differences f is given constants, and
+// nothing is recorded. More inputs than `limit` are checked in groups; in a
+// group that does not agree one input is searched for that does not.
+//
+//   x   [n]      in    point
+//   report       in    entry, room, limit
+//                out   all else; on failure only entry[] may be written
+//
+//   returns      ADREV_OK, whatever was found: see ad_check_passed; as ad_grad,
+//                but a constant y is no error: its gradient is 0
+//   cost         about 12 evaluations of f for each check that agrees, up to
+//                100 for any other
+//   memory       on the tape, as ad_grad, and 16 bytes per input
+//   see          docs/finding-mistakes.md, tests/finding.c
+ADX_API ad_status ad_check(ad_scalar_fn *f, void *ctx, size_t n,
+                           const ad_real x[], ad_check_report *report);
+
+// Whether every check agrees, and forward agrees with reverse.
+ADX_API bool ad_check_passed(const ad_check_report *report);
+
+// A statement of a recording.
+typedef struct ad_statement {
+    ad_rev result;          // job 0: no statement. v: if file is known, else 0
+    size_t operands;        // how many; the first ADREV_SHOWN of them:
+#define ADREV_SHOWN 16
+    ad_rev operand[ADREV_SHOWN];        // job 0: a constant. v: always 0
+    ad_real partial[ADREV_SHOWN];
+    ad_real adjoint;        // dy/dresult
+    const char *file;       // NULL and 0 unless compiled with ADREV_DEBUG
+    int line;
+} ad_statement;
+
+typedef struct ad_nonfinite {
+    ad_statement value;     // the first one whose value is not finite; only of
+                            // those compiled with ADREV_DEBUG
+    ad_statement partial;   // the first one with a partial that is not finite
+    ad_statement adjoint;   // the first that a reverse sweep from y meets whose
+                            // adjoint is not: the last one recorded
+} ad_nonfinite;
+
+// Where infinities and NaNs come from. Values are not on the tape: without
+// ADREV_DEBUG a NaN is seen by the partials of the statements that use it
+// nonlinearly, an infinity by those of the statement after, or nowhere.
+//
+//   y            in    the value whose gradient is wrong; may be a constant
+//   found        out   statements; job 0 where there is none
+//
+//   returns      ADREV_OK, found or not; else as ad_gradient
+//   cost, memory as ad_gradient, and two passes
+ADX_API ad_status ad_find_nonfinite(ad_tape *t, ad_rev y, ad_nonfinite *found);
+
+// A use of x in a statement, and what it contributes to dy/dx.
+typedef struct ad_term {
+    ad_rev result;          // of the statement; explain(y, result) goes on. v: 0
+    ad_real partial;        // dresult/dx, of this use
+    ad_real adjoint;        // dy/dresult
+    ad_real product;        // of both: the term
+    const char *file;       // NULL and 0 unless compiled with ADREV_DEBUG
+    int line;
+} ad_term;
+
+typedef struct ad_explanation {
+    ad_real derivative;     // dy/dx: the sum of the terms
+    ad_real size;           // the sum of their absolute values
+    ad_real condition;      // size/|derivative|: 1e8 is 8 digits cancelled
+    size_t terms;           // all of them
+    size_t listed;          // those in term[]
+} ad_explanation;
+
+// What a derivative is the sum of: the largest terms, largest first.
+//
+//   term [room]  out   may be NULL if room is 0
+//   sum          out
+//
+//   returns, cost, memory: as ad_gradient, and one pass
+ADX_API ad_status ad_explain(ad_tape *t, ad_rev y, ad_rev x, size_t room,
+                             ad_term term[], ad_explanation *sum);
+
+// Names what is recorded on the current tape between these two calls. Regions
+// may be nested, and entered again. The name is not copied.
+// Memory: 38 bytes of the tape for each call with double, 26 with float.
+ADX_API void ad_region_begin(const char *name);
+ADX_API void ad_region_end(const char *name);
+
+typedef struct ad_region {
+    const char *name;
+    size_t entered;         // how often; within itself not counted
+    size_t statements;      // in it and in regions within it
+    size_t operands;
+    size_t values;          // statements and inputs
+    size_t bytes;           // of the tape, adjoints included
+    size_t adx_open;
+} ad_region;
+
+// Statistics of each region, in the order in which they were first entered; of
+// those still open, so far.
+//
+//   region [room] out
+//
+//   returns      how many are written; a name more than `room` is left out
+//   cost         one pass over the tape, times open regions
+ADX_API size_t ad_tape_regions(const ad_tape *t, size_t room,
+                               ad_region region[]);
+
+typedef void ad_write_fn(const char *text, size_t length, void *user);
+
+// The recording as text, a line for each statement:
+//
+//     v5 = 1 v4 + -0.5 v2 + 3 const     example.c:12, value 0.25
+//
+// says that its partials are 1, -0.5 and 3 (of something constant). `sum v4`
+// is a partial of 1 that takes no memory: see ad_acc. Numbers have 9 digits.
+//
+//   write        called often, with short pieces
+//
+//   returns      the status of the tape; a failed one is written, too
+ADX_API ad_status ad_dump_text(const ad_tape *t, ad_write_fn *write,
+                               void *user);
+
+// The same as a graph: `dot -Tsvg`. Inputs are boxes, regions clusters, edges
+// go from a statement to its operands.
+ADX_API ad_status ad_dump_dot(const ad_tape *t, ad_write_fn *write,
+                              void *user);
+
 /* ===========================================================================
  * 6  RECORDING                                                     >>record
  *
@@ -1116,7 +1285,7 @@ ADX_API void adx_resolve_all(uint64_t id[], size_t n);
 ADX_API ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a, ad_real fa,
                           ad_rev b, ad_real fb, ad_rev c, ad_real fc);
 ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a, ad_rev b);
-ADX_API void adx_note_site(void);
+ADX_API void adx_note_site(ad_real v);
 ADX_API void adx_refuse(void);
 
 ADX_INLINE void adx_here(const char *file, int line)
@@ -1504,7 +1673,7 @@ ADX_INLINE ad_rev adx_rec(ad_expr e)
     if (e.leaf || (ADREV_TRACE && adx_now.trace))
         return adx_node(e);
     if (ADREV_DEBUG)
-        adx_note_site();
+        adx_note_site(e.v);
 
     unsigned n = 0;
 #define ADX_DO(i) n += ADX_LIVE(e, i);
@@ -1894,6 +2063,7 @@ ADX_INLINE void adx_acc(ad_fwd *s, ad_expr e) { adx_acc_fwd(s, e); }
  *   - a failed tape has no room: nothing is ever recorded on it
  * ======================================================================== */
 
+#include <stdarg.h>
 #ifndef ADREV_NO_STDLIB
 #include <stdlib.h>
 #endif
@@ -1920,6 +2090,7 @@ ADX_INLINE void adx_acc(ad_fwd *s, ad_expr e) { adx_acc_fwd(s, e); }
 
 typedef struct adx_site {
     const char *file;
+    ad_real value;          // in the middle it costs nothing: padding
     int line;
 } adx_site;
 
@@ -2304,10 +2475,10 @@ static void adx_destroy(ad_tape *t, size_t seq)
     }
 }
 
-// The place of the statement that follows.
-ADX_COLD ADX_API void adx_note_site(void)
+// The place and the value of the statement that follows.
+ADX_COLD ADX_API void adx_note_site(ad_real v)
 {
-    adx_site site = { adx_now.file, adx_now.line };
+    adx_site site = { adx_now.file, v, adx_now.line };
     adx_operand *op = NULL;
 
     if (adx_now.tape != NULL)
@@ -2461,7 +2632,7 @@ ADX_COLD ADX_API ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a,
     if ((data[0].id | data[1].id | data[2].id) == 0)
         return adx_passive(v);
     if (ADREV_DEBUG)
-        adx_note_site();
+        adx_note_site(v);
     adx_operand *op = adx_entry(&adx_now, n, n, 1);
     if (op == NULL)
         return adx_passive(v);
@@ -3710,7 +3881,7 @@ static inline ptrdiff_t adx_offset(const adx_view *a, size_t i, size_t j)
     return (ptrdiff_t)i * a->rs + (ptrdiff_t)j * a->cs;
 }
 
-static inline ad_real adx_value(const adx_view *a, size_t i, size_t j)
+static inline ad_real adx_element(const adx_view *a, size_t i, size_t j)
 {
     return a->v[adx_offset(a, i, j) * a->unit];
 }
@@ -3863,7 +4034,7 @@ static void *adx_add_extended(const adx_rule *rule, size_t bytes,
                               size_t values, size_t operands)
 {
     if (ADREV_DEBUG)
-        adx_note_site();
+        adx_note_site(0);
     adx_extended *e = adx_add_bytes(&adx_now, ADX_EXTENDED, bytes, values);
     if (e == NULL)
         return NULL;
@@ -3931,7 +4102,7 @@ static ad_real adx_faults(size_t n, const ad_real x[])
     return sum;
 }
 
-static bool adx_finite(size_t n, const ad_real x[])
+static bool adx_finite_all(size_t n, const ad_real x[])
 {
     return adx_faults(n, x) == 0;
 }
@@ -4005,7 +4176,7 @@ ADX_INLINE bool adx_linear_back(const adx_linear *s, ad_real adj[], size_t W)
 
     if (adx_zeros(s->e.values * W, y))
         return true;
-    bool care = s->care || !adx_finite(s->e.values * W, y);
+    bool care = s->care || !adx_finite_all(s->e.values * W, y);
     for (const adx_span *p = s->span; p < s->span + s->spans; p++) {
         if (adx_is_constant(&p->ids))
             continue;
@@ -4088,7 +4259,7 @@ static void adx_seal(adx_linear *s)
 {
     for (size_t k = 0; k < s->spans; k++) {
         const adx_span *p = &s->span[k];
-        s->care = s->care || (p->d != NULL && !adx_finite(s->n, p->d));
+        s->care = s->care || (p->d != NULL && !adx_finite_all(s->n, p->d));
     }
 }
 
@@ -4150,7 +4321,7 @@ ADX_API ad_rev (ad_sum_s)(size_t n, const ad_rev x[], ptrdiff_t incx)
     const adx_part part = { .x = adx_vector(n, x, incx), .scale = 1 };
     ad_real v = 0;
     for (size_t i = 0; i < n; i++)
-        v += adx_value(&part.x, 0, i);
+        v += adx_element(&part.x, 0, i);
     return adx_sum_of(v, n, &part);
 }
 
@@ -4209,13 +4380,13 @@ static ad_real adx_length(const adx_view *x)
     ad_real most = 0;
     ad_real sum = 0;
     for (size_t i = 0; i < x->cols; i++) {
-        ad_real size = adm_fabs(adx_value(x, 0, i));
+        ad_real size = adm_fabs(adx_element(x, 0, i));
         most = size > most || size != size ? size : most;
     }
     if (most == 0 || most * 0 != 0)
         return most;
     for (size_t i = 0; i < x->cols; i++) {
-        ad_real part = adx_value(x, 0, i) / most;
+        ad_real part = adx_element(x, 0, i) / most;
         sum += part * part;
     }
     return most * adm_sqrt(sum);
@@ -4233,7 +4404,7 @@ ADX_API ad_rev (ad_norm2_s)(size_t n, const ad_rev x[], ptrdiff_t incx)
     ADX_TALLY(forward, mul, s == NULL ? 0 : 3 * n + 1);
     ADX_TALLY(forward, fn, s == NULL ? 0 : 1);
     for (size_t i = 0; s != NULL && i < n; i++)
-        s->span[0].d[i] = v == 0 ? 0 : adx_value(&part.x, 0, i) / v;
+        s->span[0].d[i] = v == 0 ? 0 : adx_element(&part.x, 0, i) / v;
     if (s != NULL)
         adx_seal(s);
     adx_result(&y, v, s == NULL ? NULL : &s->e, 0);
@@ -4254,7 +4425,7 @@ ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
     ADX_TALLY(forward, add, s == NULL ? 0 : 2 * n - 1);
     ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     for (size_t i = 0; i < n; i++) {
-        ad_real d = adx_value(&part[0].x, 0, i) - adx_value(&part[1].x, 0, i);
+        ad_real d = adx_element(&part[0].x, 0, i) - adx_element(&part[1].x, 0, i);
         v += d * d;
         for (size_t k = 0; s != NULL && k < 2; k++)
             if (s->span[k].d != NULL)
@@ -4276,7 +4447,7 @@ static ad_real adx_largest(const adx_view *x)
 {
     ad_real most = -ADX_K(INFINITY);
     for (size_t i = 0; i < x->cols; i++) {
-        ad_real v = adx_value(x, 0, i);
+        ad_real v = adx_element(x, 0, i);
         most = v > most || v != v ? v : most;
     }
     return most;
@@ -4295,7 +4466,7 @@ ADX_API ad_rev (ad_logsumexp_s)(size_t n, const ad_rev x[], ptrdiff_t incx)
     ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     ADX_TALLY(forward, fn, s == NULL ? 0 : n + 1);
     for (size_t i = 0; i < n; i++) {
-        ad_real weight = adx_weight(adx_value(&part.x, 0, i), most);
+        ad_real weight = adx_weight(adx_element(&part.x, 0, i), most);
         sum += weight;
         if (s != NULL)
             s->span[0].d[i] = weight;
@@ -4327,7 +4498,7 @@ ADX_API void (ad_axpy_s)(size_t n, ad_rev a, const ad_rev x[], ptrdiff_t incx,
     ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     for (size_t i = 0; i < n; i++) {
         ad_rev *to = &y[(ptrdiff_t)i * incy];
-        adx_result(to, a.v * adx_value(&from, 0, i) + to->v,
+        adx_result(to, a.v * adx_element(&from, 0, i) + to->v,
                    s == NULL ? NULL : &s->e, i);
     }
 }
@@ -4344,15 +4515,15 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev x[],
 
     ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     for (size_t i = 0; i < n; i++)
-        adx_result(&y[(ptrdiff_t)i * incy], a.v * adx_value(&from, 0, i),
+        adx_result(&y[(ptrdiff_t)i * incy], a.v * adx_element(&from, 0, i),
                    s == NULL ? NULL : &s->e, i);
 }
 
 // A row of the operator table as functions.
-typedef struct adx_row {
+typedef struct adx_functions {
     ad_real (*f)(ad_real x, ad_real y, ad_real z);
     ad_real (*partial[3])(ad_real x, ad_real y, ad_real z, ad_real v);
-} adx_row;
+} adx_functions;
 
 #define ADX_ROW(name, ...)                                                  \
     [ADREV_OP_##name] = { adx_f_##name,                                     \
@@ -4363,9 +4534,9 @@ typedef struct adx_row {
 ADREV_STEPS(ADX_STEP)
 #undef ADX_STEP
 #define ADX_STEP(name, ...) [ADREV_OP_##name] = { adx_step_##name, { 0 } },
-static const adx_row *adx_row_of(ad_opcode op)
+static const adx_functions *adx_functions_of(ad_opcode op)
 {
-    static const adx_row rows[ADREV_OP_COUNT] = {
+    static const adx_functions rows[ADREV_OP_COUNT] = {
         ADREV_OPS(ADX_ROW)
         ADREV_STEPS(ADX_STEP)
     };
@@ -4386,13 +4557,13 @@ static ad_real adx_uniform(ad_opcode op, size_t k)
 static void adx_each(ad_opcode op, size_t n, const adx_part part[],
                      adx_linear *s, ad_rev y[], ptrdiff_t incy)
 {
-    const adx_row *row = adx_row_of(op);
+    const adx_functions *row = adx_functions_of(op);
     size_t arity = (size_t)ad_op_table()[op].arity;
 
     for (size_t i = 0; i < n; i++) {
         ad_real x[3] = {0};
         for (size_t k = 0; k < arity; k++)
-            x[k] = adx_value(&part[k].x, 0, i);
+            x[k] = adx_element(&part[k].x, 0, i);
         ad_real v = row->f(x[0], x[1], x[2]);
         for (size_t k = 0; s != NULL && k < arity; k++)
             if (s->span[k].d != NULL)
@@ -4411,7 +4582,7 @@ ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev a[],
                          const ad_rev c[], ptrdiff_t incc, ad_rev y[],
                          ptrdiff_t incy)
 {
-    const adx_row *row = adx_row_of(op);
+    const adx_functions *row = adx_functions_of(op);
     if (row == NULL)
         return;
     size_t arity = (size_t)ad_op_table()[op].arity;
@@ -4512,9 +4683,9 @@ ADX_API void (ad_softmax_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
     ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     ADX_TALLY(forward, fn, s == NULL ? 0 : n);
     for (size_t i = 0; i < n; i++)
-        sum += adx_weight(adx_value(&from, 0, i), most);
+        sum += adx_weight(adx_element(&from, 0, i), most);
     for (size_t i = 0; i < n; i++) {
-        ad_real v = adx_weight(adx_value(&from, 0, i), most) / sum;
+        ad_real v = adx_weight(adx_element(&from, 0, i), most) / sum;
         if (s != NULL)
             s->y[i] = v;
         adx_result(&y[(ptrdiff_t)i * incy], v, s == NULL ? NULL : &s->e, i);
@@ -4616,7 +4787,7 @@ static bool adx_product_reverse(const adx_extended *e, ad_real adj[],
 
     if (adx_zeros(e->values * W, &adj[e->first * W]))
         return true;
-    bool care = s->care || !adx_finite(e->values * W, &adj[e->first * W]);
+    bool care = s->care || !adx_finite_all(e->values * W, &adj[e->first * W]);
     bool fast = W == 1 && !care && !ADREV_COUNT;
     if (fast && s->n == 1 && adx_rows_fit(&s->a_ids)
         && adx_column_fits(&s->b_ids))
@@ -4713,9 +4884,9 @@ static void adx_multiply(const adx_view *a, const adx_view *b,
         for (size_t j = 0; j < b->cols; j++)
             adx_result(&c[(ptrdiff_t)j * cs], 0, e, i * b->cols + j);
         for (size_t l = 0; l < a->cols; l++) {
-            ad_real x = adx_value(a, i, l);
+            ad_real x = adx_element(a, i, l);
             for (size_t j = 0; j < b->cols; j++)
-                c[(ptrdiff_t)j * cs].v += x * adx_value(b, l, j);
+                c[(ptrdiff_t)j * cs].v += x * adx_element(b, l, j);
         }
     }
 }
@@ -4834,7 +5005,7 @@ static bool adx_triangle_reverse(const adx_extended *e, ad_real adj[],
 
     if (adx_zeros(e->values * W, y))
         return true;
-    if (!ADREV_COUNT && W == 1 && !s->care && adx_finite(e->values, y)
+    if (!ADREV_COUNT && W == 1 && !s->care && adx_finite_all(e->values, y)
         && adx_rows_fit(&s->d_ids) && adx_rows_fit(&s->l_ids)
         && adx_rows_fit(&s->x_ids))
         adx_triangle_fast(s, adj);
@@ -4904,7 +5075,7 @@ ADX_API void (ad_trimatvec)(size_t n, const ad_rev d[], const ad_rev l[],
     ADX_TALLY(forward, add, s == NULL ? 0 : lower.cols);
     ADX_TALLY(forward, mul, s == NULL ? 0 : lower.cols + (d != NULL) * n);
     for (size_t i = 0; i < n; i++)
-        adx_result(&y[i], adx_value(&diagonal, 0, i) * x[i].v,
+        adx_result(&y[i], adx_element(&diagonal, 0, i) * x[i].v,
                    s == NULL ? NULL : &s->e, i);
     for (size_t i = 0; i < n; i++)
         for (size_t j = i + 1; j < n; j++)
@@ -5118,6 +5289,1043 @@ ADX_API ad_status (ad_external)(const ad_external_rule *rule,
         t->last = &s->e;
     }
     return ADREV_OK;
+}
+
+/* ===========================================================================
+ * 10  CHECK                                                          >>check
+ *
+ * Finding mistakes. ad_check compares with differences at many steps; that it
+ * neither lies nor alarms rests on three sizes: the spread of the extrapolated
+ * differences, the rounding of f, and the sum of the absolute values of all
+ * paths from x to y, which bounds the rounding of the gradient itself. The
+ * other tools walk over the entries; kinds that they do not know are passed by.
+ * ======================================================================== */
+
+/* --- 10.1  differences -------------------------------------------------------
+ * Steps are powers of 2, in units of the scale of x: a row of the tableau for
+ * each, three passes with different first steps. Slopes are "along d", the
+ * direction whose components are such scales: then all have the unit of f.    */
+
+#define ADX_NARROW  (sizeof(ad_real) == 4)
+#define ADX_EPSILON (ADX_NARROW ? ADX_K(0x1p-23) : ADX_K(0x1p-52))
+#define ADX_TIGHT   (ADX_NARROW ? ADX_K(0x1p-12) : ADX_K(0x1p-26))
+#define ADX_LOOSE   (ADX_NARROW ? ADX_K(0x1p-6) : ADX_K(0x1p-10))
+#define ADX_SAFETY  8           // of the error estimates
+#define ADX_ROWS    11          // steps in a pass: 2^-3 to 2^-23
+#define ADX_PASSES  4
+
+typedef struct adx_row {
+    ad_real h;
+    ad_real left;               // slopes from x to x - h d, x + h d
+    ad_real right;
+    ad_real slope;              // central, extrapolated
+    ad_real error;              // of that; infinite: nothing is known
+    ad_real noise;              // of a slope: rounding of f
+} adx_row;
+
+typedef struct adx_probe {
+    ad_scalar_fn *f;
+    void *ctx;
+    adx_session session;
+    ad_mark mark;               // behind the recording of f
+    const ad_real *x;
+    ad_rev *at;                 // [n] constants that f is given
+    ad_real *d;                 // [n] direction
+    ad_real *g;                 // [n] gradient
+    ad_real y;
+    ad_real largest;            // |g d| of any input; |g| where d is below 1
+    uint32_t out;               // id of the result; 0: a constant
+    uint32_t in;                // id of the first input
+    size_t first;               // inputs of the present check
+    size_t count;
+    size_t evaluations;
+    ad_status status;
+    ad_real unit;               // scale of the inputs, if below 1
+    bool sure;                  // a row agrees to many digits
+    ad_verdict kink;            // what the last pass says of one
+    const adx_row *by;          // the row that decided
+    size_t rows;
+    adx_row row[ADX_ROWS * ADX_PASSES];
+} adx_probe;
+
+static bool adx_finite(ad_real x) { return x - x == 0; }
+
+static ad_real adx_most(ad_real a, ad_real b)
+{
+    return a > b ? a : b;
+}
+
+// The power of 2 below |x|; 1 for 0.
+static ad_real adx_scale_of(ad_real x)
+{
+    int e = 1;
+    int least = ADX_NARROW ? -110 : -1000;
+    if (x != 0 && adx_finite(x))
+        (void)frexp((double)x, &e);
+    return adm_ldexp(1, (ad_real)((e < least ? least : e) - 1));
+}
+
+// Forgets what f has recorded since its gradient was taken.
+static void adx_restart(adx_probe *p)
+{
+    adx_session *s = &p->session;
+    adx_return(s->tape, &p->mark);
+    s->job = adx_new_job();
+    adx_begin_segment(s->tape, s->segment, s->job, p->mark.adx_seq);
+}
+
+// f called with x + h d; NaN if a component does not move.
+static ad_real adx_evaluate(adx_probe *p, ad_real h)
+{
+    ad_tape *t = p->session.tape;
+    bool moved = true;
+    ad_real y = ADX_K(NAN);
+
+    for (size_t j = p->first; j < p->first + p->count; j++) {
+        p->at[j].v = p->x[j] + h * p->d[j];
+        moved = moved && p->at[j].v != p->x[j];
+    }
+    if (moved && p->status == ADREV_OK) {
+        y = p->f(p->at, p->ctx).v;
+        ad_use(t);
+        p->evaluations++;
+        p->status = adx_alive(&p->session) ? t->status : ADREV_EMARK;
+    }
+    for (size_t j = p->first; j < p->first + p->count; j++)
+        p->at[j] = adx_passive(p->x[j]);
+    if (p->status == ADREV_OK)
+        adx_restart(p);
+    return y;
+}
+
+// The next row, extrapolated with those of the same pass, of which there are
+// k, with tableau T. Returns how many there are now.
+static size_t adx_add_row(adx_probe *p, ad_real h, ad_real T[], size_t k)
+{
+    adx_row *r = &p->row[p->rows++];
+    ad_real high = adx_evaluate(p, h);
+    ad_real low = adx_evaluate(p, -h);
+    ad_real size = adx_most(adm_fabs(high), adm_fabs(low));
+    ad_real c = (high / 2 - low / 2) / h;
+    ad_real power = 1;
+
+    r->h = h;
+    r->left = (p->y - low) / h;
+    r->right = (high - p->y) / h;
+    r->noise = 2 * ADX_EPSILON * adx_most(size, adm_fabs(p->y)) / h;
+    r->slope = c;
+    r->error = ADX_K(INFINITY);
+    if (!adx_finite(c))
+        return 0;
+    for (size_t m = 0; m < k; m++) {
+        ad_real before = T[m];
+        power *= 16;
+        ad_real next = c + (c - before) / (power - 1);
+        ad_real error = adx_most(adm_fabs(next - c), adm_fabs(next - before));
+        if (error < r->error) {
+            r->error = error;
+            r->slope = next;
+        }
+        T[m] = c;
+        c = next;
+    }
+    T[k] = c;
+    r->error += r->noise;
+    return k + 1;
+}
+
+// What a slope may differ from g: the errors of both.
+static ad_real adx_allowed(const adx_row *r, ad_real g, ad_real paths)
+{
+    return ADX_SAFETY * r->error + 64 * ADX_EPSILON * paths
+        + ADX_TIGHT * adx_most(adm_fabs(g), adm_fabs(r->slope));
+}
+
+// Whether a row says something: its error is small beside the slope. If it is
+// rounding of f and no ripple between the steps, it is enough that it is small
+// beside other slopes here, the paths that cancel, or the largest slope by any
+// input; and, where there is no gradient, beside f.
+static bool adx_settled(const adx_probe *p, const adx_row *r, ad_real g,
+                        ad_real paths, ad_real most)
+{
+    ad_real size = adm_fabs(r->slope);
+    ad_real error = ADX_SAFETY * r->error;
+
+    if (!adx_finite(error))             // as in the first row of a pass
+        return false;
+    if (r->error <= 256 * r->noise) {
+        size = adx_most(adx_most(size, paths), adm_fabs(r[-1].left));
+        size = adx_most(adx_most(size, p->largest * p->unit), adm_fabs(r[-1].right));
+    }
+    if (g == 0)
+        size = adx_most(size, adm_fabs(p->y) * p->unit);
+    return error <= most * size;
+}
+
+static bool adx_agrees(const adx_probe *p, const adx_row *r, ad_real g,
+                       ad_real paths)
+{
+    if (adm_fabs(r->slope - g) <= adx_allowed(r, g, paths))
+        return true;
+    // 1/x at 1e-200: the gradient overflows, and so does the difference.
+    return p->count == 1 && !adx_finite(g)
+        && r->slope / adm_fabs(p->d[p->first]) == p->g[p->first];
+}
+
+// By the row with the least error. Rows that contradict it may be right: two
+// steps of a period, or of rounding, are perfectly equal, and wrong.
+static ad_verdict adx_judge(adx_probe *p, ad_real g, ad_real paths)
+{
+    const adx_row *best = NULL;
+
+    for (const adx_row *r = p->row; r < p->row + p->rows; r++) {
+        if (r->error < p->by->error)
+            p->by = r;
+        if (adx_settled(p, r, g, paths, ADX_LOOSE)
+            && (best == NULL || r->error < best->error))
+            best = r;
+    }
+    if (best == NULL)
+        return ADREV_NOISY;
+    p->by = best;
+    for (const adx_row *r = p->row; r < p->row + p->rows; r++) {
+        ad_real apart = adm_fabs(r->slope - best->slope);
+        if (adx_settled(p, r, g, paths, ADX_LOOSE) && adx_agrees(p, r, g, paths)
+            && (r == best || apart > ADX_SAFETY * (r->error + best->error))) {
+            p->by = r;
+            return ADREV_AGREES;
+        }
+    }
+    return ADREV_DISAGREES;
+}
+
+/* --- 10.2  kinks ---------------------------------------------------------- */
+
+static bool adx_between(ad_real x, ad_real low, ad_real high)
+{
+    return x >= low && x <= high;
+}
+
+// Of three rows, r[-2] to r[0], whether the jump of the slope does not shrink
+// with the step (by 4 in a smooth function): then it is 0.2 to 1.25 times the
+// one before, and larger than the errors; or f jumps (0.25), and not by a
+// quantum of its rounding: by much of what it does at the first step.
+static bool adx_bent(const adx_row *first, const adx_row *r)
+{
+    ad_real jump = r[0].right - r[0].left;
+    ad_real before = r[-1].right - r[-1].left;
+    ad_real a = before / jump;
+    ad_real b = (r[-2].right - r[-2].left) / before;
+    ad_real error = r[0].error < r[-1].error ? r[0].error : r[-1].error;
+    ad_real fifth = 1 / (ad_real)5;
+    ad_real most = 5 / (ad_real)4;
+    ad_real all = adx_most(adm_fabs(first->left), adm_fabs(first->right));
+
+    if (!adx_between(a, fifth, most) || !adx_between(b, fifth, most))
+        return false;
+    return adm_fabs(jump) > 32 * error
+        || (adx_most(a, b) < 1 / (ad_real)3
+            && adm_fabs(jump) > 16384 * r->noise
+            && adm_fabs(jump) * r->h > ADX_LOOSE * all * first->h);
+}
+
+// A slope that grows without bound as steps shrink.
+static bool adx_steepens(ad_real before, ad_real now)
+{
+    return adm_fabs(now) > adm_fabs(before) * 5 / 4;
+}
+
+// One side only: the gradient must be the limit there.
+static ad_verdict adx_judge_edge(ad_real now, ad_real before, ad_real noise,
+                                 ad_real g)
+{
+    ad_real step = now - before;
+    if (!adx_finite(g))
+        return adx_steepens(before, now) ? ADREV_KINK : ADREV_DISAGREES;
+    return adm_fabs(now + step / 3 - g) <= 8 * adm_fabs(step) + 64 * noise
+             + ADX_TIGHT * adm_fabs(now) ? ADREV_KINK : ADREV_DISAGREES;
+}
+
+// What the last rows of a pass, from the first that is not lost in noise, say
+// of a kink. AGREES: there is none; NOISY: there is, but g is outside.
+static ad_verdict adx_judge_kink(const adx_row *first, const adx_row *begin,
+                                 const adx_row *end, ad_real g)
+{
+    const adx_row *r = end - 1;
+    while (r - begin > 2 && (adx_finite(r->left) || adx_finite(r->right))
+           && adm_fabs(r->right - r->left) <= 64 * r->noise)
+        r--;
+    if (r - begin < 2)
+        return ADREV_AGREES;
+    if (adx_finite(r[0].right) && adx_finite(r[-1].right)
+        && !adx_finite(r[0].left) && !adx_finite(r[-1].left))
+        return adx_judge_edge(r[0].right, r[-1].right, r[0].noise, g);
+    if (adx_finite(r[0].left) && adx_finite(r[-1].left)
+        && !adx_finite(r[0].right) && !adx_finite(r[-1].right))
+        return adx_judge_edge(r[0].left, r[-1].left, r[0].noise, g);
+    if (!adx_finite(g) && g == g && adx_steepens(r[-1].right, r[0].right)
+        && adx_steepens(r[-2].right, r[-1].right))
+        return ADREV_KINK;
+    if (!adx_bent(first, r))
+        return ADREV_AGREES;
+    ad_real low = r->left < r->right ? r->left : r->right;
+    ad_real high = adx_most(r->left, r->right);
+    ad_real slack = ADX_LOOSE * (high - low);
+    return adx_between(g, low - slack, high + slack) ? ADREV_KINK
+                                                     : ADREV_NOISY;
+}
+
+/* --- 10.3  one check ------------------------------------------------------ */
+
+// The first step of a pass: of the size of x; of 1, if x is smaller; much
+// smaller ones. 0: not needed.
+static ad_real adx_first_step(const adx_probe *p, int pass)
+{
+    const ad_real eighth = 1 / (ad_real)8;
+    switch (pass) {
+    case 0: return eighth;
+    case 1: return p->unit < 1 ? eighth / p->unit : 0;
+    case 2: return ADX_NARROW ? ADX_K(0x1p-12) : ADX_K(0x1p-23);
+    default: return p->count > 1 || p->x[p->first] != 0 ? 0
+                  : ADX_NARROW ? ADX_K(0x1p-30) : ADX_K(0x1p-43);
+    }
+}
+
+// Ends early only where the gradient is confirmed, which also undoes a kink
+// that larger steps saw.
+static ad_verdict adx_pass(adx_probe *p, ad_real h, ad_real g, bool kinked)
+{
+    const adx_row *begin = p->row + p->rows;
+    size_t rows = ADX_NARROW ? ADX_ROWS - 4 : ADX_ROWS;
+    ad_real T[ADX_ROWS];
+
+    for (size_t i = 0, k = 0; i < rows; i++, h /= 4) {
+        k = adx_add_row(p, h, T, k);
+        p->by = p->row + p->rows - 1;
+        p->kink = adx_judge_kink(p->row, begin, p->by + 1, g);
+        if (p->kink == ADREV_AGREES && k > 2 && adx_agrees(p, p->by, g, 0)
+            && adx_settled(p, p->by, g, 0, ADX_TIGHT)) {
+            p->sure = true;
+            return ADREV_AGREES;
+        }
+    }
+    return kinked || p->kink == ADREV_KINK ? ADREV_KINK : adx_judge(p, g, 0);
+}
+
+// The sum of the absolute values of all paths from the inputs of this check to
+// y; of some of them, if there are statements of other kinds.
+// Of an extended statement only the signed sum is to be had.
+static bool adx_paths_through(ad_tape *t, const adx_operand *op,
+                              ad_real size[])
+{
+    const adx_extended *e = (const adx_extended *)adx_payload(op);
+    bool known = adx_forward_extended(t, op, size, 1);
+    for (size_t i = 0; known && i < e->values; i++)
+        size[e->first + i] = adm_fabs(size[e->first + i]);
+    return known;
+}
+
+static ad_real adx_paths(const adx_probe *p)
+{
+    ad_tape *t = p->session.tape;
+    size_t values = adx_live(t)->seq;
+    ad_real *size = adx_adjoints(t, values, 1);
+
+    if (size == NULL || p->out == 0)
+        return 0;
+    memset(size, 0, (values + 1) * sizeof *size);
+    for (size_t j = p->first; j < p->first + p->count; j++)
+        size[p->in + j] = adm_fabs(p->d[j]);
+    adx_cursor at = adx_from(t, &p->session.mark);
+    for (unsigned header; (header = adx_next(t, &at)) != 0;) {
+        if (header == ADX_EXTENDED && !adx_paths_through(t, at.op, size))
+            return 0;
+        if (header & ADX_OTHER)
+            continue;
+        ad_real sum = header & ADX_SUM ? size[at.seq - 1] : 0;
+        for (size_t i = 0; i < at.operands; i++)
+            sum += adx_absorb(adm_fabs(at.op[i].d), size[at.op[i].id]);
+        size[at.seq] = sum;
+    }
+    return adx_finite(size[p->out]) ? size[p->out] : 0;
+}
+
+// Whether f does not change at any step, but does much further away: rounding,
+// as in (x + 1e17) - 1e17, may hide that it changes here.
+static bool adx_absorbed(adx_probe *p)
+{
+    for (const adx_row *r = p->row; r < p->row + p->rows; r++)
+        if (adm_fabs(r->left) > 0 || adm_fabs(r->right) > 0)
+            return false;
+    ad_real far = ADX_K(0x1p50);
+    while (far > 1 && adx_evaluate(p, far) == p->y)
+        far /= 16;
+    return far > 1;
+}
+
+static ad_check_entry adx_examine(adx_probe *p, size_t first, size_t count)
+{
+    ad_check_entry e = { .index = first, .inputs = count,
+                         .verdict = ADREV_NOISY };
+    const adx_row nothing = { .slope = ADX_K(NAN), .left = ADX_K(NAN),
+                              .right = ADX_K(NAN), .error = ADX_K(INFINITY) };
+    ad_real g = 0;
+    ad_real paths = 0;
+
+    p->first = first;
+    p->count = count;
+    p->rows = 0;
+    p->by = &nothing;
+    if (count == 1)
+        p->d[first] = adm_fabs(p->d[first]);
+    p->unit = 0;
+    p->kink = ADREV_AGREES;
+    p->sure = false;
+    for (size_t j = first; j < first + count; j++) {
+        p->unit = adx_most(p->unit, adm_fabs(p->d[j]));
+        g += adx_absorb(p->g[j], p->d[j]);
+    }
+    p->unit = p->unit < 1 ? p->unit : 1;
+    for (int pass = 0; pass < ADX_PASSES && adx_finite(p->y); pass++) {
+        ad_real h = adx_first_step(p, pass);
+        ad_verdict before = e.verdict;
+        const adx_row *by = p->by;
+        if (h > 0)
+            e.verdict = adx_pass(p, h, g, before == ADREV_KINK
+                                          && adx_finite(p->by->slope));
+        if (before == ADREV_AGREES && e.verdict == ADREV_KINK) {
+            e.verdict = before;         // a kink, but further away
+            p->by = by;
+        }
+        if (e.verdict == ADREV_AGREES && (p->sure || pass > 0 || p->unit == 1))
+            break;
+    }
+    if (p->status == ADREV_OK && e.verdict != ADREV_AGREES
+        && e.verdict != ADREV_KINK) {
+        paths = adx_paths(p);
+        e.verdict = adx_judge(p, g, paths);
+        if (e.verdict == ADREV_NOISY)
+            e.verdict = p->kink == ADREV_DISAGREES ? p->kink : ADREV_NOISY;
+    }
+    if (e.verdict == ADREV_DISAGREES && adx_absorbed(p))
+        e.verdict = ADREV_NOISY;
+
+    ad_real unit = count == 1 ? p->d[first] : 1;
+    e.gradient = count == 1 ? p->g[first] : g;
+    e.difference = p->by->slope / unit;
+    e.error = p->by->error / unit;
+    e.left = p->by->left / unit;
+    e.right = p->by->right / unit;
+    e.mismatch = e.gradient == e.difference ? 0
+               : adm_fabs(p->by->slope - g) / adx_allowed(p->by, g, paths);
+    if (e.mismatch != e.mismatch)
+        e.mismatch = e.verdict == ADREV_DISAGREES ? ADX_K(INFINITY) : 0;
+    return e;
+}
+
+// One input of a group that does not agree, if one does not agree by itself.
+static ad_check_entry adx_narrow(adx_probe *p, ad_check_entry group)
+{
+    while (group.inputs > 1 && group.verdict != ADREV_AGREES
+           && p->status == ADREV_OK) {
+        size_t half = group.inputs / 2;
+        ad_check_entry e = adx_examine(p, group.index, half);
+        if (e.verdict == ADREV_AGREES)
+            e = adx_examine(p, group.index + half, group.inputs - half);
+        if (e.verdict == ADREV_AGREES)
+            break;
+        group = e;
+    }
+    return group;
+}
+
+/* --- 10.4  ad_check ------------------------------------------------------- */
+
+static void adx_enter_check(ad_check_report *report, size_t n,
+                            const ad_check_entry *e)
+{
+    static const int rank[ADREV_VERDICT_COUNT] = { 0, 3, 2, 1 };
+    int worse = rank[e->verdict] - rank[report->worst.verdict];
+    bool all = report->room >= n;
+
+    report->counts[e->verdict]++;
+    if (report->checks++ == 0 || worse > 0
+        || (worse == 0 && e->mismatch > report->worst.mismatch))
+        report->worst = *e;
+    if (report->entry != NULL && report->listed < report->room
+        && (all || e->verdict != ADREV_AGREES))
+        report->entry[report->listed++] = *e;
+}
+
+// The dot-product test: y' along d, forwards and from the gradient.
+static ad_status adx_forward_reverse(adx_probe *p, ad_rev y, size_t n,
+                                     ad_check_report *report)
+{
+    ad_tape *t = p->session.tape;
+    ad_status status = ad_pushforward(t, n, p->at, p->d, 1, &y,
+                                      &report->forward);
+
+    for (size_t j = 0; j < n; j++)
+        report->reverse += adx_absorb(p->g[j], p->d[j]);
+    p->first = 0;
+    p->count = n;
+    ad_real steps = adm_sqrt((ad_real)(adx_live(t)->seq - p->in));
+    ad_real off = adm_fabs(report->forward - report->reverse);
+    ad_real allowed = ADX_EPSILON * (64 + steps) * adx_paths(p);
+    bool nan = report->forward != report->forward
+            && report->reverse != report->reverse;
+    report->gap = off == 0 || nan || report->forward == report->reverse ? 0
+                : off / allowed;
+    if (report->gap != report->gap)
+        report->gap = ADX_K(INFINITY);
+    return status;
+}
+
+// Records f, its gradient and the random direction.
+static ad_status adx_differentiate(adx_probe *p, size_t n,
+                                   ad_check_report *report)
+{
+    static const ad_mark whole = {0};
+    ad_tape *t = p->session.tape;
+    uint32_t random = 1;
+    ad_status status = ADREV_OK;
+
+    (ad_inputs)(n, p->x, p->at);
+    p->in = p->at[0].seq;
+    ad_rev y = p->f(p->at, p->ctx);
+    ad_use(t);
+    if (!adx_alive(&p->session))
+        return ADREV_EMARK;
+    if (t->status != ADREV_OK)
+        return t->status;
+    p->y = y.v;
+    p->out = y.job == 0 ? 0 : y.seq;
+    for (size_t j = 0; j < n; j++) {
+        random = random * 1664525u + 1013904223u;
+        p->d[j] = adx_scale_of(p->x[j]) * (random >> 31 ? 1 : -1);
+        p->g[j] = 0;
+    }
+    t->floor = p->session.mark;
+    if (y.job != 0)
+        status = ad_gradient(t, y, n, p->at, p->g);
+    if (status == ADREV_OK && y.job != 0 && !t->one_way)
+        status = adx_forward_reverse(p, y, n, report);
+    t->floor = whole;
+    return status;
+}
+
+// All checks, when f is recorded.
+static void adx_compare(adx_probe *p, size_t n, ad_check_report *report)
+{
+    size_t limit = report->limit == 0 ? 1000 : report->limit;
+    size_t checks = n < limit ? n : limit;
+
+    p->mark = ad_tape_mark(p->session.tape);
+    adx_restart(p);
+    for (size_t j = 0; j < n; j++) {
+        ad_real slope = adm_fabs(p->g[j]) * adx_most(1, adm_fabs(p->d[j]));
+        p->largest = adx_finite(slope) ? adx_most(slope, p->largest)
+                                       : p->largest;
+        p->at[j] = adx_passive(p->x[j]);
+    }
+    for (size_t i = 0, j = 0; i < checks && p->status == ADREV_OK; i++) {
+        size_t count = n / checks + (i < n % checks);
+        ad_check_entry e = adx_narrow(p, adx_examine(p, j, count));
+        adx_enter_check(report, n, &e);
+        j += count;
+    }
+}
+
+ADX_API ad_status ad_check(ad_scalar_fn *f, void *ctx, size_t n,
+                           const ad_real x[], ad_check_report *report)
+{
+    adx_probe p = { .f = f, .ctx = ctx, .x = x };
+    if (report == NULL || (n > 0 && x == NULL))
+        return ADREV_ESHAPE;
+    ad_status status = adx_open(&p.session);
+    if (status != ADREV_OK)
+        return status;
+
+    ad_check_report r = { .entry = report->entry, .room = report->room,
+                          .limit = report->limit };
+    size_t reals = n / (sizeof(ad_rev) / sizeof(ad_real)) + 1;
+    p.at = adx_array(&p.session, n);
+    p.d = p.at == NULL ? NULL : (ad_real *)adx_array(&p.session, reals);
+    p.g = p.d == NULL ? NULL : (ad_real *)adx_array(&p.session, reals);
+    if (p.g != NULL && n > 0) {
+        p.status = adx_differentiate(&p, n, &r);
+        if (p.status == ADREV_OK)
+            adx_compare(&p, n, &r);
+    }
+    r.value = p.y;
+    r.evaluations = p.evaluations + (n > 0);
+    status = adx_close(&p.session, p.status);
+    if (status == ADREV_OK)
+        *report = r;
+    return status;
+}
+
+ADX_API bool ad_check_passed(const ad_check_report *report)
+{
+    return report->counts[ADREV_AGREES] == report->checks && report->gap <= 1;
+}
+
+/* --- 10.5  statements, and what is not finite ----------------------------- */
+
+static ad_rev adx_value(const ad_tape *t, size_t seq)
+{
+    ad_rev x = { 0, (uint32_t)seq, 0 };
+    x.job = seq == 0 ? 0 : adx_segment_of(t, seq)->job;
+    return x;
+}
+
+// Goes to the next entry that is not a site; that of the entry into *site.
+static unsigned adx_next_with(const ad_tape *t, adx_cursor *at,
+                              adx_site *site)
+{
+    unsigned header = adx_next(t, at);
+    memset(site, 0, sizeof *site);
+    if (header == ADX_SITE) {
+        memcpy(site, at->op, sizeof *site);
+        header = adx_next(t, at);
+    }
+    return header;
+}
+
+// Operand i of the statement at the cursor, the implied one included.
+static adx_operand adx_use_of(const adx_cursor *at, unsigned header, size_t i)
+{
+    adx_operand implied = { 1, (uint32_t)(at->seq - 1) };
+    if (!(header & ADX_SUM))
+        return at->op[i];
+    return i == 0 ? implied : at->op[i - 1];
+}
+
+static size_t adx_uses(const adx_cursor *at, unsigned header)
+{
+    return at->operands + (header & ADX_SUM ? 1 : 0);
+}
+
+static ad_statement adx_statement(const ad_tape *t, const adx_cursor *at,
+                                  unsigned header, const adx_site *site)
+{
+    ad_statement s = { .result = adx_value(t, at->seq),
+                       .operands = adx_uses(at, header),
+                       .file = site->file, .line = site->line };
+
+    s.result.v = site->value;
+    for (size_t i = 0; i < s.operands && i < ADREV_SHOWN; i++) {
+        adx_operand use = adx_use_of(at, header, i);
+        s.operand[i] = adx_value(t, use.id);
+        s.partial[i] = use.d;
+    }
+    return s;
+}
+
+static bool adx_all_finite(const adx_cursor *at)
+{
+    for (size_t i = 0; i < at->operands; i++)
+        if (!adx_finite(at->op[i].d))
+            return false;
+    return true;
+}
+
+// The adjoints of a reverse sweep from y: of every value, none cleared.
+static ad_status adx_swept(ad_tape *t, ad_rev y, ad_real **adj)
+{
+    *adj = adx_cleared(t, 1, 0);
+    if (*adj == NULL)
+        return ADREV_ENOMEM;
+    if (y.job != 0)
+        (*adj)[y.seq] = 1;
+    return adx_reverse_1(t, *adj) ? ADREV_OK : ADREV_EEXTERNAL;
+}
+
+// The results of an extended statement; its operands are not told.
+static void adx_nonfinite_in(const ad_tape *t, const adx_cursor *at,
+                             const ad_real adj[], const adx_site *site,
+                             ad_statement *found)
+{
+    const adx_extended *e = (const adx_extended *)adx_payload(at->op);
+    for (size_t i = 0; i < e->values; i++)
+        if (!adx_finite(adj[e->first + i]))
+            *found = (ad_statement){ .result = adx_value(t, e->first + i),
+                                     .adjoint = adj[e->first + i],
+                                     .file = site->file, .line = site->line };
+}
+
+ADX_API ad_status ad_find_nonfinite(ad_tape *t, ad_rev y, ad_nonfinite *found)
+{
+    ad_status status = ad_tape_status(t);
+    ad_nonfinite seen = {0};
+    ad_real *adj = NULL;
+    bool run = false;
+    adx_site site;
+
+    if (status == ADREV_OK && y.job != 0)
+        status = adx_check(t, 1, &y, 0, NULL, found == NULL, &run);
+    if (status == ADREV_OK && found == NULL)
+        status = ADREV_ESHAPE;
+    if (status == ADREV_OK)
+        status = adx_swept(t, y, &adj);
+    if (status != ADREV_OK)
+        return status;
+
+    adx_cursor at = { .seq = t->lead };
+    for (unsigned header; (header = adx_next_with(t, &at, &site)) != 0;) {
+        if (header == ADX_EXTENDED)
+            adx_nonfinite_in(t, &at, adj, &site, &seen.adjoint);
+        if (header & ADX_OTHER)
+            continue;
+        ad_statement s = adx_statement(t, &at, header, &site);
+        s.adjoint = adj[at.seq];
+        if (seen.value.result.job == 0 && !adx_finite(site.value))
+            seen.value = s;
+        if (seen.partial.result.job == 0 && !adx_all_finite(&at))
+            seen.partial = s;
+        if (!adx_finite(s.adjoint))
+            seen.adjoint = s;
+    }
+    *found = seen;
+    return ADREV_OK;
+}
+
+/* --- 10.6  ad_explain ----------------------------------------------------- */
+
+// The largest first; of equals the earlier.
+static void adx_insert(ad_explanation *sum, size_t room, ad_term term[],
+                       ad_term new)
+{
+    ad_real size = adm_fabs(new.product);
+    size_t i = sum->listed;
+
+    while (i > 0 && !(adm_fabs(term[i - 1].product) >= size)) {
+        if (i < room)
+            term[i] = term[i - 1];
+        i--;
+    }
+    if (i < room)
+        term[i] = new;
+    sum->listed += sum->listed < room;
+    sum->terms++;
+    sum->size += size;
+}
+
+// The one term of an extended statement: what its reverse adds to x. Operands
+// lie below it, where the walk has been: their adjoints may be spoiled.
+static void adx_term_of(ad_tape *t, const adx_cursor *at, ad_real adj[],
+                        ad_rev x, const adx_site *site, ad_explanation *sum,
+                        size_t room, ad_term term[])
+{
+    const adx_extended *e = (const adx_extended *)adx_payload(at->op);
+    if (e->first <= x.seq)
+        return;
+    adj[x.seq] = 0;
+    ad_real product = adx_reverse_extended(adx_live(t), at->op, adj, 1)
+                    ? adj[x.seq] : 0;
+    ad_real adjoint = e->values == 1 ? adj[e->first] : 1;
+    ad_term new = { adx_value(t, e->first), product / adjoint, adjoint,
+                    product, site->file, site->line };
+    if (product != 0)
+        adx_insert(sum, room, term, new);
+}
+
+ADX_API ad_status ad_explain(ad_tape *t, ad_rev y, ad_rev x, size_t room,
+                             ad_term term[], ad_explanation *sum)
+{
+    bool missing = sum == NULL || (room > 0 && term == NULL);
+    bool run = false;
+    ad_status status = adx_check(t, 1, &y, 1, &x, missing, &run);
+    ad_explanation all = {0};
+    ad_real *adj = NULL;
+    adx_site site;
+
+    if (status == ADREV_OK)
+        status = adx_swept(t, y, &adj);
+    if (status != ADREV_OK)
+        return status;
+
+    adx_cursor at = { .seq = t->lead };
+    for (unsigned header; (header = adx_next_with(t, &at, &site)) != 0;) {
+        if (header == ADX_EXTENDED)
+            adx_term_of(t, &at, adj, x, &site, &all, room, term);
+        for (size_t i = 0; !(header & ADX_OTHER) && i < adx_uses(&at, header);
+             i++) {
+            adx_operand use = adx_use_of(&at, header, i);
+            ad_term new = { adx_value(t, at.seq), use.d, adj[at.seq],
+                            adx_absorb(use.d, adj[at.seq]), site.file,
+                            site.line };
+            if (use.id == x.seq && new.adjoint != 0)
+                adx_insert(&all, room, term, new);
+        }
+    }
+    all.derivative = adj[x.seq];
+    all.size += x.seq == y.seq;         // dy/dy
+    all.condition = all.size == 0 ? 1 : all.size / adm_fabs(all.derivative);
+    *sum = all;
+    return ADREV_OK;
+}
+
+/* --- 10.7  regions -----------------------------------------------------------
+ * An entry of data whose first partial, otherwise 0, is one of these. Behind
+ * it lies the name.                                                           */
+
+#define ADX_BEGIN 1
+#define ADX_END   2
+
+static void adx_note_region(const char *name, int edge)
+{
+    size_t operands = 2 + (sizeof name - 1) / sizeof(adx_operand);
+    adx_operand *op = NULL;
+
+    if (adx_now.tape != NULL)
+        op = adx_entry(&adx_now, ADX_DATA, operands + 1, 0);
+    if (op == NULL)
+        return;
+    memset(op, 0, (operands + 1) * sizeof *op);
+    op[0].d = (ad_real)edge;
+    op[0].id = (uint32_t)operands + 1;
+    op[operands].id = (uint32_t)operands + 1;
+    memcpy(op + 1, &name, sizeof name);
+}
+
+ADX_API void ad_region_begin(const char *name)
+{
+    adx_note_region(name, ADX_BEGIN);
+}
+
+ADX_API void ad_region_end(const char *name)
+{
+    adx_note_region(name, ADX_END);
+}
+
+// ADX_BEGIN, ADX_END, or 0 if the entry is something else.
+static int adx_edge_of_region(const adx_cursor *at, unsigned header,
+                              const char **name)
+{
+    if (header != ADX_DATA || at->op->d == 0)
+        return 0;
+    memcpy(name, at->op + 1, sizeof *name);
+    *name = *name == NULL ? "" : *name;
+    return at->op->d == ADX_BEGIN ? ADX_BEGIN : ADX_END;
+}
+
+// Begins or ends a region of that name among the n that are there. Returns
+// how many there are then.
+static size_t adx_cross(ad_region region[], size_t n, size_t room,
+                        const char *name, int edge)
+{
+    static const ad_region none = {0};
+    size_t i = 0;
+
+    while (i < n && strcmp(region[i].name, name) != 0)
+        i++;
+    if (i == n && (i == room || edge == ADX_END))
+        return n;
+    if (i == n) {
+        region[n] = none;
+        region[n++].name = name;
+    }
+    region[i].entered += edge == ADX_BEGIN && region[i].adx_open == 0;
+    if (edge == ADX_BEGIN)
+        region[i].adx_open++;
+    else if (region[i].adx_open > 0)
+        region[i].adx_open--;
+    return n;
+}
+
+ADX_API size_t ad_tape_regions(const ad_tape *t, size_t room,
+                               ad_region region[])
+{
+    size_t n = 0;
+    if (t == NULL || region == NULL)
+        return 0;
+
+    adx_cursor at = { .seq = t->lead };
+    size_t before = at.seq;
+    for (unsigned header; (header = adx_next(t, &at)) != 0; before = at.seq) {
+        const char *name;
+        int edge = adx_edge_of_region(&at, header, &name);
+        bool statement = !(header & ADX_OTHER);
+        for (size_t i = 0; edge == 0 && i < n; i++)
+            if (region[i].adx_open > 0) {
+                region[i].statements += statement;
+                region[i].operands += statement ? at.operands : 0;
+                region[i].values += at.seq - before;
+                region[i].bytes += at.operands * sizeof(adx_operand)
+                                 + sizeof(uint16_t)
+                                 + (at.seq - before) * sizeof(ad_real);
+            }
+        if (edge != 0)
+            n = adx_cross(region, n, room, name, edge);
+    }
+    return n;
+}
+
+/* --- 10.8  dumps ---------------------------------------------------------- */
+
+typedef struct adx_writer {
+    ad_write_fn *write;
+    void *user;
+} adx_writer;
+
+// As %.9g; the last digit may be off by one. Returns the end.
+static char *adx_digits(char *p, double x)
+{
+    double a = fabs(x);
+    int e = a > 0 ? (int)floor(log10(a)) : 0;
+    double whole = e < -200 ? a * 1e200 * pow(10, -192 - e)
+                            : a * pow(10, 8 - e);
+
+    e += whole >= 999999999.5 ? 1 : whole < 99999999.5 && a > 0 ? -1 : 0;
+    whole = e < -200 ? a * 1e200 * pow(10, -192 - e) : a * pow(10, 8 - e);
+    unsigned long long n = (unsigned long long)floor(whole + 0.5);
+    bool plain = e >= -5 && e < 9;
+    int point = plain ? e : 0;          // the digit that it stands behind
+    int i = 8;
+    for (; i > 0 && i > point && n % 10 == 0; i--)
+        n /= 10;
+    char *end = p + (point < 0 ? i - point : i) + (i > point);
+    for (char *q = end; q >= p; i--, n /= 10) {
+        *q-- = (char)('0' + n % 10);
+        if (i == point + 1)
+            *q-- = '.';
+    }
+    p = end + 1;
+    if (plain)
+        return p;
+    *p++ = 'e';
+    *p++ = e < 0 ? '-' : '+';
+    e = e < 0 ? -e : e;
+    *p++ = (char)('0' + e / 100);
+    *p++ = (char)('0' + e / 10 % 10);
+    *p++ = (char)('0' + e % 10);
+    return p;
+}
+
+// Formats: %z a size_t, %g a double, %s a string with " and \ escaped.
+static void adx_print(const adx_writer *w, const char *format, ...)
+{
+    char text[40];
+    va_list args;
+
+    va_start(args, format);
+    for (const char *p = format; *p != 0; p++) {
+        char *end = text;
+        if (*p != '%')
+            *end++ = *p;
+        else if (*++p == 'z') {
+            size_t n = va_arg(args, size_t);
+            end = text + 1;
+            for (size_t rest = n; rest > 9; rest /= 10)
+                end++;
+            for (char *q = end; q > text; n /= 10)
+                *--q = (char)('0' + n % 10);
+        } else if (*p == 'g') {
+            double x = va_arg(args, double);
+            if (x < 0)
+                *end++ = '-';
+            if (x - x == 0)
+                end = adx_digits(end, x);
+            else
+                end = (char *)memcpy(end, x != x ? "nan" : "inf", 3) + 3;
+        } else
+            for (const char *q = va_arg(args, const char *); *q != 0; q++) {
+                if (*q == '"' || *q == '\\')
+                    w->write("\\", 1, w->user);
+                w->write(q, 1, w->user);
+            }
+        if (end > text)
+            w->write(text, (size_t)(end - text), w->user);
+    }
+    va_end(args);
+}
+
+static void adx_write_inputs(const adx_writer *w, bool dot, size_t first,
+                             size_t last)
+{
+    for (size_t i = first; dot && i <= last; i++)
+        adx_print(w, "v%z [shape=box];\n", i);
+    if (!dot && first <= last)
+        adx_print(w, first < last ? "v%z to v%z: inputs\n" : "v%z: input\n",
+                  first, last);
+}
+
+static void adx_write_statement(const adx_writer *w, bool dot,
+                                const adx_cursor *at, unsigned header,
+                                const adx_site *site)
+{
+    adx_print(w, dot ? "v%z [label=\"v%z" : "v%z =", at->seq, at->seq);
+    for (size_t i = 0; i < adx_uses(at, header) && !dot; i++) {
+        adx_operand use = adx_use_of(at, header, i);
+        adx_print(w, i == 0 ? " " : " + ");
+        if (i == 0 && header & ADX_SUM)
+            adx_print(w, "sum v%z", (size_t)use.id);
+        else
+            adx_print(w, use.id == 0 ? "%g const" : "%g v%z", (double)use.d,
+                      (size_t)use.id);
+    }
+    if (site->file != NULL)
+        adx_print(w, dot ? "\\n%s:%z\\n%g" : "     %s:%z, value %g",
+                  site->file, (size_t)site->line, (double)site->value);
+    adx_print(w, dot ? "\"];\n" : "\n");
+    for (size_t i = 0; i < adx_uses(at, header) && dot; i++) {
+        adx_operand use = adx_use_of(at, header, i);
+        if (use.id != 0)
+            adx_print(w, "v%z -> v%z [label=\"%g\"];\n", at->seq,
+                      (size_t)use.id, (double)use.d);
+    }
+}
+
+static ad_status adx_dump(const ad_tape *t, ad_write_fn *write, void *user,
+                          bool dot)
+{
+    adx_writer w = { write, user };
+    size_t depth = 0;
+    size_t count = 0;
+    adx_site site;
+
+    if (t == NULL)
+        return ADREV_ENOTAPE;
+    adx_print(&w, dot ? "digraph tape {\nrankdir=BT;\n" : "");
+    adx_write_inputs(&w, dot, 1, t->lead);
+    adx_cursor at = { .seq = t->lead };
+    size_t before = at.seq;
+    for (unsigned header; (header = adx_next_with(t, &at, &site)) != 0;
+         before = at.seq, count++) {
+        const char *name = "";
+        int edge = adx_edge_of_region(&at, header, &name);
+        if (!(header & ADX_OTHER))
+            adx_write_statement(&w, dot, &at, header, &site);
+        else if (header == ADX_INPUTS)
+            adx_write_inputs(&w, dot, before + 1, at.seq);
+        else if (edge == ADX_BEGIN)
+            adx_print(&w, dot ? "subgraph cluster_%z { label=\"%s\";\n"
+                              : "begin %z: %s\n", ++depth * 0 + count, name);
+        else if (edge == ADX_END && !dot)
+            adx_print(&w, "end: %s\n", name);
+        else if (edge == ADX_END && depth > 0)
+            adx_print(&w, "}\n", depth--);
+        else if (edge == 0 && !dot)
+            adx_print(&w, "other: kind %z, %z operands, %z values\n",
+                      (size_t)header, at.operands, at.seq - before);
+    }
+    for (; dot && depth > 0; depth--)
+        adx_print(&w, "}\n");
+    adx_print(&w, dot ? "}\n" : "");
+    return t->status;
+}
+
+ADX_API ad_status ad_dump_text(const ad_tape *t, ad_write_fn *write,
+                               void *user)
+{
+    return adx_dump(t, write, user, false);
+}
+
+ADX_API ad_status ad_dump_dot(const ad_tape *t, ad_write_fn *write,
+                              void *user)
+{
+    return adx_dump(t, write, user, true);
 }
 
 #endif // ADREV_IMPLEMENTED
