@@ -24,7 +24,7 @@ run: examples       ## build the examples and run the main ones
 
 examples: $(EXAMPLES:%=$B/%)
 
-$B/%: examples/%.c $(wildcard examples/*.h) adrev.h
+$B/%: examples/%.c $(wildcard examples/*.h) examples/build.sh adrev.h
 	sh examples/build.sh $@ $(CC) $(STRICT) -O2
 
 matrix:             ## all compilers, standards and levels (long)

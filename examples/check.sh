@@ -220,6 +220,7 @@ if [ ! -f "$build/$refused.skipped" ]; then
     check "09 other parts" other_gain
     check "09 singular" refuses 4 Rc2 inf Rf inf
     check "09 singular, and says so" grep -q singular err
+    check "09 overflow" refuses 4 Rf 1e-320
     check "09 no value" refuses 2 Rf
     check "09 no such part" refuses 2 R1 5
     for value in '' x 5x 0 -5 nan; do
