@@ -40,7 +40,7 @@
 
 enum { USAGE = 2, MEMORY = 3, NUMERICS = 4 };
 
-/* --- x = A^-1 b ------------------------------------------------------------ */
+/* --- x = A^-1 b ----------------------------------------------------------- */
 
 // Fortran: matrices lie column by column, the length of a string comes last.
 void dgetrf_(const int *m, const int *n, double A[], const int *lda,
@@ -144,7 +144,7 @@ static int solve(int n, const ad_rev Ab[], ad_rev x[])
     return 0;
 }
 
-/* --- the amplifier --------------------------------------------------------- */
+/* --- the amplifier -------------------------------------------------------- */
 
 enum { NODES = 4, PARTS = 9, OUTPUT = 4 };
 
@@ -213,7 +213,7 @@ static double gain(const double value[PARTS])
     return voltage[OUTPUT - 1].v;
 }
 
-/* --- its derivative -------------------------------------------------------- */
+/* --- its derivative ------------------------------------------------------- */
 
 // What a part changes by if it changes in proportion. Cut, it stays cut.
 static double whole(double value) { return isinf(value) ? 0 : value; }

@@ -111,7 +111,8 @@ for source in "$here"/[0-9]*.c; do
     fi
     case $example in
         06_*) check "$example" prints "$example" "$here/influenza.txt" a.svg ;;
-        10_*) check "$example" prints_near "$example" "$here/mixture.txt" m.svg ;;
+        10_*) check "$example" prints_near "$example" "$here/mixture.txt" \
+                  m.svg ;;
         *) check "$example" prints "$example" ;;
     esac
 done
