@@ -104,9 +104,11 @@ int main(int argc, char **argv)
     ad_use(t);
     minimum found = minimise(objective, &m, (size_t)(PER_CLUSTER * m.K), p);
     ad_tape_free(t);
-    if (found.status != ADREV_OK || !found.good)
-        fail(4, "no minimum found with %d gradients: %s", found.gradients,
-             ad_message(found.status));
+    if (found.status != ADREV_OK)
+        fail(4, "10_gaussian_mixture: %s", ad_message(found.status));
+    if (!found.good)
+        fail(4, "10_gaussian_mixture: no minimum near the start in the file"
+             " (%d gradients)", found.gradients);
 
     report(&m, p, &found);
     if (fflush(stdout) != 0 || ferror(stdout))

@@ -281,6 +281,9 @@ check "10 a very long line" refuses_line 51 long.txt
 
 awk 'NR > 1 && NR < 14 && NF == 3 { $1 = 1000 } { print }' "$data" > steep.txt
 check "10 no number to start from" refuses 4 steep.txt
+awk 'NR > 13 && NF == 2 { $0 = "1 1" } END { print "0 0" } NR < 414' "$data" \
+    > same.txt
+check "10 all points in one place" refuses 4 same.txt
 check "10 picture in no folder" refuses 5 "$data" missing/n.svg
 if [ -c /dev/full ]; then
     check "10 picture on a full disk" refuses 5 "$data" /dev/full

@@ -117,22 +117,22 @@ static void minimise_run(minimise_job *job, double x[])
         double gg = minimise_dot(n, g, g);
         double worst = last[0];
         double f = HUGE_VAL;
+        bool lower = false;
 
         found->good = minimise_small(n, g, x);
         if (found->good || !isfinite(gg))
             return;
         for (int i = 1; i < LAST; i++)
             worst = fmax(worst, last[i]);
-        if (!(far > 0))
+        if (!isfinite(far) || far <= 0)
             far = 1 / sqrt(gg);
-        for (; far * sqrt(gg) > 1e-15; far /= 2) {
+        for (; !lower && far * sqrt(gg) > 1e-15; far /= lower ? 1 : 2) {
             for (size_t i = 0; i < n; i++)
                 next[i] = x[i] - far * g[i];
             f = minimise_value(job, next, slope);
-            if (f <= worst - 1e-4 * far * gg)
-                break;
+            lower = f <= worst - 1e-4 * far * gg;
         }
-        if (!isfinite(f))
+        if (!lower)
             return;
         double bend = 0;
         for (size_t i = 0; i < n; i++)
