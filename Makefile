@@ -18,14 +18,15 @@ test:               ## everything a change must pass
 	@sh tests/setup.sh
 	@$(SUITE) tests/plans/test.txt
 
-run: examples       ## build the examples and run the main one
+run: examples       ## build the examples and run the main ones
 	$B/06_influenza examples/influenza.txt $B/influenza.svg
+	$B/10_gaussian_mixture examples/mixture.txt $B/mixture.svg
 
 examples: $(EXAMPLES:%=$B/%)
 
-$B/%: examples/%.c examples/chart.h adrev.h adrev_struct.h
-	@mkdir -p $B
-	$(CC) $(STRICT) -O2 -I. $< -o $@ -lm
+$B/%: examples/%.c $(wildcard examples/*.h) examples/build.sh \
+      $(wildcard adrev*.h)
+	sh examples/build.sh $@ $(CC) $(STRICT) -O2
 
 matrix:             ## all compilers, standards and levels (long)
 	@$(SUITE) tests/plans/matrix.txt

@@ -1,6 +1,6 @@
 /* chart.h - points and a curve as a picture in SVG, for the examples.
  *
- *     chart c = { .left = 0, .right = 10, .top = 300 };
+ *     chart c = { .left = 0, .right = 10, .top = 300 };    // bottom: 0
  *     if (chart_open(&c, "picture.svg", "time (s)", "height (m)")) {
  *         chart_curve(&c, n, x, y, "model");
  *         chart_points(&c, m, u, v, "measured");
@@ -22,7 +22,11 @@
 typedef struct chart {
     double left;            // x where the axes cross
     double right;           // the largest x, above left
-    double top;             // the largest y, above 0; rounded up by chart_open
+    double bottom;          // y where the axes cross; rounded down
+    double top;             // the largest y, above bottom; rounded up
+    double radius;          // of a point; 0: 5
+    bool equal;             // as much x as y to the centimetre: the narrower
+                            // side is widened
     FILE *file;
 } chart;
 
@@ -38,7 +42,8 @@ static double chart_x(const chart *c, double x)
 
 static double chart_y(const chart *c, double y)
 {
-    return CHART_BOTTOM - y / c->top * (CHART_BOTTOM - CHART_TOP);
+    double part = (y - c->bottom) / (c->top - c->bottom);
+    return CHART_BOTTOM - part * (CHART_BOTTOM - CHART_TOP);
 }
 
 // 1, 2 or 5 times a power of ten: not more than that many to a span.
@@ -49,10 +54,31 @@ static double chart_tick(double span, int many)
     return power * (least > 5 ? 10 : least > 2 ? 5 : least > 1 ? 2 : 1);
 }
 
+// Rounds bottom and top to ticks, and makes the scales equal if they are to be.
+static void chart_limits(chart *c)
+{
+    const double shape = (double)(CHART_RIGHT - CHART_LEFT)
+                       / (CHART_BOTTOM - CHART_TOP);
+    double missing = (c->right - c->left) / shape - (c->top - c->bottom);
+    if (c->equal && missing > 0) {
+        c->bottom -= missing / 2;
+        c->top += missing / 2;
+    }
+    double tick = chart_tick(c->top - c->bottom, 8);
+    c->bottom = floor(c->bottom / tick) * tick;
+    c->top = ceil(c->top / tick) * tick;
+
+    missing = (c->top - c->bottom) * shape - (c->right - c->left);
+    if (c->equal && missing > 0) {
+        c->left -= missing / 2;
+        c->right += missing / 2;
+    }
+}
+
 static void chart_axes(const chart *c)
 {
-    double tick = chart_tick(c->top, 8);
-    for (double y = 0; y < c->top + tick / 2; y += tick)
+    double tick = chart_tick(c->top - c->bottom, 8);
+    for (double y = c->bottom; y < c->top + tick / 2; y += tick)
         fprintf(c->file,
                 "<path d='M%d %.1fH%d' stroke='#ddd'/>\n"
                 "<text x='%d' y='%.1f' text-anchor='end'>%g</text>\n",
@@ -78,8 +104,7 @@ static bool chart_open(chart *c, const char *path, const char *x_title,
     if (c->file == NULL)
         return false;
 
-    double tick = chart_tick(c->top, 8);
-    c->top = ceil(c->top / tick) * tick;
+    chart_limits(c);
     fprintf(c->file,
             "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d'"
             " viewBox='0 0 %d %d'"
@@ -99,13 +124,19 @@ static bool chart_open(chart *c, const char *path, const char *x_title,
     return true;
 }
 
+// NAN among the coordinates leaves a gap.
 static void chart_curve(const chart *c, int n, const double x[],
                         const double y[], const char *name)
 {
     fputs("<path fill='none' stroke='#c33' stroke-width='2.5' d='", c->file);
-    for (int i = 0; i < n; i++)
-        fprintf(c->file, "%c%.1f %.1f%s", i == 0 ? 'M' : 'L', chart_x(c, x[i]),
-                chart_y(c, y[i]), i % 8 == 7 ? "\n" : "");
+    char pen = 'M';
+    for (int i = 0; i < n; i++) {
+        bool gap = isnan(x[i]) || isnan(y[i]);
+        if (!gap)
+            fprintf(c->file, "%c%.1f %.1f%s", pen, chart_x(c, x[i]),
+                    chart_y(c, y[i]), i % 8 == 7 ? "\n" : "");
+        pen = gap ? 'M' : 'L';
+    }
     fprintf(c->file, "M%d %dh36'/>\n<text x='%d' y='%d'>%s</text>\n",
             CHART_LEGEND + 8, CHART_TOP + 52, CHART_LEGEND + 56,
             CHART_TOP + 57, name);
@@ -114,14 +145,16 @@ static void chart_curve(const chart *c, int n, const double x[],
 static void chart_points(const chart *c, int n, const double x[],
                          const double y[], const char *name)
 {
-    fputs("<g fill='#fff' stroke='#036' stroke-width='2'>\n", c->file);
+    double r = c->radius > 0 ? c->radius : 5;
+    fprintf(c->file, "<g fill='#fff' stroke='#036' stroke-width='%g'>\n",
+            fmin(2, r / 2));
     for (int i = 0; i < n; i++)
-        fprintf(c->file, "<circle cx='%.1f' cy='%.1f' r='5'/>\n",
-                chart_x(c, x[i]), chart_y(c, y[i]));
+        fprintf(c->file, "<circle cx='%.1f' cy='%.1f' r='%g'/>\n",
+                chart_x(c, x[i]), chart_y(c, y[i]), r);
     fprintf(c->file,
-            "<circle cx='%d' cy='%d' r='5'/>\n</g>\n"
+            "<circle cx='%d' cy='%d' r='%g'/>\n</g>\n"
             "<text x='%d' y='%d'>%s</text>\n",
-            CHART_LEGEND + 26, CHART_TOP + 27, CHART_LEGEND + 56,
+            CHART_LEGEND + 26, CHART_TOP + 27, r, CHART_LEGEND + 56,
             CHART_TOP + 32, name);
 }
 

@@ -2,8 +2,9 @@
 # Runs the built examples: sh examples/check.sh BUILD_DIR
 #
 # Each must print what the comment at its head says under Prints, and nothing
-# on stderr. 06_influenza is also given wrong input. One line for each check
-# that fails, and a summary; the exit status is 0 if there is none.
+# on stderr. Those that take arguments are also given wrong ones. One line for
+# each check that fails and each example that build.sh skipped, and a summary;
+# the exit status is 0 if nothing fails.
 #
 # SPDX-License-Identifier: MIT-0
 
@@ -55,11 +56,32 @@ prints() {
         && [ ! -s err ]
 }
 
+# prints_near EXAMPLE ARGUMENT...: as prints, numbers with a point to 0.002,
+# and whatever optimiser the last line names
+prints_near() {
+    example=$1
+    shift
+    expected "$here/$(basename "$example").c" > want
+    "$build/$example" "$@" > got 2> err && [ -s want ] && [ ! -s err ] \
+        && tr '(,)' '   ' < got | awk '
+            NR == FNR { gsub(/[(,)]/, " "); want[++lines] = $0; next }
+            { n = split(want[FNR], w) }
+            / gradients / && FNR == lines { next }
+            n != NF { exit bad = 1 }
+            { for (i = 1; i <= n; i++) {
+                  off = $i - w[i]
+                  if (w[i] !~ /[.]/ ? $i != w[i] : off > .002 || off < -.002)
+                      exit bad = 1
+              } }
+            END { exit bad || FNR != lines }' want -
+}
+
 # refuses CODE ARGUMENT...: that exit status and one line on stderr
+refused=06_influenza
 refuses() {
     code=$1
     shift
-    "$build/06_influenza" "$@" > got 2> err
+    "$build/$refused" "$@" > got 2> err
     [ $? -eq "$code" ] && [ "$(wc -l < err)" -eq 1 ] && [ -s err ]
 }
 
@@ -68,10 +90,10 @@ refuses_line() {
     refuses 3 "$2" && grep -q ":$1: " err
 }
 
-# A proper chart of 14 counts.
+# is_chart FILE POINTS TEXT: a proper chart of so many points
 is_chart() {
-    [ -f "$1" ] && [ "$(grep -c '<circle' "$1")" -eq 15 ] || return 1
-    grep -q 'boys in bed' "$1" || return 1
+    [ -f "$1" ] && [ "$(grep -c '<circle' "$1")" -eq $(($2 + 1)) ] || return 1
+    grep -q "$3" "$1" && ! grep -q 'nan\|inf' "$1" || return 1
     if command -v xmllint > /dev/null; then
         xmllint --noout "$1" 2> /dev/null
     else
@@ -81,16 +103,22 @@ is_chart() {
 
 # --- what they print ---------------------------------------------------------
 
-for source in "$here"/0*.c; do
+for source in "$here"/[0-9]*.c; do
     example=$(basename "$source" .c)
+    if [ -f "$build/$example.skipped" ]; then
+        cat "$build/$example.skipped"
+        continue
+    fi
     case $example in
         06_*) check "$example" prints "$example" "$here/influenza.txt" a.svg ;;
+        10_*) check "$example" prints_near "$example" "$here/mixture.txt" \
+                  m.svg ;;
         *) check "$example" prints "$example" ;;
     esac
 done
 
 data=$here/influenza.txt
-check "06 picture" is_chart a.svg
+check "06 picture" is_chart a.svg 14 'boys in bed'
 check "06 default picture" prints 06_influenza "$data"
 check "06 default picture is the same" cmp -s a.svg influenza.svg
 
@@ -180,6 +208,85 @@ if [ -c /dev/full ]; then
     }
     check "06 picture on a full disk" refuses 5 "$data" /dev/full
     check "06 report on a full disk" full
+fi
+
+# --- 09: parts of the amplifier ----------------------------------------------
+
+refused=09_linear_solve
+if [ ! -f "$build/$refused.skipped" ]; then
+    other_gain() {
+        "$build/$refused" Re 50 Rf 1050 > got 2> err && [ ! -s err ] \
+            && grep -q '^gain 21\.' got && [ "$(grep -c ' < 1e-' got)" -eq 2 ]
+    }
+    check "09 other parts" other_gain
+    check "09 singular" refuses 4 Rc2 inf Rf inf
+    check "09 singular, and says so" grep -q singular err
+    check "09 overflow" refuses 4 Rf 1e-320
+    check "09 no value" refuses 2 Rf
+    check "09 no such part" refuses 2 R1 5
+    for value in '' x 5x 0 -5 nan; do
+        check "09 value '$value'" refuses 2 Rf "$value"
+    done
+    check "09 infinite transconductance" refuses 2 gm1 inf
+fi
+
+# --- 10: points --------------------------------------------------------------
+
+refused=10_gaussian_mixture
+data=$here/mixture.txt
+check "10 picture" is_chart m.svg 400 '2 sigma'
+check "10 default picture" prints_near 10_gaussian_mixture "$data"
+check "10 default picture is the same" cmp -s m.svg mixture.svg
+if [ -x "$build/plain/$refused" ]; then
+    check "10 without libLBFGS" prints_near "plain/$refused" "$data" n.svg
+fi
+if [ -x "$build/mixture_data" ]; then
+    same_data() { "$build/mixture_data" | cmp -s - "$data"; }
+    check "10 mixture_data" same_data
+fi
+awk '{ printf "%s \r\n", $0 } END { print "" }' "$data" > crlf.txt
+check "10 CRLF" prints_near 10_gaussian_mixture crlf.txt n.svg
+
+check "10 no argument" refuses 2
+check "10 three arguments" refuses 2 "$data" n.svg m.svg
+check "10 missing file" refuses 3 missing.txt
+check "10 a directory" refuses 3 .
+check "10 empty file" refuses_line 1 empty.txt
+head -n 100 "$data" > short.txt
+check "10 fewer points than it says" refuses_line 101 short.txt
+{ cat "$data"; echo 5; } > more.txt
+check "10 more lines than it says" refuses 3 more.txt
+
+# bad_line NUMBER TEXT: in the place of that line
+bad_line() {
+    awk -v n="$1" -v t="$2" '{ print NR == n ? t : $0 }' "$data" > bad.txt
+    check "10 line $1: '$2'" refuses_line "$1" bad.txt
+}
+for sizes in '' 2 '2 4' '2 4 400 1' '3 4 400' '2 0 400' '2 21 400' '2 4.5 400' \
+             '2 4 23' '2 4 -400' '2 4 400.5' '2 4 100001' '2 x 400' '2 nan 400'
+do
+    bad_line 1 "$sizes"
+done
+bad_line 2 '0 0'
+bad_line 6 0
+bad_line 10 '0 0'
+for point in '' 1 '1 2 3' '1 x' '1,2' '1 nan' '1 inf' '1 1e999'; do
+    bad_line 200 "$point"
+done
+{ head -n 50 "$data"; printf '1 2\000\n'; tail -n +52 "$data"; } > nul.txt
+check "10 a NUL byte" refuses_line 51 nul.txt
+{ head -n 50 "$data"; awk 'BEGIN { printf "%999d 2\n", 1 }'
+  tail -n +52 "$data"; } > long.txt
+check "10 a very long line" refuses_line 51 long.txt
+
+awk 'NR > 1 && NR < 14 && NF == 3 { $1 = 1000 } { print }' "$data" > steep.txt
+check "10 no number to start from" refuses 4 steep.txt
+awk 'NR > 13 && NF == 2 { $0 = "1 1" } END { print "0 0" } NR < 414' "$data" \
+    > same.txt
+check "10 all points in one place" refuses 4 same.txt
+check "10 picture in no folder" refuses 5 "$data" missing/n.svg
+if [ -c /dev/full ]; then
+    check "10 picture on a full disk" refuses 5 "$data" /dev/full
 fi
 
 echo "examples: $passed passed, $failed failed"

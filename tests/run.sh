@@ -96,6 +96,8 @@ while [ $i -lt $number ]; do
     if ! grep -q ', 0 failed' "$out/$i.log"; then
         echo "--- $(cat "$out/$i.what")"
         head -n 40 "$out/$i.log"
+    else
+        grep ': skipped, ' "$out/$i.log"
     fi
     sed -n 's/^\([^ ]*\): \([0-9]*\) passed, \([0-9]*\) failed.*/\2 \3/p' \
         "$out/$i.log" | sed "s|\$| $(cat "$out/$i.what")|"

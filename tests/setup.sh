@@ -3,13 +3,22 @@
 # is missing afterwards is skipped by name.
 # SPDX-License-Identifier: MIT-0
 
+install() {
+    [ "$(id -u)" = 0 ] && command -v apt-get > /dev/null 2>&1 || return
+    { apt-get install -y "$1" \
+        || { apt-get update && apt-get install -y "$1"; }; } > /dev/null 2>&1
+}
+
 for pair in clang:clang clang++:clang g++:g++; do
-    command=${pair%%:*}
-    package=${pair##*:}
-    command -v "$command" > /dev/null 2>&1 && continue
-    [ "$(id -u)" = 0 ] && command -v apt-get > /dev/null 2>&1 || continue
-    { apt-get install -y "$package" \
-        || { apt-get update && apt-get install -y "$package"; }; } \
-        > /dev/null 2>&1
+    command -v "${pair%%:*}" > /dev/null 2>&1 || install "${pair##*:}"
 done
+
+# Libraries of the examples: whether an empty program links with them.
+probe=$(mktemp -d)
+echo 'int main(void) { return 0; }' > "$probe/main.c"
+for library in lapack lbfgs; do
+    gcc "$probe/main.c" -o "$probe/main" "-l$library" > /dev/null 2>&1 \
+        || install "lib$library-dev"
+done
+rm -rf "$probe"
 exit 0

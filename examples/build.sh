@@ -1,0 +1,50 @@
+#!/bin/sh
+# Builds an example:    sh examples/build.sh OUTPUT COMPILER FLAG ...
+#
+# Its source is the file in this folder with the name of OUTPUT. Libraries that
+# it can do without are used where they are (-DNO_LBFGS: not). If it needs one
+# that is missing it is skipped: a line says so, and is left in OUTPUT.skipped.
+#
+# SPDX-License-Identifier: MIT-0
+
+here=$(cd "$(dirname "$0")" && pwd)
+out=$1
+shift
+name=$(basename "$out")
+mkdir -p "$(dirname "$out")"
+rm -f "$out" "$out.skipped"
+
+# links PROGRAM COMPILER FLAG ...: whether this program can be built
+links() {
+    printf '%s\n' "$1" > "$out.probe.c"
+    shift
+    "$@" > /dev/null 2>&1
+    found=$?
+    rm -f "$out.probe" "$out.probe.c"
+    return $found
+}
+
+lapack='void dgetrf_(void); int main(void) { dgetrf_(); return 0; }'
+lbfgs='#include <lbfgs.h>
+       int main(void) { lbfgs_free(lbfgs_malloc(1)); return 0; }'
+libraries=-lm
+case $name in
+    09_*)
+        libraries="-llapack -lm"
+        if ! links "$lapack" "$@" "$out.probe.c" -o "$out.probe" -llapack; then
+            echo "$name: skipped, needs LAPACK" | tee "$out.skipped"
+            exit 0
+        fi ;;
+    10_*)
+        case " $* " in
+            *" -DNO_LBFGS "*) ;;
+            *) if links "$lbfgs" "$@" "$out.probe.c" -o "$out.probe" -llbfgs
+               then
+                   libraries="-llbfgs -lm"
+               else
+                   set -- "$@" -DNO_LBFGS
+               fi ;;
+        esac ;;
+esac
+# shellcheck disable=SC2086  # a list
+exec "$@" -I"$here/.." "$here/$name.c" -o "$out" $libraries
