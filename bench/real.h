@@ -20,6 +20,7 @@ enum {
     GMM_K = 25,
     GMM_N = 1000,
     GMM_MAX = 32,                   // largest dimension
+    GMM_MOST = GMM_K * (GMM_MAX + 1) * (GMM_MAX + 2) / 2,   // inputs
     LSTM_L = 2,
     LSTM_B = 14,
     LSTM_STATE = 2 * LSTM_L * LSTM_B,

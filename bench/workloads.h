@@ -66,7 +66,8 @@ enum {
  *
  *   workload    program
  *   name        what the command line calls it
- *   size,steps  length or side; number of steps, 0 where there are none
+ *   size,steps  length or side; number of steps, 0 where there are none. gmm:
+ *               dimension; recordings into which a tape divides the points
  *   in,out      inputs, outputs; the derivative is out x in, row-major; of
  *               ba, whose outputs are 2 errors of each observation and then
  *               the terms of all weights: the values of the rows, in order
@@ -121,14 +122,18 @@ ROW( BURGERS,   "burgers",       128,    50,  32768,  1,  BENCH_BURGERS_OPS(128,
                 34313.2568292928,       512.886390960074,        11 )                           \
 ROW( BURGERS,   "burgers-1",     128,     1,  32768,  1,  BENCH_BURGERS_OPS(128, 1),            \
                 34148.95783645386,      370.253394626367,         0 )                           \
-ROW( GMM,       "gmm-d10",        10,     0,   1650,  1,  BENCH_GMM_OPS(10),                    \
+ROW( GMM,       "gmm-d10",        10,    50,   1650,  1,  BENCH_GMM_OPS(10),                    \
                 -10555.9247581997,      341.74334620543,     21 )                               \
-ROW( GMM,       "gmm-d32",        32,     0,  14025,  1,  BENCH_GMM_OPS(32),                    \
+ROW( GMM,       "gmm-d10-1",      10,     1,   1650,  1,  BENCH_GMM_OPS(10),                    \
+                -10555.9247581997,      341.74334620543,      0 )                               \
+ROW( GMM,       "gmm-d32",        32,   100,  14025,  1,  BENCH_GMM_OPS(32),                    \
                 -14977.2117484556,      1086.86964888136,    11 )                               \
+ROW( GMM,       "gmm-d32-1",      32,     1,  14025,  1,  BENCH_GMM_OPS(32),                    \
+                -14977.2117484556,      1086.86964888136,     0 )                               \
 ROW( LSTM,      "lstm",            1,  1024,    266,  1,  BENCH_LSTM_OPS,                       \
                 1.47267554718516,       0.0686312155666058,  21 )                               \
 ROW( BA,        "ba",              1,     0,  55710, 3 * BENCH_BA_SEEN, 66.0 * BENCH_BA_SEEN,   \
-                420316.981361727,       90866.3663776772,                21 )
+                420316.981361727,       90866.3663776772,    21 )
 
 typedef enum bench_workload {
     BENCH_MUL,
