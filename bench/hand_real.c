@@ -468,7 +468,7 @@ void hand_ba(const bench_case *c, const double *x, double *y, double *dy)
         const double *seen = ba_measured(x, i);
         const double w = *ba_weight(x, i);
         double *rows = dy + 2 * BA_ROW * i;
-        rotation q;
+        rotation q = { .angle = 0.0 };
         double v[3];
 
         for (int k = 0; k < 3; k++) {
