@@ -9,7 +9,8 @@
 #define ADREV_IMPLEMENTATION
 #include "../adrev.h"
 
-#include "workloads.h"
+#include "adrev_tool.h"
+#include "real.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +64,32 @@ static void finish(const bench_case *c, const ad_rev *in, ad_rev out,
 {
     *y = ad_value(out);
     ad_gradient(tape, out, c->inputs, in, dy);
+}
+
+ad_tape *tool_clear(void)
+{
+    if (!tape) {
+        tape = ad_tape_new();
+        ad_use(tape);
+    }
+    ad_tape_clear(tape);
+    return tape;
+}
+
+ad_rev *tool_begin(const bench_case *c, const double *x, size_t extra)
+{
+    return begin(c, x, extra);
+}
+
+void tool_finish(const bench_case *c, const ad_rev *in, ad_rev out, double *y,
+                 double *dy)
+{
+    finish(c, in, out, y, dy);
+}
+
+ad_rev *tool_room(size_t n)
+{
+    return room(n);
 }
 
 /* ---------------------------------------------------------------------------
@@ -350,6 +377,9 @@ static const bench_tool tool = {
         [BENCH_LOOP] = run_loop,
         [BENCH_FORWARD] = run_forward,
         [BENCH_BURGERS] = run_burgers,
+        [BENCH_GMM] = adrev_gmm,
+        [BENCH_LSTM] = adrev_lstm,
+        [BENCH_BA] = adrev_ba,
     },
     .bytes = bytes,
     .release = release,

@@ -7,7 +7,7 @@
  * inner loops vectorise. The value is computed as in the plain program.
  */
 
-#include "workloads.h"
+#include "real.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -32,6 +32,7 @@ static void release(void)
     free(room_base);
     room_base = NULL;
     room_size = 0;
+    hand_real_release();
 }
 
 /* ---------------------------------------------------------------------------
@@ -543,6 +544,9 @@ const bench_tool bench_hand = {
         [BENCH_LOOP] = run_loop,
         [BENCH_FORWARD] = run_forward,
         [BENCH_BURGERS] = run_burgers,
+        [BENCH_GMM] = hand_gmm,
+        [BENCH_LSTM] = hand_lstm,
+        [BENCH_BA] = hand_ba,
     },
     .release = release,
 };

@@ -153,10 +153,15 @@ static summary summarise(size_t n, const double *times, const double *unit)
  * Comparison
  * ------------------------------------------------------------------------- */
 
-// Forward mode computes one number, along one direction.
+// Forward mode computes one number, along one direction; a sparse Jacobian has
+// as many as it has entries.
 static size_t derivatives(const bench_case *c)
 {
-    return c->workload == BENCH_FORWARD ? 1 : c->inputs * c->outputs;
+    switch (c->workload) {
+    case BENCH_FORWARD: return 1;
+    case BENCH_BA:      return 31 * (size_t)BENCH_BA_SEEN;
+    default:            return c->inputs * c->outputs;
+    }
 }
 
 static double norm(size_t n, const double *v)
@@ -207,9 +212,10 @@ typedef struct bench {
     const bench_case *c;
     size_t rounds;
     double *x;
+    double *y;
     double *dy;
+    double *want_y;
     double *want_dy;
-    double want_y[BENCH_MAX_OUTPUTS];
     double hand_error;          // by hand against the numbers in the table
     lane lanes[MAX_TOOLS];
 } bench;
@@ -223,7 +229,7 @@ static double now(void)
 // Seconds per run. The results of the tool before are wiped out first, so that
 // one that writes nothing is found out. The first run finds the caches as that
 // tool left them, and is not timed: whom it follows must not matter.
-static double time_lane(bench *b, lane *l, double *y)
+static double time_lane(bench *b, lane *l)
 {
     const size_t n = derivatives(b->c);
     double start;
@@ -232,21 +238,21 @@ static double time_lane(bench *b, lane *l, double *y)
         b->dy[i] = (double)NAN;
     }
     for (size_t i = 0; i < b->c->outputs; i++) {
-        y[i] = (double)NAN;
+        b->y[i] = (double)NAN;
     }
-    l->run(b->c, b->x, y, b->dy);
+    l->run(b->c, b->x, b->y, b->dy);
     start = now();
     for (size_t i = 0; i < l->repeat; i++) {
-        l->run(b->c, b->x, y, b->dy);
+        l->run(b->c, b->x, b->y, b->dy);
     }
     return (now() - start) / (double)l->repeat;
 }
 
 // Plain computes no derivative; its value is checked like the others'.
-static void check_lane(bench *b, size_t tool, const double *y)
+static void check_lane(bench *b, size_t tool)
 {
     lane *l = &b->lanes[tool];
-    const double value = difference(b->c->outputs, y, b->want_y);
+    const double value = difference(b->c->outputs, b->y, b->want_y);
     const double error = tool == PLAIN
                        ? 0.0
                        : difference(derivatives(b->c), b->dy, b->want_dy);
@@ -260,14 +266,13 @@ static void check_lane(bench *b, size_t tool, const double *y)
 static void warm_up(bench *b, size_t tool)
 {
     lane *l = &b->lanes[tool];
-    double y[BENCH_MAX_OUTPUTS];
 
     l->repeat = 1;
-    time_lane(b, l, y);
-    while (time_lane(b, l, y) * (double)l->repeat < least_seconds) {
+    time_lane(b, l);
+    while (time_lane(b, l) * (double)l->repeat < least_seconds) {
         l->repeat *= 2;
     }
-    check_lane(b, tool, y);
+    check_lane(b, tool);
     l->bytes = tools[tool]->bytes ? (double)tools[tool]->bytes() : 0.0;
 }
 
@@ -276,11 +281,9 @@ static void measure(bench *b)
 {
     for (size_t round = 0; round < b->rounds; round++) {
         for (size_t i = 0; i < tool_count; i++) {
-            double y[BENCH_MAX_OUTPUTS];
-
             if (b->lanes[i].run) {
-                b->lanes[i].seconds[round] = time_lane(b, &b->lanes[i], y);
-                check_lane(b, i, y);
+                b->lanes[i].seconds[round] = time_lane(b, &b->lanes[i]);
+                check_lane(b, i);
             }
         }
     }
@@ -306,8 +309,10 @@ static void set_reference(bench *b)
 static void open_case(bench *b, const bench_case *c, size_t rounds)
 {
     *b = (bench){ .c = c, .rounds = rounds };
-    b->x = get(c->inputs, sizeof *b->x);
+    b->x = get(c->inputs + bench_data(c), sizeof *b->x);
+    b->y = get(c->outputs, sizeof *b->y);
     b->dy = get(derivatives(c), sizeof *b->dy);
+    b->want_y = get(c->outputs, sizeof *b->want_y);
     b->want_dy = get(derivatives(c), sizeof *b->want_dy);
     bench_fill(c, b->x);
     set_reference(b);
@@ -328,7 +333,9 @@ static void close_case(bench *b)
         }
     }
     free(b->x);
+    free(b->y);
     free(b->dy);
+    free(b->want_y);
     free(b->want_dy);
 }
 

@@ -6,7 +6,7 @@
  * a compiler may use, and nothing is reassociated that it must not.
  */
 
-#include "workloads.h"
+#include "real.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -96,6 +96,16 @@ static void fill_burgers(size_t side, double *x)
     }
 }
 
+size_t bench_data(const bench_case *c)
+{
+    switch (c->workload) {
+    case BENCH_GMM:  return GMM_N * c->size;
+    case BENCH_LSTM: return LSTM_STATE + c->steps * LSTM_B;
+    case BENCH_BA:   return 2 * BA_SEEN;
+    default:         return 0;
+    }
+}
+
 void bench_fill(const bench_case *c, double *x)
 {
     static const double loop[] = { 0.3, 0.9, 0.7, 0.2 };
@@ -108,6 +118,9 @@ void bench_fill(const bench_case *c, double *x)
     case BENCH_LOOP:
     case BENCH_FORWARD:   memcpy(x, loop, sizeof loop); break;
     case BENCH_BURGERS:   fill_burgers(c->size, x); break;
+    case BENCH_GMM:
+    case BENCH_LSTM:
+    case BENCH_BA:        real_fill(c, x); break;
     default:              fill_count(c, x); break;
     }
 }
@@ -347,6 +360,9 @@ const bench_tool bench_plain = {
         [BENCH_LOOP] = run_loop,
         [BENCH_FORWARD] = run_loop,
         [BENCH_BURGERS] = run_burgers,
+        [BENCH_GMM] = plain_gmm,
+        [BENCH_LSTM] = plain_lstm,
+        [BENCH_BA] = plain_ba,
     },
     .release = release,
 };

@@ -20,11 +20,12 @@ mkdir -p "$out"
 cd "$root/bench" || exit 2
 
 # shellcheck disable=SC2086  # flags are a list
-for unit in plain hand adrev main; do
+objects=
+for unit in plain plain_real hand hand_real adrev adrev_real main; do
     $cc -std=c11 $flags "-DBENCH_FLAGS=\"$flags\"" -c $unit.c \
         -o "$out/$unit.o" || exit 1
+    objects="$objects $out/$unit.o"
 done
-objects="$out/plain.o $out/hand.o $out/adrev.o $out/main.o"
 link=$cc
 libraries=
 
@@ -54,7 +55,7 @@ $link $objects $libraries -lm -o "$out/bench" || exit 1
 
 cases=$*
 [ -n "$cases" ] || cases="mul rotquat dot-1e3 dot-1e5 dot-1e7 matvec nn \
-particles loop forward burgers"
+particles loop forward burgers gmm-d10 gmm-d32 lstm ba"
 pin=
 command -v taskset > /dev/null 2>&1 && pin="taskset -c 1"
 $pin true 2> /dev/null || pin=

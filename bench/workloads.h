@@ -15,6 +15,10 @@
  *   loop       sin and exp in every step: the arithmetic outweighs the tape
  *   forward    the same program, one directional derivative in forward mode
  *   burgers    a two-dimensional stencil: long statements, the hard one
+ *   gmm        log-likelihood of a mixture of 25 Gaussians, 10 or 32 dimensions
+ *   lstm       loss of a recurrent network: mostly exponentials
+ *   ba         bundle adjustment: the values of a sparse Jacobian, as 31843
+ *              dense ones of 2 x 15
  *
  * loop is not representative of taping costs, since libm takes most of it; mul
  * and rotquat are too short to divide by, and are printed in nanoseconds.
@@ -40,7 +44,8 @@ enum {
     BENCH_NN_INPUTS = BENCH_NN_HIDDEN * BENCH_NN_IN + BENCH_NN_HIDDEN
                     + BENCH_NN_OUT * BENCH_NN_HIDDEN + BENCH_NN_OUT
                     + BENCH_NN_IN,
-    BENCH_MAX_OUTPUTS = 3
+    BENCH_MAX_OUTPUTS = 3,          // except ba
+    BENCH_BA_SEEN = 31843           // observations, 31 derivatives each
 };
 
 // Particles: p' = p + H*v, v' = v + H*(-K*p - D*v)/M.
@@ -61,8 +66,11 @@ enum {
  *
  *   workload    program
  *   name        what the command line calls it
- *   size,steps  length or side; number of steps, 0 where there are none
- *   in,out      inputs, outputs; the derivative is out x in, row-major
+ *   size,steps  length or side; number of steps, 0 where there are none. gmm:
+ *               dimension; recordings into which a tape divides the points
+ *   in,out      inputs, outputs; the derivative is out x in, row-major; of
+ *               ba, whose outputs are 2 errors of each observation and then
+ *               the terms of all weights: the values of the rows, in order
  *   operations  + - * / negation and functions of active values, one each
  *   value,norm  sum of the outputs, 2-norm of the derivative. dot and matvec
  *               are closed forms of integers; mul is obvious; the others were
@@ -79,6 +87,9 @@ enum {
      + 7.0 * BENCH_NN_OUT)
 #define BENCH_BURGERS_OPS(side, steps)                                        \
     (30.0 * (side - 2) * (side - 2) * steps + 4.0 * (side) * (side))
+
+#define BENCH_GMM_OPS(d) (25e3 * ((d) * (d) + 3.0 * (d) + 4.0) + 3e3)
+#define BENCH_LSTM_OPS   (1023.0 * (2 * 14 * 26.0 + 14 * 8.0 + 2.0) + 2.0)
 
 #define BENCH_CASES(ROW)                                                                        \
 /*   workload   name            size  steps      in  out  operations                            \
@@ -110,7 +121,19 @@ ROW( FORWARD,   "forward",         1, 1000000,    4,  1,  9e6 + 1,              
 ROW( BURGERS,   "burgers",       128,    50,  32768,  1,  BENCH_BURGERS_OPS(128, 50),           \
                 34313.2568292928,       512.886390960074,        11 )                           \
 ROW( BURGERS,   "burgers-1",     128,     1,  32768,  1,  BENCH_BURGERS_OPS(128, 1),            \
-                34148.95783645386,      370.253394626367,         0 )
+                34148.95783645386,      370.253394626367,         0 )                           \
+ROW( GMM,       "gmm-d10",        10,    50,   1650,  1,  BENCH_GMM_OPS(10),                    \
+                -10555.9247581997,      341.74334620543,     21 )                               \
+ROW( GMM,       "gmm-d10-1",      10,     1,   1650,  1,  BENCH_GMM_OPS(10),                    \
+                -10555.9247581997,      341.74334620543,      0 )                               \
+ROW( GMM,       "gmm-d32",        32,   100,  14025,  1,  BENCH_GMM_OPS(32),                    \
+                -14977.2117484556,      1086.86964888136,    11 )                               \
+ROW( GMM,       "gmm-d32-1",      32,     1,  14025,  1,  BENCH_GMM_OPS(32),                    \
+                -14977.2117484556,      1086.86964888136,     0 )                               \
+ROW( LSTM,      "lstm",            1,  1024,    266,  1,  BENCH_LSTM_OPS,                       \
+                1.47267554718516,       0.0686312155666058,  21 )                               \
+ROW( BA,        "ba",              1,     0,  55710, 3 * BENCH_BA_SEEN, 66.0 * BENCH_BA_SEEN,   \
+                420316.981361727,       90866.3663776772,    21 )
 
 typedef enum bench_workload {
     BENCH_MUL,
@@ -122,6 +145,9 @@ typedef enum bench_workload {
     BENCH_LOOP,
     BENCH_FORWARD,
     BENCH_BURGERS,
+    BENCH_GMM,
+    BENCH_LSTM,
+    BENCH_BA,
     BENCH_WORKLOADS
 } bench_workload;
 
@@ -145,9 +171,10 @@ typedef struct bench_case {
 // One whole derivative: new recording on a reused tape, inputs, program,
 // reverse sweep, read out.
 //
-//   x   [inputs]           in
+//   x   [inputs]           in    and bench_data(c) more: no derivative
 //   y   [outputs]          out   the program's value
-//   dy  [outputs*inputs]   out   row-major; forward: [1], along BENCH_DIRECTION
+//   dy  [outputs*inputs]   out   row-major; forward: [1], along BENCH_DIRECTION;
+//                                ba: [31 BENCH_BA_SEEN]
 typedef void bench_run(const bench_case *c, const double *x,
                        double *y, double *dy);
 
@@ -174,7 +201,10 @@ void bench_register(const bench_tool *tool);
 extern const bench_tool bench_plain;    // computes y, leaves dy alone
 extern const bench_tool bench_hand;     // defines what the right answer is
 
-// Fills x with the inputs of a case.
+// How many numbers follow the inputs in x, which nobody differentiates.
+size_t bench_data(const bench_case *c);
+
+// Fills x with the inputs of a case and with those.
 void bench_fill(const bench_case *c, double *x);
 
 #ifdef __cplusplus

@@ -87,8 +87,9 @@ static void measure(struct errors *worst, size_t n, const double *got,
 static void judge(const char *name, const char *against, struct errors e,
                   struct tolerance t)
 {
-    CHECK(e.normal <= t.normal, "%s against %s: normal error %.2e, allowed %.0e",
-          name, against, e.normal, t.normal);
+    CHECK(e.normal <= t.normal,
+          "%s against %s: normal error %.2e, allowed %.0e", name, against,
+          e.normal, t.normal);
     CHECK(e.component <= t.component,
           "%s against %s: component error %.2e, allowed %.0e", name, against,
           e.component, t.component);
@@ -653,14 +654,16 @@ static void put(FILE *f, size_t n, double from, double to)
         fprintf(f, "%.17g%s", uniform(from, to), i + 1 < n ? " " : "\n");
 }
 
-static FILE *make_gmm(size_t d, size_t K, size_t n, bool replicate)
+// reach: of the points; far away every exponential underflows
+static FILE *make_gmm(size_t d, size_t K, size_t n, bool replicate,
+                      double reach)
 {
     FILE *f = make_file(1);
     fprintf(f, "%zu %zu %zu\n", d, K, n);
     put(f, K, -1, 1);
     put(f, K * d, 0, 1);
     put(f, K * gmm_triangle(d), -0.7, 0.7);
-    put(f, replicate ? d : n * d, -2, 2);
+    put(f, replicate ? d : n * d, -reach, reach);
     fprintf(f, "%.17g %d\n", uniform(0.5, 1.5), 2);
     return f;
 }
@@ -782,9 +785,10 @@ static const struct tolerance tight = { 1e-13, 1e-13, 1e-11 };
 // q - g cancels in bundle adjustment; the value is a difference of hundreds.
 static const struct tolerance wide = { 1e-11, 1e-13, 1e-10 };
 
-static void own_gmm(size_t d, size_t K, size_t n, bool replicate)
+static void own_gmm(size_t d, size_t K, size_t n, bool replicate,
+                    double reach)
 {
-    struct reader r = reader_open(make_gmm(d, K, n, replicate));
+    struct reader r = reader_open(make_gmm(d, K, n, replicate, reach));
     struct gmm g = read_gmm(&r, replicate);
     if (CHECK(!r.error, "own gmm: %s", r.error))
         test_gmm("own gmm", &g, NULL, NULL, tight);
@@ -886,10 +890,11 @@ static void run_own(void)
     struct reader r[3];
     struct hand_model h = own_model(r);
 
-    own_gmm(2, 1, 5, false);
-    own_gmm(3, 4, 20, false);
-    own_gmm(6, 3, 10, false);
-    own_gmm(3, 2, 9, true);
+    own_gmm(2, 1, 5, false, 2);
+    own_gmm(3, 4, 20, false, 2);
+    own_gmm(6, 3, 10, false, 2);
+    own_gmm(6, 3, 10, false, 50);
+    own_gmm(3, 2, 9, true, 2);
     own_lstm(1, 3, 4);
     own_lstm(3, 8, 3);
     own_ba(make_ba(4, 6, 30), false);
@@ -1029,7 +1034,7 @@ static void run_damaged(void)
     struct hand_model h = own_model(r);
     model = &h;
 
-    damaged("gmm", any_gmm, false, make_gmm(2, 2, 3, false));
+    damaged("gmm", any_gmm, false, make_gmm(2, 2, 3, false, 2));
     damaged("lstm", any_lstm, false, make_lstm(1, 3, 2));
     damaged("ba", any_ba, false, make_ba(2, 2, 3));
     damaged("simple", any_simple, false, make_hand(2, 9, false, 1));
@@ -1038,13 +1043,13 @@ static void run_damaged(void)
     damaged("vertices", any_vertices, true, make_vertices(3));
     damaged("triangles", any_triangles, true, make_triangles(3, 12));
 
-    wrong_sizes("gmm", any_gmm, 3, make_gmm(2, 2, 3, false));
-    wrong_sizes("gmm", any_replicate, 2, make_gmm(2, 2, 3, true));
+    wrong_sizes("gmm", any_gmm, 3, make_gmm(2, 2, 3, false, 2));
+    wrong_sizes("gmm", any_replicate, 2, make_gmm(2, 2, 3, true, 2));
     wrong_sizes("lstm", any_lstm, 3, make_lstm(1, 3, 2));
     wrong_sizes("ba", any_ba, 3, make_ba(2, 2, 3));
     wrong_sizes("simple", any_simple, 2, make_hand(2, 9, false, 1));
 
-    wrong_word("gamma", any_replicate, make_gmm(2, 1, 3, true), 11, "-1");
+    wrong_word("gamma", any_replicate, make_gmm(2, 1, 3, true, 2), 11, "-1");
     wrong_word("bit", any_lstm, make_lstm(1, 3, 2), 30, "2");
     wrong_word("camera", any_ba, make_ba(2, 2, 3), 34, "2");
     wrong_word("point", any_ba, make_ba(2, 2, 3), 35, "2");
