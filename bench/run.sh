@@ -21,7 +21,7 @@ cd "$root/bench" || exit 2
 
 # shellcheck disable=SC2086  # flags are a list
 objects=
-for unit in plain plain_real hand hand_real adrev adrev_real main; do
+for unit in plain plain_real hand hand_real adrev adrev_real arrays main; do
     $cc -std=c11 $flags "-DBENCH_FLAGS=\"$flags\"" -c $unit.c \
         -o "$out/$unit.o" || exit 1
     objects="$objects $out/$unit.o"
