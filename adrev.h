@@ -881,7 +881,8 @@ ADX_API const char *ad_version(void);
 // pushforward  sets dy[m] to the tangents of the outputs: dy = J dx; may be
 //              NULL: no query can go forward then
 // destroy      called once for each statement, when it leaves the tape (clear,
-//              rewind, free), or at once if it was not recorded; may be NULL
+//              rewind, free), or at once if it was not recorded; may be NULL.
+//              v may lie in what it frees
 typedef struct ad_external_rule {
     const char *name;
     bool (*pullback)(const void *saved, size_t m, const ad_real dy[],
@@ -1916,7 +1917,9 @@ ADX_INLINE ad_expr adx_exponent(int k) { return adx_constant((ad_real)k); }
 // split). Of constants alone it is a constant. Of an ad_rev it is that value.
 #define ad_rec(e) adx_rec(ADX_EXPR(e))
 
-// The expression of a number, for functions that take an ad_expr.
+// The expression of a number, for functions that take an ad_expr. Make them
+// inline: only then is it in registers (and gcc's sanitizers see that slots
+// which are not set are not used).
 #define ad_expr_of(a) ADX_EXPR(a)
 
 // Evaluate an expression in forward mode.
@@ -6020,9 +6023,11 @@ static void adx_term_of(ad_tape *t, const adx_cursor *at, ad_real adj[],
     const adx_extended *e = (const adx_extended *)adx_payload(at->op);
     if (e->first <= x.seq)
         return;
+    ad_real whole = adj[x.seq];
     adj[x.seq] = 0;
     ad_real product = adx_reverse_extended(adx_live(t), at->op, adj, 1)
                     ? adj[x.seq] : 0;
+    adj[x.seq] = whole;
     ad_real adjoint = e->values == 1 ? adj[e->first] : 1;
     ad_term new = { adx_value(t, e->first), product / adjoint, adjoint,
                     product, site->file, site->line };

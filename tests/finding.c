@@ -772,6 +772,91 @@ static void test_numbers(void)
 #define PROGRAMS 400
 #endif
 
+/* --- array and external statements ----------------------------------------- */
+
+// y = sum x_i^2 with a pullback that is right, wrong, or fails.
+typedef enum mood { RIGHT, WRONG, FAILS } mood;
+
+static bool squares_back(const void *saved, size_t m, const ad_real dy[],
+                         size_t n, ad_real dx[])
+{
+    const ad_real *x = saved;
+    const mood *how = (const mood *)(x + n);
+    (void)m;
+    for (size_t i = 0; i < n; i++)
+        dx[i] += dy[0] * x[i] * (*how == WRONG && i == 1 ? 3 : 2);
+    return *how != FAILS;
+}
+
+static ad_rev squares(const ad_rev *x, void *ctx)
+{
+    static const ad_external_rule rule = { .name = "squares",
+                                           .pullback = squares_back };
+    struct { ad_real x[3]; mood how; } saved = { { x[0].v, x[1].v, x[2].v },
+                                                 *(const mood *)ctx };
+    ad_real v = 0;
+    ad_rev y;
+    for (size_t i = 0; i < 3; i++)
+        v += x[i].v * x[i].v;
+    ad_external(&rule, &saved, sizeof saved, 3, x, 1, &v, &y);
+    return y;
+}
+
+static ad_rev of_arrays(const ad_rev *x, void *ctx)
+{
+    ad_rev y[3];
+    (void)ctx;
+    ad_softmax(3, x, y);
+    return ad_rec(ad_mul(ad_dot(3, x, y), ad_norm2(3, x)));
+}
+
+static void test_statements(void)
+{
+    static const ad_real x[3] = { (ad_real)0.5, -2, 1 };
+    ad_check_report report = { 0 };
+    mood how = RIGHT;
+    CHECK(ad_check(of_arrays, NULL, 3, x, &report) == ADREV_OK
+              && ad_check_passed(&report), "arrays");
+    report = (ad_check_report){ 0 };
+    CHECK(ad_check(squares, &how, 3, x, &report) == ADREV_OK
+              && ad_check_passed(&report), "a pullback that is right");
+    how = WRONG;
+    report = (ad_check_report){ 0 };
+    CHECK(ad_check(squares, &how, 3, x, &report) == ADREV_OK
+              && !ad_check_passed(&report) && report.worst.index == 1
+              && report.counts[ADREV_DISAGREES] == 1,
+          "a pullback that is wrong in one entry");
+    how = FAILS;
+    report = (ad_check_report){ 0 };
+    CHECK(ad_check(squares, &how, 3, x, &report) == ADREV_EEXTERNAL,
+          "a pullback that fails");
+}
+
+// Terms that go through a statement over arrays, and what is not finite there.
+static void test_through_arrays(void)
+{
+    ad_tape *t = ad_tape_new();
+    ad_use(t);
+    ad_rev x[2], y[2];
+    ad_term term[3] = { { .product = 0 } };
+    ad_explanation sum = { 0 };
+    ad_nonfinite found = { .value = { .operands = 0 } };
+    ad_inputs(2, (ad_real[]){ 3, 4 }, x);
+    ad_rev z = ad_rec(ad_add(ad_mul(2, ad_dot(2, x, x)), ad_mul(5, x[0])));
+    CHECK(ad_explain(t, z, x[0], 3, term, &sum) == ADREV_OK
+              && sum.terms == 2 && sum.derivative == 17
+              && term[0].product == 12 && term[0].adjoint == 2,
+          "explain: %zu terms, sum %g", sum.terms, (double)sum.derivative);
+    ad_tape_clear(t);
+    ad_inputs(2, (ad_real[]){ 0, 4 }, x);
+    ad_scale(2, x[1], x, y);
+    z = ad_rec(ad_sqrt(y[0]));
+    CHECK(ad_find_nonfinite(t, z, &found) == ADREV_OK
+              && found.adjoint.result.seq == y[0].seq
+              && isinf(found.adjoint.adjoint), "an infinite adjoint");
+    ad_tape_free(t);
+}
+
 int main(void)
 {
     test_verdicts();
@@ -787,5 +872,7 @@ int main(void)
     test_regions();
     test_dump();
     test_numbers();
+    test_statements();
+    test_through_arrays();
     return check_done("finding");
 }
