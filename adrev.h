@@ -3914,18 +3914,21 @@ ADX_INLINE ad_real adx_pack_row(size_t n, const ad_real v[], ptrdiff_t step,
     return fault;
 }
 
-// All rows. A constant step makes vector loops (dot, bench/: 1.2 times).
-static ad_real adx_pack(const adx_view *a, ad_real to[])
+// Row i. A constant step makes vector loops (dot, bench/: 1.2 times).
+static ad_real adx_pack_one(const adx_view *a, size_t i, ad_real to[])
 {
     const ptrdiff_t step = a->cs * a->unit;
-    ad_real fault = 0;
+    const ad_real *v = a->v + (ptrdiff_t)i * a->rs * a->unit;
+    return step == ADX_UNIT ? adx_pack_row(a->cols, v, ADX_UNIT, to)
+         : step == 1 ? adx_pack_row(a->cols, v, 1, to)
+         : adx_pack_row(a->cols, v, step, to);
+}
 
-    for (size_t i = 0; i < a->rows; i++, to += a->cols) {
-        const ad_real *v = a->v + (ptrdiff_t)i * a->rs * a->unit;
-        fault += step == ADX_UNIT ? adx_pack_row(a->cols, v, ADX_UNIT, to)
-               : step == 1 ? adx_pack_row(a->cols, v, 1, to)
-               : adx_pack_row(a->cols, v, step, to);
-    }
+static ad_real adx_pack(const adx_view *a, ad_real to[])
+{
+    ad_real fault = 0;
+    for (size_t i = 0; i < a->rows; i++)
+        fault += adx_pack_one(a, i, to + i * a->cols);
     return fault;
 }
 
@@ -3949,39 +3952,66 @@ static bool adx_even_row(size_t n, const ad_rev x[], ptrdiff_t inc,
     return other == 0;
 }
 
+static bool adx_even_at(const adx_view *a, const adx_ids *ids, size_t i)
+{
+    uint32_t first = ids->base + (uint32_t)i * ids->row;
+    return adx_even_row(a->cols, a->x + (ptrdiff_t)i * a->rs, a->cs,
+                        adx_compound(adx_now.job, first),
+                        (uint64_t)(int32_t)ids->col);
+}
+
 // Whether the ids of all rows are evenly spaced, in this recording.
 static bool adx_even(const adx_view *a, const adx_ids *ids)
 {
-    bool even = a->x->job == (uint32_t)adx_now.job;
-    for (size_t i = 0; even && i < a->rows; i++) {
-        uint32_t first = ids->base + (uint32_t)i * ids->row;
-        even = adx_even_row(a->cols, a->x + (ptrdiff_t)i * a->rs, a->cs,
-                            adx_compound(adx_now.job, first),
-                            (uint64_t)(int32_t)ids->col);
-    }
-    return even;
+    size_t i = 0;
+    while (i < a->rows && adx_even_at(a, ids, i))
+        i++;
+    return i == a->rows;
 }
 
-// How the ids are to be stored. The list itself, if it needs one, later.
-static adx_ids adx_classify(const adx_view *a)
+// What the ids are if they are evenly spaced; base 0: they are not.
+static adx_ids adx_corners(const adx_view *a)
 {
     adx_ids ids = {0};
-    if (a->x == NULL || adx_size(a) == 0)
-        return ids;             // constants
-
+    if (a->x == NULL || adx_size(a) == 0
+        || a->x->job != (uint32_t)adx_now.job)
+        return ids;
     ids.base = a->x->seq;
     if (a->rows > 1)
         ids.row = a->x[a->rs].seq - ids.base;
     if (a->cols > 1)
         ids.col = a->x[a->cs].seq - ids.base;
+    return ids;
+}
+
+// How the ids are to be stored. The list itself, if it needs one, later.
+static adx_ids adx_classify(const adx_view *a)
+{
+    adx_ids ids = adx_corners(a);
     if (ids.base != 0 && adx_even(a, &ids))
         return ids;
     ids = (adx_ids){0};
-    for (size_t i = 0; i < a->rows; i++)
+    for (size_t i = 0; a->x != NULL && i < a->rows; i++)
         for (size_t j = 0; j < a->cols; j++)
             if (adx_id_here(a->x[adx_offset(a, i, j)]) != 0)
                 ids.listed = true;
     return ids;
+}
+
+// Both at once, row by row, where the ids are evenly spaced: a large matrix is
+// read from memory once. (matvec, bench/: 1.15 times as fast.)
+static bool adx_pack_even(const adx_view *a, adx_ids *ids, ad_real to[],
+                          ad_real *fault)
+{
+    *ids = adx_corners(a);
+    if (ids->base == 0)
+        return false;
+    for (size_t i = 0; i < a->rows; i++) {
+        if (!adx_even_at(a, ids, i))
+            return false;
+        *fault += adx_pack_one(a, i, to + i * a->cols);
+    }
+    return true;
 }
 
 static bool adx_is_constant(const adx_ids *ids)
@@ -4831,12 +4861,36 @@ static const adx_rule adx_product_rule = {
     "product", adx_product_reverse, adx_product_forward, NULL
 };
 
+// Packs both into the free room where the entry will lie, if it is there.
+static bool adx_product_ahead(const adx_view *a, const adx_view *b,
+                              adx_ids *ai, adx_ids *bi, ad_real *fault)
+{
+    size_t bytes = sizeof(adx_product)
+                 + (adx_size(a) + adx_size(b)) * sizeof(ad_real);
+    if (ADREV_DEBUG || !adx_room(bytes + 8 * sizeof(adx_operand)))
+        return false;
+    adx_product *s = (adx_product *)adx_payload(adx_now.op);
+    ad_real *room = (ad_real *)(s + 1);
+    *fault = 0;
+    bool even = adx_pack_even(b, bi, room + adx_size(a), fault)
+             && adx_pack_even(a, ai, room, fault);
+    if (!even)
+        *fault = 0;
+    return even;
+}
+
 static adx_product *adx_add_product(const adx_view *a, const adx_view *b)
 {
     if (a->rows * a->cols * b->cols == 0 || !adx_recording())
         return NULL;
-    adx_ids ai = adx_classify(a);
-    adx_ids bi = adx_classify(b);
+    adx_ids ai;
+    adx_ids bi;
+    ad_real fault = 0;
+    bool packed = adx_product_ahead(a, b, &ai, &bi, &fault);
+    if (!packed) {
+        ai = adx_classify(a);
+        bi = adx_classify(b);
+    }
     bool a_active = !adx_is_constant(&ai);
     bool b_active = !adx_is_constant(&bi);
     if ((!a_active && !b_active) || adx_now.tape->status != ADREV_OK)
@@ -4866,13 +4920,13 @@ static adx_product *adx_add_product(const adx_view *a, const adx_view *b)
     uint32_t *list = (uint32_t *)(void *)room;
     list = adx_write_list(a, &s->a_ids, list);
     adx_write_list(b, &s->b_ids, list);
-    s->care = false;
     ADX_TALLY(forward, add, a->rows * (a->cols - 1) * b->cols);
     ADX_TALLY(forward, mul, a_size * b->cols);
-    if (b_active)
-        s->care = adx_pack(a, s->a) != 0;
-    if (a_active && adx_pack(b, s->b) != 0)
-        s->care = true;
+    if (!packed && b_active)
+        fault += adx_pack(a, s->a);
+    if (!packed && a_active)
+        fault += adx_pack(b, s->b);
+    s->care = fault != 0;
     return s;
 }
 
