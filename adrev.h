@@ -284,6 +284,7 @@ typedef struct ad_mark {
     void *adx_op;
     void *adx_head;
     size_t adx_scratch;
+    size_t adx_one_way;
     uint32_t adx_seq;
     uint32_t adx_job;
     ad_status adx_status;
@@ -800,7 +801,8 @@ ADX_API ad_status ad_pushforward(ad_tape *t, size_t n, const ad_rev x[],
 
 // Dense Jacobian, row by row: J[i*n + j] = dy[i]/dx[j].
 //
-//   J   [m*n]    out   rows of outputs that are constants are 0
+//   J   [m*n]    out   rows of outputs that are constants are 0; undefined
+//                      with ADREV_EEXTERNAL
 //
 //   returns      as ad_pullback
 //   cost         a sweep for each 8 outputs (reverse) or, if there are fewer
@@ -847,7 +849,8 @@ typedef struct ad_operation {
 //              ad_expr made before the hook was set.
 // foreign      asked for a value that is not of this recording; returns one
 //              that is, or a constant, or x itself to say no. Only the id of
-//              x is known; x.v is 0.
+//              x is known; x.v is 0. It may be asked again for the same x, and
+//              must answer the same.
 // Either may be NULL.
 typedef struct ad_hooks {
     void (*trace)(void *user, const ad_operation *operation);
@@ -875,14 +878,16 @@ ADX_API const char *ad_version(void);
  * Under a trace hook the tape fails with ADREV_EHOOK.                          */
 
 // A user's own derivative. Every function is given what was saved and returns
-// whether it worked; if not, the query returns ADREV_EEXTERNAL.
+// whether it worked; if not, the query returns ADREV_EEXTERNAL. No tape is
+// current while it runs: it may use others, or ad_grad, but not this one.
 //
 // pullback     adds to dx[n] the adjoints of the inputs: dx += dy J
 // pushforward  sets dy[m] to the tangents of the outputs: dy = J dx; may be
 //              NULL: no query can go forward then
 // destroy      called once for each statement, when it leaves the tape (clear,
-//              rewind, free), or at once if it was not recorded; may be NULL.
-//              v may lie in what it frees
+//              rewind, free) with the copy of saved, or at once with saved
+//              itself if it was not recorded; v may lie in what it frees. May
+//              be NULL
 typedef struct ad_external_rule {
     const char *name;
     bool (*pullback)(const void *saved, size_t m, const ad_real dy[],
@@ -953,7 +958,8 @@ ADX_API void ad_scale_s(size_t n, ad_rev a, const ad_rev x[], ptrdiff_t incx,
 // A row of the operator table, element by element: y[i] = op(a[i], b[i], c[i]).
 // Arguments that the row does not have are NULL; y may be any of the others.
 //
-//   op           in    not a comparison; of select, a is the condition
+//   op           in    not a comparison (the tape fails with ADREV_ESHAPE, y
+//                      is not written); of select, a is the condition
 //   see          docs/operations.md
 ADX_API void ad_each(ad_opcode op, size_t n, const ad_rev a[],
                      const ad_rev b[], const ad_rev c[], ad_rev y[]);
@@ -2115,9 +2121,11 @@ typedef struct adx_rule {
 struct adx_extended {
     const adx_rule *rule;
     adx_extended *before;           // the one with destroy before this one
+    adx_operand *site;              // its entry; NULL without ADREV_DEBUG
     size_t first;                   // id of its first value
     size_t values;
     size_t operands;
+    bool care;                      // a partial is not finite
 };
 
 typedef struct adx_block {
@@ -2146,6 +2154,7 @@ struct ad_tape {
     size_t most;                    // bytes needed before a rewind
     size_t scratch;                 // numbers that a sweep needs besides
     size_t one_way;                 // 1: a statement cannot go forward
+    size_t calls;                   // 1: a sweep may call the user's functions
     adx_extended *last;             // with destroy
     uint16_t *start;                // of the first block: no entry is written
     size_t lead;                    // values before the first entry: inputs
@@ -2693,6 +2702,7 @@ static void adx_reset(ad_tape *t, adx_context *c)
     t->lead = 0;
     t->scratch = 0;
     t->one_way = 0;
+    t->calls = 0;
     c->job = t->segment[0].job;
     c->seq = 0;
     if (t->first != NULL) {
@@ -2820,6 +2830,7 @@ ADX_API ad_mark ad_tape_mark(ad_tape *t)
     mark.adx_op = c->op;
     mark.adx_head = c->head;
     mark.adx_scratch = t->scratch;
+    mark.adx_one_way = t->one_way;
     mark.adx_seq = (uint32_t)c->seq;
     mark.adx_job = adx_segment_of(t, c->seq)->job;
     mark.adx_status = t->status;
@@ -2856,6 +2867,7 @@ static void adx_return(ad_tape *t, const ad_mark *mark)
     adx_destroy(t, mark->adx_seq);
     t->most = bytes > t->most ? bytes : t->most;
     t->scratch = mark->adx_scratch;
+    t->one_way = mark->adx_one_way;
     t->status = mark->adx_status;
     t->block = (adx_block *)mark->adx_block;
     t->sealed = (uint16_t *)mark->adx_head;
@@ -3261,6 +3273,20 @@ static bool adx_reverse_8(const ad_tape *t, ad_real adj[])
     return adx_reverse(t, adj, 8);
 }
 
+typedef bool adx_sweep_fn(const ad_tape *t, ad_real a[]);
+
+// The user's functions find no tape current: what they record themselves must
+// not move what is being swept.
+static bool adx_sweep(const ad_tape *t, adx_sweep_fn *sweep, ad_real a[])
+{
+    if (!t->calls)
+        return sweep(t, a);
+    ad_tape *before = ad_use(NULL);
+    bool ok = sweep(t, a);
+    ad_use(before);
+    return ok;
+}
+
 /* --- 8.2  forward --------------------------------------------------------- */
 
 // The tangent of the value k, which may have a seed, with all care.
@@ -3486,7 +3512,8 @@ ADX_INLINE ad_status adx_pullback(ad_tape *t, size_t m, const ad_rev y[],
     for (size_t i = 0; i < m; i++)
         if (y[i].job != 0)
             adj[y[i].seq] += dy[i];
-    if (!adx_reverse_1(t, adj))
+    if (!(t->calls ? adx_sweep(t, adx_reverse_1, adj)
+                   : adx_reverse_1(t, adj)))
         return ADREV_EEXTERNAL;
     adx_read(n, x, adj, run, dx);
     return ADREV_OK;
@@ -3521,7 +3548,7 @@ ADX_API ad_status ad_pushforward(ad_tape *t, size_t n, const ad_rev x[],
 
     for (size_t j = 0; j < n; j++)
         tan[x[j].seq] += dx[j];
-    if (!adx_forward_1(t, tan))
+    if (!adx_sweep(t, adx_forward_1, tan))
         return ADREV_EEXTERNAL;
     for (size_t i = 0; i < m; i++)
         dy[i] = y[i].job == 0 ? 0 : tan[y[i].seq];
@@ -3544,8 +3571,8 @@ static bool adx_rows(ad_tape *t, size_t width, size_t first, size_t m,
     for (size_t w = 0; w < width && first + w < m; w++)
         if (y[first + w].job != 0)
             adj[y[first + w].seq * width + w] += 1;
-    if (!(width == 8 ? adx_reverse_8(t, adj)
-          : width == 4 ? adx_reverse_4(t, adj) : adx_reverse_1(t, adj)))
+    if (!adx_sweep(t, width == 8 ? adx_reverse_8
+                    : width == 4 ? adx_reverse_4 : adx_reverse_1, adj))
         return false;
     size_t rows = m - first < width ? m - first : width;
     for (size_t j = 0; j < n; j++)
@@ -3561,8 +3588,8 @@ static bool adx_columns(ad_tape *t, size_t width, size_t first, size_t m,
     ad_real *tan = adx_cleared(t, width, 0);
     for (size_t w = 0; w < width && first + w < n; w++)
         tan[x[first + w].seq * width + w] += 1;
-    if (!(width == 8 ? adx_forward_8(t, tan)
-          : width == 4 ? adx_forward_4(t, tan) : adx_forward_1(t, tan)))
+    if (!adx_sweep(t, width == 8 ? adx_forward_8
+                    : width == 4 ? adx_forward_4 : adx_forward_1, tan))
         return false;
     for (size_t i = 0; i < m; i++)
         for (size_t w = 0; w < width && first + w < n; w++)
@@ -3956,7 +3983,7 @@ static bool adx_even_at(const adx_view *a, const adx_ids *ids, size_t i)
 {
     uint32_t first = ids->base + (uint32_t)i * ids->row;
     return adx_even_row(a->cols, a->x + (ptrdiff_t)i * a->rs, a->cs,
-                        adx_compound(adx_now.job, first),
+                        adx_compound(a->x->job, first),
                         (uint64_t)(int32_t)ids->col);
 }
 
@@ -3973,9 +4000,15 @@ static bool adx_even(const adx_view *a, const adx_ids *ids)
 static adx_ids adx_corners(const adx_view *a)
 {
     adx_ids ids = {0};
-    if (a->x == NULL || adx_size(a) == 0
-        || a->x->job != (uint32_t)adx_now.job)
+    if (a->x == NULL || adx_size(a) == 0)
         return ids;
+    ptrdiff_t across = (ptrdiff_t)(a->cols - 1) * a->cs;
+    ptrdiff_t down = (ptrdiff_t)(a->rows - 1) * a->rs;
+    const ptrdiff_t corner[4] = { 0, across, down, across + down };
+    for (int i = 0; i < 4; i++)
+        if (a->x[corner[i]].job != (uint32_t)adx_now.job
+            && !adx_member(adx_now.tape, a->x[corner[i]]))
+            return ids;
     ids.base = a->x->seq;
     if (a->rows > 1)
         ids.row = a->x[a->rs].seq - ids.base;
@@ -4066,22 +4099,40 @@ static bool adx_recording(void)
 static void *adx_add_extended(const adx_rule *rule, size_t bytes,
                               size_t values, size_t operands)
 {
-    if (ADREV_DEBUG)
+    adx_operand *site = NULL;
+    if (ADREV_DEBUG) {
         adx_note_site(0);
+        site = adx_now.op - ADX_SITE_OPERANDS;
+    }
     adx_extended *e = adx_add_bytes(&adx_now, ADX_EXTENDED, bytes, values);
     if (e == NULL)
         return NULL;
     e->rule = rule;
     e->before = NULL;
+    e->site = site;
+    e->care = false;
     e->first = adx_now.seq - values + 1;
     e->values = values;
     e->operands = operands;
     return e;
 }
 
+// The value of a site: the first result that is not finite.
+static void adx_note_value(adx_operand *at, ad_real v)
+{
+    adx_site site;
+    memcpy(&site, at, sizeof site);
+    if (site.value * 0 != 0)
+        return;
+    site.value = v;
+    memcpy(at, &site, sizeof site);
+}
+
 // Result i of a statement, if it was recorded.
 static void adx_result(ad_rev *y, ad_real v, const adx_extended *e, size_t i)
 {
+    if (ADREV_DEBUG && e != NULL && v * 0 != 0)
+        adx_note_value(e->site, v);
     adx_name(y, v, e == NULL ? 0 : adx_compound(adx_now.job, e->first + i));
 }
 
@@ -4100,7 +4151,7 @@ static void adx_axpy(size_t n, ad_real a, const ad_real x[], ad_real y[])
 }
 
 // Eight running sums: in one, every addition would wait for the one before.
-static ad_real adx_inner(size_t n, const ad_real x[], const ad_real y[])
+ADX_APART ad_real adx_inner(size_t n, const ad_real x[], const ad_real y[])
 {
     ad_real total = 0;
     size_t i = 0;
@@ -4176,7 +4227,6 @@ typedef struct adx_linear {
     size_t n;
     size_t spans;
     bool each;
-    bool care;                  // a partial is not finite
     adx_span span[3];
 } adx_linear;
 
@@ -4209,13 +4259,11 @@ ADX_INLINE bool adx_linear_back(const adx_linear *s, ad_real adj[], size_t W)
 
     if (adx_zeros(s->e.values * W, y))
         return true;
-    bool care = s->care || !adx_finite_all(s->e.values * W, y);
+    bool care = s->e.care || !adx_finite_all(s->e.values * W, y);
     for (const adx_span *p = s->span; p < s->span + s->spans; p++) {
         if (adx_is_constant(&p->ids))
             continue;
-        ADX_TALLY(reverse, mul, adx_counts(p->scale) && p->d != NULL);
-        bool fast = W == 1 && !care && y[0] * p->scale * 0 == 0;
-        if (!ADREV_COUNT && fast && adx_adjacent(&p->ids)) {
+        if (!ADREV_COUNT && W == 1 && !care && adx_adjacent(&p->ids)) {
             adx_span_back(s, p, y, &adj[p->ids.base]);
             continue;
         }
@@ -4257,6 +4305,20 @@ static const adx_rule adx_linear_rule = {
     "linear", adx_linear_reverse, adx_linear_forward, NULL
 };
 
+// Where there are partials, the scale is 1 or -1, or becomes a part of them.
+// Whether all are finite.
+static bool adx_pack_scaled(adx_span *p, const adx_view *d, size_t n)
+{
+    ad_real fault = adx_pack(d, p->d);
+    if (p->scale == 1 || p->scale == -1)
+        return fault == 0;
+    ADX_TALLY(reverse, mul, n);
+    for (size_t i = 0; i < n; i++)
+        p->d[i] *= p->scale;
+    p->scale = 1;
+    return adx_finite_all(n, p->d);
+}
+
 // What a span is recorded from.
 typedef struct adx_part {
     adx_view x;                 // operands
@@ -4287,12 +4349,13 @@ static size_t adx_linear_bytes(size_t n, size_t parts, const adx_part part[],
     return active ? bytes : 0;
 }
 
-// To be called when the caller has written partials.
+// To be called when all partials are there.
 static void adx_seal(adx_linear *s)
 {
     for (size_t k = 0; k < s->spans; k++) {
         const adx_span *p = &s->span[k];
-        s->care = s->care || (p->d != NULL && !adx_finite_all(s->n, p->d));
+        s->e.care = s->e.care || p->scale * 0 != 0
+               || (p->d != NULL && !adx_finite_all(s->n, p->d));
     }
 }
 
@@ -4315,13 +4378,13 @@ static adx_linear *adx_add_linear(size_t n, bool each, size_t parts,
     s->n = n;
     s->spans = parts;
     s->each = each;
-    s->care = false;
     for (size_t k = 0; k < parts; k++) {
         bool stores = adx_stores(&part[k], &ids[k]);
         s->span[k] = (adx_span){ ids[k], stores ? room : NULL, part[k].scale };
-        s->care = s->care || part[k].scale * 0 != 0;
-        if (stores && !part[k].own && adx_pack(&part[k].d, room) != 0)
-            s->care = true;
+        bool finite = stores && !part[k].own
+                    ? adx_pack_scaled(&s->span[k], &part[k].d, n)
+                    : part[k].scale * 0 == 0;
+        s->e.care = s->e.care || !finite;
         room += stores ? n : 0;
     }
     uint32_t *list = (uint32_t *)(void *)room;
@@ -4392,7 +4455,7 @@ ADX_API ad_rev (ad_dot_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
                               { .x = b, .d = a, .scale = 1 } };
     size_t parts = square ? 1 : 2;
     adx_linear *s = adx_add_linear(n, false, parts, part);
-    const ad_real *d = s == NULL ? NULL : s->span[0].d;
+    const ad_real *d = s == NULL || square ? NULL : s->span[0].d;
     const ad_real *e = s == NULL ? NULL : s->span[parts - 1].d;
     return adx_sum_result(d != NULL && e != NULL
                           ? adx_inner(n, d, e) : adx_scalar_product(&a, &b),
@@ -4448,8 +4511,8 @@ ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
                              const ad_rev y[], ptrdiff_t incy)
 {
     const adx_part part[] = {
-        { .x = adx_vector(n, x, incx), .scale = 2, .own = true },
-        { .x = adx_vector(n, y, incy), .scale = -2, .own = true },
+        { .x = adx_vector(n, x, incx), .scale = 1, .own = true },
+        { .x = adx_vector(n, y, incy), .scale = -1, .own = true },
     };
     adx_linear *s = adx_add_linear(n, false, 2, part);
     ad_real v = 0;
@@ -4462,7 +4525,7 @@ ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
         v += d * d;
         for (size_t k = 0; s != NULL && k < 2; k++)
             if (s->span[k].d != NULL)
-                s->span[k].d[i] = d;
+                s->span[k].d[i] = 2 * d;
     }
     if (s != NULL)
         adx_seal(s);
@@ -4616,8 +4679,11 @@ ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev a[],
                          ptrdiff_t incy)
 {
     const adx_functions *row = adx_functions_of(op);
-    if (row == NULL)
+    if (row == NULL) {
+        if (adx_now.tape != NULL)
+            adx_fail(adx_now.tape, ADREV_ESHAPE);
         return;
+    }
     size_t arity = (size_t)ad_op_table()[op].arity;
     adx_part part[3] = { { .x = adx_vector(n, a, inca) },
                          { .x = adx_vector(n, b, incb) },
@@ -4738,7 +4804,6 @@ typedef struct adx_product {
     adx_ids b_ids;
     ad_real *a;                 // [m*k]; NULL: B is constant
     ad_real *b;                 // [k*n]; NULL: A is constant
-    bool care;
 } adx_product;
 
 // Rows of B that are worked on together: 64 of 512 numbers fill a cache of
@@ -4820,7 +4885,7 @@ static bool adx_product_reverse(const adx_extended *e, ad_real adj[],
 
     if (adx_zeros(e->values * W, &adj[e->first * W]))
         return true;
-    bool care = s->care || !adx_finite_all(e->values * W, &adj[e->first * W]);
+    bool care = s->e.care || !adx_finite_all(e->values * W, &adj[e->first * W]);
     bool fast = W == 1 && !care && !ADREV_COUNT;
     if (fast && s->n == 1 && adx_rows_fit(&s->a_ids)
         && adx_column_fits(&s->b_ids))
@@ -4926,25 +4991,43 @@ static adx_product *adx_add_product(const adx_view *a, const adx_view *b)
         fault += adx_pack(a, s->a);
     if (!packed && a_active)
         fault += adx_pack(b, s->b);
-    s->care = fault != 0;
+    s->e.care = fault != 0;
     return s;
 }
 
-// One row of results. The sums run over l for all j at once, so that a row of
-// B is read in order.
-static void adx_multiply(const adx_view *a, const adx_view *b,
-                         const adx_extended *e, ad_rev C[], ptrdiff_t rs,
-                         ptrdiff_t cs)
+// A panel of columns of C, so that its rows of B stay in the cache and its sums
+// on the stack. (matmul of 768, gcc -O3: 2 times as fast as row by row.)
+#define ADX_COLUMNS 128
+
+static void adx_multiply_panel(const adx_view *a, const adx_view *b,
+                               const adx_product *s, size_t from, size_t n,
+                               ad_rev C[], ptrdiff_t rs, ptrdiff_t cs)
 {
     for (size_t i = 0; i < a->rows; i++) {
-        ad_rev *c = C + (ptrdiff_t)i * rs;
-        for (size_t j = 0; j < b->cols; j++)
-            adx_result(&c[(ptrdiff_t)j * cs], 0, e, i * b->cols + j);
+        ad_real sum[ADX_COLUMNS] = {0};
         for (size_t l = 0; l < a->cols; l++) {
             ad_real x = adx_element(a, i, l);
-            for (size_t j = 0; j < b->cols; j++)
-                c[(ptrdiff_t)j * cs].v += x * adx_element(b, l, j);
+            if (s != NULL && s->b != NULL)
+                adx_axpy(n, x, &s->b[l * b->cols + from], sum);
+            else
+                for (size_t j = 0; j < n; j++)
+                    sum[j] += x * adx_element(b, l, from + j);
         }
+        for (size_t j = 0; j < n; j++)
+            adx_result(&C[(ptrdiff_t)i * rs + (ptrdiff_t)(from + j) * cs],
+                       sum[j], s == NULL ? NULL : &s->e,
+                       i * b->cols + from + j);
+    }
+}
+
+static void adx_multiply(const adx_view *a, const adx_view *b,
+                         const adx_product *s, ad_rev C[], ptrdiff_t rs,
+                         ptrdiff_t cs)
+{
+    for (size_t from = 0; from < b->cols; from += ADX_COLUMNS) {
+        size_t left = b->cols - from;
+        adx_multiply_panel(a, b, s, from,
+                           left < ADX_COLUMNS ? left : ADX_COLUMNS, C, rs, cs);
     }
 }
 
@@ -4970,7 +5053,7 @@ ADX_API void (ad_matmul_s)(size_t m, size_t k, size_t n, const ad_rev A[],
     const adx_view a = adx_matrix(m, k, A, ars, acs);
     const adx_view b = adx_matrix(k, n, B, brs, bcs);
     const adx_product *s = adx_add_product(&a, &b);
-    adx_multiply(&a, &b, s == NULL ? NULL : &s->e, C, crs, ccs);
+    adx_multiply(&a, &b, s, C, crs, ccs);
 }
 
 ADX_API void (ad_matvec_s)(size_t m, size_t n, const ad_rev A[],
@@ -5005,7 +5088,6 @@ typedef struct adx_triangle {
     ad_real *d;                 // [n]
     ad_real *l;                 // [n(n-1)/2]
     ad_real *x;                 // [n]
-    bool care;
 } adx_triangle;
 
 // One direction, adjacent ids, no care.
@@ -5062,7 +5144,7 @@ static bool adx_triangle_reverse(const adx_extended *e, ad_real adj[],
 
     if (adx_zeros(e->values * W, y))
         return true;
-    if (!ADREV_COUNT && W == 1 && !s->care && adx_finite_all(e->values, y)
+    if (!ADREV_COUNT && W == 1 && !s->e.care && adx_finite_all(e->values, y)
         && adx_rows_fit(&s->d_ids) && adx_rows_fit(&s->l_ids)
         && adx_rows_fit(&s->x_ids))
         adx_triangle_fast(s, adj);
@@ -5115,7 +5197,7 @@ static adx_triangle *adx_add_triangle(const adx_view *d, const adx_view *l,
     list = adx_write_list(d, &s->d_ids, list);
     list = adx_write_list(l, &s->l_ids, list);
     adx_write_list(x, &s->x_ids, list);
-    s->care = adx_pack(d, s->d) + adx_pack(l, s->l) + adx_pack(x, s->x) != 0;
+    s->e.care = adx_pack(d, s->d) + adx_pack(l, s->l) + adx_pack(x, s->x) != 0;
     return s;
 }
 
@@ -5283,7 +5365,7 @@ static adx_external *adx_add_external(const adx_view *x, const adx_ids *ids,
     ad_tape *t = adx_now.tape;
     size_t n = x->cols;
     size_t before = t->scratch;
-    size_t saved = bytes > SIZE_MAX / 8 ? bytes : (bytes + 15) / 16 * 16;
+    size_t saved = (bytes + 15) / 16 * 16;
 
     t->scratch = n + m > before ? n + m : before;
     adx_external *s = adx_add_extended(&adx_external_kind,
@@ -5318,7 +5400,8 @@ ADX_API ad_status (ad_external)(const ad_external_rule *rule,
                                 const ad_real v[], ad_rev y[])
 {
     bool missing = (n > 0 && x == NULL) || v == NULL || y == NULL
-                || (bytes > 0 && saved == NULL);
+                || (bytes > 0 && saved == NULL)
+                || bytes > SIZE_MAX / 8 || n > SIZE_MAX / 64;
     ad_status status = adx_external_status(rule, m, missing);
     ad_tape *t = adx_now.tape;
     const adx_view from = adx_vector(n, x, 1);
@@ -5333,13 +5416,14 @@ ADX_API ad_status (ad_external)(const ad_external_rule *rule,
     for (size_t i = 0; y != NULL && v != NULL && i < m; i++)
         adx_result(&y[i], v[i], s == NULL ? NULL : &s->e, i);
     if (s == NULL) {
-        if (rule != NULL && rule->destroy != NULL)
+        if (rule != NULL && rule->destroy != NULL && (saved || bytes == 0))
             rule->destroy(saved);
         return status;
     }
     s->rule = rule;
     if (bytes > 0)
         memcpy((char *)s->saved, saved, bytes);
+    t->calls = 1;
     t->one_way |= rule->pushforward == NULL;
     if (rule->destroy != NULL) {
         s->e.before = t->last;
@@ -5995,20 +6079,29 @@ static ad_status adx_swept(ad_tape *t, ad_rev y, ad_real **adj)
         return ADREV_ENOMEM;
     if (y.job != 0)
         (*adj)[y.seq] = 1;
-    return adx_reverse_1(t, *adj) ? ADREV_OK : ADREV_EEXTERNAL;
+    return adx_sweep(t, adx_reverse_1, *adj) ? ADREV_OK : ADREV_EEXTERNAL;
 }
 
-// The results of an extended statement; its operands are not told.
+// The same for an extended statement, whose operands are not told.
 static void adx_nonfinite_in(const ad_tape *t, const adx_cursor *at,
                              const ad_real adj[], const adx_site *site,
-                             ad_statement *found)
+                             ad_nonfinite *seen)
 {
     const adx_extended *e = (const adx_extended *)adx_payload(at->op);
+    ad_statement s = { .result = adx_value(t, e->first), .file = site->file,
+                       .line = site->line };
+    s.result.v = site->value;
+    s.adjoint = adj[e->first];
+    if (seen->value.result.job == 0 && !adx_finite(site->value))
+        seen->value = s;
+    if (seen->partial.result.job == 0 && e->care)
+        seen->partial = s;
     for (size_t i = 0; i < e->values; i++)
-        if (!adx_finite(adj[e->first + i]))
-            *found = (ad_statement){ .result = adx_value(t, e->first + i),
-                                     .adjoint = adj[e->first + i],
-                                     .file = site->file, .line = site->line };
+        if (!adx_finite(adj[e->first + i])) {
+            s.result.seq = (uint32_t)(e->first + i);
+            s.adjoint = adj[e->first + i];
+            seen->adjoint = s;
+        }
 }
 
 ADX_API ad_status ad_find_nonfinite(ad_tape *t, ad_rev y, ad_nonfinite *found)
@@ -6031,7 +6124,7 @@ ADX_API ad_status ad_find_nonfinite(ad_tape *t, ad_rev y, ad_nonfinite *found)
     adx_cursor at = { .seq = t->lead };
     for (unsigned header; (header = adx_next_with(t, &at, &site)) != 0;) {
         if (header == ADX_EXTENDED)
-            adx_nonfinite_in(t, &at, adj, &site, &seen.adjoint);
+            adx_nonfinite_in(t, &at, adj, &site, &seen);
         if (header & ADX_OTHER)
             continue;
         ad_statement s = adx_statement(t, &at, header, &site);

@@ -579,6 +579,26 @@ static void run_absorbing(void)
     CHECK(g[0] == 0 && g[1] == 0, "an infinite adjoint");
 }
 
+// Partials beyond the largest number are infinite in their own row only.
+static void run_overflow(void)
+{
+    enum { N = 8, M = 5 };
+    ad_real v[N] = { sizeof(ad_real) == 4 ? (ad_real)3e38 : (ad_real)1.5e308 };
+    ad_rev x[N];
+    ad_real J[M * N];
+    for (int what = 0; what < 2; what++) {
+        ad_tape_clear(tape);
+        ad_inputs(N, v, x);
+        const ad_rev zero[N] = { { 0, 0, 0 } };
+        ad_rev s = what == 0 ? ad_dot(N, x, x) : ad_sqdist(N, x, zero);
+        const ad_rev y[M] = { x[1], s, x[2], x[3], x[4] };
+        CHECK(ad_jacobian(tape, M, y, N, x, J) == ADREV_OK, "jacobian");
+        for (int i = 0; i < M; i++)
+            CHECK(i == 1 ? J[i * N] == (ad_real)INFINITY : J[i * N] == 0,
+                  "row %d: got %g", i, (double)J[i * N]);
+    }
+}
+
 static void run_in_place(void)
 {
     ad_real g[3];
@@ -628,6 +648,24 @@ static void run_bytes(void)
     ad_matvec(50, 50, x, x + 2500, odd);
     check_cost("matvec", &bytes, 2600 * real);
     CHECK(ad_tape_stats(tape).statements == 5, "one statement each");
+}
+
+// As many bytes for operands from before a mark, before and after a rewind.
+static void run_bytes_rewound(void)
+{
+    enum { N = 1000 };
+    static ad_real v[2 * N];
+    static ad_rev x[2 * N];
+    ad_tape_clear(tape);
+    ad_inputs(2 * N, v, x);
+    ad_mark mark = ad_tape_mark(tape);
+    size_t bytes = ad_tape_bytes(tape);
+    for (int i = 0; i < 3; i++) {
+        ad_dot(N, x, x + N);
+        check_cost("rewound", &bytes, 2 * N * sizeof(ad_real));
+        CHECK(ad_tape_rewind(tape, mark) == ADREV_OK, "rewind");
+        bytes = ad_tape_bytes(tape);
+    }
 }
 
 // A program of arrays runs in exactly the bytes that it is said to need.
@@ -698,8 +736,10 @@ int main(void)
     run_logsumexp_edges();
     run_empty();
     run_absorbing();
+    run_overflow();
     run_in_place();
     run_bytes();
+    run_bytes_rewound();
     run_fixed();
     run_traced();
     ad_use(NULL);

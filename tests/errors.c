@@ -789,6 +789,19 @@ static void run(void (*test)(ad_tape *t))
     ad_tape_free(t);
 }
 
+// More of it in external.c.
+static void test_external(ad_tape *t)
+{
+    static const ad_external_rule nothing = { .name = "nothing" };
+    const ad_real v = 2;
+    ad_rev x = ad_input(1);
+    ad_rev y = x;
+    EXPECT(ad_external(&nothing, NULL, 0, 1, &x, 1, &v, &y), ADREV_EEXTERNAL);
+    EXPECT(ad_tape_status(t), ADREV_EEXTERNAL);
+    CHECK(y.v == 2 && y.job == 0, "no pullback: not a constant");
+    REFUSED(t, y, x, ADREV_EEXTERNAL);
+}
+
 int main(void)
 {
     static void (*const tests[])(ad_tape *) = {
@@ -802,7 +815,7 @@ int main(void)
         test_every_size, test_full, test_limit, test_limit_inputs,
         test_untraced_code, test_declined,
         test_job_fails, test_job_on_failed_tape, test_job_inside,
-        test_job_captures, test_job_without_tape,
+        test_job_captures, test_job_without_tape, test_external,
     };
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
         run(tests[i]);

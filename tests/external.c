@@ -278,6 +278,75 @@ static void run_failing(void)
     fail_at = 0;
 }
 
+// A pullback that differentiates by itself: it finds no tape current, and
+// what it records does not disturb the sweep.
+static ad_rev cube(const ad_rev *x, void *ctx)
+{
+    ad_rev y = x[0];
+    (void)ctx;
+    for (int i = 0; i < 3000; i++)
+        y = ad_rec(ad_add(y, ad_sub(x[0], x[0])));
+    return ad_rec(ad_mul(y, ad_mul(y, y)));
+}
+
+static bool cube_back(const void *saved, size_t m, const ad_real dy[],
+                      size_t n, ad_real dx[])
+{
+    const ad_real *x = saved;
+    ad_real g = 0;
+    (void)m;
+    CHECK(ad_use(NULL) == NULL, "a tape is current in a pullback");
+    for (size_t i = 0; i < n; i++) {
+        if (ad_grad(cube, NULL, 1, &x[i], NULL, &g) != ADREV_OK)
+            return false;
+        dx[i] += dy[0] * g;
+    }
+    return true;
+}
+
+static void record_cubes(ad_tape *t)
+{
+    static const ad_external_rule rule = { .name = "cubes",
+                                           .pullback = cube_back };
+    const ad_real at[2] = { 2, 3 };
+    ad_rev x[2], y;
+    ad_real g[2] = { 7, 7 };
+    ad_use(t);
+    ad_inputs(2, at, x);
+    ad_rev z[2] = { ad_rec(ad_mul(2, x[0])), x[1] };
+    const ad_real saved[2] = { z[0].v, z[1].v };
+    const ad_real v = 4 * 4 * 4 + 3 * 3 * 3;
+    ad_external(&rule, saved, sizeof saved, 2, z, 1, &v, &y);
+    y = ad_rec(ad_mul(y, x[1]));
+    CHECK(ad_gradient(t, y, 2, x, g) == ADREV_OK && g[0] == 288
+              && g[1] == 27 * 3 + 91, "got %g %g", (double)g[0],
+          (double)g[1]);
+    CHECK(ad_use(tape) == t, "the tape is no longer current");
+}
+
+static void run_recording_pullback(void)
+{
+    static _Alignas(16) unsigned char buffer[2000];
+    ad_tape *t = ad_tape_new();
+    record_cubes(t);
+    ad_tape_free(t);
+    record_cubes(ad_tape_in(buffer, sizeof buffer));
+}
+
+// A saved pointer that is NULL is not given to destroy; too many bytes are
+// refused.
+static void run_bad_saved(void)
+{
+    const ad_real v[2] = { 1, 2 };
+    ad_rev x[2], y[2];
+    ad_inputs(2, v, x);
+    CHECK(ad_external(&both, NULL, 8, 2, x, 2, v, y) == ADREV_ESHAPE, "NULL");
+    ad_tape_clear(tape);
+    ad_inputs(2, v, x);
+    CHECK(ad_external(&straight, v, SIZE_MAX - 60, 1, x, 1, v, y)
+              == ADREV_ESHAPE, "too many bytes");
+}
+
 static int allocations_left;
 
 static void *scarce(size_t bytes, void *user)
@@ -361,7 +430,8 @@ int main(void)
     run_jacobians(&back);
     void (*const runs[])(void) = { run_pushed, run_destroyed, run_unused,
                                    run_mistakes, run_failing, run_no_memory,
-                                   run_fixed };
+                                   run_fixed, run_recording_pullback,
+                                   run_bad_saved };
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
         ad_tape_clear(tape);
         runs[i]();

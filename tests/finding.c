@@ -854,6 +854,17 @@ static void test_through_arrays(void)
     CHECK(ad_find_nonfinite(t, z, &found) == ADREV_OK
               && found.adjoint.result.seq == y[0].seq
               && isinf(found.adjoint.adjoint), "an infinite adjoint");
+    CHECK(found.partial.result.job == 0 || found.partial.result.seq != 0,
+          "a partial without a statement");
+    ad_tape_clear(t);
+    ad_inputs(2, (ad_real[]){ 0, -4 }, x);
+    ad_each(ADREV_OP_log, 2, x, NULL, NULL, y);
+    z = ad_rec(ad_mul(2, y[0]));
+    CHECK(ad_find_nonfinite(t, z, &found) == ADREV_OK
+              && found.partial.result.seq == y[0].seq, "a partial of log(0)");
+    CHECK(!ADREV_DEBUG || (found.value.result.seq == y[0].seq
+                           && found.value.result.v == -(ad_real)INFINITY),
+          "the value of log(0)");
     ad_tape_free(t);
 }
 
