@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-// flags: -DADREV_BLOCK=256
+// flags: -UADREV_BLOCK -DADREV_BLOCK=256
 /* oom.c - the n-th allocation fails, for n = 1, 2, ... until nothing does:
  * once, or from then on for ever. Each step of a program either succeeds
  * or says ADREV_ENOMEM and leaves its outputs untouched; nothing leaks, and
