@@ -90,8 +90,8 @@ static void check_chain(void *(*body)(void *), size_t n, const char *name)
     int error = run(body, &c);
     CHECK(error == 0, "%s: no thread: error %d", name, error);
     CHECK(c.status == ADREV_OK, "%s: got \"%s\"", name, ad_message(c.status));
-    CHECK(c.values == n + 1, "%s: got %zu values, want %zu", name, c.values,
-          n + 1);
+    CHECK(ADREV_FUSE < 6 ? c.values > n : c.values == n + 1,
+          "%s: got %zu values, want %zu", name, c.values, n + 1);
     CHECK_NEAR(c.y, c.want_y, 1e-16L * (long double)(n + 10));
     CHECK_NEAR(c.g, c.want_g, 2e-16L * (long double)(n + 10));
 }

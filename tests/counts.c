@@ -321,7 +321,8 @@ static void run_kinds(void)
               && ad_counts.forward.add == 0, "sin(x)/y, forward");
     CHECK(ad_counts.reverse.fn == 1 && ad_counts.reverse.mul == 5
               && ad_counts.reverse.add == 0
-              && ad_counts.reverse.written == 2, "sin(x)/y, reverse: %zu",
+              && ad_counts.reverse.written == (ADREV_FUSE == 1 ? 3 : 2),
+          "sin(x)/y, reverse: %zu",
           (size_t)ad_counts.reverse.mul);
 }
 

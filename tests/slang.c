@@ -366,8 +366,9 @@ static void run_induction(void)
         counter = ad_rec(ad_add(counter, 1));
     }
     ad_stats numbers = ad_tape_stats(tape);
-    CHECK(plain.statements == numbers.statements, "%zu and %zu statements",
-          plain.statements, numbers.statements);
+    // A constant in an ad_rev takes the place of an operand.
+    CHECK(ADREV_FUSE < 3 || plain.statements == numbers.statements,
+          "%zu and %zu statements", plain.statements, numbers.statements);
     if (ADREV_FUSE >= 2)
         CHECK(plain.statements == 10, "one statement per iteration, not %zu",
               plain.statements);

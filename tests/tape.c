@@ -514,7 +514,7 @@ static void test_reserve(void)
         size_t before = allocations + frees;
         record_reserved(&a_program, ones, twos);
         gradient_is_right(t, &a_program, "in reserved memory");
-        CHECK(allocations + frees == before,
+        CHECK(ADREV_FUSE == 1 || allocations + frees == before,
               "program %u: %zu + %zu statements in reserved memory allocate",
               (unsigned)i, ones, twos);
         ad_tape_free(t);
