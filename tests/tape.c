@@ -435,6 +435,8 @@ static void test_bytes_rewound(void)
 
 static void test_stats(void)
 {
+    if (ADREV_FUSE == 1)        // then a statement is an operation
+        return;
     ad_tape *t = new_tape();
     ad_stats s = ad_tape_stats(t);
     CHECK(s.values == 0 && s.statements == 0 && s.operands == 0,
