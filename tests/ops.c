@@ -16,6 +16,7 @@
 #include "../adrev.h"
 
 #include "check.h"
+#include "fronts.h"
 #include "oracle.h"
 
 #include <stdlib.h>
@@ -52,20 +53,8 @@ typedef ad_rev rev_fn(unsigned mask, const ad_rev *a, const ad_real *p);
 typedef ad_fwd fwd_fn(unsigned mask, const ad_fwd *a, const ad_real *p);
 typedef ad_rev fused_fn(const ad_rev *a, const ad_real *p);
 
-#define FRONT_1(name, x, y, z)       ad_##name(x)
-#define FRONT_2(name, x, y, z)       ad_##name(x, y)
-#define FRONT_3(name, x, y, z)       ad_##name(x, y, z)
 #define FRONT_select(name, x, y, z)  ad_select(p[0] != 0, y, z)
 #define FRONT_integer(name, x, y, z) ad_##name(x, (int)p[1])
-
-// FRONT_n, unless the row is named here.
-#define SPECIAL_select ~, FRONT_select
-#define SPECIAL_powi   ~, FRONT_integer
-#define SPECIAL_ldexp  ~, FRONT_integer
-#define SECOND_(first, second, ...) second
-#define SECOND(...) SECOND_(__VA_ARGS__)
-#define CALL(name, n, x, y, z)                                              \
-    SECOND(SPECIAL_##name, FRONT_##n, ~)(name, x, y, z)
 
 #define MASKS_1(CASE, name)                                                 \
     CASE(name, 1, 0, p[0], 0, 0)                                            \

@@ -16,6 +16,7 @@
 #include "../adrev.h"
 
 #include "check.h"
+#include "fronts.h"
 #include "oracle.h"
 
 #include <stdlib.h>
@@ -46,20 +47,8 @@ static ad_real uniform(double from, double to)
 
 /* --- the operations as functions ------------------------------------------ */
 
-#define FRONT_1(name, x, y, z)       ad_##name(x)
-#define FRONT_2(name, x, y, z)       ad_##name(x, y)
-#define FRONT_3(name, x, y, z)       ad_##name(x, y, z)
 #define FRONT_select(name, x, y, z)  ad_select(k > 0, y, z)
 #define FRONT_integer(name, x, y, z) ad_##name(x, k)
-
-// FRONT_n, unless the row is named here.
-#define SPECIAL_select ~, FRONT_select
-#define SPECIAL_powi   ~, FRONT_integer
-#define SPECIAL_ldexp  ~, FRONT_integer
-#define SECOND_(first, second, ...) second
-#define SECOND(...) SECOND_(__VA_ARGS__)
-#define CALL(name, n, x, y, z)                                              \
-    SECOND(SPECIAL_##name, FRONT_##n, ~)(name, x, y, z)
 
 #define DEFINE(name, n, ...)                                                \
     static ad_expr expr_##name(const ad_expr *a, int k)                     \
