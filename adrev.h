@@ -3277,7 +3277,7 @@ typedef bool adx_sweep_fn(const ad_tape *t, ad_real a[]);
 
 // The user's functions find no tape current: what they record themselves must
 // not move what is being swept.
-static bool adx_sweep(const ad_tape *t, adx_sweep_fn *sweep, ad_real a[])
+ADX_INLINE bool adx_sweep(const ad_tape *t, adx_sweep_fn *sweep, ad_real a[])
 {
     if (!t->calls)
         return sweep(t, a);
@@ -3512,8 +3512,7 @@ ADX_INLINE ad_status adx_pullback(ad_tape *t, size_t m, const ad_rev y[],
     for (size_t i = 0; i < m; i++)
         if (y[i].job != 0)
             adj[y[i].seq] += dy[i];
-    if (!(t->calls ? adx_sweep(t, adx_reverse_1, adj)
-                   : adx_reverse_1(t, adj)))
+    if (!adx_sweep(t, adx_reverse_1, adj))
         return ADREV_EEXTERNAL;
     adx_read(n, x, adj, run, dx);
     return ADREV_OK;
@@ -4170,8 +4169,8 @@ ADX_APART ad_real adx_inner(size_t n, const ad_real x[], const ad_real y[])
     return total;
 }
 
-// The sum of all x[i]*0: 0, or NaN if one is not finite.
-static ad_real adx_faults(size_t n, const ad_real x[])
+// x*0 is 0, or NaN where x is not finite.
+static bool adx_finite_all(size_t n, const ad_real x[])
 {
     ad_real sum = 0;
     size_t i = 0;
@@ -4183,12 +4182,7 @@ static ad_real adx_faults(size_t n, const ad_real x[])
 #endif
     for (; i < n; i++)
         sum += x[i] * 0;
-    return sum;
-}
-
-static bool adx_finite_all(size_t n, const ad_real x[])
-{
-    return adx_faults(n, x) == 0;
+    return sum == 0;
 }
 
 static bool adx_zeros(size_t n, const ad_real x[])
