@@ -5031,7 +5031,10 @@ static void adx_multiply_vector(const adx_view *a, const adx_view *x,
 {
     bool packed = s != NULL && s->a != NULL && s->b != NULL;
     for (size_t i = 0; i < a->rows; i++) {
-        const ad_real *row = a->v + (ptrdiff_t)i * a->rs * a->unit;
+        // of no columns there may be no array, and NULL + 0 is undefined
+        const ad_real *row = a->v;
+        if (a->cols > 0)
+            row += (ptrdiff_t)i * a->rs * a->unit;
         ad_real v = packed ? adx_inner(a->cols, &s->a[i * a->cols], s->b)
                   : adx_products(a->cols, row, a->cs * a->unit, x->v,
                                  x->rs * x->unit);
