@@ -261,7 +261,9 @@ typedef struct ad_tape ad_tape;
     ROW( ESHAPE,   "an impossible length, or a null array" )                            \
     ROW( EMARK,    "the mark is not on this recording, or marks nest too deep" )        \
     ROW( EHOOK,    "while tracing: code without ADREV_TRACE, an array, or an old expression" )   \
-    ROW( EEXTERNAL,"an external statement lacks a function, or its function failed" )
+    ROW( EEXTERNAL,"an external statement lacks a function, or its function failed" )   \
+    ROW( EBUSY,    "in use: by a fork that is open, or by another thread" )             \
+    ROW( ERACE,    "a value of a branch that may still run" )
 
 #define ADX_ENUM(name, text) ADREV_##name,
 typedef enum ad_status {
@@ -2090,6 +2092,7 @@ ADX_INLINE void adx_acc(ad_fwd *s, ad_expr e) { adx_acc_fwd(s, e); }
 #define ADX_SITE   0x202u   // ADX_SITE_OPERANDS of them hold an adx_site
 #define ADX_DATA   0x203u   // any bytes; first and last id: how many operands
 #define ADX_EXTENDED 0x204u // the same, beginning with an adx_extended
+#define ADX_LEAP   0x205u   // the same, beginning with a pointer to an adx_leap
 
 // The shortest statement: what a value costs at least.
 #define ADX_LEAST (sizeof(uint16_t) + sizeof(adx_operand))
@@ -2136,6 +2139,42 @@ typedef struct adx_block {
     size_t bytes;           // of memory behind this struct, a multiple of 8
 } adx_block;
 
+// Between two entries.
+typedef struct adx_place {
+    const adx_block *block;
+    const adx_operand *op;
+    const uint16_t *head;
+    size_t seq;
+} adx_place;
+
+// What a sweep of this recording leaves out, between two entries ADX_LEAP: it
+// belongs to others. Reverse, a sweep calls at the second of them and goes on
+// before the first; forward, at the first, and goes on after the second.
+typedef struct adx_leap adx_leap;
+struct adx_leap {
+    bool (*reverse)(adx_leap *leap, size_t W);
+    bool (*forward)(adx_leap *leap, size_t W);
+    adx_place before;
+    adx_place after;
+};
+
+// What a header built upon this one adds to a tape: further tapes with values
+// of the same recording.
+typedef struct adx_annex {
+    // x, known there, as a value of t: or x itself
+    ad_rev (*foreign)(ad_tape *t, ad_rev x);
+    // the tape of a value that is not on t; or NULL
+    const ad_tape *(*owner)(const ad_tape *t, ad_rev x);
+    // the i-th further tape; or NULL
+    ad_tape *(*further)(const ad_tape *t, size_t i);
+    // adjoints of all of them; whether there is memory
+    bool (*afford)(ad_tape *t, size_t W);
+    void (*zero)(ad_tape *t, size_t W);
+    void (*rewound)(ad_tape *t);
+    void (*clear)(ad_tape *t);
+    void (*free)(ad_tape *t);
+} adx_annex;
+
 // Values with ids above begin, up to the begin of the next segment, belong to
 // this job. Only a rewind makes a second one.
 typedef struct adx_segment {
@@ -2155,6 +2194,10 @@ struct ad_tape {
     size_t scratch;                 // numbers that a sweep needs besides
     size_t one_way;                 // 1: a statement cannot go forward
     size_t calls;                   // 1: a sweep may call the user's functions
+    size_t open;                    // forks: neither to be swept nor cleared
+    size_t alone;                   // 1: all of the recording is to be here
+    const adx_annex *annex;         // or NULL
+    void *annexed;                  // of its own
     adx_extended *last;             // with destroy
     uint16_t *start;                // of the first block: no entry is written
     size_t lead;                    // values before the first entry: inputs
@@ -2224,14 +2267,14 @@ static uint32_t adx_jobs;
 #define ADX_JOB_ORIGIN 0
 #endif
 
+static ADX_THREAD uint32_t adx_next_job;
+
 static uint32_t adx_new_job(void)
 {
-    static ADX_THREAD uint32_t next;
-
     // Multiples of the batch are left out, 0 among them.
-    if (next % ADX_JOB_BATCH == 0)
-        next = ADX_TAKE_JOBS() + ADX_JOB_ORIGIN + 1;
-    return next++;
+    if (adx_next_job % ADX_JOB_BATCH == 0)
+        adx_next_job = ADX_TAKE_JOBS() + ADX_JOB_ORIGIN + 1;
+    return adx_next_job++;
 }
 
 /* --- 7.3  failure --------------------------------------------------------- */
@@ -2593,8 +2636,8 @@ static uint32_t adx_resolve(ad_rev x)
     if (adx_member(t, x))
         return x.seq;
 
-    ad_rev y = x;
-    if (t->hooks.foreign != NULL)
+    ad_rev y = t->annex == NULL ? x : t->annex->foreign(t, x);
+    if (y.job == x.job && y.seq == x.seq && t->hooks.foreign != NULL)
         y = t->hooks.foreign(t->hooks.user, x);
     if (y.job != 0 && !adx_member(t, y))
         adx_fail(t, ADREV_EFOREIGN);
@@ -2690,6 +2733,8 @@ static void adx_reset(ad_tape *t, adx_context *c)
 {
     if (t->last != NULL)
         adx_destroy(t, 0);
+    if (t->annex != NULL)
+        t->annex->clear(t);
     if (t->status != ADREV_OK) {
         t->status = ADREV_OK;
         t->failure.file = NULL;
@@ -2713,7 +2758,11 @@ static void adx_reset(ad_tape *t, adx_context *c)
 
 ADX_API void ad_tape_clear(ad_tape *t)
 {
-    if (t != NULL)
+    if (t == NULL)
+        return;
+    if (t->open > 0)
+        adx_fail(t, ADREV_EBUSY);
+    else
         adx_reset(t, adx_live(t));
 }
 
@@ -2785,9 +2834,15 @@ ADX_API void ad_tape_free(ad_tape *t)
 {
     if (t == NULL)
         return;
+    if (t->open > 0) {
+        adx_fail(t, ADREV_EBUSY);
+        return;
+    }
     if (adx_now.tape == t)
         ad_use(NULL);
     adx_destroy(t, 0);
+    if (t->annex != NULL)
+        t->annex->free(t);
     if (t->allocator.alloc == NULL)
         return;
 
@@ -2879,12 +2934,16 @@ static void adx_return(ad_tape *t, const ad_mark *mark)
         adx_enter(t, c, t->first);
     if (t->block != NULL)
         adx_settle(t, c, 0);
+    if (t->annex != NULL)
+        t->annex->rewound(t);
 }
 
 ADX_API ad_status ad_tape_rewind(ad_tape *t, ad_mark mark)
 {
     if (t == NULL)
         return ADREV_ENOTAPE;
+    if (t->open > 0)
+        return ADREV_EBUSY;
     size_t i = adx_mark_segment(t, &mark) + 1;
     bool beyond = mark.adx_block == t->block
                && (char *)mark.adx_op > (char *)adx_live(t)->op;
@@ -2905,6 +2964,7 @@ typedef struct adx_cursor {
     const uint16_t *end;        // last header of the block
     size_t operands;            // of the entry
     size_t seq;                 // id of its last value
+    const adx_place *until;     // NULL: the end of the recording
 } adx_cursor;
 
 // Operands of an entry; edge: the first of them or the last.
@@ -2912,7 +2972,7 @@ static inline size_t adx_operands(unsigned header, const adx_operand *edge)
 {
     return header == ADX_INPUTS ? 1
          : header == ADX_SITE ? ADX_SITE_OPERANDS
-         : header == ADX_DATA || header == ADX_EXTENDED ? edge->id
+         : header >= ADX_DATA ? edge->id
          : header & ADX_COUNT;
 }
 
@@ -2925,19 +2985,39 @@ static inline size_t adx_values(unsigned header, const adx_operand *first)
          : ((const adx_extended *)adx_payload(first))->values;
 }
 
+static adx_place adx_here_on(const ad_tape *t)
+{
+    const adx_context *c = adx_live(t);
+    adx_place place = { t->block, c->op, c->head, c->seq };
+    return place;
+}
+
+// Puts a cursor between two entries.
+static void adx_put_cursor(const ad_tape *t, adx_cursor *at,
+                           const adx_place *place)
+{
+    const adx_block *last = at->until == NULL ? t->block : at->until->block;
+    at->block = place->block;
+    at->op = place->op;
+    at->operands = 0;
+    at->head = place->head;
+    at->seq = place->seq;
+    at->end = place->block == NULL ? place->head    // before the first block
+            : place->block != last ? place->block->head
+            : at->until == NULL ? adx_live(t)->head : at->until->head;
+}
+
 // Goes to the next entry, at first to the first. Returns its header, 0 at the
 // end of the recording.
 static inline unsigned adx_next(const ad_tape *t, adx_cursor *at)
 {
+    const adx_block *last = at->until == NULL ? t->block : at->until->block;
     while (at->head == at->end) {
         const adx_block *b = at->block == NULL ? t->first : at->block->next;
-        if (b == NULL || at->block == t->block)
+        if (b == NULL || at->block == last)
             return 0;
-        at->block = b;
-        at->op = adx_bottom(b);
-        at->operands = 0;
-        at->head = adx_top(b);
-        at->end = b == t->block ? adx_live(t)->head : b->head;
+        adx_place bottom = { b, adx_bottom(b), adx_top(b), at->seq };
+        adx_put_cursor(t, at, &bottom);
     }
     unsigned header = *--at->head;
     at->op += at->operands;
@@ -2950,16 +3030,20 @@ static inline unsigned adx_next(const ad_tape *t, adx_cursor *at)
 static adx_cursor adx_from(const ad_tape *t, const ad_mark *mark)
 {
     adx_cursor at = { .seq = t->lead };
-    const adx_block *b = (const adx_block *)mark->adx_block;
+    const adx_place place = { (const adx_block *)mark->adx_block,
+                              (const adx_operand *)mark->adx_op,
+                              (const uint16_t *)mark->adx_head,
+                              mark->adx_seq };
 
-    if (b != NULL) {
-        at.block = b;
-        at.op = (const adx_operand *)mark->adx_op;
-        at.head = (const uint16_t *)mark->adx_head;
-        at.end = b == t->block ? adx_live(t)->head : b->head;
-        at.seq = mark->adx_seq;
-    }
+    if (place.block != NULL)
+        adx_put_cursor(t, &at, &place);
     return at;
+}
+
+// Another tape of the same recording.
+static ad_tape *adx_further(const ad_tape *t, size_t i)
+{
+    return t->annex == NULL ? NULL : t->annex->further(t, i);
 }
 
 // Bytes of operands and headers in a block.
@@ -2983,8 +3067,11 @@ ADX_API size_t ad_tape_bytes(const ad_tape *t)
     for (const adx_block *b = t->block; b != NULL; b = b->prev)
         adx_count(t, b, &operands, &headers);
     size_t adjoints = (adx_live(t)->seq + 1 + t->scratch) * sizeof(ad_real);
-    return sizeof(ad_tape) + sizeof(adx_block)
+    size_t bytes = sizeof(ad_tape) + sizeof(adx_block)
         + adx_round_up(adx_round_up(operands) + adjoints + headers);
+    for (size_t i = 0; adx_further(t, i) != NULL; i++)
+        bytes += ad_tape_bytes(adx_further(t, i));
+    return bytes;
 }
 
 ADX_API ad_stats ad_tape_stats(const ad_tape *t)
@@ -3004,9 +3091,16 @@ ADX_API ad_stats ad_tape_stats(const ad_tape *t)
             stats.operands += e->operands;
         }
     stats.values = adx_live(t)->seq;
+    stats.bytes_held = t->held;
+    for (size_t i = 0; adx_further(t, i) != NULL; i++) {
+        ad_stats others = ad_tape_stats(adx_further(t, i));
+        stats.values += others.values;
+        stats.statements += others.statements;
+        stats.operands += others.operands;
+        stats.bytes_held += others.bytes_held;
+    }
     stats.bytes = ad_tape_bytes(t);
     stats.bytes_most = stats.bytes > t->most ? stats.bytes : t->most;
-    stats.bytes_held = t->held;
     return stats;
 }
 
@@ -3193,36 +3287,71 @@ ADX_INLINE void adx_spread_lanes(ad_real adj[], size_t k,
 
 #endif
 
-// Behind the adjoints of all values lies what an extended statement may use.
-static bool adx_reverse_extended(const adx_context *c, const adx_operand *op,
-                                 ad_real adj[], size_t W)
+// A part of a tape. The numbers that its extended statements may use lie so
+// far behind the adjoints of all values.
+typedef struct adx_stretch {
+    adx_place from;
+    adx_place to;
+    size_t scratch;
+} adx_stretch;
+
+// NULL: all of the tape above its floor.
+typedef bool adx_sweep_fn(const ad_tape *t, const adx_stretch *s, ad_real a[]);
+
+static ad_real *adx_scratch(const ad_tape *t, const adx_stretch *s,
+                            ad_real a[], size_t W)
 {
-    const adx_extended *e = adx_payload(op);
-    return e->rule->reverse(e, adj, adj + (c->seq + 1) * W, W);
+    return a + (adx_live(t)->seq + 1) * W + (s == NULL ? 0 : s->scratch);
 }
 
-ADX_INLINE bool adx_reverse(const ad_tape *t, ad_real adj[], const size_t W)
+static bool adx_reverse_extended(const ad_tape *t, const adx_stretch *s,
+                                 const adx_operand *op, ad_real adj[],
+                                 size_t W)
 {
-    const adx_context *c = adx_live(t);
-    const adx_block *floor = (const adx_block *)t->floor.adx_block;
-    const adx_operand *op = c->op;
-    const uint16_t *head = c->head;
-    size_t k = c->seq;
+    const adx_extended *e = adx_payload(op);
+    return e->rule->reverse(e, adj, adx_scratch(t, s, adj, W), W);
+}
 
-    for (const adx_block *b = t->block; b != NULL; b = b->prev) {
-        const uint16_t *end = b == floor ? t->floor.adx_head : adx_top(b);
-        if (b != t->block) {
-            op = b->op;
-            head = b->head;
-        }
+static adx_leap *adx_leap_of(const adx_operand *op)
+{
+    adx_leap *leap;
+    memcpy(&leap, adx_payload(op), sizeof leap);
+    return leap;
+}
+
+ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
+                            ad_real adj[], const size_t W)
+{
+    const adx_block *floor = s == NULL ? (const adx_block *)t->floor.adx_block
+                                       : s->from.block;
+    const uint16_t *floor_head = s == NULL ? (uint16_t *)t->floor.adx_head
+                                           : s->from.head;
+    adx_place at = s == NULL ? adx_here_on(t) : s->to;
+    const adx_operand *op = at.op;
+    const uint16_t *head = at.head;
+    size_t k = at.seq;
+
+    for (const adx_block *b = at.block; b != NULL;) {
+        const uint16_t *end = b == floor ? floor_head : adx_top(b);
         while (head < end) {
             unsigned header = *head++;
             if (header & ADX_OTHER) {
                 op -= adx_operands(header, op - 1);
                 k -= adx_values(header, op);
                 if (header == ADX_EXTENDED
-                    && !adx_reverse_extended(c, op, adj, W))
+                    && !adx_reverse_extended(t, s, op, adj, W))
                     return false;
+                if (header == ADX_LEAP) {
+                    adx_leap *leap = adx_leap_of(op);
+                    if (!leap->reverse(leap, W))
+                        return false;
+                    b = leap->before.block;
+                    op = leap->before.op;
+                    head = leap->before.head;
+                    k = leap->before.seq;
+                    end = b == NULL ? head : b == floor ? floor_head
+                        : adx_top(b);
+                }
                 continue;
             }
             op -= header & ADX_COUNT;
@@ -3252,37 +3381,46 @@ ADX_INLINE bool adx_reverse(const ad_tape *t, ad_real adj[], const size_t W)
                     adx_spread(adj, op, header & ADX_COUNT, a);
             }
         }
-        if (b == floor)
-            break;
+        b = b == floor || b == NULL ? NULL : b->prev;
+        if (b != NULL) {
+            op = b->op;
+            head = b->head;
+        }
     }
     return true;
 }
 
-static bool adx_reverse_1(const ad_tape *t, ad_real adj[])
+static bool adx_reverse_1(const ad_tape *t, const adx_stretch *s,
+                          ad_real adj[])
 {
-    return adx_reverse(t, adj, 1);
+    return adx_reverse(t, s, adj, 1);
 }
 
-static bool adx_reverse_4(const ad_tape *t, ad_real adj[])
+static bool adx_reverse_4(const ad_tape *t, const adx_stretch *s,
+                          ad_real adj[])
 {
-    return adx_reverse(t, adj, 4);
+    return adx_reverse(t, s, adj, 4);
 }
 
-static bool adx_reverse_8(const ad_tape *t, ad_real adj[])
+static bool adx_reverse_8(const ad_tape *t, const adx_stretch *s,
+                          ad_real adj[])
 {
-    return adx_reverse(t, adj, 8);
+    return adx_reverse(t, s, adj, 8);
 }
 
-typedef bool adx_sweep_fn(const ad_tape *t, ad_real a[]);
+static adx_sweep_fn *adx_reverse_of(size_t W)
+{
+    return W == 8 ? adx_reverse_8 : W == 4 ? adx_reverse_4 : adx_reverse_1;
+}
 
 // The user's functions find no tape current: what they record themselves must
 // not move what is being swept.
 ADX_INLINE bool adx_sweep(const ad_tape *t, adx_sweep_fn *sweep, ad_real a[])
 {
     if (!t->calls)
-        return sweep(t, a);
+        return sweep(t, NULL, a);
     ad_tape *before = ad_use(NULL);
-    bool ok = sweep(t, a);
+    bool ok = sweep(t, NULL, a);
     ad_use(before);
     return ok;
 }
@@ -3341,21 +3479,37 @@ ADX_INLINE void adx_gather_lanes(ad_real tan[], size_t k,
 }
 #endif
 
-static bool adx_forward_extended(const ad_tape *t, const adx_operand *op,
-                                 ad_real tan[], size_t W)
+static bool adx_forward_extended(const ad_tape *t, const adx_stretch *s,
+                                 const adx_operand *op, ad_real tan[],
+                                 size_t W)
 {
     const adx_extended *e = adx_payload(op);
-    return e->rule->forward(e, tan, tan + (adx_live(t)->seq + 1) * W, W);
+    return e->rule->forward(e, tan, adx_scratch(t, s, tan, W), W);
 }
 
-ADX_INLINE bool adx_forward(const ad_tape *t, ad_real tan[], const size_t W)
+static adx_cursor adx_begin(const ad_tape *t, const adx_stretch *s)
 {
-    adx_cursor at = adx_from(t, &t->floor);
+    adx_cursor at = { .until = s == NULL ? NULL : &s->to };
+    if (s == NULL)
+        return adx_from(t, &t->floor);
+    adx_put_cursor(t, &at, &s->from);
+    return at;
+}
+
+ADX_INLINE bool adx_forward(const ad_tape *t, const adx_stretch *s,
+                            ad_real tan[], const size_t W)
+{
+    adx_cursor at = adx_begin(t, s);
 
     for (unsigned header; (header = adx_next(t, &at)) != 0;) {
         if (header == ADX_EXTENDED) {
-            if (!adx_forward_extended(t, at.op, tan, W))
+            if (!adx_forward_extended(t, s, at.op, tan, W))
                 return false;
+        } else if (header == ADX_LEAP) {
+            adx_leap *leap = adx_leap_of(at.op);
+            if (!leap->forward(leap, W))
+                return false;
+            adx_put_cursor(t, &at, &leap->after);
         } else if (header & ADX_OTHER)
             continue;
         else if (W > 1)
@@ -3366,19 +3520,27 @@ ADX_INLINE bool adx_forward(const ad_tape *t, ad_real tan[], const size_t W)
     return true;
 }
 
-static bool adx_forward_1(const ad_tape *t, ad_real tan[])
+static bool adx_forward_1(const ad_tape *t, const adx_stretch *s,
+                          ad_real tan[])
 {
-    return adx_forward(t, tan, 1);
+    return adx_forward(t, s, tan, 1);
 }
 
-static bool adx_forward_4(const ad_tape *t, ad_real tan[])
+static bool adx_forward_4(const ad_tape *t, const adx_stretch *s,
+                          ad_real tan[])
 {
-    return adx_forward(t, tan, 4);
+    return adx_forward(t, s, tan, 4);
 }
 
-static bool adx_forward_8(const ad_tape *t, ad_real tan[])
+static bool adx_forward_8(const ad_tape *t, const adx_stretch *s,
+                          ad_real tan[])
 {
-    return adx_forward(t, tan, 8);
+    return adx_forward(t, s, tan, 8);
+}
+
+static adx_sweep_fn *adx_forward_of(size_t W)
+{
+    return W == 8 ? adx_forward_8 : W == 4 ? adx_forward_4 : adx_forward_1;
 }
 
 /* --- 8.3  queries --------------------------------------------------------- */
@@ -3395,15 +3557,22 @@ ADX_APART bool adx_consecutive(size_t n, const ad_rev x[])
     return other == 0;
 }
 
-// Adjoints or tangents of x.
-static inline void adx_read(size_t n, const ad_rev x[], const ad_real adj[],
-                            bool run, ad_real to[])
+// The adjoints or tangents of x, which may lie on another tape.
+ADX_INLINE ad_real *adx_cell(const ad_tape *t, ad_real a[], ad_rev x, size_t W)
+{
+    if (ADX_UNLIKELY(t->annex != NULL) && !adx_member(t, x))
+        a = t->annex->owner(t, x)->adjoint;
+    return &a[x.seq * W];
+}
+
+static inline void adx_read(const ad_tape *t, size_t n, const ad_rev x[],
+                            ad_real adj[], bool run, ad_real to[])
 {
     if (run)
-        memcpy(to, &adj[x->seq], n * sizeof *to);
+        memcpy(to, adx_cell(t, adj, *x, 1), n * sizeof *to);
     else
         for (size_t j = 0; j < n; j++)
-            to[j] = adj[x[j].seq];
+            to[j] = *adx_cell(t, adj, x[j], 1);
 }
 
 // The values among which not all are current. `some`: constants are allowed
@@ -3416,7 +3585,8 @@ ADX_COLD static ad_status adx_check_others(const ad_tape *t, size_t n,
     for (size_t i = 0; i < n; i++)
         if (x[i].job == 0)
             constants++;
-        else if (!adx_member(t, x[i]))
+        else if (!adx_member(t, x[i])
+                 && (t->annex == NULL || t->annex->owner(t, x[i]) == NULL))
             return ADREV_EFOREIGN;
     return constants > 0 && (!some || constants == n) ? ADREV_EPASSIVE
                                                       : ADREV_OK;
@@ -3452,10 +3622,12 @@ ADX_INLINE ad_status adx_check(const ad_tape *t, size_t m, const ad_rev y[],
 {
     ad_status status = ad_tape_status(t);
     *run = false;
+    if (status == ADREV_OK && t->open > 0)
+        status = ADREV_EBUSY;
     if (status == ADREV_OK)
         status = adx_check_values(t, m, y, true, false);
     if (status == ADREV_OK
-        && (n > adx_live(t)->seq || missing))
+        && ((n > adx_live(t)->seq && t->annex == NULL) || missing))
         status = ADREV_ESHAPE;
     if (status == ADREV_OK) {
         *run = adx_is_run(n, x);
@@ -3491,6 +3663,11 @@ static inline ad_real *adx_cleared(ad_tape *t, size_t width, size_t floor)
     size_t values = adx_live(t)->seq;
     ad_real *p = (values + 1) * width + t->scratch <= t->adjoint_count
                ? t->adjoint : adx_adjoints(t, values, width);
+    if (ADX_UNLIKELY(t->annex != NULL)) {
+        if (p == NULL || !t->annex->afford(t, width))
+            return NULL;
+        t->annex->zero(t, width);
+    }
     if (p != NULL)
         adx_zero(p + floor * width, (values + 1 - floor) * width);
     return p;
@@ -3511,10 +3688,10 @@ ADX_INLINE ad_status adx_pullback(ad_tape *t, size_t m, const ad_rev y[],
 
     for (size_t i = 0; i < m; i++)
         if (y[i].job != 0)
-            adj[y[i].seq] += dy[i];
+            *adx_cell(t, adj, y[i], 1) += dy[i];
     if (!adx_sweep(t, adx_reverse_1, adj))
         return ADREV_EEXTERNAL;
-    adx_read(n, x, adj, run, dx);
+    adx_read(t, n, x, adj, run, dx);
     return ADREV_OK;
 }
 
@@ -3546,11 +3723,11 @@ ADX_API ad_status ad_pushforward(ad_tape *t, size_t n, const ad_rev x[],
         return ADREV_ENOMEM;
 
     for (size_t j = 0; j < n; j++)
-        tan[x[j].seq] += dx[j];
+        *adx_cell(t, tan, x[j], 1) += dx[j];
     if (!adx_sweep(t, adx_forward_1, tan))
         return ADREV_EEXTERNAL;
     for (size_t i = 0; i < m; i++)
-        dy[i] = y[i].job == 0 ? 0 : tan[y[i].seq];
+        dy[i] = y[i].job == 0 ? 0 : *adx_cell(t, tan, y[i], 1);
     return ADREV_OK;
 }
 
@@ -3563,20 +3740,25 @@ static size_t adx_width(size_t left, size_t most)
     return width < most ? width : most;
 }
 
+static bool adx_afford(ad_tape *t, size_t width)
+{
+    return adx_adjoints(t, adx_live(t)->seq, width) != NULL
+        && (t->annex == NULL || t->annex->afford(t, width));
+}
+
 static bool adx_rows(ad_tape *t, size_t width, size_t first, size_t m,
                      const ad_rev y[], size_t n, const ad_rev x[], ad_real J[])
 {
     ad_real *adj = adx_cleared(t, width, t->floor.adx_seq);
     for (size_t w = 0; w < width && first + w < m; w++)
         if (y[first + w].job != 0)
-            adj[y[first + w].seq * width + w] += 1;
-    if (!adx_sweep(t, width == 8 ? adx_reverse_8
-                    : width == 4 ? adx_reverse_4 : adx_reverse_1, adj))
+            adx_cell(t, adj, y[first + w], width)[w] += 1;
+    if (!adx_sweep(t, adx_reverse_of(width), adj))
         return false;
     size_t rows = m - first < width ? m - first : width;
     for (size_t j = 0; j < n; j++)
         for (size_t w = 0; w < rows; w++)
-            J[(first + w) * n + j] = adj[x[j].seq * width + w];
+            J[(first + w) * n + j] = adx_cell(t, adj, x[j], width)[w];
     return true;
 }
 
@@ -3586,14 +3768,13 @@ static bool adx_columns(ad_tape *t, size_t width, size_t first, size_t m,
 {
     ad_real *tan = adx_cleared(t, width, 0);
     for (size_t w = 0; w < width && first + w < n; w++)
-        tan[x[first + w].seq * width + w] += 1;
-    if (!adx_sweep(t, width == 8 ? adx_forward_8
-                    : width == 4 ? adx_forward_4 : adx_forward_1, tan))
+        adx_cell(t, tan, x[first + w], width)[w] += 1;
+    if (!adx_sweep(t, adx_forward_of(width), tan))
         return false;
     for (size_t i = 0; i < m; i++)
         for (size_t w = 0; w < width && first + w < n; w++)
             J[i * n + first + w] = y[i].job == 0
-                                 ? 0 : tan[y[i].seq * width + w];
+                                 ? 0 : adx_cell(t, tan, y[i], width)[w];
     return true;
 }
 
@@ -3609,10 +3790,9 @@ ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
     bool forward = (n + 7) / 8 < (m + 7) / 8 && !t->one_way;
     size_t count = forward ? n : m;
     size_t most = ADX_WIDEST;
-    while (most > 1 && adx_adjoints(t, adx_live(t)->seq,
-                                    adx_width(count, most)) == NULL)
+    while (most > 1 && !adx_afford(t, adx_width(count, most)))
         most = most == 8 ? 4 : 1;
-    if (adx_adjoints(t, adx_live(t)->seq, adx_width(count, most)) == NULL)
+    if (!adx_afford(t, adx_width(count, most)))
         return ADREV_ENOMEM;
 
     for (size_t i = 0; i < count;) {
@@ -5757,7 +5937,7 @@ static bool adx_paths_through(ad_tape *t, const adx_operand *op,
                               ad_real size[])
 {
     const adx_extended *e = (const adx_extended *)adx_payload(op);
-    bool known = adx_forward_extended(t, op, size, 1);
+    bool known = adx_forward_extended(t, NULL, op, size, 1);
     for (size_t i = 0; known && i < e->values; i++)
         size[e->first + i] = adm_fabs(size[e->first + i]);
     return known;
@@ -6169,7 +6349,7 @@ static void adx_term_of(ad_tape *t, const adx_cursor *at, ad_real adj[],
         return;
     ad_real whole = adj[x.seq];
     adj[x.seq] = 0;
-    ad_real product = adx_reverse_extended(adx_live(t), at->op, adj, 1)
+    ad_real product = adx_reverse_extended(t, NULL, at->op, adj, 1)
                     ? adj[x.seq] : 0;
     adj[x.seq] = whole;
     ad_real adjoint = e->values == 1 ? adj[e->first] : 1;

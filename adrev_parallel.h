@@ -1,0 +1,2686 @@
+/* adrev_parallel.h - fork and join, and a parallel reverse pass.
+ *
+ *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
+ *     #include "adrev_parallel.h"       // includes adrev.h; needs <xxhash.h>
+ *
+ * Branches record what they compute; the reverse pass forks where the program
+ * joined, and joins where it forked:
+ *
+ *     #include <stdio.h>
+ *
+ *     static ad_rev x, part[4];
+ *
+ *     static void branch(size_t i, void *ctx)
+ *     {
+ *         (void)ctx;
+ *         part[i] = ad_rec(ad_sin(ad_mul(x, i + 1)));
+ *     }
+ *
+ *     int main(void)
+ *     {
+ *         ad_pool *pool = ad_pool_new(0);
+ *         ad_tape *t = ad_tape_new();
+ *         ad_pool_use(pool);
+ *         ad_use(t);
+ *         x = ad_input(0.5);
+ *         ad_fork_n(4, branch, NULL);
+ *         double g = 0;
+ *         ad_status s = ad_gradient(t, ad_sum(4, part), 1, &x, &g);
+ *         printf("%s: dy/dx = %.6f\n", ad_message(s), g);
+ *         ad_tape_free(t);
+ *         ad_pool_free(pool);
+ *     }
+ *
+ *     success: dy/dx = 0.505811
+ *
+ * The gradient has the same bits with any number of threads and under every
+ * schedule, and without a pool. A branch may use every value from before its
+ * fork, and whoever comes after the join may use the values of the branches;
+ * two branches of a fork may not use each other's: that is ADREV_ERACE,
+ * whatever the order in which they ran.
+ *
+ *   1 >>config   2 >>types   3 >>api   4 >>threads   5 >>deque
+ *   6 >>pool     7 >>tasks   8 >>sweep  9 >>graph
+ *
+ * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
+ */
+
+#include "adrev.h"
+
+#ifndef ADREV_PARALLEL_H
+#define ADREV_PARALLEL_H
+
+/* ===========================================================================
+ * 1  CONFIGURATION                                                  >>config
+ *
+ * Both count where ADREV_IMPLEMENTATION is.
+ * ======================================================================== */
+
+// ADREV_PTHREADS   1: threads of POSIX instead of C11's.
+//   default 0; 1 where <threads.h> is missing. ThreadSanitizer needs 1.
+#ifndef ADREV_PTHREADS
+#if defined __STDC_NO_THREADS__
+#define ADREV_PTHREADS 1
+#elif defined __has_include
+#if __has_include(<threads.h>)
+#define ADREV_PTHREADS 0
+#else
+#define ADREV_PTHREADS 1
+#endif
+#else
+#define ADREV_PTHREADS 0
+#endif
+#endif
+
+// ADREV_CHAOS      1: random delays and random refusals.           default 0
+//   For tests: branches are stolen that otherwise never would be.
+#ifndef ADREV_CHAOS
+#define ADREV_CHAOS 0
+#endif
+
+/* ===========================================================================
+ * 2  TYPES                                                           >>types
+ *
+ * A job is a sequential stretch of a program: from a fork, a join or the
+ * beginning to the next fork, join or end. A task is a branch, from its fork
+ * to its end, and has one or more jobs. (Names as in Smeding & Vakar,
+ * Parallel dual-numbers reverse AD.)
+ * ======================================================================== */
+
+typedef struct ad_pool ad_pool;
+typedef struct adx_task adx_task;
+typedef struct adx_fork adx_fork;
+typedef struct adx_team adx_team;
+typedef struct adx_worker adx_worker;
+
+// Makes n calls, in any order, on any threads, and returns when all are done.
+typedef void ad_call_fn(size_t i, void *arg);
+typedef void ad_execute_fn(size_t n, ad_call_fn *call, void *arg, void *user);
+
+// An open fork. It may lie on the stack; nothing of it is for the user.
+typedef struct ad_fork {
+    adx_team *adx_team;             // NULL: nothing is recorded in branches
+    adx_fork *adx_record;           // NULL: no memory
+    ad_tape *adx_tape;              // current where it was opened
+    adx_worker *adx_host;           // current there while it is open
+    size_t adx_n;
+    ad_execute_fn *adx_execute;
+    void *adx_user;
+    bool adx_inline;                // branches are part of the task that forks
+} ad_fork;
+
+// A branch that runs.
+typedef struct ad_branch {
+    ad_fork *adx_fork;
+    adx_task *adx_task;             // NULL: records nothing
+    adx_task *adx_outer;            // what was recorded on the tape before
+    ad_tape *adx_tape;
+    ad_tape *adx_before;            // what was current on the thread before
+    size_t adx_index;
+    size_t adx_scratch;
+    size_t adx_open;
+    bool adx_taken;                 // the tape was taken from the idle ones
+    ad_execute_fn *adx_execute;
+    void *adx_user;
+} ad_branch;
+
+// A job of a recording. Jobs are numbered as if one thread had run them: a fork
+// of k branches takes k + 1 numbers, the last for what follows the join.
+typedef struct ad_job {
+    size_t branches;        // of the fork that ends it; 0: the task ends
+    size_t fork;            // the first branch's first job; what follows the
+                            // join is fork + branches
+    size_t join;            // of the last job of a branch: what follows the
+                            // join; else 0
+    size_t values;          // inputs and statements of its own
+    size_t statements;
+    size_t operands;
+    size_t imports;         // uses of values of other tasks, each once
+    double primal;          // seconds, if ad_tape_measure was on; else 0
+    double reverse;         // of the last reverse sweep
+} ad_job;
+
+// What a job graph allows. Times are 0 unless they were measured.
+typedef struct ad_parallelism {
+    size_t jobs;
+    size_t forks;
+    size_t tasks;           // branches, and the program itself
+    size_t work;            // statements of all jobs
+    size_t span;            // statements on the longest path
+    double parallelism;     // work/span: no number of threads gives more
+    double primal_work, primal_span;        // seconds
+    double reverse_work, reverse_span;
+} ad_parallelism;
+
+// Batches of branches that a block collects: see ADREV_PARALLEL.
+typedef struct ad_scope {
+    void (**adx_f)(void *);
+    void **adx_arg;
+    size_t adx_n;
+    size_t adx_room;
+    void (*adx_first_f[16])(void *);
+    void *adx_first_arg[16];
+    void *adx_memory;
+    bool adx_open;
+} ad_scope;
+
+/* ===========================================================================
+ * 3  INTERFACE                                                         >>api
+ *
+ * Everything below records on the current tape of the calling thread and in
+ * its name: a branch finds a tape current that belongs to the recording. If
+ * no tape is current, nothing is recorded, and branches run all the same.
+ *
+ * In a branch: do not clear, free or query the tape of the recording
+ * (ADREV_EBUSY), and leave no other tape current. ad_grad, ad_jac and tapes of
+ * the branch's own are fine. A tape in fixed memory, and one whose operations
+ * are traced, is recorded by one thread: the branches run one after another,
+ * as if they were called.
+ *
+ * An allocator given to the tape (ad_tape_new_with) is called from all
+ * threads, callbacks of external statements, too.
+ * ======================================================================== */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- 3.1  pools ----------------------------------------------------------- */
+
+// Threads that run branches.
+//
+//   threads      in all, the one that forks among them; 0: one per processor.
+//                Fewer if the system gives no more: see ad_pool_threads
+//
+//   returns      a pool, to be freed with ad_pool_free; NULL: out of memory
+//   memory       about 70 kB per thread
+ADX_API ad_pool *ad_pool_new(unsigned threads);
+
+// The same with memory of its own choice.
+ADX_API ad_pool *ad_pool_new_with(unsigned threads,
+                                  const ad_allocator *allocator);
+
+// Ends the threads. The pool may be NULL, or current on this thread only.
+// Refused while it is current on another thread, or runs a fork: then it
+// lives on, and ad_pool_status says ADREV_EBUSY.
+ADX_API void ad_pool_free(ad_pool *pool);
+
+// Whether the last ad_pool_free was refused; else ADREV_OK. NULL: ENOTAPE.
+ADX_API ad_status ad_pool_status(const ad_pool *pool);
+
+// How many threads it has, the one that forks among them.
+ADX_API unsigned ad_pool_threads(const ad_pool *pool);
+
+// From now on forks of this thread, and the sweeps of recordings with forks,
+// run on this pool; NULL: on this thread alone. Any number of threads may use
+// a pool at once, each with recordings of its own.
+//
+//   returns      ADREV_OK; ADREV_EBUSY: in a branch; ADREV_ELIMIT: 1000
+//                threads use the pool; nothing has changed then
+ADX_API ad_status ad_pool_use(ad_pool *pool);
+
+/* --- 3.2  forks ----------------------------------------------------------- */
+
+// Runs f(a) and g(b), in parallel if a pool is current; returns when both are
+// done. What went wrong in a branch is the status of the tape. No fork at all
+// costs nothing; a fork of two branches that record nothing 0.1 microseconds
+// on one thread.
+ADX_API void ad_fork2(void (*f)(void *), void *a, void (*g)(void *), void *b);
+
+// The same for f(0, ctx), ..., f(n - 1, ctx).
+ADX_API void ad_fork_n(size_t n, void (*f)(size_t i, void *ctx), void *ctx);
+
+// f for consecutive parts of 0, ..., n - 1, of `grain` each but the last.
+//
+//   grain        0: 256 parts, or n if that is less; never a question of
+//                threads, so that results are the same with any number
+ADX_API void ad_parallel_for(size_t n, size_t grain,
+                             void (*f)(size_t begin, size_t end, void *ctx),
+                             void *ctx);
+
+// combine(...combine(combine(p0, p1), p2)..., pk), where pi is f of the i-th
+// part, in that order.
+//
+//   combine      NULL: the sum, as one statement
+//
+//   returns      the result; of n = 0 the constant 0
+ADX_API ad_rev ad_parallel_reduce(size_t n, size_t grain,
+                                  ad_rev (*f)(size_t begin, size_t end,
+                                              void *ctx),
+                                  ad_rev (*combine)(ad_rev a, ad_rev b,
+                                                    void *ctx),
+                                  void *ctx);
+
+// A block that collects branches and runs them where it ends:
+//
+//     ADREV_PARALLEL(scope) {
+//         ADREV_FORK(scope, f, a);        // f(a), a void *
+//         if (more)
+//             ADREV_FORK(scope, g, b);
+//     }                                   // all are done
+//
+// Leave it at its end only: a break or return runs none of them.
+#define ADREV_PARALLEL(scope)                                               \
+    for (ad_scope scope = ad_scope_open(); scope.adx_open;                  \
+         ad_scope_close(&scope))
+#define ADREV_FORK(scope, f, arg) ad_scope_add(&(scope), (f), (arg))
+
+ADX_API ad_scope ad_scope_open(void);
+ADX_API void ad_scope_add(ad_scope *scope, void (*f)(void *), void *arg);
+ADX_API void ad_scope_close(ad_scope *scope);
+
+// x as values of this task. The first use of a value of another task makes an
+// entry of 14 bytes and 16 in a table; every further use finds it there, in
+// about 5 ns. Where a branch uses the same values very often, this makes them
+// its own once, and their use costs nothing.
+//
+//   x [n]        in
+//   y [n]        out   the same values; may be x
+ADX_API void ad_capture(size_t n, const ad_rev x[], ad_rev y[]);
+
+/* --- 3.3  other runtimes ---------------------------------------------------
+ * What the forks above are made of. A runtime of tasks, as OpenMP or oneTBB,
+ * or a loop, opens a fork, enters and leaves its branches on whatever threads
+ * it likes, each once, and closes it when all have left:
+ *
+ *     ad_fork f;
+ *     ad_fork_open(&f, n);
+ *     #pragma omp parallel for
+ *     for (size_t i = 0; i < n; i++) {
+ *         ad_branch b;
+ *         ad_branch_enter(&b, &f, i);
+ *         ...
+ *         ad_branch_leave(&b);
+ *     }
+ *     ad_fork_close(&f);
+ *
+ * A branch that is never entered is as one that recorded nothing.           */
+
+ADX_API void ad_fork_open(ad_fork *f, size_t n);
+ADX_API void ad_branch_enter(ad_branch *b, ad_fork *f, size_t i);
+ADX_API void ad_branch_leave(ad_branch *b);
+ADX_API void ad_fork_close(ad_fork *f);
+
+// Whether branches may run on different threads: not of a tape in fixed memory
+// or under a trace hook. Then enter and leave them in order, on this thread.
+ADX_API bool ad_fork_parallel(const ad_fork *f);
+
+// Forks of this thread, and its sweeps, by another runtime than the pool; in
+// branches it is the same. NULL: by the pool again.
+//
+//   returns      ADREV_OK; ADREV_EBUSY: in a branch
+ADX_API ad_status ad_executor_use(ad_execute_fn *execute, void *user);
+
+/* --- 3.4  the job graph --------------------------------------------------- */
+
+// Whether the times of jobs are taken from now on: 25 ns at each of their ends.
+ADX_API void ad_tape_measure(ad_tape *t, bool on);
+
+// The jobs of a recording.
+//
+//   job [room]   out   the first of them
+//
+//   returns      how many there are
+//   cost         one pass over the tape
+ADX_API size_t ad_tape_jobs(const ad_tape *t, size_t room, ad_job job[]);
+
+// What the graph of these n jobs, all of a recording, allows.
+ADX_API ad_parallelism ad_job_parallelism(size_t n, const ad_job job[]);
+
+// Seconds that the jobs take on so many workers, of which none is idle while a
+// job is ready (Graham's bound: less than twice the best), by the measured
+// times; overhead of threads is not in them.
+//
+//   primal, reverse   out   may be NULL
+//
+//   returns      ADREV_OK, ADREV_ENOMEM
+ADX_API ad_status ad_job_predict(size_t n, const ad_job job[],
+                                 unsigned workers, double *primal,
+                                 double *reverse);
+
+// The job graph for `dot -Tsvg`: boxes with values, statements and imports.
+//
+//   returns      the status of the tape, ADREV_ENOMEM
+ADX_API ad_status ad_dump_jobs_dot(const ad_tape *t, ad_write_fn *write,
+                                   void *user);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // ADREV_PARALLEL_H
+
+#ifdef ADREV_IMPLEMENTATION
+#ifndef ADREV_PARALLEL_IMPLEMENTED
+#define ADREV_PARALLEL_IMPLEMENTED
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ===========================================================================
+ * 4  THREADS                                                       >>threads
+ *
+ * What is used of the system: threads, a mutex, a condition variable, a clock.
+ * ======================================================================== */
+
+#if ADREV_PTHREADS
+#include <pthread.h>
+#include <sched.h>
+typedef pthread_t adx_thread;
+typedef pthread_mutex_t adx_mutex;
+typedef pthread_cond_t adx_condition;
+typedef void *adx_outcome;
+#define ADX_THREAD_START(thread, f, arg)                                    \
+    (pthread_create((thread), NULL, (f), (arg)) == 0)
+#define ADX_THREAD_JOIN(thread)    ((void)pthread_join((thread), NULL))
+#define ADX_THREAD_YIELD()         ((void)sched_yield())
+#define ADX_MUTEX_INIT(m)          (pthread_mutex_init((m), NULL) == 0)
+#define ADX_MUTEX_FREE(m)          ((void)pthread_mutex_destroy(m))
+#define ADX_LOCK(m)                ((void)pthread_mutex_lock(m))
+#define ADX_UNLOCK(m)              ((void)pthread_mutex_unlock(m))
+#define ADX_CONDITION_INIT(c)      (pthread_cond_init((c), NULL) == 0)
+#define ADX_CONDITION_FREE(c)      ((void)pthread_cond_destroy(c))
+#define ADX_CONDITION_WAIT(c, m)   ((void)pthread_cond_wait((c), (m)))
+#define ADX_CONDITION_WAKE(c)      ((void)pthread_cond_broadcast(c))
+#else
+#include <threads.h>
+typedef thrd_t adx_thread;
+typedef mtx_t adx_mutex;
+typedef cnd_t adx_condition;
+typedef int adx_outcome;
+#define ADX_THREAD_START(thread, f, arg)                                    \
+    (thrd_create((thread), (f), (arg)) == thrd_success)
+#define ADX_THREAD_JOIN(thread)    ((void)thrd_join((thread), NULL))
+#define ADX_THREAD_YIELD()         thrd_yield()
+#define ADX_MUTEX_INIT(m)          (mtx_init((m), mtx_plain) == thrd_success)
+#define ADX_MUTEX_FREE(m)          mtx_destroy(m)
+#define ADX_LOCK(m)                ((void)mtx_lock(m))
+#define ADX_UNLOCK(m)              ((void)mtx_unlock(m))
+#define ADX_CONDITION_INIT(c)      (cnd_init(c) == thrd_success)
+#define ADX_CONDITION_FREE(c)      cnd_destroy(c)
+#define ADX_CONDITION_WAIT(c, m)   ((void)cnd_wait((c), (m)))
+#define ADX_CONDITION_WAKE(c)      ((void)cnd_broadcast(c))
+#endif
+
+static double adx_clock(void)
+{
+    struct timespec now;
+    (void)timespec_get(&now, TIME_UTC);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static unsigned adx_processors(void)
+{
+#ifdef _SC_NPROCESSORS_ONLN
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+#else
+    long n = 1;
+#endif
+    return n < 1 ? 1 : n > 1000 ? 1000 : (unsigned)n;
+}
+
+// A short rest of the processor, not of the thread.
+static void adx_pause(void)
+{
+#if (defined __GNUC__ || defined __clang__)                                 \
+    && (defined __x86_64__ || defined __i386__)
+    __builtin_ia32_pause();
+#endif
+}
+
+/* ===========================================================================
+ * 5  DEQUE                                                           >>deque
+ *
+ * A thread that forks pushes what others may take at the bottom of its deque
+ * and pops it there; thieves steal at the top, the oldest first (Chase & Lev;
+ * Le et al., Correct and efficient work-stealing for weak memory models). The
+ * ring has a fixed size; what does not fit is run at once.
+ *
+ * Two threads may want the last item. The owner lowers bottom, then reads top;
+ * a thief reads top, then bottom: in one order of all these sequentially
+ * consistent accesses, at least one of them sees the other, and then the
+ * exchange of top decides. tests/models/deque.pml is this protocol, checked
+ * in all interleavings, and found wrong when an access is weakened.
+ * ======================================================================== */
+
+#define ADX_DEQUE 4096u
+
+// Calls that one thread will make: call(i, arg) for lo <= i < hi.
+typedef struct adx_range {
+    ad_call_fn *call;
+    void *arg;
+    size_t lo, hi;
+    atomic_uint thief;              // 1 + the seat of who stole it; 0: nobody
+    atomic_bool done;               // by the thief
+} adx_range;
+
+// What a thread has in a pool: a worker, or a thread that uses the pool.
+typedef struct adx_seat {
+    _Atomic size_t top;
+    char apart[64 - sizeof(size_t)];        // thieves write top, not bottom
+    _Atomic size_t bottom;
+    ad_pool *pool;
+    unsigned index;
+    uint32_t random;
+    unsigned helping;               // stolen spans on the stack
+    bool used;                      // guarded by the mutex of the pool
+    adx_thread thread;
+    _Atomic(adx_range *) cell[ADX_DEQUE];
+} adx_seat;
+
+// Marsaglia's xorshift: good enough to choose whom to rob.
+static uint32_t adx_random(uint32_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 17;
+    *state ^= *state << 5;
+    return *state;
+}
+
+// For tests: now and then a thread is late.
+static void adx_chaos(void)
+{
+#if ADREV_CHAOS
+    static ADX_THREAD uint32_t state;
+    static atomic_uint threads;
+    if (state == 0)
+        state = 2654435761u * (1 + atomic_fetch_add(&threads, 1));
+    uint32_t r = adx_random(&state);
+    if (r % 8 == 0)
+        for (uint32_t i = r / 8 % 64; i > 0; i--)
+            ADX_THREAD_YIELD();
+#endif
+}
+
+static bool adx_offer(adx_seat *s, adx_range *span)
+{
+    size_t b = atomic_load_explicit(&s->bottom, memory_order_relaxed);
+    // acquire: with the exchange of adx_steal, which has read the cell by then
+    size_t t = atomic_load_explicit(&s->top, memory_order_acquire);
+    if (b - t >= ADX_DEQUE)
+        return false;
+    // relaxed: published by the store of bottom
+    atomic_store_explicit(&s->cell[b % ADX_DEQUE], span, memory_order_relaxed);
+    atomic_store(&s->bottom, b + 1);
+    return true;
+}
+
+// The newest item, if no thief was faster.
+static adx_range *adx_pop(adx_seat *s)
+{
+    size_t b = atomic_load_explicit(&s->bottom, memory_order_relaxed) - 1;
+    atomic_store(&s->bottom, b);
+    size_t t = atomic_load(&s->top);
+    adx_range *span = NULL;
+
+    if ((ptrdiff_t)(b - t) >= 0) {
+        span = atomic_load_explicit(&s->cell[b % ADX_DEQUE],
+                                    memory_order_relaxed);
+        if (b != t)
+            return span;
+        if (!atomic_compare_exchange_strong(&s->top, &t, t + 1))
+            span = NULL;
+    }
+    // relaxed: no item is published
+    atomic_store_explicit(&s->bottom, b + 1, memory_order_relaxed);
+    return span;
+}
+
+static adx_range *adx_steal(adx_seat *victim)
+{
+    size_t t = atomic_load(&victim->top);
+    size_t b = atomic_load(&victim->bottom);
+    if ((ptrdiff_t)(b - t) <= 0)
+        return NULL;
+    // relaxed: bottom was stored after it; whether it is still this item is
+    // what the exchange asks
+    adx_range *span = atomic_load_explicit(&victim->cell[t % ADX_DEQUE],
+                                          memory_order_relaxed);
+    adx_chaos();
+    return atomic_compare_exchange_strong(&victim->top, &t, t + 1) ? span
+                                                                   : NULL;
+}
+
+static bool adx_has_work(const adx_seat *s)
+{
+    size_t t = atomic_load(&s->top);
+    return (ptrdiff_t)(atomic_load(&s->bottom) - t) > 0;
+}
+
+/* ===========================================================================
+ * 6  POOL                                                             >>pool
+ *
+ * n calls are split in two until one is left: the upper half is pushed, the
+ * lower run, and then the upper popped and run, or waited for. Who waits runs
+ * what it can steal, from its thief first, which has pieces of the very thing.
+ *
+ * Who finds nothing for a while sleeps. It raises `sleepers`, then looks at all
+ * deques and at what it waits for a last time; who pushes or finishes looks at
+ * `sleepers` afterwards. All four are sequentially consistent, so that one of
+ * the two sees the other, and both changes of mind happen under the mutex
+ * (tests/models/join.pml).
+ * ======================================================================== */
+
+#define ADX_SEATS 1024u
+#define ADX_SPIN  200           // short pauses before the processor is offered
+#define ADX_YIELD 40            // offers before the thread sleeps
+#define ADX_HELP  24            // most stolen spans on a stack, unless they are
+                                // parts of what is waited for
+
+struct ad_pool {
+    ad_allocator allocator;
+    unsigned workers;
+    unsigned users;                 // threads on which it is current
+    bool stop;
+    ad_status status;
+    atomic_uint seats;
+    atomic_uint sleepers;
+    atomic_uint forks;              // calls of adx_run from outside
+    adx_mutex mutex;                // of all but the atomic fields
+    adx_condition wake;
+    _Atomic(adx_seat *) seat[ADX_SEATS];
+};
+
+// What the forks of a thread run on.
+typedef struct adx_hand {
+    ad_pool *pool;
+    adx_seat *seat;
+    ad_execute_fn *execute;
+    void *user;
+    size_t inside;                  // branches
+} adx_hand;
+
+static ADX_THREAD adx_hand adx_mine;
+
+static void adx_wake(ad_pool *p)
+{
+    if (atomic_load(&p->sleepers) == 0)
+        return;
+    ADX_LOCK(&p->mutex);
+    ADX_CONDITION_WAKE(&p->wake);
+    ADX_UNLOCK(&p->mutex);
+}
+
+static void adx_run(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
+                    size_t hi);
+
+static void adx_run_stolen(adx_seat *s, adx_range *span)
+{
+    // relaxed: a hint for adx_help
+    atomic_store_explicit(&span->thief, s->index + 1, memory_order_relaxed);
+    s->helping++;
+    adx_run(s, span->call, span->arg, span->lo, span->hi);
+    s->helping--;
+    // Release: what the calls wrote, to the thread that waits. From here on
+    // the span may be gone.
+    atomic_store(&span->done, true);
+    adx_wake(s->pool);
+}
+
+static adx_range *adx_find(adx_seat *s)
+{
+    ad_pool *p = s->pool;
+    // relaxed: a new seat is seen sooner or later, before it sleeps in any case
+    unsigned n = atomic_load_explicit(&p->seats, memory_order_relaxed);
+    unsigned first = adx_random(&s->random) % n;
+
+    for (unsigned k = 0; k < n; k++) {
+        // acquire: with the release of adx_sit
+        adx_seat *victim = atomic_load_explicit(&p->seat[(first + k) % n],
+                                                memory_order_acquire);
+        adx_range *span = victim == NULL || victim == s ? NULL
+                                                       : adx_steal(victim);
+        if (span != NULL)
+            return span;
+    }
+    return NULL;
+}
+
+// Work for who waits for a span. Parts of it from its thief; others only while
+// the stack is not deep in foreign work.
+static adx_range *adx_help(adx_seat *s, const adx_range *awaited)
+{
+    unsigned thief = atomic_load_explicit(&awaited->thief,
+                                          memory_order_relaxed);
+    adx_range *span = NULL;
+    if (thief != 0)
+        span = adx_steal(atomic_load_explicit(&s->pool->seat[thief - 1],
+                                              memory_order_acquire));
+    return span == NULL && s->helping < ADX_HELP ? adx_find(s) : span;
+}
+
+static bool adx_any_work(ad_pool *p)
+{
+    unsigned n = atomic_load(&p->seats);
+    for (unsigned i = 0; i < n; i++) {
+        const adx_seat *s = atomic_load(&p->seat[i]);
+        if (s != NULL && adx_has_work(s))
+            return true;
+    }
+    return false;
+}
+
+// Until there may be something to do. False: the pool is being freed.
+static bool adx_sleep(adx_seat *s, const adx_range *awaited)
+{
+    ad_pool *p = s->pool;
+
+    ADX_LOCK(&p->mutex);
+    atomic_fetch_add(&p->sleepers, 1);
+    while (!p->stop && !(awaited != NULL && atomic_load(&awaited->done))
+           && !adx_any_work(p))
+        ADX_CONDITION_WAIT(&p->wake, &p->mutex);
+    atomic_fetch_sub(&p->sleepers, 1);
+    bool go_on = !p->stop;
+    ADX_UNLOCK(&p->mutex);
+    return go_on;
+}
+
+// One turn of a thread that has nothing of its own to do. False: the end.
+static bool adx_idle(adx_seat *s, const adx_range *awaited, unsigned *turns)
+{
+    adx_range *span = awaited == NULL ? adx_find(s) : adx_help(s, awaited);
+    if (span != NULL) {
+        adx_run_stolen(s, span);
+        *turns = 0;
+        return true;
+    }
+    ++*turns;
+    if (*turns < ADX_SPIN)
+        adx_pause();
+    else if (*turns < ADX_SPIN + ADX_YIELD)
+        ADX_THREAD_YIELD();
+    else {
+        *turns = ADX_SPIN;
+        return adx_sleep(s, awaited);
+    }
+    return true;
+}
+
+static void adx_run(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
+                    size_t hi)
+{
+    if (hi - lo == 1) {
+        call(lo, arg);
+        return;
+    }
+    size_t mid = lo + (hi - lo) / 2;
+    adx_range upper = { .call = call, .arg = arg, .lo = mid, .hi = hi };
+
+    atomic_init(&upper.thief, 0);
+    atomic_init(&upper.done, false);
+    bool pushed = adx_offer(s, &upper);
+    if (pushed)
+        adx_wake(s->pool);
+    adx_run(s, call, arg, lo, mid);
+    adx_chaos();
+    if (!pushed || adx_pop(s) != NULL)
+        adx_run(s, call, arg, mid, hi);
+    else
+        for (unsigned turns = 0; !atomic_load(&upper.done);)
+            adx_idle(s, &upper, &turns);
+}
+
+// All calls of a fork or a sweep, on what this thread has.
+static void adx_execute(ad_execute_fn *execute, void *user, size_t n,
+                        ad_call_fn *call, void *arg)
+{
+    if (execute != NULL)
+        execute(n, call, arg, user);
+    else if (adx_mine.seat != NULL && n > 1)
+        adx_run(adx_mine.seat, call, arg, 0, n);
+    else
+        for (size_t i = 0; i < n; i++)
+            call(i, arg);
+}
+
+static adx_outcome adx_work(void *arg)
+{
+    adx_seat *s = (adx_seat *)arg;
+    unsigned turns = 0;
+
+    adx_mine.pool = s->pool;
+    adx_mine.seat = s;
+    while (adx_idle(s, NULL, &turns))
+        continue;
+    return (adx_outcome)0;
+}
+
+// A seat for this thread: one that is free, or a new one. The mutex is held.
+static adx_seat *adx_sit(ad_pool *p)
+{
+    unsigned n = atomic_load(&p->seats);
+    adx_seat *s = NULL;
+
+    for (unsigned i = 0; i < n && s == NULL; i++)
+        if (!atomic_load(&p->seat[i])->used)
+            s = atomic_load(&p->seat[i]);
+    if (s == NULL) {
+        s = n == ADX_SEATS ? NULL
+          : (adx_seat *)p->allocator.alloc(sizeof *s, p->allocator.user);
+        if (s == NULL)
+            return NULL;
+        memset(s, 0, sizeof *s);
+        s->pool = p;
+        s->index = n;
+        s->random = 2654435761u * (n + 1);
+        atomic_store(&p->seat[n], s);
+        atomic_store(&p->seats, n + 1);
+    }
+    s->used = true;
+    return s;
+}
+
+static void *adx_pool_malloc(size_t bytes, void *user)
+{
+    (void)user;
+    return malloc(bytes);
+}
+
+static void adx_pool_libc_free(void *block, void *user)
+{
+    (void)user;
+    free(block);
+}
+
+ADX_API ad_pool *ad_pool_new(unsigned threads)
+{
+    static const ad_allocator libc = { adx_pool_malloc, adx_pool_libc_free,
+                                       NULL };
+    return ad_pool_new_with(threads, &libc);
+}
+
+static void adx_pool_end(ad_pool *p)
+{
+    ad_allocator allocator = p->allocator;
+
+    ADX_LOCK(&p->mutex);
+    p->stop = true;
+    ADX_CONDITION_WAKE(&p->wake);
+    ADX_UNLOCK(&p->mutex);
+    for (unsigned i = 0; i < p->workers; i++)
+        ADX_THREAD_JOIN(atomic_load(&p->seat[i])->thread);
+    for (unsigned i = 0; i < atomic_load(&p->seats); i++)
+        allocator.free(atomic_load(&p->seat[i]), allocator.user);
+    ADX_CONDITION_FREE(&p->wake);
+    ADX_MUTEX_FREE(&p->mutex);
+    allocator.free(p, allocator.user);
+}
+
+ADX_API ad_pool *ad_pool_new_with(unsigned threads,
+                                  const ad_allocator *allocator)
+{
+    if (allocator == NULL || allocator->alloc == NULL
+        || allocator->free == NULL)
+        return NULL;
+    ad_pool *p = (ad_pool *)allocator->alloc(sizeof *p, allocator->user);
+    if (p == NULL)
+        return NULL;
+    memset(p, 0, sizeof *p);
+    p->allocator = *allocator;
+    if (!ADX_MUTEX_INIT(&p->mutex)) {
+        allocator->free(p, allocator->user);
+        return NULL;
+    }
+    if (!ADX_CONDITION_INIT(&p->wake)) {
+        ADX_MUTEX_FREE(&p->mutex);
+        allocator->free(p, allocator->user);
+        return NULL;
+    }
+
+    threads = threads == 0 ? adx_processors() : threads;
+    threads = threads > ADX_SEATS / 2 ? ADX_SEATS / 2 : threads;
+    for (bool more = true; more && p->workers + 1 < threads;) {
+        ADX_LOCK(&p->mutex);
+        adx_seat *s = adx_sit(p);
+        more = s != NULL && ADX_THREAD_START(&s->thread, adx_work, s);
+        if (s != NULL)
+            s->used = more;
+        p->workers += more;
+        ADX_UNLOCK(&p->mutex);
+    }
+    return p;
+}
+
+ADX_API unsigned ad_pool_threads(const ad_pool *p)
+{
+    return p == NULL ? 1 : p->workers + 1;
+}
+
+ADX_API ad_status ad_pool_status(const ad_pool *p)
+{
+    return p == NULL ? ADREV_ENOTAPE : p->status;
+}
+
+static void adx_leave_pool(void)
+{
+    ad_pool *p = adx_mine.pool;
+    if (p == NULL)
+        return;
+    ADX_LOCK(&p->mutex);
+    adx_mine.seat->used = false;
+    p->users--;
+    ADX_UNLOCK(&p->mutex);
+    adx_mine.pool = NULL;
+    adx_mine.seat = NULL;
+}
+
+ADX_API ad_status ad_pool_use(ad_pool *p)
+{
+    if (adx_mine.inside > 0)
+        return ADREV_EBUSY;
+    if (p == adx_mine.pool)
+        return ADREV_OK;
+    adx_seat *s = NULL;
+    if (p != NULL) {
+        ADX_LOCK(&p->mutex);
+        s = adx_sit(p);
+        p->users += s != NULL;
+        ADX_UNLOCK(&p->mutex);
+        if (s == NULL)
+            return atomic_load(&p->seats) == ADX_SEATS ? ADREV_ELIMIT
+                                                       : ADREV_ENOMEM;
+    }
+    adx_leave_pool();
+    adx_mine.pool = p;
+    adx_mine.seat = s;
+    return ADREV_OK;
+}
+
+ADX_API void ad_pool_free(ad_pool *p)
+{
+    if (p == NULL)
+        return;
+    ADX_LOCK(&p->mutex);
+    bool mine = adx_mine.pool == p;
+    bool busy = p->users > (mine ? 1u : 0u) || (mine && adx_mine.inside > 0);
+    p->status = busy ? ADREV_EBUSY : ADREV_OK;
+    ADX_UNLOCK(&p->mutex);
+    if (busy)
+        return;
+    if (mine)
+        adx_leave_pool();
+    adx_pool_end(p);
+}
+
+ADX_API ad_status ad_executor_use(ad_execute_fn *execute, void *user)
+{
+    if (adx_mine.inside > 0)
+        return ADREV_EBUSY;
+    adx_mine.execute = execute;
+    adx_mine.user = user;
+    return ADREV_OK;
+}
+
+/* ===========================================================================
+ * 7  TASKS                                                           >>tasks
+ *
+ * A recording has the tape on which it began, its root, and for every thread
+ * that runs a branch at the same time another one, taken when a branch is
+ * entered and idle again when it is left. The statements of a task lie on one
+ * tape, those of the branches that the same thread runs while the task waits
+ * between them: a fork is two entries there, and a sweep leaps from one to the
+ * other (adx_leap). The job number in a value names the task that made it.
+ *
+ * A value of another task is imported: the first use makes an input, and an
+ * entry (input, value) in the import table. No task writes adjoints of another:
+ * what reached its inputs is applied at the fork of the lowest task T that
+ * both descend from, by the thread that sweeps T, after all branches of that
+ * fork are done, in the order of the program. Therefore a table's entries are
+ * listed by the depth of T, deepest first. At a join the lists of the branches
+ * become lists of the task that forked, but for those of its own depth, which
+ * stay with the fork. A value of a branch that has joined is applied where the
+ * using task's own sweep comes to its latest fork.
+ *
+ * So the order of all additions depends on the program only, and there is one
+ * writer. The same distinction finds races: T is the first task above a
+ * value's own that has not joined; if it is not above the task that uses the
+ * value, both may run at the same time (as in the bags of Feng & Leiserson's
+ * determinacy race detector).
+ * ======================================================================== */
+
+// An input of one tape, and the value of another that it stands for.
+typedef struct adx_link {
+    uint32_t local;
+    uint32_t seq;
+    const ad_tape *tape;
+} adx_link;
+
+typedef struct adx_list {
+    struct adx_list *next;
+    const ad_tape *tape;            // of the inputs
+    size_t n;
+    size_t room;
+    adx_link entry[];
+} adx_list;
+
+// Lists for the forks of one task, in the order of the program.
+typedef struct adx_level {
+    struct adx_level *next;
+    size_t depth;                   // of that task
+    adx_list *first;
+    adx_list *last;
+} adx_level;
+
+typedef struct adx_import {
+    uint64_t id;                    // 0: free
+    size_t local;
+} adx_import;
+
+typedef struct adx_table {
+    adx_import *slot;
+    size_t room;                    // a power of 2; or 0
+    size_t n;
+} adx_table;
+
+struct adx_task {
+    _Atomic uint32_t job;           // 0: there is no such task
+    size_t depth;
+    adx_task *parent;
+    adx_task *jump;                 // an ancestor, see adx_ancestor
+    ad_tape *tape;
+    adx_fork *fork;                 // its latest
+    adx_level *level;               // for forks of those above, deepest first
+    adx_table table;
+    size_t imports;
+    atomic_bool joined;
+    adx_stretch stretch;
+    double primal[2];               // begin and end
+    double reverse[2];
+};
+
+struct adx_fork {
+    adx_leap *self;                 // first, as in its second entry
+    adx_leap leap;
+    adx_task *task;
+    adx_fork *before;               // of the same task
+    adx_level branches;             // imports of its branches: see above
+    adx_level own;                  // of the task, after this fork
+    size_t imports;                 // of the task, before it
+    bool measure;
+    double primal[2];               // of the gap that it is for its task
+    double reverse[2];
+    size_t n;
+    adx_task *branch[];             // NULL: nothing was recorded
+};
+
+#define ADX_CHUNK 128u              // tasks; a power of 2
+
+// Tasks with consecutive numbers.
+typedef struct adx_chunk {
+    struct adx_chunk *older;
+    uint32_t number;                // of the first, divided by ADX_CHUNK
+    uint32_t used;
+    adx_task task[ADX_CHUNK];
+} adx_chunk;
+
+// All chunks of a recording, by number. Only grows, under a mutex, until the
+// recording is cleared: readers take none.
+typedef struct adx_directory {
+    struct adx_directory *older;
+    size_t room;
+    size_t n;
+    _Atomic(adx_chunk *) slot[];
+} adx_directory;
+
+// What a tape of a recording has besides its entries.
+struct adx_worker {
+    adx_team *team;
+    ad_tape *tape;
+    adx_task *task;                 // that is being recorded; NULL: none
+    adx_worker *next;               // of all
+    adx_worker *idle;               // of those that no thread has
+    adx_chunk *chunk;               // the latest
+    adx_table spare;                // of a task that is done
+    size_t scratch;                 // of all its tasks
+};
+
+struct adx_team {
+    adx_worker home;                // of the root
+    adx_task main;
+    adx_worker *workers;
+    adx_worker *idle;
+    _Atomic(adx_directory *) directory;
+    adx_mutex mutex;                // of the two lists, and of the directory
+    atomic_int failed;              // the first status of a branch
+    uint32_t limbo;                 // job of what is recorded between a fork
+    bool measure;                   // and its branches: of no task
+};
+
+/* --- 7.1  the tree of tasks ----------------------------------------------- */
+
+// Myers' jump pointers: any ancestor in a logarithmic number of steps.
+static void adx_hang(adx_task *task, adx_task *parent)
+{
+    adx_task *j = parent->jump;
+    task->parent = parent;
+    task->depth = parent->depth + 1;
+    task->jump = parent->depth - j->depth == j->depth - j->jump->depth
+               ? j->jump : parent;
+}
+
+static const adx_task *adx_ancestor(const adx_task *task, size_t depth)
+{
+    while (task->depth > depth)
+        task = task->jump->depth >= depth ? task->jump : task->parent;
+    return task;
+}
+
+// acquire: with the release of ad_fork_close
+static bool adx_joined(const adx_task *task)
+{
+    return atomic_load_explicit(&task->joined, memory_order_acquire);
+}
+
+// The first task from here upwards that has not joined. Above it none has.
+static const adx_task *adx_unjoined(const adx_task *task)
+{
+    while (adx_joined(task))
+        task = adx_joined(task->jump) ? task->jump : task->parent;
+    return task;
+}
+
+/* --- 7.2  the directory --------------------------------------------------- */
+
+static size_t adx_place_of(const adx_directory *d, uint32_t number)
+{
+    size_t i = (size_t)XXH3_64bits(&number, sizeof number);
+    return i & (d->room - 1);
+}
+
+static adx_task *adx_task_of(adx_team *team, uint32_t job)
+{
+    // acquire: with adx_file, both
+    adx_directory *d = atomic_load_explicit(&team->directory,
+                                            memory_order_acquire);
+    if (d == NULL || job == 0)
+        return NULL;
+    for (size_t i = adx_place_of(d, job / ADX_CHUNK);;
+         i = (i + 1) & (d->room - 1)) {
+        adx_chunk *c = atomic_load_explicit(&d->slot[i], memory_order_acquire);
+        if (c == NULL)
+            return NULL;
+        if (c->number == job / ADX_CHUNK) {
+            adx_task *task = &c->task[job % ADX_CHUNK];
+            // acquire: with adx_new_task
+            return atomic_load_explicit(&task->job, memory_order_acquire)
+                == job ? task : NULL;
+        }
+    }
+}
+
+static void adx_enlist(adx_directory *d, adx_chunk *c)
+{
+    size_t i = adx_place_of(d, c->number);
+    // relaxed: under the mutex, or not yet published
+    while (atomic_load_explicit(&d->slot[i], memory_order_relaxed) != NULL)
+        i = (i + 1) & (d->room - 1);
+    atomic_store_explicit(&d->slot[i], c, memory_order_release);
+    d->n++;
+}
+
+// A directory with twice the room and the same chunks. The mutex is held.
+static bool adx_widen(adx_team *team)
+{
+    const ad_allocator *a = &team->home.tape->allocator;
+    adx_directory *d = atomic_load(&team->directory);
+    size_t room = d == NULL ? 16 : 2 * d->room;
+    size_t bytes = sizeof *d + room * sizeof d->slot[0];
+    adx_directory *wide = (adx_directory *)a->alloc(bytes, a->user);
+
+    if (wide == NULL)
+        return false;
+    memset(wide, 0, bytes);
+    wide->room = room;
+    wide->older = d;
+    for (size_t i = 0; d != NULL && i < d->room; i++)
+        if (atomic_load(&d->slot[i]) != NULL)
+            adx_enlist(wide, atomic_load(&d->slot[i]));
+    atomic_store_explicit(&team->directory, wide, memory_order_release);
+    return true;
+}
+
+static bool adx_file(adx_team *team, adx_chunk *c)
+{
+    ADX_LOCK(&team->mutex);
+    adx_directory *d = atomic_load(&team->directory);
+    bool room = (d != NULL && 2 * d->n < d->room) || adx_widen(team);
+    if (room)
+        adx_enlist(atomic_load(&team->directory), c);
+    ADX_UNLOCK(&team->mutex);
+    return room;
+}
+
+// So many job numbers, of which the first is a multiple of that, not 0.
+static uint32_t adx_new_jobs(uint32_t n)
+{
+    uint32_t first = (adx_next_job + n - 1) / n * n;
+    if (first % ADX_JOB_BATCH == 0)
+        first = ADX_TAKE_JOBS() + ADX_JOB_ORIGIN;
+    adx_next_job = first + n;
+    return first;
+}
+
+static adx_chunk *adx_new_chunk(adx_worker *w)
+{
+    adx_chunk *c = (adx_chunk *)adx_alloc(w->tape, sizeof *c);
+    if (c == NULL)
+        return NULL;
+    memset(c, 0, sizeof *c);
+    uint32_t first = adx_new_jobs(ADX_CHUNK);
+    c->number = first / ADX_CHUNK;
+    c->used = first == 0;           // no task has number 0
+    if (!adx_file(w->team, c)) {
+        adx_free(w->tape, c, sizeof *c);
+        return NULL;
+    }
+    c->older = w->chunk;
+    w->chunk = c;
+    return c;
+}
+
+static adx_task *adx_new_task(adx_worker *w, adx_task *parent)
+{
+    adx_chunk *c = w->chunk;
+    if (c == NULL || c->used == ADX_CHUNK)
+        c = adx_new_chunk(w);
+    if (c == NULL)
+        return NULL;
+    adx_task *task = &c->task[c->used];
+    uint32_t job = c->number * ADX_CHUNK + c->used++;
+    memset(&task->fork, 0, sizeof *task - offsetof(adx_task, fork));
+    task->tape = w->tape;
+    adx_hang(task, parent);
+    atomic_store_explicit(&task->job, job, memory_order_release);
+    return task;
+}
+
+// The task that was made last, of which there are no values.
+static void adx_forget(adx_worker *w, adx_task *task)
+{
+    // relaxed: nobody else knows it
+    atomic_store_explicit(&task->job, 0, memory_order_relaxed);
+    if (task == &w->chunk->task[w->chunk->used - 1])
+        w->chunk->used--;
+}
+
+/* --- 7.3  import tables ------------------------------------------------------
+ * Most tasks import little, and a task that waits keeps its table: it begins
+ * with 16 entries, and a worker keeps one for the next task.                 */
+
+static adx_import *adx_look(const adx_table *table, uint64_t id)
+{
+    size_t i = (size_t)XXH3_64bits(&id, sizeof id) & (table->room - 1);
+    while (table->slot[i].id != id && table->slot[i].id != 0)
+        i = (i + 1) & (table->room - 1);
+    return &table->slot[i];
+}
+
+static void adx_drop_table(ad_tape *t, adx_table *table)
+{
+    if (table->room > 0)
+        adx_free(t, table->slot, table->room * sizeof *table->slot);
+    memset(table, 0, sizeof *table);
+}
+
+static bool adx_new_table(ad_tape *t, adx_table *table, size_t room)
+{
+    table->slot = (adx_import *)adx_alloc(t, room * sizeof *table->slot);
+    table->room = table->slot == NULL ? 0 : room;
+    table->n = 0;
+    if (table->slot == NULL)
+        return false;
+    memset(table->slot, 0, room * sizeof *table->slot);
+    return true;
+}
+
+static bool adx_remember(ad_tape *t, adx_table *table, uint64_t id,
+                         size_t local)
+{
+    if (2 * table->n >= table->room) {
+        adx_table wide;
+        size_t room = table->room == 0 ? 16 : 2 * table->room;
+        if (!adx_new_table(t, &wide, room))
+            return false;
+        for (size_t i = 0; i < table->room; i++)
+            if (table->slot[i].id != 0)
+                *adx_look(&wide, table->slot[i].id) = table->slot[i];
+        wide.n = table->n;
+        adx_drop_table(t, table);
+        *table = wide;
+    }
+    adx_import *slot = adx_look(table, id);
+    slot->id = id;
+    slot->local = local;
+    table->n++;
+    return true;
+}
+
+static void adx_take_spare(adx_worker *w, adx_task *task)
+{
+    task->table = w->spare;
+    memset(&w->spare, 0, sizeof w->spare);
+}
+
+// Its entries are cleared: one by one it would cost more.
+static void adx_give_spare(adx_worker *w, adx_task *task)
+{
+    adx_table *table = &task->table;
+    if (table->room > w->spare.room) {
+        adx_drop_table(w->tape, &w->spare);
+        if (table->n > 0)
+            memset(table->slot, 0, table->room * sizeof *table->slot);
+        table->n = 0;
+        w->spare = *table;
+        memset(table, 0, sizeof *table);
+    } else
+        adx_drop_table(w->tape, table);
+}
+
+/* --- 7.4  imports --------------------------------------------------------- */
+
+static void *adx_note(adx_context *c, size_t bytes)
+{
+    void *p = adx_add_bytes(c, ADX_DATA, bytes, 0);
+    if (p != NULL)
+        memset(p, 0, bytes);
+    return p;
+}
+
+static bool adx_append_to(adx_level *level, adx_context *c, adx_link entry)
+{
+    adx_list *list = level->last;
+    if (list == NULL || list->n == list->room || list->tape != c->tape) {
+        size_t room = list == NULL || list->room >= 128 ? 4 : 2 * list->room;
+        list = (adx_list *)adx_note(c, sizeof *list + room * sizeof entry);
+        if (list == NULL)
+            return false;
+        list->tape = c->tape;
+        list->room = room;
+        if (level->last == NULL)
+            level->first = list;
+        else
+            level->last->next = list;
+        level->last = list;
+    }
+    list->entry[list->n++] = entry;
+    return true;
+}
+
+// The task's imports from that depth.
+static adx_level *adx_level_of(adx_task *task, adx_context *c, size_t depth)
+{
+    adx_level **at = &task->level;
+    while (*at != NULL && (*at)->depth > depth)
+        at = &(*at)->next;
+    if (*at != NULL && (*at)->depth == depth)
+        return *at;
+    adx_level *level = (adx_level *)adx_note(c, sizeof *level);
+    if (level != NULL) {
+        level->depth = depth;
+        level->next = *at;
+        *at = level;
+    }
+    return level;
+}
+
+// The task that made x; NULL: it is not of this recording.
+static adx_task *adx_maker(adx_team *team, ad_rev x)
+{
+    return adx_member(team->home.tape, x) ? &team->main
+                                          : adx_task_of(team, x.job);
+}
+
+static ad_rev adx_foreign(ad_tape *t, ad_rev x)
+{
+    adx_worker *w = (adx_worker *)t->annexed;
+    adx_task *me = w->task;
+    adx_context *c = adx_live(t);
+    uint64_t id = adx_compound(x.job, x.seq);
+
+    if (me == NULL)
+        return x;
+    if (me->table.room > 0) {
+        const adx_import *known = adx_look(&me->table, id);
+        if (known->id == id)
+            return adx_known(x, (uint32_t)known->local);
+    }
+    adx_task *maker = adx_maker(w->team, x);
+    if (maker == NULL || maker == me)
+        return x;
+    const adx_task *top = adx_unjoined(maker);
+    if (adx_ancestor(me, top->depth) != top) {
+        adx_fail(t, ADREV_ERACE);
+        return adx_passive(x.v);
+    }
+    adx_level *level = top == me ? &me->fork->own
+                                 : adx_level_of(me, c, top->depth);
+    if (level == NULL)
+        return adx_passive(x.v);
+    size_t local = adx_add_inputs(c, 1);
+    if (local == 0)
+        return adx_passive(x.v);
+    if (me->table.room == 0)
+        adx_take_spare(w, me);
+    adx_link entry = { (uint32_t)local, x.seq, maker->tape };
+    if (!adx_append_to(level, c, entry)
+        || !adx_remember(t, &me->table, id, local)) {
+        adx_fail(t, ADREV_ENOMEM);
+        return adx_passive(x.v);
+    }
+    me->imports++;
+    return adx_known(x, (uint32_t)local);
+}
+
+ADX_API void ad_capture(size_t n, const ad_rev x[], ad_rev y[])
+{
+    for (size_t i = 0; i < n; i++) {
+        y[i] = x[i];
+        if (x[i].job != adx_now.job && x[i].job != 0)
+            y[i] = adx_known(x[i], adx_resolve(x[i]));
+    }
+}
+
+/* --- 7.5  the team of a recording ----------------------------------------- */
+
+static const adx_annex adx_parallel;
+
+static void adx_new_main(adx_team *team)
+{
+    adx_task *task = &team->main;
+    adx_table table = task->table;
+    memset(task, 0, sizeof *task);
+    if (table.room > 0)
+        memset(table.slot, 0, table.room * sizeof *table.slot);
+    table.n = 0;
+    task->table = table;
+    task->tape = team->home.tape;
+    task->parent = task;
+    task->jump = task;
+}
+
+// NULL: no memory
+static adx_worker *adx_worker_of(ad_tape *t)
+{
+    if (t->annex != NULL)
+        return (adx_worker *)t->annexed;
+    adx_team *team = (adx_team *)adx_alloc(t, sizeof *team);
+    if (team == NULL)
+        return NULL;
+    memset(team, 0, sizeof *team);
+    if (!ADX_MUTEX_INIT(&team->mutex)) {
+        adx_free(t, team, sizeof *team);
+        return NULL;
+    }
+    team->home.team = team;
+    team->home.tape = t;
+    team->home.task = &team->main;
+    team->limbo = adx_new_job();
+    adx_new_main(team);
+    t->annexed = team;              // whose first field is the worker
+    t->annex = &adx_parallel;
+    return &team->home;
+}
+
+static adx_worker *adx_new_worker(adx_team *team)
+{
+    const ad_allocator *a = &team->home.tape->allocator;
+    adx_worker *w = (adx_worker *)a->alloc(sizeof *w, a->user);
+    if (w == NULL)
+        return NULL;
+    memset(w, 0, sizeof *w);
+    w->team = team;
+    w->tape = ad_tape_new_with(a);
+    if (w->tape == NULL) {
+        a->free(w, a->user);
+        return NULL;
+    }
+    w->tape->annexed = w;
+    w->tape->annex = &adx_parallel;
+    w->tape->hooks.foreign = team->home.tape->hooks.foreign;
+    w->tape->hooks.user = team->home.tape->hooks.user;
+    w->tape->segment[0].job = 0;
+    return w;
+}
+
+// A tape for this thread, until it is given back.
+static adx_worker *adx_take_worker(adx_team *team)
+{
+    ADX_LOCK(&team->mutex);
+    adx_worker *w = team->idle;
+    if (w != NULL)
+        team->idle = w->idle;
+    ADX_UNLOCK(&team->mutex);
+    if (w != NULL)
+        return w;
+
+    w = adx_new_worker(team);
+    if (w == NULL)
+        return NULL;
+    ADX_LOCK(&team->mutex);
+    w->next = team->workers;
+    team->workers = w;
+    ADX_UNLOCK(&team->mutex);
+    return w;
+}
+
+static void adx_give_worker(adx_worker *w)
+{
+    ADX_LOCK(&w->team->mutex);
+    w->idle = w->team->idle;
+    w->team->idle = w;
+    ADX_UNLOCK(&w->team->mutex);
+}
+
+static bool adx_is_root(const ad_tape *t)
+{
+    const adx_worker *w = (const adx_worker *)t->annexed;
+    return w == &w->team->home;
+}
+
+static ad_tape *adx_further_tape(const ad_tape *t, size_t i)
+{
+    const adx_worker *w = (const adx_worker *)t->annexed;
+    w = adx_is_root(t) ? w->team->workers : NULL;
+    for (; w != NULL && i > 0; i--)
+        w = w->next;
+    return w == NULL ? NULL : w->tape;
+}
+
+static const ad_tape *adx_owner_tape(const ad_tape *t, ad_rev x)
+{
+    adx_team *team = ((const adx_worker *)t->annexed)->team;
+    const adx_task *task = adx_is_root(t) ? adx_task_of(team, x.job) : NULL;
+    return task == NULL || adx_unjoined(task) != &team->main
+        || x.seq == 0 || x.seq > adx_live(task->tape)->seq ? NULL : task->tape;
+}
+
+// Frees all chunks but the latest, whose tasks are gone.
+static void adx_clear_worker(adx_worker *w)
+{
+    adx_chunk *c = w->chunk;
+    while (c != NULL && c->older != NULL) {
+        adx_chunk *older = c->older;
+        c->older = older->older;
+        adx_free(w->tape, older, sizeof *older);
+    }
+    for (uint32_t i = 0; c != NULL && i < c->used; i++)
+        atomic_store_explicit(&c->task[i].job, 0, memory_order_relaxed);
+    w->scratch = 0;
+    w->task = NULL;
+    adx_reset(w->tape, &w->tape->rest);
+    w->tape->segment[0].job = 0;
+}
+
+// One directory, of the latest chunks.
+static void adx_clear_directory(adx_team *team, bool all)
+{
+    const ad_allocator *a = &team->home.tape->allocator;
+    adx_directory *d = atomic_load(&team->directory);
+    while (d != NULL && (all || d->older != NULL)) {
+        adx_directory *older = d->older;
+        if (all)
+            a->free(d, a->user);
+        else {
+            d->older = older->older;
+            a->free(older, a->user);
+            continue;
+        }
+        d = older;
+    }
+    if (d == NULL)
+        return;
+    d->n = 0;
+    memset(d->slot, 0, d->room * sizeof d->slot[0]);
+    for (adx_worker *w = team->workers; w != NULL; w = w->next)
+        if (w->chunk != NULL)
+            adx_enlist(d, w->chunk);
+}
+
+static void adx_clear_team(ad_tape *t)
+{
+    if (!adx_is_root(t))
+        return;
+    adx_team *team = ((adx_worker *)t->annexed)->team;
+    for (adx_worker *w = team->workers; w != NULL; w = w->next)
+        adx_clear_worker(w);
+    adx_clear_directory(team, false);
+    adx_new_main(team);
+    atomic_store(&team->failed, ADREV_OK);
+}
+
+static void adx_free_team(ad_tape *t)
+{
+    if (!adx_is_root(t))
+        return;
+    adx_team *team = ((adx_worker *)t->annexed)->team;
+    const ad_allocator a = t->allocator;
+    for (adx_worker *w = team->workers; w != NULL;) {
+        adx_worker *next = w->next;
+        adx_clear_worker(w);
+        if (w->chunk != NULL)
+            adx_free(w->tape, w->chunk, sizeof *w->chunk);
+        adx_drop_table(w->tape, &w->spare);
+        w->tape->annex = NULL;
+        ad_tape_free(w->tape);
+        a.free(w, a.user);
+        w = next;
+    }
+    adx_clear_directory(team, true);
+    adx_drop_table(t, &team->main.table);
+    adx_drop_table(t, &team->home.spare);
+    ADX_MUTEX_FREE(&team->mutex);
+    t->annex = NULL;
+    adx_free(t, team, sizeof *team);
+}
+
+/* --- 7.6  rewinding ------------------------------------------------------- */
+
+// Whether a place is behind the end of its tape.
+static bool adx_beyond(const ad_tape *t, const adx_place *place)
+{
+    const adx_context *c = adx_live(t);
+    if (place->block == t->block)
+        return place->head < c->head;
+    for (const adx_block *b = t->block; b != NULL; b = b->prev)
+        if (b == place->block)
+            return false;
+    return true;
+}
+
+static void adx_forget_branches(adx_fork *fork)
+{
+    for (size_t i = 0; i < fork->n; i++)
+        if (fork->branch[i] != NULL) {
+            atomic_store(&fork->branch[i]->job, 0);
+            for (adx_fork *f = fork->branch[i]->fork; f != NULL; f = f->before)
+                adx_forget_branches(f);
+        }
+}
+
+// Drops the entries whose inputs are gone: the last ones, of this tape.
+static void adx_cut(adx_level *level, const ad_tape *t)
+{
+    size_t seq = adx_live(t)->seq;
+    adx_list *kept = NULL;
+
+    for (adx_list *list = level->first; list != NULL; list = list->next) {
+        while (list->tape == t && list->n > 0
+               && list->entry[list->n - 1].local > seq)
+            list->n--;
+        if (list->n == 0)
+            break;
+        kept = list;
+    }
+    if (kept == NULL)
+        level->first = NULL;
+    else
+        kept->next = NULL;
+    level->last = kept;
+}
+
+static void adx_rewound(ad_tape *t)
+{
+    adx_worker *w = (adx_worker *)t->annexed;
+    adx_task *me = w->task;
+    if (me == NULL)
+        return;
+    while (me->fork != NULL && adx_beyond(t, &me->fork->leap.after)) {
+        adx_forget_branches(me->fork);
+        me->fork = me->fork->before;
+    }
+    if (me->fork != NULL)
+        adx_cut(&me->fork->own, t);
+    for (adx_level **at = &me->level; *at != NULL;) {
+        adx_cut(*at, t);
+        if ((*at)->first == NULL)
+            *at = (*at)->next;
+        else
+            at = &(*at)->next;
+    }
+
+    adx_table old = me->table;
+    memset(&me->table, 0, sizeof me->table);
+    for (size_t i = 0; i < old.room; i++)
+        if (old.slot[i].id != 0 && old.slot[i].local <= adx_live(t)->seq
+            && !adx_remember(t, &me->table, old.slot[i].id,
+                             old.slot[i].local))
+            adx_fail(t, ADREV_ENOMEM);
+    adx_drop_table(t, &old);
+    if (me == &w->team->main && me->fork == NULL)
+        adx_clear_team(t);
+}
+
+/* --- 7.7  forks ----------------------------------------------------------- */
+
+static bool adx_leap_back(adx_leap *leap, size_t W);
+static bool adx_leap_ahead(adx_leap *leap, size_t W);
+
+// Branches are part of the task that forks: where a second tape cannot be, and
+// within ad_grad in a branch, whose recording is swept while others run.
+static bool adx_alone(const ad_tape *t)
+{
+    return t->allocator.alloc == NULL || adx_live(t)->trace || t->alone
+        || (t->annex != NULL && !adx_is_root(t) && t->segments > 1);
+}
+
+// What is recorded on w, current here, from now on belongs to this task; NULL:
+// to none, and whoever uses it learns that it is foreign.
+static void adx_switch(adx_worker *w, adx_task *task)
+{
+    ad_tape *t = w->tape;
+    uint32_t job = task == NULL ? w->team->limbo
+                 : atomic_load_explicit(&task->job, memory_order_relaxed);
+    w->task = task;
+    t->segment[0].job = job;
+    t->sealed = adx_now.head;       // imports begin an entry of their own
+    t->start = NULL;
+    adx_now.job = job;
+}
+
+static void adx_team_fail(adx_team *team, ad_status status)
+{
+    int ok = ADREV_OK;
+    atomic_compare_exchange_strong(&team->failed, &ok, (int)status);
+}
+
+// While a fork is open, no task is recorded where it was opened. A root gives
+// way to another tape: its own stands still, for branches look values up there.
+static bool adx_step_aside(ad_fork *f, adx_worker *w)
+{
+    if (w == &w->team->home) {
+        w = adx_take_worker(w->team);
+        if (w == NULL)
+            return false;
+        f->adx_host = w;
+        ad_use(w->tape);
+    }
+    adx_switch(w, NULL);
+    return true;
+}
+
+static void adx_step_back(ad_fork *f)
+{
+    adx_worker *w = f->adx_host;
+    ad_tape *t = w == NULL ? f->adx_tape : w->tape;
+    if (adx_now.tape != t)
+        ad_use(t);
+    if (t->status != ADREV_OK)
+        adx_team_fail(f->adx_team, t->status);
+    if (w == NULL)
+        adx_switch((adx_worker *)t->annexed, f->adx_record->task);
+    else {
+        ad_use(f->adx_tape);
+        adx_give_worker(w);
+    }
+}
+
+ADX_API void ad_fork_open(ad_fork *f, size_t n)
+{
+    ad_tape *t = adx_now.tape;
+    memset(f, 0, sizeof *f);
+    f->adx_tape = t;
+    f->adx_n = n;
+    f->adx_execute = adx_mine.execute;
+    f->adx_user = adx_mine.user;
+    if (t == NULL || t->status != ADREV_OK)
+        return;
+    f->adx_inline = adx_alone(t);
+    if (f->adx_inline)
+        return;
+
+    adx_worker *w = adx_worker_of(t);
+    if (w == NULL || n > SIZE_MAX / 64) {
+        adx_fail(t, w == NULL ? ADREV_ENOMEM : ADREV_ELIMIT);
+        return;
+    }
+    adx_place before = adx_here_on(t);
+    adx_fork *fork = (adx_fork *)adx_add_bytes(
+        &adx_now, ADX_LEAP, sizeof *fork + n * sizeof fork->branch[0], 0);
+    if (fork == NULL)
+        return;
+    memset(fork, 0, sizeof *fork + n * sizeof fork->branch[0]);
+    fork->self = &fork->leap;
+    fork->leap.reverse = adx_leap_back;
+    fork->leap.forward = adx_leap_ahead;
+    fork->leap.before = before;
+    fork->leap.after = adx_here_on(t);      // for now: where branches begin
+    fork->task = w->task;
+    fork->imports = w->task->imports;
+    fork->n = n;
+    fork->measure = w->team->measure;
+    f->adx_team = w->team;
+    if (!adx_step_aside(f, w)) {
+        adx_fail(t, ADREV_ENOMEM);
+        return;
+    }
+    f->adx_record = fork;
+    t->open++;
+    if (fork->measure)
+        fork->primal[0] = adx_clock();
+}
+
+ADX_API bool ad_fork_parallel(const ad_fork *f) { return !f->adx_inline; }
+
+// The tape current on this thread, if branches may record on it; else an idle
+// one. NULL: no memory.
+static adx_worker *adx_worker_here(adx_team *team, bool *taken)
+{
+    const ad_tape *t = adx_now.tape;
+    *taken = false;
+    if (t != NULL && t->annex == &adx_parallel && t->segments == 1) {
+        adx_worker *w = (adx_worker *)t->annexed;
+        if (w->team == team && w != &team->home)
+            return w;
+    }
+    *taken = true;
+    return adx_take_worker(team);
+}
+
+ADX_API void ad_branch_enter(ad_branch *b, ad_fork *f, size_t i)
+{
+    memset(b, 0, sizeof *b);
+    b->adx_fork = f;
+    b->adx_index = i;
+    b->adx_execute = adx_mine.execute;
+    b->adx_user = adx_mine.user;
+    adx_mine.execute = f->adx_execute;
+    adx_mine.user = f->adx_user;
+    adx_mine.inside++;
+    b->adx_before = adx_now.tape;
+    adx_chaos();
+    if (f->adx_inline) {
+        if (adx_now.tape != f->adx_tape)    // another thread
+            ad_use(NULL);
+        return;
+    }
+    adx_worker *w = f->adx_record == NULL || i >= f->adx_n
+                  ? NULL : adx_worker_here(f->adx_team, &b->adx_taken);
+    adx_task *task = w == NULL ? NULL : adx_new_task(w, f->adx_record->task);
+    if (task == NULL) {
+        if (f->adx_record != NULL)
+            adx_team_fail(f->adx_team, i >= f->adx_n ? ADREV_ESHAPE
+                                                     : ADREV_ENOMEM);
+        if (w != NULL && b->adx_taken)
+            adx_give_worker(w);
+        ad_use(NULL);
+        return;
+    }
+    if (adx_now.tape != w->tape)
+        ad_use(w->tape);
+    b->adx_task = task;
+    b->adx_outer = w->task;
+    b->adx_tape = w->tape;
+    b->adx_scratch = w->tape->scratch;
+    b->adx_open = w->tape->open;
+    w->tape->scratch = 0;
+    w->tape->open = 0;
+    adx_switch(w, task);
+    task->stretch.from = adx_here_on(w->tape);
+    if (f->adx_record->measure)
+        task->primal[0] = adx_clock();
+}
+
+static void adx_end_task(ad_branch *b)
+{
+    ad_tape *t = b->adx_tape;
+    adx_worker *w = (adx_worker *)t->annexed;
+    adx_task *task = b->adx_task;
+
+    if (adx_now.tape != t)
+        ad_use(t);
+    task->stretch.to = adx_here_on(t);
+    task->stretch.scratch = w->scratch;
+    w->scratch += t->scratch;
+    t->scratch = b->adx_scratch;
+    t->open = b->adx_open;
+    if (t->status != ADREV_OK)
+        adx_team_fail(w->team, t->status);
+    adx_give_spare(w, task);
+    if (task->stretch.to.head == task->stretch.from.head
+        && task->stretch.to.block == task->stretch.from.block)
+        adx_forget(w, task);
+    else
+        b->adx_fork->adx_record->branch[b->adx_index] = task;
+    if (b->adx_fork->adx_record->measure)
+        task->primal[1] = adx_clock();
+    adx_switch(w, b->adx_outer);
+    if (adx_now.tape != b->adx_before)
+        ad_use(b->adx_before);
+    if (b->adx_taken)
+        adx_give_worker(w);
+}
+
+ADX_API void ad_branch_leave(ad_branch *b)
+{
+    adx_chaos();
+    if (b->adx_task != NULL)
+        adx_end_task(b);
+    else if (adx_now.tape != b->adx_before)
+        ad_use(b->adx_before);
+    adx_mine.execute = b->adx_execute;
+    adx_mine.user = b->adx_user;
+    adx_mine.inside--;
+}
+
+static void adx_splice(adx_level *to, const adx_level *from)
+{
+    if (to->last == NULL)
+        to->first = from->first;
+    else
+        to->last->next = from->first;
+    to->last = from->last;
+}
+
+// The imports of a branch that has joined go where they are applied.
+static void adx_adopt(adx_fork *fork, adx_task *branch)
+{
+    adx_level *level = branch->level;
+    adx_level **at = &fork->task->level;
+
+    if (level != NULL && level->depth == fork->task->depth) {
+        adx_splice(&fork->branches, level);
+        level = level->next;
+    }
+    while (level != NULL) {
+        adx_level *next = level->next;
+        while (*at != NULL && (*at)->depth > level->depth)
+            at = &(*at)->next;
+        if (*at != NULL && (*at)->depth == level->depth)
+            adx_splice(*at, level);
+        else {
+            level->next = *at;
+            *at = level;
+        }
+        level = next;
+    }
+}
+
+// As if the fork had never been opened.
+static void adx_take_back(ad_tape *t, const adx_fork *fork)
+{
+    const adx_place before = fork->leap.before;
+    if (before.block == NULL)
+        adx_enter(t, &adx_now, t->first);
+    else {
+        t->block = (adx_block *)before.block;
+        adx_now.op = (adx_operand *)before.op;
+        adx_now.head = (uint16_t *)before.head;
+    }
+    adx_settle(t, &adx_now, 0);
+}
+
+static bool adx_join(adx_fork *fork)
+{
+    bool any = false;
+    for (size_t i = 0; i < fork->n; i++)
+        if (fork->branch[i] != NULL) {
+            any = true;
+            // release: with adx_joined
+            atomic_store_explicit(&fork->branch[i]->joined, true,
+                                  memory_order_release);
+            adx_adopt(fork, fork->branch[i]);
+        }
+    return any;
+}
+
+// The first failure of a branch is one of the task that forked.
+static void adx_inherit(ad_tape *t, adx_team *team)
+{
+    int failed = atomic_load(&team->failed);
+    if (failed == ADREV_OK || t->status != ADREV_OK)
+        return;
+    adx_fail(t, (ad_status)failed);
+    ADX_LOCK(&team->mutex);
+    for (const adx_worker *w = team->workers; w != NULL; w = w->next)
+        if (w->tape != t && w->tape->status == (ad_status)failed)
+            t->failure = w->tape->failure;
+    ADX_UNLOCK(&team->mutex);
+}
+
+ADX_API void ad_fork_close(ad_fork *f)
+{
+    adx_fork *fork = f->adx_record;
+    ad_tape *t = f->adx_tape;
+    if (fork == NULL)
+        return;
+    adx_step_back(f);
+    t->open--;
+    f->adx_record = NULL;
+    bool any = adx_join(fork);
+    adx_inherit(t, f->adx_team);
+    if (t->status != ADREV_OK)
+        return;
+    if (!any && adx_now.op == fork->leap.after.op
+        && t->block == fork->leap.after.block) {
+        adx_take_back(t, fork);
+        return;
+    }
+    adx_leap **second = (adx_leap **)adx_add_bytes(&adx_now, ADX_LEAP,
+                                                   sizeof *second, 0);
+    if (second == NULL)
+        return;
+    *second = &fork->leap;
+    fork->leap.after = adx_here_on(t);
+    fork->before = fork->task->fork;
+    fork->task->fork = fork;
+    t->calls = 1;
+    if (fork->measure)
+        fork->primal[1] = adx_clock();
+}
+
+/* --- 7.8  forms of forks -------------------------------------------------- */
+
+// A fork and what its branches call.
+typedef struct adx_call {
+    ad_fork fork;
+    void (*f)(size_t i, void *ctx);
+    void *ctx;
+} adx_call;
+
+static void adx_branch(size_t i, void *arg)
+{
+    adx_call *call = (adx_call *)arg;
+    ad_branch branch;
+    ad_branch_enter(&branch, &call->fork, i);
+    call->f(i, call->ctx);
+    ad_branch_leave(&branch);
+}
+
+ADX_API void ad_fork_n(size_t n, void (*f)(size_t i, void *ctx), void *ctx)
+{
+    adx_call call;
+    if (n == 0)
+        return;
+    call.f = f;
+    call.ctx = ctx;
+    ad_fork_open(&call.fork, n);
+    if (call.fork.adx_inline)
+        for (size_t i = 0; i < n; i++)
+            adx_branch(i, &call);
+    else
+        adx_execute(adx_mine.execute, adx_mine.user, n, adx_branch, &call);
+    ad_fork_close(&call.fork);
+}
+
+typedef struct adx_two {
+    void (*f[2])(void *);
+    void *arg[2];
+} adx_two;
+
+static void adx_either(size_t i, void *ctx)
+{
+    const adx_two *two = (const adx_two *)ctx;
+    two->f[i](two->arg[i]);
+}
+
+ADX_API void ad_fork2(void (*f)(void *), void *a, void (*g)(void *), void *b)
+{
+    adx_two two = { { f, g }, { a, b } };
+    ad_fork_n(2, adx_either, &two);
+}
+
+// Parts of a range.
+typedef struct adx_parts {
+    size_t n;
+    size_t grain;
+    void (*f)(size_t begin, size_t end, void *ctx);
+    ad_rev (*part)(size_t begin, size_t end, void *ctx);
+    ad_rev *result;
+    void *ctx;
+} adx_parts;
+
+static void adx_do_part(size_t i, void *ctx)
+{
+    const adx_parts *p = (const adx_parts *)ctx;
+    size_t begin = i * p->grain;
+    size_t end = p->n - begin < p->grain ? p->n : begin + p->grain;
+    if (p->f != NULL)
+        p->f(begin, end, p->ctx);
+    else
+        p->result[i] = p->part(begin, end, p->ctx);
+}
+
+static size_t adx_cut_up(adx_parts *p)
+{
+    if (p->grain == 0)
+        p->grain = p->n / 256 + (p->n % 256 != 0);
+    return p->n == 0 ? 0 : (p->n - 1) / p->grain + 1;
+}
+
+ADX_API void ad_parallel_for(size_t n, size_t grain,
+                             void (*f)(size_t begin, size_t end, void *ctx),
+                             void *ctx)
+{
+    adx_parts p = { .n = n, .grain = grain, .f = f, .ctx = ctx };
+    size_t parts = adx_cut_up(&p);
+    ad_fork_n(parts, adx_do_part, &p);
+}
+
+ADX_API ad_rev ad_parallel_reduce(size_t n, size_t grain,
+                                  ad_rev (*f)(size_t begin, size_t end,
+                                              void *ctx),
+                                  ad_rev (*combine)(ad_rev a, ad_rev b,
+                                                    void *ctx),
+                                  void *ctx)
+{
+    adx_parts p = { .n = n, .grain = grain, .part = f, .ctx = ctx };
+    size_t parts = adx_cut_up(&p);
+    ad_rev y = adx_passive(0);
+    if (parts == 0)
+        return y;
+    p.result = parts > SIZE_MAX / sizeof y
+             ? NULL : (ad_rev *)malloc(parts * sizeof y);
+    if (p.result == NULL) {
+        if (adx_now.tape != NULL)
+            adx_fail(adx_now.tape, ADREV_ENOMEM);
+        y.v = (ad_real)NAN;
+        return y;
+    }
+    ad_fork_n(parts, adx_do_part, &p);
+    y = combine == NULL ? ad_sum(parts, p.result) : p.result[0];
+    for (size_t i = 1; combine != NULL && i < parts; i++)
+        y = combine(y, p.result[i], ctx);
+    free(p.result);
+    return y;
+}
+
+ADX_API ad_scope ad_scope_open(void)
+{
+    ad_scope scope;
+    memset(&scope, 0, sizeof scope);
+    scope.adx_open = true;
+    scope.adx_room = sizeof scope.adx_first_f / sizeof scope.adx_first_f[0];
+    return scope;
+}
+
+// A branch of the block; its place in the block does not move.
+static void adx_scoped(size_t i, void *ctx)
+{
+    const ad_scope *scope = (const ad_scope *)ctx;
+    if (scope->adx_memory == NULL)
+        scope->adx_first_f[i](scope->adx_first_arg[i]);
+    else
+        scope->adx_f[i](scope->adx_arg[i]);
+}
+
+// Twice the room, functions in front of arguments.
+static bool adx_widen_scope(ad_scope *scope)
+{
+    size_t room = 2 * scope->adx_room;
+    void *memory = malloc(room * (sizeof *scope->adx_f + sizeof(void *)));
+    if (memory == NULL)
+        return false;
+    void (**f)(void *) = (void (**)(void *))memory;
+    void **arg = (void **)(f + room);
+    bool first = scope->adx_memory == NULL;
+    memcpy(f, first ? scope->adx_first_f : scope->adx_f,
+           scope->adx_n * sizeof *f);
+    memcpy(arg, first ? scope->adx_first_arg : scope->adx_arg,
+           scope->adx_n * sizeof *arg);
+    free(scope->adx_memory);
+    scope->adx_memory = memory;
+    scope->adx_f = f;
+    scope->adx_arg = arg;
+    scope->adx_room = room;
+    return true;
+}
+
+// Without memory for more, those so far are run: a fork less wide.
+ADX_API void ad_scope_add(ad_scope *scope, void (*f)(void *), void *arg)
+{
+    if (scope->adx_n == scope->adx_room && !adx_widen_scope(scope)) {
+        ad_fork_n(scope->adx_n, adx_scoped, scope);
+        scope->adx_n = 0;
+    }
+    if (scope->adx_memory == NULL) {
+        scope->adx_first_f[scope->adx_n] = f;
+        scope->adx_first_arg[scope->adx_n] = arg;
+    } else {
+        scope->adx_f[scope->adx_n] = f;
+        scope->adx_arg[scope->adx_n] = arg;
+    }
+    scope->adx_n++;
+}
+
+ADX_API void ad_scope_close(ad_scope *scope)
+{
+    ad_fork_n(scope->adx_n, adx_scoped, scope);
+    free(scope->adx_memory);
+    scope->adx_memory = NULL;
+    scope->adx_open = false;
+}
+
+/* ===========================================================================
+ * 8  SWEEP                                                           >>sweep
+ *
+ * Reverse, a sweep that comes to a join applies what the task has imported
+ * since, then forks: each branch is a stretch of a tape, swept by whoever is
+ * free. When all are done, it applies their imports, and goes on before the
+ * fork. Forward, the same the other way round.
+ * ======================================================================== */
+
+static adx_fork *adx_fork_of(adx_leap *leap)
+{
+    return (adx_fork *)(void *)((char *)leap - offsetof(adx_fork, leap));
+}
+
+// Adjoints of inputs are added to those of the values they stand for.
+static void adx_apply(const adx_level *level, size_t W)
+{
+    for (const adx_list *list = level->first; list != NULL; list = list->next)
+        for (size_t i = 0; i < list->n; i++) {
+            const adx_link *e = &list->entry[i];
+            const ad_real *from = &list->tape->adjoint[e->local * W];
+            ad_real *to = &e->tape->adjoint[e->seq * W];
+            for (size_t w = 0; w < W; w++)
+                to[w] += from[w];
+        }
+}
+
+static void adx_fetch(const adx_level *level, size_t W)
+{
+    for (const adx_list *list = level->first; list != NULL; list = list->next)
+        for (size_t i = 0; i < list->n; i++) {
+            const adx_link *e = &list->entry[i];
+            ad_real *to = &list->tape->adjoint[e->local * W];
+            const ad_real *from = &e->tape->adjoint[e->seq * W];
+            for (size_t w = 0; w < W; w++)
+                to[w] += from[w];
+        }
+}
+
+typedef struct adx_sweeping {
+    adx_fork *fork;
+    adx_sweep_fn *sweep;
+    ad_execute_fn *execute;
+    void *user;
+    bool reverse;
+    atomic_bool failed;
+} adx_sweeping;
+
+// The user's functions find no tape current, and forks of their own run as in
+// any branch.
+static void adx_sweep_branch(size_t i, void *arg)
+{
+    adx_sweeping *s = (adx_sweeping *)arg;
+    adx_task *task = s->fork->branch[i];
+    if (task == NULL)
+        return;
+    ad_tape *before = adx_now.tape == NULL ? NULL : ad_use(NULL);
+    ad_execute_fn *execute = adx_mine.execute;
+    void *user = adx_mine.user;
+    adx_mine.execute = s->execute;
+    adx_mine.user = s->user;
+    adx_mine.inside++;
+    if (s->fork->measure && s->reverse)
+        task->reverse[0] = adx_clock();
+    if (!s->sweep(task->tape, &task->stretch, task->tape->adjoint))
+        atomic_store(&s->failed, true);
+    if (s->fork->measure && s->reverse)
+        task->reverse[1] = adx_clock();
+    adx_mine.inside--;
+    adx_mine.execute = execute;
+    adx_mine.user = user;
+    if (before != NULL)
+        ad_use(before);
+}
+
+static bool adx_sweep_branches(adx_fork *fork, adx_sweep_fn *sweep,
+                               bool reverse)
+{
+    adx_sweeping s = { .fork = fork, .sweep = sweep, .reverse = reverse,
+                       .execute = adx_mine.execute, .user = adx_mine.user };
+    atomic_init(&s.failed, false);
+    adx_execute(s.execute, s.user, fork->n, adx_sweep_branch, &s);
+    return !atomic_load(&s.failed);
+}
+
+static bool adx_leap_back(adx_leap *leap, size_t W)
+{
+    adx_fork *fork = adx_fork_of(leap);
+    if (fork->measure)
+        fork->reverse[0] = adx_clock();
+    adx_apply(&fork->own, W);
+    bool ok = adx_sweep_branches(fork, adx_reverse_of(W), true);
+    adx_apply(&fork->branches, W);
+    if (fork->measure)
+        fork->reverse[1] = adx_clock();
+    return ok;
+}
+
+static bool adx_leap_ahead(adx_leap *leap, size_t W)
+{
+    adx_fork *fork = adx_fork_of(leap);
+    adx_fetch(&fork->branches, W);
+    bool ok = adx_sweep_branches(fork, adx_forward_of(W), false);
+    adx_fetch(&fork->own, W);
+    return ok;
+}
+
+static bool adx_afford_team(ad_tape *t, size_t W)
+{
+    adx_team *team = ((adx_worker *)t->annexed)->team;
+    if (!adx_is_root(t))
+        return true;
+    for (adx_worker *w = team->workers; w != NULL; w = w->next) {
+        size_t scratch = w->tape->scratch;
+        w->tape->scratch = w->scratch;
+        bool room = adx_adjoints(w->tape, w->tape->rest.seq, W) != NULL;
+        w->tape->scratch = scratch;
+        if (!room)
+            return false;
+    }
+    return true;
+}
+
+#define ADX_ZEROS ((size_t)1 << 15)     // adjoints that one thread clears
+
+typedef struct adx_zeroing {
+    const adx_team *team;
+    size_t W;
+} adx_zeroing;
+
+static size_t adx_pieces(const ad_tape *t, size_t W)
+{
+    return ((t->rest.seq + 1) * W - 1) / ADX_ZEROS + 1;
+}
+
+static void adx_zero_piece(size_t i, void *arg)
+{
+    const adx_zeroing *z = (const adx_zeroing *)arg;
+    const adx_worker *w = z->team->workers;
+    while (i >= adx_pieces(w->tape, z->W)) {
+        i -= adx_pieces(w->tape, z->W);
+        w = w->next;
+    }
+    size_t n = (w->tape->rest.seq + 1) * z->W - i * ADX_ZEROS;
+    memset(w->tape->adjoint + i * ADX_ZEROS, 0,
+           (n < ADX_ZEROS ? n : ADX_ZEROS) * sizeof(ad_real));
+}
+
+static void adx_zero_team(ad_tape *t, size_t W)
+{
+    adx_zeroing z = { ((adx_worker *)t->annexed)->team, W };
+    size_t pieces = 0;
+    if (!adx_is_root(t))
+        return;
+    for (const adx_worker *w = z.team->workers; w != NULL; w = w->next)
+        pieces += adx_pieces(w->tape, W);
+    adx_execute(adx_mine.execute, adx_mine.user, pieces, adx_zero_piece, &z);
+}
+
+static const adx_annex adx_parallel = {
+    adx_foreign, adx_owner_tape, adx_further_tape, adx_afford_team,
+    adx_zero_team, adx_rewound, adx_clear_team, adx_free_team
+};
+
+/* ===========================================================================
+ * 9  GRAPH                                                           >>graph
+ *
+ * The job graph is not stored: it is read off the tapes, where a job ends at
+ * an entry of a fork.
+ * ======================================================================== */
+
+ADX_API void ad_tape_measure(ad_tape *t, bool on)
+{
+    if (t == NULL || t->allocator.alloc == NULL)
+        return;
+    adx_worker *w = adx_worker_of(t);
+    if (w == NULL)
+        adx_fail(t, ADREV_ENOMEM);
+    else
+        w->team->measure = on;
+}
+
+typedef struct adx_survey {
+    ad_job *job;
+    size_t room;
+    size_t next;                    // number
+} adx_survey;
+
+static void adx_list_job(adx_survey *s, size_t number, const ad_job *job)
+{
+    if (number < s->room)
+        s->job[number] = *job;
+}
+
+// Ends a job: at a fork, or with its task.
+static void adx_end_job(adx_survey *s, size_t number, ad_job *job,
+                        size_t imports)
+{
+    job->imports = imports;
+    job->values -= imports;
+    adx_list_job(s, number, job);
+}
+
+static double adx_seconds(double from, double to)
+{
+    return from == 0 || to == 0 || to < from ? 0 : to - from;
+}
+
+// The jobs of a task, and those of its branches, from a cursor to its end.
+static void adx_survey_task(adx_survey *s, const ad_tape *t, adx_cursor at,
+                            size_t number, size_t join, const adx_task *task)
+{
+    ad_job job = { .values = at.block == NULL ? at.seq : 0 };
+    size_t imports = 0;
+    size_t before = at.seq;
+    double primal = task->primal[0];
+    double reverse = task->reverse[1];
+
+    for (unsigned header; (header = adx_next(t, &at)) != 0; before = at.seq) {
+        job.values += at.seq - before;
+        if (!(header & ADX_OTHER)) {
+            job.statements++;
+            job.operands += at.operands;
+        } else if (header == ADX_EXTENDED) {
+            job.statements++;
+            const adx_extended *e = adx_payload(at.op);
+            job.operands += e->operands;
+        } else if (header == ADX_LEAP) {
+            const adx_fork *f = adx_fork_of(adx_leap_of(at.op));
+            job.branches = f->n;
+            job.fork = s->next;
+            job.primal = adx_seconds(primal, f->primal[0]);
+            job.reverse = adx_seconds(f->reverse[1], reverse);
+            adx_end_job(s, number, &job, f->imports - imports);
+            number = s->next + f->n;
+            s->next += f->n + 1;
+            for (size_t i = 0; i < f->n; i++) {
+                ad_job nothing = { .join = number };
+                const adx_task *b = f->branch[i];
+                adx_cursor from = {0};
+                if (b == NULL) {
+                    adx_list_job(s, number - f->n + i, &nothing);
+                    continue;
+                }
+                from.until = &b->stretch.to;
+                adx_put_cursor(b->tape, &from, &b->stretch.from);
+                adx_survey_task(s, b->tape, from, number - f->n + i, number,
+                                b);
+            }
+            memset(&job, 0, sizeof job);
+            imports = f->imports;
+            primal = f->primal[1];
+            reverse = f->reverse[0];
+            adx_put_cursor(t, &at, &f->leap.after);
+        }
+    }
+    job.join = join;
+    job.primal = adx_seconds(primal, task->primal[1]);
+    job.reverse = adx_seconds(task->reverse[0], reverse);
+    adx_end_job(s, number, &job, task->imports - imports);
+}
+
+ADX_API size_t ad_tape_jobs(const ad_tape *t, size_t room, ad_job job[])
+{
+    static const adx_task alone;
+    adx_survey s = { job, room, 1 };
+    if (t == NULL)
+        return 0;
+    const adx_worker *w = (const adx_worker *)t->annexed;
+    adx_cursor at = { .seq = t->lead };
+    adx_survey_task(&s, t, at, 0, 0, t->annex == NULL ? &alone : w->task);
+    return s.next;
+}
+
+/* --- 9.1  paths and schedules -----------------------------------------------
+ * Both go through a graph of jobs in one of its two directions: forward an edge
+ * leads from a fork to its branches, and from their last jobs to what follows
+ * the join; in reverse the other way.                                       */
+
+typedef struct adx_graph {
+    size_t n;
+    const ad_job *job;
+    bool reverse;
+    size_t *wait;               // edges into a job that are still open
+    size_t *first;              // of the jobs that join into a job; n: none
+    size_t *sibling;            // the next that joins into the same
+    size_t *fork;               // of a branch's first job: what forked
+    size_t *ready;              // a queue of jobs, each of which enters once
+    size_t head, tail;
+    double *time;               // longest path, or time of completion
+    void *memory;
+} adx_graph;
+
+static bool adx_open_graph(adx_graph *g, size_t n, const ad_job job[],
+                           bool reverse)
+{
+    size_t bytes = 5 * sizeof(size_t) + sizeof(double);
+    memset(g, 0, sizeof *g);
+    g->n = n;
+    g->job = job;
+    g->reverse = reverse;
+    g->memory = n > SIZE_MAX / bytes ? NULL : malloc(n * bytes + 1);
+    if (g->memory == NULL)
+        return false;
+    g->time = (double *)g->memory;
+    g->wait = (size_t *)(g->time + n);
+    g->first = g->wait + n;
+    g->sibling = g->first + n;
+    g->fork = g->sibling + n;
+    g->ready = g->fork + n;
+    for (size_t i = 0; i < n; i++) {
+        g->time[i] = 0;
+        g->wait[i] = 0;
+        g->first[i] = g->sibling[i] = g->fork[i] = n;
+    }
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < job[i].branches && job[i].fork + k < n; k++)
+            g->fork[job[i].fork + k] = i;
+        if (job[i].branches == 0 && job[i].join != 0 && job[i].join < n) {
+            g->sibling[i] = g->first[job[i].join];
+            g->first[job[i].join] = i;
+        }
+        if (reverse)
+            g->wait[i] = job[i].branches != 0 ? job[i].branches
+                       : job[i].join != 0;
+    }
+    for (size_t i = 0; i < n && !reverse; i++) {
+        if (g->fork[i] < n)
+            g->wait[i] = 1;
+        for (size_t k = g->first[i]; k < n; k = g->sibling[k])
+            g->wait[i]++;
+    }
+    return true;
+}
+
+static void adx_close_graph(adx_graph *g) { free(g->memory); }
+
+static void adx_arrive(adx_graph *g, size_t j, double time)
+{
+    if (j >= g->n)
+        return;
+    g->time[j] = time > g->time[j] ? time : g->time[j];
+    if (--g->wait[j] == 0)
+        g->ready[g->tail++] = j;
+}
+
+// The jobs that nothing precedes.
+static void adx_start_graph(adx_graph *g)
+{
+    for (size_t j = 0; j < g->n; j++)
+        if (g->wait[j] == 0)
+            g->ready[g->tail++] = j;
+}
+
+// Job j is done at that time.
+static void adx_complete(adx_graph *g, size_t j, double time)
+{
+    const ad_job *job = &g->job[j];
+    if (g->reverse) {
+        for (size_t k = g->first[j]; k < g->n; k = g->sibling[k])
+            adx_arrive(g, k, time);
+        if (g->fork[j] < g->n)
+            adx_arrive(g, g->fork[j], time);
+        return;
+    }
+    for (size_t k = 0; k < job->branches; k++)
+        adx_arrive(g, job->fork + k, time);
+    if (job->branches == 0 && job->join != 0)
+        adx_arrive(g, job->join, time);
+}
+
+typedef enum adx_measure {
+    ADX_STATEMENTS, ADX_PRIMAL, ADX_REVERSE
+} adx_measure;
+
+static double adx_length_of(const ad_job *j, adx_measure what)
+{
+    return what == ADX_STATEMENTS ? (double)j->statements
+         : what == ADX_PRIMAL ? j->primal : j->reverse;
+}
+
+// The longest path.
+static double adx_span_of(adx_graph *g, adx_measure what)
+{
+    double span = 0;
+    adx_start_graph(g);
+    while (g->head < g->tail) {
+        size_t j = g->ready[g->head++];
+        double end = g->time[j] + adx_length_of(&g->job[j], what);
+        span = end > span ? end : span;
+        adx_complete(g, j, end);
+    }
+    return span;
+}
+
+static double adx_work_of(size_t n, const ad_job job[], adx_measure what,
+                          double *span)
+{
+    adx_graph g;
+    double work = 0;
+    for (size_t i = 0; i < n; i++)
+        work += adx_length_of(&job[i], what);
+    *span = 0;
+    if (adx_open_graph(&g, n, job, false))
+        *span = adx_span_of(&g, what);
+    adx_close_graph(&g);
+    return work;
+}
+
+ADX_API ad_parallelism ad_job_parallelism(size_t n, const ad_job job[])
+{
+    ad_parallelism p;
+    double span;
+    memset(&p, 0, sizeof p);
+    p.jobs = n;
+    p.tasks = n > 0;
+    for (size_t i = 0; i < n; i++) {
+        p.forks += job[i].branches > 0;
+        p.tasks += job[i].branches;
+    }
+    p.work = (size_t)adx_work_of(n, job, ADX_STATEMENTS, &span);
+    p.span = (size_t)span;
+    p.parallelism = span > 0 ? (double)p.work / span : 1;
+    p.primal_work = adx_work_of(n, job, ADX_PRIMAL, &p.primal_span);
+    p.reverse_work = adx_work_of(n, job, ADX_REVERSE, &p.reverse_span);
+    return p;
+}
+
+typedef struct adx_running {
+    double end;
+    size_t job;
+} adx_running;
+
+// A heap of what the workers do, the first to end on top.
+static void adx_sink(adx_running heap[], size_t n, adx_running r)
+{
+    size_t i = 0;
+    for (size_t k; (k = 2 * i + 1) < n; i = k) {
+        if (k + 1 < n && heap[k + 1].end < heap[k].end)
+            k++;
+        if (heap[k].end >= r.end)
+            break;
+        heap[i] = heap[k];
+    }
+    heap[i] = r;
+}
+
+static void adx_rise(adx_running heap[], size_t i, adx_running r)
+{
+    for (; i > 0 && heap[(i - 1) / 2].end > r.end; i = (i - 1) / 2)
+        heap[i] = heap[(i - 1) / 2];
+    heap[i] = r;
+}
+
+static bool adx_simulate(size_t n, const ad_job job[], bool reverse,
+                         size_t workers, double *seconds)
+{
+    adx_graph g;
+    size_t most = workers < n ? workers : n;
+    adx_running *heap = (adx_running *)malloc((most + 1) * sizeof *heap);
+    bool ok = adx_open_graph(&g, n, job, reverse) && heap != NULL;
+    double now = 0;
+
+    if (ok)
+        adx_start_graph(&g);
+    for (size_t busy = 0; ok && (busy > 0 || g.head < g.tail);) {
+        if (busy < most && g.head < g.tail) {
+            size_t j = g.ready[g.head++];
+            double time = adx_length_of(&job[j], reverse ? ADX_REVERSE
+                                                      : ADX_PRIMAL);
+            adx_running r = { now + time, j };
+            adx_rise(heap, busy++, r);
+            continue;
+        }
+        adx_running done = heap[0];
+        now = done.end;
+        busy--;
+        adx_sink(heap, busy, heap[busy]);
+        adx_complete(&g, done.job, now);
+    }
+    *seconds = now;
+    adx_close_graph(&g);
+    free(heap);
+    return ok;
+}
+
+ADX_API ad_status ad_job_predict(size_t n, const ad_job job[],
+                                 unsigned workers, double *primal,
+                                 double *reverse)
+{
+    size_t p = workers == 0 ? 1 : workers;
+    bool ok = primal == NULL || adx_simulate(n, job, false, p, primal);
+    if (ok && reverse != NULL)
+        ok = adx_simulate(n, job, true, p, reverse);
+    return ok ? ADREV_OK : ADREV_ENOMEM;
+}
+
+/* --- 9.2  drawing --------------------------------------------------------- */
+
+static void adx_write_job(const adx_writer *w, size_t i, const ad_job *j)
+{
+    adx_print(w, "j%z [label=\"%z\\n%z values, %z statements\\n%z imports\"];\n",
+              i, i, j->values, j->statements, j->imports);
+    for (size_t k = 0; k < j->branches; k++)
+        adx_print(w, "j%z -> j%z;\n", i, j->fork + k);
+    if (j->branches == 0 && j->join != 0)
+        adx_print(w, "j%z -> j%z;\n", i, j->join);
+}
+
+ADX_API ad_status ad_dump_jobs_dot(const ad_tape *t, ad_write_fn *write,
+                                   void *user)
+{
+    size_t n = ad_tape_jobs(t, 0, NULL);
+    ad_job *job = (ad_job *)calloc(n + 1, sizeof *job);
+    adx_writer w = { write, user };
+    if (job == NULL)
+        return ADREV_ENOMEM;
+    ad_tape_jobs(t, n, job);
+    adx_print(&w, "digraph jobs {\nnode [shape=box];\n");
+    for (size_t i = 0; i < n; i++)
+        adx_write_job(&w, i, &job[i]);
+    adx_print(&w, "}\n");
+    free(job);
+    return ad_tape_status(t);
+}
+
+#endif // ADREV_PARALLEL_IMPLEMENTED
+#endif // ADREV_IMPLEMENTATION
