@@ -6110,7 +6110,9 @@ static ad_status adx_differentiate(adx_probe *p, size_t n,
 
     (ad_inputs)(n, p->x, p->at);
     p->in = p->at[0].seq;
+    t->alone++;                 // its paths are walked, on this tape
     ad_rev y = p->f(p->at, p->ctx);
+    t->alone--;
     ad_use(t);
     if (!adx_alive(&p->session))
         return ADREV_EMARK;

@@ -316,7 +316,8 @@ ADX_API ad_status ad_executor_use(ad_execute_fn *execute, void *user);
 // Whether the times of jobs are taken from now on: 25 ns at each of their ends.
 ADX_API void ad_tape_measure(ad_tape *t, bool on);
 
-// The jobs of a recording.
+// The jobs of a recording. A fork of which no branch recorded anything has left
+// no trace.
 //
 //   job [room]   out   the first of them
 //
@@ -990,6 +991,7 @@ struct adx_task {
     size_t imports;
     atomic_bool joined;
     adx_stretch stretch;
+    size_t scratch;                 // numbers that its sweep needs
     double primal[2];               // begin and end
     double reverse[2];
 };
@@ -1500,46 +1502,57 @@ static const ad_tape *adx_owner_tape(const ad_tape *t, ad_rev x)
         || x.seq == 0 || x.seq > adx_live(task->tape)->seq ? NULL : task->tape;
 }
 
-// Frees all chunks but the latest, whose tasks are gone.
+// Frees the chunks above the one given, and all of the directory's.
+static void adx_drop_chunks(adx_worker *w, const adx_chunk *last)
+{
+    while (w->chunk != NULL && w->chunk != last) {
+        adx_chunk *older = w->chunk->older;
+        adx_free(w->tape, w->chunk, sizeof *w->chunk);
+        w->chunk = older;
+    }
+}
+
+static void adx_free_directories(adx_team *team, adx_directory *d)
+{
+    const ad_allocator *a = &team->home.tape->allocator;
+    while (d != NULL) {
+        adx_directory *older = d->older;
+        a->free(d, a->user);
+        d = older;
+    }
+}
+
+// The directory of the chunks that there are.
+static void adx_file_again(adx_team *team)
+{
+    adx_directory *d = atomic_load(&team->directory);
+    if (d == NULL)
+        return;
+    adx_free_directories(team, d->older);
+    d->older = NULL;
+    d->n = 0;
+    memset(d->slot, 0, d->room * sizeof d->slot[0]);
+    for (adx_worker *w = team->workers; w != NULL; w = w->next)
+        for (adx_chunk *c = w->chunk; c != NULL; c = c->older)
+            adx_enlist(d, c);
+}
+
+// Numbers of tasks are not used again: the latest chunk stays as full as it is.
 static void adx_clear_worker(adx_worker *w)
 {
     adx_chunk *c = w->chunk;
-    while (c != NULL && c->older != NULL) {
-        adx_chunk *older = c->older;
-        c->older = older->older;
-        adx_free(w->tape, older, sizeof *older);
+    if (c != NULL) {
+        w->chunk = c->older;
+        adx_drop_chunks(w, NULL);
+        w->chunk = c;
+        c->older = NULL;
+        for (uint32_t i = 0; i < c->used; i++)
+            atomic_store_explicit(&c->task[i].job, 0, memory_order_relaxed);
     }
-    for (uint32_t i = 0; c != NULL && i < c->used; i++)
-        atomic_store_explicit(&c->task[i].job, 0, memory_order_relaxed);
     w->scratch = 0;
     w->task = NULL;
     adx_reset(w->tape, &w->tape->rest);
     w->tape->segment[0].job = 0;
-}
-
-// One directory, of the latest chunks.
-static void adx_clear_directory(adx_team *team, bool all)
-{
-    const ad_allocator *a = &team->home.tape->allocator;
-    adx_directory *d = atomic_load(&team->directory);
-    while (d != NULL && (all || d->older != NULL)) {
-        adx_directory *older = d->older;
-        if (all)
-            a->free(d, a->user);
-        else {
-            d->older = older->older;
-            a->free(older, a->user);
-            continue;
-        }
-        d = older;
-    }
-    if (d == NULL)
-        return;
-    d->n = 0;
-    memset(d->slot, 0, d->room * sizeof d->slot[0]);
-    for (adx_worker *w = team->workers; w != NULL; w = w->next)
-        if (w->chunk != NULL)
-            adx_enlist(d, w->chunk);
 }
 
 static void adx_clear_team(ad_tape *t)
@@ -1549,7 +1562,7 @@ static void adx_clear_team(ad_tape *t)
     adx_team *team = ((adx_worker *)t->annexed)->team;
     for (adx_worker *w = team->workers; w != NULL; w = w->next)
         adx_clear_worker(w);
-    adx_clear_directory(team, false);
+    adx_file_again(team);
     adx_new_main(team);
     atomic_store(&team->failed, ADREV_OK);
 }
@@ -1563,15 +1576,14 @@ static void adx_free_team(ad_tape *t)
     for (adx_worker *w = team->workers; w != NULL;) {
         adx_worker *next = w->next;
         adx_clear_worker(w);
-        if (w->chunk != NULL)
-            adx_free(w->tape, w->chunk, sizeof *w->chunk);
+        adx_drop_chunks(w, NULL);
         adx_drop_table(w->tape, &w->spare);
         w->tape->annex = NULL;
         ad_tape_free(w->tape);
         a.free(w, a.user);
         w = next;
     }
-    adx_clear_directory(team, true);
+    adx_free_directories(team, atomic_load(&team->directory));
     adx_drop_table(t, &team->main.table);
     adx_drop_table(t, &team->home.spare);
     ADX_MUTEX_FREE(&team->mutex);
@@ -1624,15 +1636,61 @@ static void adx_cut(adx_level *level, const ad_tape *t)
     level->last = kept;
 }
 
+// The latest task on a tape that has not been forgotten, and was not forked on
+// this very tape; NULL: none is left.
+static const adx_task *adx_latest(const adx_worker *w, const adx_chunk **in)
+{
+    const adx_task *task = NULL;
+    for (*in = w->chunk; *in != NULL; *in = (*in)->older) {
+        for (uint32_t i = (*in)->used; i > 0 && task == NULL; i--)
+            if (atomic_load(&(*in)->task[i - 1].job) != 0)
+                task = &(*in)->task[i - 1];
+        if (task != NULL)
+            break;
+    }
+    while (task != NULL && task->parent->tape == w->tape)
+        task = task->parent;
+    return task;
+}
+
+static void adx_rewind_worker(adx_worker *w)
+{
+    const adx_chunk *in;
+    const adx_task *latest = adx_latest(w, &in);
+    if (latest == NULL) {
+        adx_clear_worker(w);
+        return;
+    }
+    const adx_place *end = &latest->stretch.to;
+    ad_mark mark = {0};
+    mark.adx_block = (void *)(uintptr_t)end->block;
+    mark.adx_op = (void *)(uintptr_t)end->op;
+    mark.adx_head = (void *)(uintptr_t)end->head;
+    mark.adx_seq = (uint32_t)end->seq;
+    adx_drop_chunks(w, in);
+    adx_return(w->tape, &mark);
+    w->scratch = latest->stretch.scratch + latest->scratch;
+}
+
+// After forks of the root are gone: what their branches recorded goes, too.
+static void adx_rewind_team(adx_team *team)
+{
+    for (adx_worker *w = team->workers; w != NULL; w = w->next)
+        adx_rewind_worker(w);
+    adx_file_again(team);
+}
+
 static void adx_rewound(ad_tape *t)
 {
     adx_worker *w = (adx_worker *)t->annexed;
     adx_task *me = w->task;
+    bool dropped = false;
     if (me == NULL)
         return;
     while (me->fork != NULL && adx_beyond(t, &me->fork->leap.after)) {
         adx_forget_branches(me->fork);
         me->fork = me->fork->before;
+        dropped = true;
     }
     if (me->fork != NULL)
         adx_cut(&me->fork->own, t);
@@ -1652,8 +1710,8 @@ static void adx_rewound(ad_tape *t)
                              old.slot[i].local))
             adx_fail(t, ADREV_ENOMEM);
     adx_drop_table(t, &old);
-    if (me == &w->team->main && me->fork == NULL)
-        adx_clear_team(t);
+    if (dropped && me == &w->team->main)
+        adx_rewind_team(w->team);
 }
 
 /* --- 7.7  forks ----------------------------------------------------------- */
@@ -1836,6 +1894,7 @@ static void adx_end_task(ad_branch *b)
         ad_use(t);
     task->stretch.to = adx_here_on(t);
     task->stretch.scratch = w->scratch;
+    task->scratch = t->scratch;
     w->scratch += t->scratch;
     t->scratch = b->adx_scratch;
     t->open = b->adx_open;

@@ -45,6 +45,7 @@ case $name in
                    set -- "$@" -DNO_LBFGS
                fi ;;
         esac ;;
+    11_*) libraries="-lm -pthread" ;;
 esac
 # shellcheck disable=SC2086  # a list
 exec "$@" -I"$here/.." "$here/$name.c" -o "$out" $libraries

@@ -57,7 +57,7 @@ prints() {
 }
 
 # prints_near EXAMPLE ARGUMENT...: as prints, numbers with a point to 0.002,
-# and whatever optimiser the last line names
+# and whatever optimiser or number of threads the last line names
 prints_near() {
     example=$1
     shift
@@ -113,6 +113,7 @@ for source in "$here"/[0-9]*.c; do
         06_*) check "$example" prints "$example" "$here/influenza.txt" a.svg ;;
         10_*) check "$example" prints_near "$example" "$here/mixture.txt" \
                   m.svg ;;
+        11_*) check "$example" prints_near "$example" ;;
         *) check "$example" prints "$example" ;;
     esac
 done
