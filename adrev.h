@@ -2163,6 +2163,8 @@ struct adx_leap {
 typedef struct adx_annex {
     // x, known there, as a value of t: or x itself
     ad_rev (*foreign)(ad_tape *t, ad_rev x);
+    // the compound id of what it said before of a value; or 0
+    uint64_t (*recall)(const ad_tape *t, uint64_t id);
     // the tape of a value that is not on t; or NULL
     const ad_tape *(*owner)(const ad_tape *t, ad_rev x);
     // the i-th further tape; or NULL
@@ -2653,9 +2655,18 @@ static ad_rev adx_known(ad_rev x, uint32_t seq)
 }
 
 // Compound ids of values on the current tape, for any; a constant becomes 0.
-ADX_COLD ADX_API void adx_resolve_all(uint64_t id[], size_t n)
+ADX_API void adx_resolve_all(uint64_t id[], size_t n)
 {
+    const ad_tape *t = adx_now.tape;
     for (size_t i = 0; i < n; i++) {
+        if (id[i] >> 32 == adx_now.job)
+            continue;
+        bool ask = t != NULL && t->annex != NULL && id[i] >> 32 != 0;
+        uint64_t known = ask ? t->annex->recall(t, id[i]) : 0;
+        if (known != 0) {
+            id[i] = known;
+            continue;
+        }
         ad_rev x = { 0, (uint32_t)id[i], (uint32_t)(id[i] >> 32) };
         x = adx_known(x, adx_resolve(x));
         id[i] = adx_compound(x.job, x.seq);

@@ -1038,6 +1038,7 @@ struct adx_worker {
     adx_worker *next;               // of all
     adx_worker *idle;               // of those that no thread has
     adx_chunk *chunk;               // the latest
+    adx_chunk *unused;
     adx_table spare;                // of a task that is done
     size_t scratch;                 // of all its tasks
 };
@@ -1170,15 +1171,20 @@ static uint32_t adx_new_jobs(uint32_t n)
 
 static adx_chunk *adx_new_chunk(adx_worker *w)
 {
-    adx_chunk *c = (adx_chunk *)adx_alloc(w->tape, sizeof *c);
-    if (c == NULL)
-        return NULL;
-    memset(c, 0, sizeof *c);
+    adx_chunk *c = w->unused;
+    if (c == NULL) {
+        c = (adx_chunk *)adx_alloc(w->tape, sizeof *c);
+        if (c == NULL)
+            return NULL;
+        memset(c, 0, sizeof *c);
+    } else
+        w->unused = c->older;
     uint32_t first = adx_new_jobs(ADX_CHUNK);
     c->number = first / ADX_CHUNK;
     c->used = first == 0;           // no task has number 0
     if (!adx_file(w->team, c)) {
-        adx_free(w->tape, c, sizeof *c);
+        c->older = w->unused;
+        w->unused = c;
         return NULL;
     }
     c->older = w->chunk;
@@ -1269,11 +1275,11 @@ static void adx_take_spare(adx_worker *w, adx_task *task)
     memset(&w->spare, 0, sizeof w->spare);
 }
 
-// Its entries are cleared: one by one it would cost more.
+// Kept unless it is large for what was in it: all of it must be cleared.
 static void adx_give_spare(adx_worker *w, adx_task *task)
 {
     adx_table *table = &task->table;
-    if (table->room > w->spare.room) {
+    if (table->room > w->spare.room && table->room / 16 <= table->n) {
         adx_drop_table(w->tape, &w->spare);
         if (table->n > 0)
             memset(table->slot, 0, table->room * sizeof *table->slot);
@@ -1331,6 +1337,20 @@ static adx_level *adx_level_of(adx_task *task, adx_context *c, size_t depth)
     return level;
 }
 
+// Every use of an import but the first, so in one piece: 5 ns.
+static uint64_t adx_recall(const ad_tape *t, uint64_t id)
+{
+    const adx_worker *w = (const adx_worker *)t->annexed;
+    const adx_task *me = w->task;
+    if (me == NULL || me->table.room == 0)
+        return 0;
+    const adx_import *known = adx_look(&me->table, id);
+    if (known->id != id)
+        return 0;
+    return adx_compound(t->segments == 1 ? t->segment[0].job
+                        : adx_segment_of(t, known->local)->job, known->local);
+}
+
 // The task that made x; NULL: it is not of this recording.
 static adx_task *adx_maker(adx_team *team, ad_rev x)
 {
@@ -1344,14 +1364,12 @@ static ad_rev adx_foreign(ad_tape *t, ad_rev x)
     adx_task *me = w->task;
     adx_context *c = adx_live(t);
     uint64_t id = adx_compound(x.job, x.seq);
+    uint64_t known = adx_recall(t, id);
 
     if (me == NULL)
         return x;
-    if (me->table.room > 0) {
-        const adx_import *known = adx_look(&me->table, id);
-        if (known->id == id)
-            return adx_known(x, (uint32_t)known->local);
-    }
+    if (known != 0)
+        return adx_known(x, (uint32_t)known);
     adx_task *maker = adx_maker(w->team, x);
     if (maker == NULL || maker == me)
         return x;
@@ -1382,9 +1400,10 @@ static ad_rev adx_foreign(ad_tape *t, ad_rev x)
 ADX_API void ad_capture(size_t n, const ad_rev x[], ad_rev y[])
 {
     for (size_t i = 0; i < n; i++) {
-        y[i] = x[i];
-        if (x[i].job != adx_now.job && x[i].job != 0)
-            y[i] = adx_known(x[i], adx_resolve(x[i]));
+        uint64_t id = adx_word(&x[i]);
+        if (id >> 32 != adx_now.job)
+            adx_resolve_all(&id, 1);
+        adx_name(&y[i], x[i].v, id);
     }
 }
 
@@ -1502,13 +1521,22 @@ static const ad_tape *adx_owner_tape(const ad_tape *t, ad_rev x)
         || x.seq == 0 || x.seq > adx_live(task->tape)->seq ? NULL : task->tape;
 }
 
-// Frees the chunks above the one given, and all of the directory's.
+// The tasks of a chunk are gone.
+static void adx_empty(adx_chunk *c)
+{
+    for (uint32_t i = 0; i < c->used; i++)
+        atomic_store_explicit(&c->task[i].job, 0, memory_order_relaxed);
+}
+
+// Gives up the chunks above the one given, but not their memory.
 static void adx_drop_chunks(adx_worker *w, const adx_chunk *last)
 {
     while (w->chunk != NULL && w->chunk != last) {
-        adx_chunk *older = w->chunk->older;
-        adx_free(w->tape, w->chunk, sizeof *w->chunk);
-        w->chunk = older;
+        adx_chunk *c = w->chunk;
+        w->chunk = c->older;
+        adx_empty(c);
+        c->older = w->unused;
+        w->unused = c;
     }
 }
 
@@ -1546,8 +1574,7 @@ static void adx_clear_worker(adx_worker *w)
         adx_drop_chunks(w, NULL);
         w->chunk = c;
         c->older = NULL;
-        for (uint32_t i = 0; i < c->used; i++)
-            atomic_store_explicit(&c->task[i].job, 0, memory_order_relaxed);
+        adx_empty(c);
     }
     w->scratch = 0;
     w->task = NULL;
@@ -1577,6 +1604,10 @@ static void adx_free_team(ad_tape *t)
         adx_worker *next = w->next;
         adx_clear_worker(w);
         adx_drop_chunks(w, NULL);
+        for (adx_chunk *c; (c = w->unused) != NULL;) {
+            w->unused = c->older;
+            adx_free(w->tape, c, sizeof *c);
+        }
         adx_drop_table(w->tape, &w->spare);
         w->tape->annex = NULL;
         ad_tape_free(w->tape);
@@ -2375,7 +2406,7 @@ static void adx_zero_team(ad_tape *t, size_t W)
 }
 
 static const adx_annex adx_parallel = {
-    adx_foreign, adx_owner_tape, adx_further_tape, adx_afford_team,
+    adx_foreign, adx_recall, adx_owner_tape, adx_further_tape, adx_afford_team,
     adx_zero_team, adx_rewound, adx_clear_team, adx_free_team
 };
 
