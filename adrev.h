@@ -1274,6 +1274,9 @@ typedef struct adx_context {
     size_t job;             // of this recording; 0: no tape
     size_t trace;           // 1: the hook wants every operation
     ad_tape *tape;          // NULL: no tape
+    size_t sink;            // operand that stands for a constant: 0, or of this
+                            // job, if others sweep the same tape
+    size_t since;           // values up to this one may lie anywhere
     const char *file;       // of the latest operation, with ADREV_DEBUG
     int line;
 } adx_context;
@@ -1556,7 +1559,7 @@ ADX_INLINE ad_rev adx_commit(ad_real v, adx_operand *op, unsigned header)
     return y;
 }
 
-// What is not of this job: constants become id 0, foreign values are resolved.
+// What is not of this job: constants become the sink, foreign values are resolved.
 // Only a foreign value costs a call.
 ADX_INLINE ad_expr adx_identify(ad_expr e)
 {
@@ -1584,7 +1587,8 @@ ADX_INLINE ad_expr adx_identify(ad_expr e)
     }
 #define ADX_DO(i)                                                           \
     if (ADX_HAS(e, i))                                                      \
-        ADX_AT(e, i).id = ADX_AT(e, i).id >> 32 == 0 ? 0 : ADX_AT(e, i).id;
+        ADX_AT(e, i).id = ADX_AT(e, i).id >> 32 == 0 ? adx_now.sink         \
+                                                     : ADX_AT(e, i).id;
     ADX_SLOTS(ADX_DO)
 #undef ADX_DO
     return e;
@@ -1598,7 +1602,7 @@ ADX_INLINE bool adx_all_constant(ad_expr e)
         any |= ADX_AT(e, i).id;
     ADX_SLOTS(ADX_DO)
 #undef ADX_DO
-    return any == 0;
+    return any >> 32 == 0;
 }
 
 ADX_INLINE bool adx_all_here(ad_expr e)
@@ -3081,7 +3085,8 @@ ADX_API size_t ad_tape_bytes(const ad_tape *t)
     size_t bytes = sizeof(ad_tape) + sizeof(adx_block)
         + adx_round_up(adx_round_up(operands) + adjoints + headers);
     for (size_t i = 0; adx_further(t, i) != NULL; i++)
-        bytes += ad_tape_bytes(adx_further(t, i));
+        if (adx_live(adx_further(t, i))->seq > 0)
+            bytes += ad_tape_bytes(adx_further(t, i));
     return bytes;
 }
 
@@ -4196,8 +4201,9 @@ static adx_ids adx_corners(const adx_view *a)
     ptrdiff_t down = (ptrdiff_t)(a->rows - 1) * a->rs;
     const ptrdiff_t corner[4] = { 0, across, down, across + down };
     for (int i = 0; i < 4; i++)
-        if (a->x[corner[i]].job != (uint32_t)adx_now.job
-            && !adx_member(adx_now.tape, a->x[corner[i]]))
+        if ((a->x[corner[i]].job != (uint32_t)adx_now.job
+             && !adx_member(adx_now.tape, a->x[corner[i]]))
+            || a->x[corner[i]].seq <= adx_now.since)
             return ids;
     ids.base = a->x->seq;
     if (a->rows > 1)
@@ -4249,8 +4255,10 @@ static uint32_t *adx_write_list(const adx_view *a, adx_ids *ids, uint32_t *to)
         return to;
     ids->list = to;
     for (size_t i = 0; i < a->rows; i++)
-        for (size_t j = 0; j < a->cols; j++)
-            *to++ = adx_id_here(a->x[adx_offset(a, i, j)]);
+        for (size_t j = 0; j < a->cols; j++) {
+            uint32_t id = adx_id_here(a->x[adx_offset(a, i, j)]);
+            *to++ = id == 0 ? (uint32_t)adx_now.sink : id;
+        }
     return to;
 }
 

@@ -985,9 +985,13 @@ struct adx_task {
     adx_task *parent;
     adx_task *jump;                 // an ancestor, see adx_ancestor
     ad_tape *tape;
+    size_t sink;                    // a value for its constants
     adx_fork *fork;                 // its latest
     adx_level *level;               // for forks of those above, deepest first
     adx_table table;
+    uint32_t near;                  // the task from which it imported last,
+    const ad_tape *near_tape;       // and where that goes
+    adx_level *near_level;
     size_t imports;
     atomic_bool joined;
     adx_stretch stretch;
@@ -1247,21 +1251,25 @@ static bool adx_new_table(ad_tape *t, adx_table *table, size_t room)
     return true;
 }
 
+static bool adx_widen_table(ad_tape *t, adx_table *table)
+{
+    adx_table wide;
+    if (!adx_new_table(t, &wide, table->room == 0 ? 16 : 2 * table->room))
+        return false;
+    for (size_t i = 0; i < table->room; i++)
+        if (table->slot[i].id != 0)
+            *adx_look(&wide, table->slot[i].id) = table->slot[i];
+    wide.n = table->n;
+    adx_drop_table(t, table);
+    *table = wide;
+    return true;
+}
+
 static bool adx_remember(ad_tape *t, adx_table *table, uint64_t id,
                          size_t local)
 {
-    if (2 * table->n >= table->room) {
-        adx_table wide;
-        size_t room = table->room == 0 ? 16 : 2 * table->room;
-        if (!adx_new_table(t, &wide, room))
-            return false;
-        for (size_t i = 0; i < table->room; i++)
-            if (table->slot[i].id != 0)
-                *adx_look(&wide, table->slot[i].id) = table->slot[i];
-        wide.n = table->n;
-        adx_drop_table(t, table);
-        *table = wide;
-    }
+    if (2 * table->n >= table->room && !adx_widen_table(t, table))
+        return false;
     adx_import *slot = adx_look(table, id);
     slot->id = id;
     slot->local = local;
@@ -1358,6 +1366,30 @@ static adx_task *adx_maker(adx_team *team, ad_rev x)
                                           : adx_task_of(team, x.job);
 }
 
+// Where an import from that task goes: its tape, and the list. NULL: it is not
+// known, or the tape has failed.
+static adx_level *adx_source(adx_worker *w, ad_rev x, const ad_tape **tape)
+{
+    adx_task *me = w->task;
+    adx_context *c = adx_live(w->tape);
+    adx_task *maker = adx_maker(w->team, x);
+    if (maker == NULL || maker == me)
+        return NULL;
+    *tape = maker->tape;
+    const adx_task *top = adx_unjoined(maker);
+    if (top == me)
+        return &me->fork->own;
+    if (adx_ancestor(me, top->depth) != top) {
+        adx_fail(w->tape, ADREV_ERACE);
+        return NULL;
+    }
+    // What is above does not join while this task runs.
+    me->near = x.job;
+    me->near_tape = maker->tape;
+    me->near_level = adx_level_of(me, c, top->depth);
+    return me->near_level;
+}
+
 static ad_rev adx_foreign(ad_tape *t, ad_rev x)
 {
     adx_worker *w = (adx_worker *)t->annexed;
@@ -1370,25 +1402,18 @@ static ad_rev adx_foreign(ad_tape *t, ad_rev x)
         return x;
     if (known != 0)
         return adx_known(x, (uint32_t)known);
-    adx_task *maker = adx_maker(w->team, x);
-    if (maker == NULL || maker == me)
-        return x;
-    const adx_task *top = adx_unjoined(maker);
-    if (adx_ancestor(me, top->depth) != top) {
-        adx_fail(t, ADREV_ERACE);
-        return adx_passive(x.v);
-    }
-    adx_level *level = top == me ? &me->fork->own
-                                 : adx_level_of(me, c, top->depth);
+    const ad_tape *tape = me->near_tape;
+    adx_level *level = me->near == x.job ? me->near_level
+                                         : adx_source(w, x, &tape);
     if (level == NULL)
-        return adx_passive(x.v);
+        return t->status == ADREV_OK ? x : adx_passive(x.v);
     size_t local = adx_add_inputs(c, 1);
     if (local == 0)
         return adx_passive(x.v);
     if (me->table.room == 0)
         adx_take_spare(w, me);
-    adx_link entry = { (uint32_t)local, x.seq, maker->tape };
-    if (!adx_append_to(level, c, entry)
+    adx_link link = { (uint32_t)local, x.seq, tape };
+    if (!adx_append_to(level, c, link)
         || !adx_remember(t, &me->table, id, local)) {
         adx_fail(t, ADREV_ENOMEM);
         return adx_passive(x.v);
@@ -1457,7 +1482,9 @@ static adx_worker *adx_new_worker(adx_team *team)
     memset(w, 0, sizeof *w);
     w->team = team;
     w->tape = ad_tape_new_with(a);
-    if (w->tape == NULL) {
+    // With a first block: inputs at its very beginning would have no entry.
+    if (w->tape == NULL || ad_tape_reserve(w->tape, 0, 1) != ADREV_OK) {
+        ad_tape_free(w->tape);
         a->free(w, a->user);
         return NULL;
     }
@@ -1718,6 +1745,7 @@ static void adx_rewound(ad_tape *t)
     bool dropped = false;
     if (me == NULL)
         return;
+    me->near = 0;
     while (me->fork != NULL && adx_beyond(t, &me->fork->leap.after)) {
         adx_forget_branches(me->fork);
         me->fork = me->fork->before;
@@ -1770,6 +1798,8 @@ static void adx_switch(adx_worker *w, adx_task *task)
     t->sealed = adx_now.head;       // imports begin an entry of their own
     t->start = NULL;
     adx_now.job = job;
+    adx_now.sink = task == NULL ? 0 : task->sink;
+    adx_now.since = adx_now.seq;    // what lies below depends on the schedule
 }
 
 static void adx_team_fail(adx_team *team, ad_status status)
@@ -1909,6 +1939,7 @@ ADX_API void ad_branch_enter(ad_branch *b, ad_fork *f, size_t i)
     b->adx_open = w->tape->open;
     w->tape->scratch = 0;
     w->tape->open = 0;
+    task->sink = ++adx_now.seq;
     adx_switch(w, task);
     task->stretch.from = adx_here_on(w->tape);
     if (f->adx_record->measure)
@@ -1933,9 +1964,10 @@ static void adx_end_task(ad_branch *b)
         adx_team_fail(w->team, t->status);
     adx_give_spare(w, task);
     if (task->stretch.to.head == task->stretch.from.head
-        && task->stretch.to.block == task->stretch.from.block)
+        && task->stretch.to.block == task->stretch.from.block) {
         adx_forget(w, task);
-    else
+        adx_now.seq -= adx_now.seq == task->sink;
+    } else
         b->adx_fork->adx_record->branch[b->adx_index] = task;
     if (b->adx_fork->adx_record->measure)
         task->primal[1] = adx_clock();
@@ -2057,9 +2089,13 @@ ADX_API void ad_fork_close(ad_fork *f)
         return;
     *second = &fork->leap;
     fork->leap.after = adx_here_on(t);
+    t->calls = 1;
+    if (!any) {                 // only others have recorded here meanwhile
+        fork->n = 0;
+        return;
+    }
     fork->before = fork->task->fork;
     fork->task->fork = fork;
-    t->calls = 1;
     if (fork->measure)
         fork->primal[1] = adx_clock();
 }
@@ -2458,7 +2494,7 @@ static double adx_seconds(double from, double to)
 static void adx_survey_task(adx_survey *s, const ad_tape *t, adx_cursor at,
                             size_t number, size_t join, const adx_task *task)
 {
-    ad_job job = { .values = at.block == NULL ? at.seq : 0 };
+    ad_job job = { .values = task->parent == task ? at.seq : 0 };
     size_t imports = 0;
     size_t before = at.seq;
     double primal = task->primal[0];
@@ -2475,6 +2511,10 @@ static void adx_survey_task(adx_survey *s, const ad_tape *t, adx_cursor at,
             job.operands += e->operands;
         } else if (header == ADX_LEAP) {
             const adx_fork *f = adx_fork_of(adx_leap_of(at.op));
+            if (f->n == 0) {            // none at all
+                adx_put_cursor(t, &at, &f->leap.after);
+                continue;
+            }
             job.branches = f->n;
             job.fork = s->next;
             job.primal = adx_seconds(primal, f->primal[0]);
@@ -2510,7 +2550,7 @@ static void adx_survey_task(adx_survey *s, const ad_tape *t, adx_cursor at,
 
 ADX_API size_t ad_tape_jobs(const ad_tape *t, size_t room, ad_job job[])
 {
-    static const adx_task alone;
+    adx_task alone = { .parent = &alone };
     adx_survey s = { job, room, 1 };
     if (t == NULL)
         return 0;
