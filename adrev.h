@@ -2097,6 +2097,7 @@ ADX_INLINE void adx_acc(ad_fwd *s, ad_expr e) { adx_acc_fwd(s, e); }
 #define ADX_DATA   0x203u   // any bytes; first and last id: how many operands
 #define ADX_EXTENDED 0x204u // the same, beginning with an adx_extended
 #define ADX_LEAP   0x205u   // the same, beginning with a pointer to an adx_leap
+#define ADX_GAP    0x206u   // one operand, one value, which is not used
 
 // The shortest statement: what a value costs at least.
 #define ADX_LEAST (sizeof(uint16_t) + sizeof(adx_operand))
@@ -2995,7 +2996,7 @@ static inline size_t adx_operands(unsigned header, const adx_operand *edge)
 static inline size_t adx_values(unsigned header, const adx_operand *first)
 {
     return !(header & ADX_OTHER) ? 1
-         : header == ADX_INPUTS ? first->id
+         : header == ADX_INPUTS || header == ADX_GAP ? first->id
          : header != ADX_EXTENDED ? 0
          : ((const adx_extended *)adx_payload(first))->values;
 }
@@ -3311,9 +3312,6 @@ typedef struct adx_stretch {
     size_t scratch;
 } adx_stretch;
 
-// NULL: all of the tape above its floor.
-typedef bool adx_sweep_fn(const ad_tape *t, const adx_stretch *s, ad_real a[]);
-
 static ad_real *adx_scratch(const ad_tape *t, const adx_stretch *s,
                             ad_real a[], size_t W)
 {
@@ -3335,20 +3333,23 @@ static adx_leap *adx_leap_of(const adx_operand *op)
     return leap;
 }
 
+// s NULL: all of the tape above its floor.
 ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
                             ad_real adj[], const size_t W)
 {
+    const adx_context *c = adx_live(t);
     const adx_block *floor = s == NULL ? (const adx_block *)t->floor.adx_block
                                        : s->from.block;
-    const uint16_t *floor_head = s == NULL ? (uint16_t *)t->floor.adx_head
-                                           : s->from.head;
-    adx_place at = s == NULL ? adx_here_on(t) : s->to;
-    const adx_operand *op = at.op;
-    const uint16_t *head = at.head;
-    size_t k = at.seq;
+    const adx_operand *op = s == NULL ? c->op : s->to.op;
+    const uint16_t *head = s == NULL ? c->head : s->to.head;
+    size_t k = s == NULL ? c->seq : s->to.seq;
+    const adx_block *b = s == NULL ? t->block : s->to.block;
 
-    for (const adx_block *b = at.block; b != NULL;) {
-        const uint16_t *end = b == floor ? floor_head : adx_top(b);
+    while (b != NULL) {
+        const uint16_t *end = b != floor ? adx_top(b) : s == NULL
+                            ? (const uint16_t *)t->floor.adx_head
+                            : s->from.head;
+        bool leapt = false;
         while (head < end) {
             unsigned header = *head++;
             if (header & ADX_OTHER) {
@@ -3365,8 +3366,8 @@ ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
                     op = leap->before.op;
                     head = leap->before.head;
                     k = leap->before.seq;
-                    end = b == NULL ? head : b == floor ? floor_head
-                        : adx_top(b);
+                    leapt = true;
+                    break;
                 }
                 continue;
             }
@@ -3397,7 +3398,11 @@ ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
                     adx_spread(adj, op, header & ADX_COUNT, a);
             }
         }
-        b = b == floor || b == NULL ? NULL : b->prev;
+        if (leapt)
+            continue;
+        if (b == floor)
+            break;
+        b = b->prev;
         if (b != NULL) {
             op = b->op;
             head = b->head;
@@ -3406,37 +3411,31 @@ ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
     return true;
 }
 
-static bool adx_reverse_1(const ad_tape *t, const adx_stretch *s,
-                          ad_real adj[])
+static bool adx_reverse_1(const ad_tape *t, ad_real adj[])
 {
-    return adx_reverse(t, s, adj, 1);
+    return adx_reverse(t, NULL, adj, 1);
 }
 
-static bool adx_reverse_4(const ad_tape *t, const adx_stretch *s,
-                          ad_real adj[])
+static bool adx_reverse_4(const ad_tape *t, ad_real adj[])
 {
-    return adx_reverse(t, s, adj, 4);
+    return adx_reverse(t, NULL, adj, 4);
 }
 
-static bool adx_reverse_8(const ad_tape *t, const adx_stretch *s,
-                          ad_real adj[])
+static bool adx_reverse_8(const ad_tape *t, ad_real adj[])
 {
-    return adx_reverse(t, s, adj, 8);
+    return adx_reverse(t, NULL, adj, 8);
 }
 
-static adx_sweep_fn *adx_reverse_of(size_t W)
-{
-    return W == 8 ? adx_reverse_8 : W == 4 ? adx_reverse_4 : adx_reverse_1;
-}
+typedef bool adx_sweep_fn(const ad_tape *t, ad_real a[]);
 
 // The user's functions find no tape current: what they record themselves must
 // not move what is being swept.
 ADX_INLINE bool adx_sweep(const ad_tape *t, adx_sweep_fn *sweep, ad_real a[])
 {
     if (!t->calls)
-        return sweep(t, NULL, a);
+        return sweep(t, a);
     ad_tape *before = ad_use(NULL);
-    bool ok = sweep(t, NULL, a);
+    bool ok = sweep(t, a);
     ad_use(before);
     return ok;
 }
@@ -3536,27 +3535,19 @@ ADX_INLINE bool adx_forward(const ad_tape *t, const adx_stretch *s,
     return true;
 }
 
-static bool adx_forward_1(const ad_tape *t, const adx_stretch *s,
-                          ad_real tan[])
+static bool adx_forward_1(const ad_tape *t, ad_real tan[])
 {
-    return adx_forward(t, s, tan, 1);
+    return adx_forward(t, NULL, tan, 1);
 }
 
-static bool adx_forward_4(const ad_tape *t, const adx_stretch *s,
-                          ad_real tan[])
+static bool adx_forward_4(const ad_tape *t, ad_real tan[])
 {
-    return adx_forward(t, s, tan, 4);
+    return adx_forward(t, NULL, tan, 4);
 }
 
-static bool adx_forward_8(const ad_tape *t, const adx_stretch *s,
-                          ad_real tan[])
+static bool adx_forward_8(const ad_tape *t, ad_real tan[])
 {
-    return adx_forward(t, s, tan, 8);
-}
-
-static adx_sweep_fn *adx_forward_of(size_t W)
-{
-    return W == 8 ? adx_forward_8 : W == 4 ? adx_forward_4 : adx_forward_1;
+    return adx_forward(t, NULL, tan, 8);
 }
 
 /* --- 8.3  queries --------------------------------------------------------- */
@@ -3586,9 +3577,12 @@ static inline void adx_read(const ad_tape *t, size_t n, const ad_rev x[],
 {
     if (run)
         memcpy(to, adx_cell(t, adj, *x, 1), n * sizeof *to);
-    else
+    else if (ADX_UNLIKELY(t->annex != NULL))
         for (size_t j = 0; j < n; j++)
             to[j] = *adx_cell(t, adj, x[j], 1);
+    else
+        for (size_t j = 0; j < n; j++)
+            to[j] = adj[x[j].seq];
 }
 
 // The values among which not all are current. `some`: constants are allowed
@@ -3769,12 +3763,15 @@ static bool adx_rows(ad_tape *t, size_t width, size_t first, size_t m,
     for (size_t w = 0; w < width && first + w < m; w++)
         if (y[first + w].job != 0)
             adx_cell(t, adj, y[first + w], width)[w] += 1;
-    if (!adx_sweep(t, adx_reverse_of(width), adj))
+    if (!adx_sweep(t, width == 8 ? adx_reverse_8
+                    : width == 4 ? adx_reverse_4 : adx_reverse_1, adj))
         return false;
     size_t rows = m - first < width ? m - first : width;
-    for (size_t j = 0; j < n; j++)
+    for (size_t j = 0; j < n; j++) {
+        const ad_real *column = adx_cell(t, adj, x[j], width);
         for (size_t w = 0; w < rows; w++)
-            J[(first + w) * n + j] = adx_cell(t, adj, x[j], width)[w];
+            J[(first + w) * n + j] = column[w];
+    }
     return true;
 }
 
@@ -3785,7 +3782,8 @@ static bool adx_columns(ad_tape *t, size_t width, size_t first, size_t m,
     ad_real *tan = adx_cleared(t, width, 0);
     for (size_t w = 0; w < width && first + w < n; w++)
         adx_cell(t, tan, x[first + w], width)[w] += 1;
-    if (!adx_sweep(t, adx_forward_of(width), tan))
+    if (!adx_sweep(t, width == 8 ? adx_forward_8
+                    : width == 4 ? adx_forward_4 : adx_forward_1, tan))
         return false;
     for (size_t i = 0; i < m; i++)
         for (size_t w = 0; w < width && first + w < n; w++)

@@ -99,7 +99,7 @@ typedef void ad_execute_fn(size_t n, ad_call_fn *call, void *arg, void *user);
 
 // An open fork. It may lie on the stack; nothing of it is for the user.
 typedef struct ad_fork {
-    adx_team *adx_team;             // NULL: nothing is recorded in branches
+    adx_team *adx_crew;             // NULL: nothing is recorded in branches
     adx_fork *adx_record;           // NULL: no memory
     ad_tape *adx_tape;              // current where it was opened
     adx_worker *adx_host;           // current there while it is open
@@ -112,7 +112,7 @@ typedef struct ad_fork {
 // A branch that runs.
 typedef struct ad_branch {
     ad_fork *adx_fork;
-    adx_task *adx_task;             // NULL: records nothing
+    adx_task *adx_own;              // NULL: records nothing
     adx_task *adx_outer;            // what was recorded on the tape before
     ad_tape *adx_tape;
     ad_tape *adx_before;            // what was current on the thread before
@@ -994,6 +994,7 @@ struct adx_task {
     adx_level *near_level;
     size_t imports;
     atomic_bool joined;
+    bool outermost;                 // on its tape: no other waits there
     adx_stretch stretch;
     size_t scratch;                 // numbers that its sweep needs
     double primal[2];               // begin and end
@@ -1045,6 +1046,7 @@ struct adx_worker {
     adx_chunk *unused;
     adx_table spare;                // of a task that is done
     size_t scratch;                 // of all its tasks
+    size_t running;                 // tasks that began here and have not ended
 };
 
 struct adx_team {
@@ -1694,21 +1696,24 @@ static void adx_cut(adx_level *level, const ad_tape *t)
     level->last = kept;
 }
 
-// The latest task on a tape that has not been forgotten, and was not forked on
-// this very tape; NULL: none is left.
+// Of the tasks on a tape that have not been forgotten, the one that ends last:
+// the latest outermost one, or one that began after that.
 static const adx_task *adx_latest(const adx_worker *w, const adx_chunk **in)
 {
-    const adx_task *task = NULL;
-    for (*in = w->chunk; *in != NULL; *in = (*in)->older) {
-        for (uint32_t i = (*in)->used; i > 0 && task == NULL; i--)
-            if (atomic_load(&(*in)->task[i - 1].job) != 0)
-                task = &(*in)->task[i - 1];
-        if (task != NULL)
-            break;
-    }
-    while (task != NULL && task->parent->tape == w->tape)
-        task = task->parent;
-    return task;
+    const adx_task *latest = NULL;
+    *in = NULL;
+    for (const adx_chunk *c = w->chunk; c != NULL; c = c->older)
+        for (uint32_t i = c->used; i-- > 0;) {
+            const adx_task *task = &c->task[i];
+            if (atomic_load(&task->job) == 0)
+                continue;
+            *in = *in == NULL ? c : *in;
+            if (latest == NULL || task->stretch.to.seq > latest->stretch.to.seq)
+                latest = task;
+            if (task->outermost)
+                return latest;
+        }
+    return latest;
 }
 
 static void adx_rewind_worker(adx_worker *w)
@@ -1830,7 +1835,7 @@ static void adx_step_back(ad_fork *f)
     if (adx_now.tape != t)
         ad_use(t);
     if (t->status != ADREV_OK)
-        adx_team_fail(f->adx_team, t->status);
+        adx_team_fail(f->adx_crew, t->status);
     if (w == NULL)
         adx_switch((adx_worker *)t->annexed, f->adx_record->task);
     else {
@@ -1873,7 +1878,7 @@ ADX_API void ad_fork_open(ad_fork *f, size_t n)
     fork->imports = w->task->imports;
     fork->n = n;
     fork->measure = w->team->measure;
-    f->adx_team = w->team;
+    f->adx_crew = w->team;
     if (!adx_step_aside(f, w)) {
         adx_fail(t, ADREV_ENOMEM);
         return;
@@ -1919,11 +1924,11 @@ ADX_API void ad_branch_enter(ad_branch *b, ad_fork *f, size_t i)
         return;
     }
     adx_worker *w = f->adx_record == NULL || i >= f->adx_n
-                  ? NULL : adx_worker_here(f->adx_team, &b->adx_taken);
+                  ? NULL : adx_worker_here(f->adx_crew, &b->adx_taken);
     adx_task *task = w == NULL ? NULL : adx_new_task(w, f->adx_record->task);
     if (task == NULL) {
         if (f->adx_record != NULL)
-            adx_team_fail(f->adx_team, i >= f->adx_n ? ADREV_ESHAPE
+            adx_team_fail(f->adx_crew, i >= f->adx_n ? ADREV_ESHAPE
                                                      : ADREV_ENOMEM);
         if (w != NULL && b->adx_taken)
             adx_give_worker(w);
@@ -1932,7 +1937,8 @@ ADX_API void ad_branch_enter(ad_branch *b, ad_fork *f, size_t i)
     }
     if (adx_now.tape != w->tape)
         ad_use(w->tape);
-    b->adx_task = task;
+    task->outermost = w->running++ == 0;
+    b->adx_own = task;
     b->adx_outer = w->task;
     b->adx_tape = w->tape;
     b->adx_scratch = w->tape->scratch;
@@ -1950,12 +1956,13 @@ static void adx_end_task(ad_branch *b)
 {
     ad_tape *t = b->adx_tape;
     adx_worker *w = (adx_worker *)t->annexed;
-    adx_task *task = b->adx_task;
+    adx_task *task = b->adx_own;
 
     if (adx_now.tape != t)
         ad_use(t);
     task->stretch.to = adx_here_on(t);
     task->stretch.scratch = w->scratch;
+    w->running--;
     task->scratch = t->scratch;
     w->scratch += t->scratch;
     t->scratch = b->adx_scratch;
@@ -1981,7 +1988,7 @@ static void adx_end_task(ad_branch *b)
 ADX_API void ad_branch_leave(ad_branch *b)
 {
     adx_chaos();
-    if (b->adx_task != NULL)
+    if (b->adx_own != NULL)
         adx_end_task(b);
     else if (adx_now.tape != b->adx_before)
         ad_use(b->adx_before);
@@ -2065,19 +2072,22 @@ static void adx_inherit(ad_tape *t, adx_team *team)
     ADX_UNLOCK(&team->mutex);
 }
 
-ADX_API void ad_fork_close(ad_fork *f)
+// Where branches may have been recorded in between, the value before the fork
+// is not the one just before, even if there were none: otherwise a running sum
+// would be recorded in one schedule and not in another.
+static void adx_leave_gap(const ad_fork *f)
 {
-    adx_fork *fork = f->adx_record;
-    ad_tape *t = f->adx_tape;
-    if (fork == NULL)
-        return;
-    adx_step_back(f);
-    t->open--;
-    f->adx_record = NULL;
-    bool any = adx_join(fork);
-    adx_inherit(t, f->adx_team);
-    if (t->status != ADREV_OK)
-        return;
+    adx_operand *op = f->adx_host != NULL
+                    ? NULL : adx_entry(&adx_now, ADX_GAP, 1, 1);
+    if (op != NULL) {
+        op->d = 0;
+        op->id = 1;
+    }
+}
+
+// The second entry of a fork, if one is needed.
+static void adx_record_fork(ad_tape *t, adx_fork *fork, bool any)
+{
     if (!any && adx_now.op == fork->leap.after.op
         && t->block == fork->leap.after.block) {
         adx_take_back(t, fork);
@@ -2098,6 +2108,23 @@ ADX_API void ad_fork_close(ad_fork *f)
     fork->task->fork = fork;
     if (fork->measure)
         fork->primal[1] = adx_clock();
+}
+
+ADX_API void ad_fork_close(ad_fork *f)
+{
+    adx_fork *fork = f->adx_record;
+    ad_tape *t = f->adx_tape;
+    if (fork == NULL)
+        return;
+    adx_step_back(f);
+    t->open--;
+    f->adx_record = NULL;
+    bool any = adx_join(fork);
+    adx_inherit(t, f->adx_crew);
+    if (t->status == ADREV_OK)
+        adx_record_fork(t, fork, any);
+    if (t->status == ADREV_OK)
+        adx_leave_gap(f);
 }
 
 /* --- 7.8  forms of forks -------------------------------------------------- */
@@ -2321,9 +2348,26 @@ static void adx_fetch(const adx_level *level, size_t W)
         }
 }
 
+// Sweeps of a stretch: other copies of the loops than those of whole tapes, in
+// which much is known to be zero.
+typedef bool adx_sweep_task_fn(const adx_task *task, ad_real a[]);
+
+#define ADX_SWEEP_TASK(name, sweep, W)                                      \
+    static bool name(const adx_task *task, ad_real a[])                     \
+    {                                                                       \
+        return sweep(task->tape, &task->stretch, a, W);                     \
+    }
+ADX_SWEEP_TASK(adx_task_back_1, adx_reverse, 1)
+ADX_SWEEP_TASK(adx_task_back_4, adx_reverse, 4)
+ADX_SWEEP_TASK(adx_task_back_8, adx_reverse, 8)
+ADX_SWEEP_TASK(adx_task_ahead_1, adx_forward, 1)
+ADX_SWEEP_TASK(adx_task_ahead_4, adx_forward, 4)
+ADX_SWEEP_TASK(adx_task_ahead_8, adx_forward, 8)
+#undef ADX_SWEEP_TASK
+
 typedef struct adx_sweeping {
     adx_fork *fork;
-    adx_sweep_fn *sweep;
+    adx_sweep_task_fn *sweep;
     ad_execute_fn *execute;
     void *user;
     bool reverse;
@@ -2346,7 +2390,7 @@ static void adx_sweep_branch(size_t i, void *arg)
     adx_mine.inside++;
     if (s->fork->measure && s->reverse)
         task->reverse[0] = adx_clock();
-    if (!s->sweep(task->tape, &task->stretch, task->tape->adjoint))
+    if (!s->sweep(task, task->tape->adjoint))
         atomic_store(&s->failed, true);
     if (s->fork->measure && s->reverse)
         task->reverse[1] = adx_clock();
@@ -2357,7 +2401,7 @@ static void adx_sweep_branch(size_t i, void *arg)
         ad_use(before);
 }
 
-static bool adx_sweep_branches(adx_fork *fork, adx_sweep_fn *sweep,
+static bool adx_sweep_branches(adx_fork *fork, adx_sweep_task_fn *sweep,
                                bool reverse)
 {
     adx_sweeping s = { .fork = fork, .sweep = sweep, .reverse = reverse,
@@ -2373,7 +2417,8 @@ static bool adx_leap_back(adx_leap *leap, size_t W)
     if (fork->measure)
         fork->reverse[0] = adx_clock();
     adx_apply(&fork->own, W);
-    bool ok = adx_sweep_branches(fork, adx_reverse_of(W), true);
+    bool ok = adx_sweep_branches(fork, W == 8 ? adx_task_back_8 : W == 4
+                                 ? adx_task_back_4 : adx_task_back_1, true);
     adx_apply(&fork->branches, W);
     if (fork->measure)
         fork->reverse[1] = adx_clock();
@@ -2384,7 +2429,8 @@ static bool adx_leap_ahead(adx_leap *leap, size_t W)
 {
     adx_fork *fork = adx_fork_of(leap);
     adx_fetch(&fork->branches, W);
-    bool ok = adx_sweep_branches(fork, adx_forward_of(W), false);
+    bool ok = adx_sweep_branches(fork, W == 8 ? adx_task_ahead_8 : W == 4
+                                 ? adx_task_ahead_4 : adx_task_ahead_1, false);
     adx_fetch(&fork->own, W);
     return ok;
 }
@@ -2501,7 +2547,7 @@ static void adx_survey_task(adx_survey *s, const ad_tape *t, adx_cursor at,
     double reverse = task->reverse[1];
 
     for (unsigned header; (header = adx_next(t, &at)) != 0; before = at.seq) {
-        job.values += at.seq - before;
+        job.values += header == ADX_GAP ? 0 : at.seq - before;
         if (!(header & ADX_OTHER)) {
             job.statements++;
             job.operands += at.operands;
