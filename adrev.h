@@ -3001,13 +3001,6 @@ static inline size_t adx_values(unsigned header, const adx_operand *first)
          : ((const adx_extended *)adx_payload(first))->values;
 }
 
-static adx_place adx_here_on(const ad_tape *t)
-{
-    const adx_context *c = adx_live(t);
-    adx_place place = { t->block, c->op, c->head, c->seq };
-    return place;
-}
-
 // Puts a cursor between two entries.
 static void adx_put_cursor(const ad_tape *t, adx_cursor *at,
                            const adx_place *place)
@@ -4361,8 +4354,8 @@ ADX_APART ad_real adx_inner(size_t n, const ad_real x[], const ad_real y[])
     a += b;
     total = adx_total(&a);
 #endif
-    for (; i < n; i++)
-        total += x[i] * y[i];
+    for (x += i, y += i; i < n; i++)
+        total += *x++ * *y++;
     return total;
 }
 

@@ -449,7 +449,7 @@ static void adx_pause(void)
  * in all interleavings, and found wrong when an access is weakened.
  * ======================================================================== */
 
-#define ADX_DEQUE 4096u
+#define ADX_DEQUE 4096u             // a power of 2: indices may wrap around
 
 // Calls that one thread will make: call(i, arg) for lo <= i < hi.
 typedef struct adx_range {
@@ -468,7 +468,7 @@ typedef struct adx_seat {
     ad_pool *pool;
     unsigned index;
     uint32_t random;
-    unsigned helping;               // stolen spans on the stack
+    unsigned helping;               // stolen ranges on the stack
     bool used;                      // guarded by the mutex of the pool
     adx_thread thread;
     _Atomic(adx_range *) cell[ADX_DEQUE];
@@ -498,15 +498,16 @@ static void adx_chaos(void)
 #endif
 }
 
-static bool adx_offer(adx_seat *s, adx_range *span)
+static bool adx_offer(adx_seat *s, adx_range *range)
 {
     size_t b = atomic_load_explicit(&s->bottom, memory_order_relaxed);
     // acquire: with the exchange of adx_steal, which has read the cell by then
     size_t t = atomic_load_explicit(&s->top, memory_order_acquire);
     if (b - t >= ADX_DEQUE)
         return false;
-    // relaxed: published by the store of bottom
-    atomic_store_explicit(&s->cell[b % ADX_DEQUE], span, memory_order_relaxed);
+    // relaxed: published by the store of bottom, for which thieves need no
+    // more than release; but who pushes looks at `sleepers` next (section 6)
+    atomic_store_explicit(&s->cell[b % ADX_DEQUE], range, memory_order_relaxed);
     atomic_store(&s->bottom, b + 1);
     return true;
 }
@@ -517,19 +518,19 @@ static adx_range *adx_pop(adx_seat *s)
     size_t b = atomic_load_explicit(&s->bottom, memory_order_relaxed) - 1;
     atomic_store(&s->bottom, b);
     size_t t = atomic_load(&s->top);
-    adx_range *span = NULL;
+    adx_range *range = NULL;
 
     if ((ptrdiff_t)(b - t) >= 0) {
-        span = atomic_load_explicit(&s->cell[b % ADX_DEQUE],
+        range = atomic_load_explicit(&s->cell[b % ADX_DEQUE],
                                     memory_order_relaxed);
         if (b != t)
-            return span;
+            return range;
         if (!atomic_compare_exchange_strong(&s->top, &t, t + 1))
-            span = NULL;
+            range = NULL;
     }
     // relaxed: no item is published
     atomic_store_explicit(&s->bottom, b + 1, memory_order_relaxed);
-    return span;
+    return range;
 }
 
 static adx_range *adx_steal(adx_seat *victim)
@@ -540,10 +541,10 @@ static adx_range *adx_steal(adx_seat *victim)
         return NULL;
     // relaxed: bottom was stored after it; whether it is still this item is
     // what the exchange asks
-    adx_range *span = atomic_load_explicit(&victim->cell[t % ADX_DEQUE],
+    adx_range *range = atomic_load_explicit(&victim->cell[t % ADX_DEQUE],
                                           memory_order_relaxed);
     adx_chaos();
-    return atomic_compare_exchange_strong(&victim->top, &t, t + 1) ? span
+    return atomic_compare_exchange_strong(&victim->top, &t, t + 1) ? range
                                                                    : NULL;
 }
 
@@ -562,16 +563,16 @@ static bool adx_has_work(const adx_seat *s)
  *
  * Who finds nothing for a while sleeps. It raises `sleepers`, then looks at all
  * deques and at what it waits for a last time; who pushes or finishes looks at
- * `sleepers` afterwards. All four are sequentially consistent, so that one of
- * the two sees the other, and both changes of mind happen under the mutex
- * (tests/models/join.pml).
+ * `sleepers` afterwards. All four are sequentially consistent, loads as well,
+ * so that one of the two sees the other; and both changes of mind happen under
+ * the mutex (tests/models/join.pml).
  * ======================================================================== */
 
 #define ADX_SEATS 1024u
 #define ADX_SPIN  200           // short pauses before the processor is offered
 #define ADX_YIELD 40            // offers before the thread sleeps
-#define ADX_HELP  24            // most stolen spans on a stack, unless they are
-                                // parts of what is waited for
+#define ADX_HELP  24            // stolen work on a stack beyond which a join
+                                // helps nobody but its own thief
 
 struct ad_pool {
     ad_allocator allocator;
@@ -603,6 +604,8 @@ static void adx_wake(ad_pool *p)
     if (atomic_load(&p->sleepers) == 0)
         return;
     ADX_LOCK(&p->mutex);
+    // until one of them sleeps again, there is no more to wake
+    atomic_store_explicit(&p->sleepers, 0, memory_order_relaxed);
     ADX_CONDITION_WAKE(&p->wake);
     ADX_UNLOCK(&p->mutex);
 }
@@ -610,16 +613,16 @@ static void adx_wake(ad_pool *p)
 static void adx_run(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
                     size_t hi);
 
-static void adx_run_stolen(adx_seat *s, adx_range *span)
+static void adx_run_stolen(adx_seat *s, adx_range *range)
 {
     // relaxed: a hint for adx_help
-    atomic_store_explicit(&span->thief, s->index + 1, memory_order_relaxed);
+    atomic_store_explicit(&range->thief, s->index + 1, memory_order_relaxed);
     s->helping++;
-    adx_run(s, span->call, span->arg, span->lo, span->hi);
+    adx_run(s, range->call, range->arg, range->lo, range->hi);
     s->helping--;
     // Release: what the calls wrote, to the thread that waits. From here on
-    // the span may be gone.
-    atomic_store(&span->done, true);
+    // the range may be gone.
+    atomic_store(&range->done, true);
     adx_wake(s->pool);
 }
 
@@ -634,36 +637,45 @@ static adx_range *adx_find(adx_seat *s)
         // acquire: with the release of adx_sit
         adx_seat *victim = atomic_load_explicit(&p->seat[(first + k) % n],
                                                 memory_order_acquire);
-        adx_range *span = victim == NULL || victim == s ? NULL
+        adx_range *range = victim == NULL || victim == s ? NULL
                                                        : adx_steal(victim);
-        if (span != NULL)
-            return span;
+        if (range != NULL)
+            return range;
     }
     return NULL;
 }
 
-// Work for who waits for a span. Parts of it from its thief; others only while
-// the stack is not deep in foreign work.
+// Work for who waits. First from the thief of what it waits for, who most often
+// has pieces of it; from others only while the stack is not deep in such work.
 static adx_range *adx_help(adx_seat *s, const adx_range *awaited)
 {
     unsigned thief = atomic_load_explicit(&awaited->thief,
                                           memory_order_relaxed);
-    adx_range *span = NULL;
+    adx_range *range = NULL;
     if (thief != 0)
-        span = adx_steal(atomic_load_explicit(&s->pool->seat[thief - 1],
+        range = adx_steal(atomic_load_explicit(&s->pool->seat[thief - 1],
                                               memory_order_acquire));
-    return span == NULL && s->helping < ADX_HELP ? adx_find(s) : span;
+    return range == NULL && s->helping < ADX_HELP ? adx_find(s) : range;
 }
 
-static bool adx_any_work(ad_pool *p)
+static bool adx_any_work(const ad_pool *p)
 {
     unsigned n = atomic_load(&p->seats);
-    for (unsigned i = 0; i < n; i++) {
-        const adx_seat *s = atomic_load(&p->seat[i]);
-        if (s != NULL && adx_has_work(s))
+    for (unsigned i = 0; i < n; i++)
+        if (adx_has_work(atomic_load(&p->seat[i])))
             return true;
-    }
     return false;
+}
+
+// Whether there is something to do for this thread: what adx_idle would do.
+static bool adx_something(const adx_seat *s, const adx_range *awaited)
+{
+    if (s->pool->stop || (awaited != NULL && atomic_load(&awaited->done)))
+        return true;
+    if (awaited == NULL || s->helping < ADX_HELP)
+        return adx_any_work(s->pool);
+    unsigned thief = atomic_load(&awaited->thief);
+    return thief != 0 && adx_has_work(atomic_load(&s->pool->seat[thief - 1]));
 }
 
 // Until there may be something to do. False: the pool is being freed.
@@ -672,11 +684,12 @@ static bool adx_sleep(adx_seat *s, const adx_range *awaited)
     ad_pool *p = s->pool;
 
     ADX_LOCK(&p->mutex);
-    atomic_fetch_add(&p->sleepers, 1);
-    while (!p->stop && !(awaited != NULL && atomic_load(&awaited->done))
-           && !adx_any_work(p))
+    // who wakes a sleeper has counted it out
+    for (atomic_fetch_add(&p->sleepers, 1); !adx_something(s, awaited);
+         atomic_fetch_add(&p->sleepers, 1))
         ADX_CONDITION_WAIT(&p->wake, &p->mutex);
-    atomic_fetch_sub(&p->sleepers, 1);
+    // relaxed, as all changes under the mutex but those to more
+    atomic_fetch_sub_explicit(&p->sleepers, 1, memory_order_relaxed);
     bool go_on = !p->stop;
     ADX_UNLOCK(&p->mutex);
     return go_on;
@@ -685,9 +698,9 @@ static bool adx_sleep(adx_seat *s, const adx_range *awaited)
 // One turn of a thread that has nothing of its own to do. False: the end.
 static bool adx_idle(adx_seat *s, const adx_range *awaited, unsigned *turns)
 {
-    adx_range *span = awaited == NULL ? adx_find(s) : adx_help(s, awaited);
-    if (span != NULL) {
-        adx_run_stolen(s, span);
+    adx_range *range = awaited == NULL ? adx_find(s) : adx_help(s, awaited);
+    if (range != NULL) {
+        adx_run_stolen(s, range);
         *turns = 0;
         return true;
     }
@@ -720,6 +733,7 @@ static void adx_run(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
         adx_wake(s->pool);
     adx_run(s, call, arg, lo, mid);
     adx_chaos();
+    // What is above it in the deque is done: it is this one, or stolen.
     if (!pushed || adx_pop(s) != NULL)
         adx_run(s, call, arg, mid, hi);
     else
@@ -1060,6 +1074,14 @@ struct adx_team {
     uint32_t limbo;                 // job of what is recorded between a fork
     bool measure;                   // and its branches: of no task
 };
+
+// The end of a tape.
+static adx_place adx_here_on(const ad_tape *t)
+{
+    const adx_context *c = adx_live(t);
+    adx_place place = { t->block, c->op, c->head, c->seq };
+    return place;
+}
 
 /* --- 7.1  the tree of tasks ----------------------------------------------- */
 

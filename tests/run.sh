@@ -34,7 +34,11 @@ one() {
     name=$4
     source=$here/$name
     case $name in
-        *.sh) exec sh "$source" "$cc" "$flags" "$out/$1" > "$log" 2>&1 ;;
+        *.sh)
+            sh "$source" "$cc" "$flags" "$out/$1" > "$log" 2>&1
+            grep -q ': [0-9]* passed, [0-9]* failed' "$log" \
+                || echo "$name: 0 passed, 1 failed" >> "$log"
+            return ;;
         *.cpp) std=-std=c++17 ;;
         *) source=$source.c; std=-std=c11 ;;
     esac
@@ -102,8 +106,8 @@ while [ $i -lt $number ]; do
     sed -n 's/^\([^ ]*\): \([0-9]*\) passed, \([0-9]*\) failed.*/\2 \3/p' \
         "$out/$i.log" | sed "s|\$| $(cat "$out/$i.what")|"
 done > "$out/report"
-grep -v '^[0-9]* [0-9]* ' "$out/report"
-grep '^[0-9]* [0-9]* ' "$out/report" | awk '
+grep -v '^[0-9][0-9]* [0-9][0-9]* ' "$out/report"
+grep '^[0-9][0-9]* [0-9][0-9]* ' "$out/report" | awk '
     { passed += $1; failed += $2; $1 = $1; p = $1; f = $2
       sub(/^[0-9]* [0-9]* /, ""); if (!($0 in n)) order[++k] = $0
       n[$0]++; ok[$0] += p; bad[$0] += f }

@@ -9,8 +9,15 @@ install() {
         || { apt-get update && apt-get install -y "$1"; }; } > /dev/null 2>&1
 }
 
-for pair in clang:clang clang++:clang g++:g++; do
+for pair in clang:clang clang++:clang g++:g++ spin:spin; do
     command -v "${pair%%:*}" > /dev/null 2>&1 || install "${pair##*:}"
+done
+
+# adrev_parallel.h needs xxHash; OpenMP and oneTBB are clients of it.
+for pair in xxhash.h:libxxhash-dev tbb/version.h:libtbb-dev \
+            omp.h:libomp-dev; do
+    echo "#include <${pair%%:*}>" | g++ -std=c++17 -fsyntax-only -x c++ - \
+        > /dev/null 2>&1 || install "${pair##*:}"
 done
 
 # Libraries of the examples: whether an empty program links with them.

@@ -17,10 +17,11 @@
  *             wake                            touches the pool, no branch
  *     idle    until sleep says stop: steal something and run it, else sleep
  *     wake    if sleepers > 0:                seq_cst
- *                 lock; broadcast; unlock
+ *                 lock; sleepers = 0; broadcast; unlock
  *     sleep   lock; sleepers++                seq_cst
  *             until stop, or what it waits for is done, or a deque has
- *             something: wait                 seq_cst loads
+ *             something:                      seq_cst loads
+ *                 wait; sleepers++            who woke it has counted it out
  *             sleepers--; unlock              relaxed
  *     stop    lock; stop = 1; broadcast; unlock
  *
@@ -244,9 +245,9 @@ inline wake()
 #if defined WEAK_LOCK
         broadcast()
 #elif defined WEAK_SIGNAL
-        atomic { lock(); signal(); unlock() }
+        atomic { lock(); store(SLEEPERS, 0); signal(); unlock() }
 #else
-        atomic { lock(); broadcast(); unlock() }
+        atomic { lock(); store(SLEEPERS, 0); broadcast(); unlock() }
 #endif
     :: else
     fi
@@ -267,6 +268,18 @@ inline look()
     i = 0
 }
 
+inline lock_and_count()
+{
+    atomic {
+        lock();
+        s = memory[SLEEPERS] + 1;
+        store(SLEEPERS, s)
+    };
+#ifndef WEAK_SLEEPERS
+    DRAINED
+#endif
+}
+
 inline wait()
 {
     atomic { unlock(); asleep[me] = true };
@@ -276,19 +289,12 @@ inline wait()
     :: atomic { spurious > 0 -> spurious--; asleep[me] = false }
 #endif
     fi;
-    atomic { lock(); s = memory[SLEEPERS] }
+    lock_and_count()
 }
 
 inline sleep()
 {
-    atomic {
-        lock();
-        s = memory[SLEEPERS] + 1;
-        store(SLEEPERS, s)
-    };
-#ifndef WEAK_SLEEPERS
-    DRAINED;
-#endif
+    lock_and_count();
 #ifdef WEAK_RECHECK
     wait();
 #endif
