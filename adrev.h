@@ -2201,7 +2201,8 @@ struct ad_tape {
     size_t scratch;                 // numbers that a sweep needs besides
     size_t one_way;                 // 1: a statement cannot go forward
     size_t calls;                   // 1: a sweep may call the user's functions
-    size_t open;                    // forks: neither to be swept nor cleared
+    size_t open;                    // forks: neither to be swept nor cleared,
+                                    // but for ad_grad's part of it
     size_t alone;                   // 1: all of the recording is to be here
     const adx_annex *annex;         // or NULL
     void *annexed;                  // of its own
@@ -3625,7 +3626,7 @@ ADX_INLINE ad_status adx_check(const ad_tape *t, size_t m, const ad_rev y[],
 {
     ad_status status = ad_tape_status(t);
     *run = false;
-    if (status == ADREV_OK && t->open > 0)
+    if (status == ADREV_OK && t->open > 0 && t->floor.adx_block == NULL)
         status = ADREV_EBUSY;
     if (status == ADREV_OK)
         status = adx_check_values(t, m, y, true, false);

@@ -118,7 +118,6 @@ typedef struct ad_branch {
     ad_tape *adx_before;            // what was current on the thread before
     size_t adx_index;
     size_t adx_scratch;
-    size_t adx_open;
     bool adx_taken;                 // the tape was taken from the idle ones
     ad_execute_fn *adx_execute;
     void *adx_user;
@@ -1512,6 +1511,7 @@ static adx_worker *adx_new_worker(adx_team *team)
         a->free(w, a->user);
         return NULL;
     }
+    w->tape->open = 1;              // for good: it is not the user's
     w->tape->annexed = w;
     w->tape->annex = &adx_parallel;
     w->tape->hooks.foreign = team->home.tape->hooks.foreign;
@@ -1661,6 +1661,7 @@ static void adx_free_team(ad_tape *t)
         }
         adx_drop_table(w->tape, &w->spare);
         w->tape->annex = NULL;
+        w->tape->open = 0;
         ad_tape_free(w->tape);
         a.free(w, a.user);
         w = next;
@@ -1964,9 +1965,7 @@ ADX_API void ad_branch_enter(ad_branch *b, ad_fork *f, size_t i)
     b->adx_outer = w->task;
     b->adx_tape = w->tape;
     b->adx_scratch = w->tape->scratch;
-    b->adx_open = w->tape->open;
     w->tape->scratch = 0;
-    w->tape->open = 0;
     task->sink = ++adx_now.seq;
     adx_switch(w, task);
     task->stretch.from = adx_here_on(w->tape);
@@ -1988,7 +1987,6 @@ static void adx_end_task(ad_branch *b)
     task->scratch = t->scratch;
     w->scratch += t->scratch;
     t->scratch = b->adx_scratch;
-    t->open = b->adx_open;
     if (t->status != ADREV_OK)
         adx_team_fail(w->team, t->status);
     adx_give_spare(w, task);
