@@ -34,6 +34,15 @@ matrix:             ## all compilers, standards and levels (long)
 asan:               ## the suite under ASan and UBSan
 	@$(SUITE) tests/plans/asan.txt
 
+tsan:               ## what runs on several threads, under TSan
+	@$(SUITE) tests/plans/tsan.txt
+
+stress:             ## 2000 random programs under random schedules, TSan (long)
+	@mkdir -p $B
+	$(CC) $(STRICT) -O1 -g -fsanitize=thread -DADREV_PTHREADS=1 \
+	    -DADREV_CHAOS=1 -I. tests/schedules.c -o $B/stress -lm -pthread
+	$B/stress 2000
+
 hostile:            ## smallest blocks, every switch flipped
 	@$(SUITE) tests/plans/hostile.txt
 
@@ -63,5 +72,5 @@ lint:               ## contents, versions, references, limits
 clean:
 	rm -rf $B
 
-.PHONY: help test run examples matrix asan hostile mutate chain coverage \
-        bench docs lint clean
+.PHONY: help test run examples matrix asan tsan stress hostile mutate chain \
+        coverage bench docs lint clean

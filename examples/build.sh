@@ -27,6 +27,8 @@ links() {
 lapack='void dgetrf_(void); int main(void) { dgetrf_(); return 0; }'
 lbfgs='#include <lbfgs.h>
        int main(void) { lbfgs_free(lbfgs_malloc(1)); return 0; }'
+xxhash='#include <xxhash.h>
+        int main(void) { return 0; }'
 libraries=-lm
 case $name in
     09_*)
@@ -45,7 +47,12 @@ case $name in
                    set -- "$@" -DNO_LBFGS
                fi ;;
         esac ;;
-    11_*) libraries="-lm -pthread" ;;
+    11_*)
+        libraries="-lm -pthread"
+        if ! links "$xxhash" "$@" "$out.probe.c" -o "$out.probe"; then
+            echo "$name: skipped, needs xxHash" | tee "$out.skipped"
+            exit 0
+        fi ;;
 esac
 # shellcheck disable=SC2086  # a list
 exec "$@" -I"$here/.." "$here/$name.c" -o "$out" $libraries

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // flags: -pthread
+// needs: xxhash.h
 /* branches.c - what branches may do: record and use any values, fork again, run
  * array and external statements, take derivatives, use tapes of their own;
  * every function that makes forks; queries about values of branches; clear,

@@ -21,7 +21,7 @@ check() {
 
 build() {
     "$cc" -std=c11 -Wall -Wextra -Werror -O1 -I"$root" "$dir/$1.c" \
-        -o "$dir/$1" -lm
+        -o "$dir/$1" -lm -pthread
 }
 
 # The title comment: from its first #define to the brace that closes main.
@@ -32,6 +32,15 @@ build title
 check "title of adrev.h" "$("$dir/title")" \
     "$(sed -n 's/^ \*     \(success: [^ ]* *= [^ ]* dy.dx = [0-9.]*\).*/\1/p' \
        "$root/adrev.h")"
+
+# That of adrev_parallel.h, which needs xxHash.
+sed -n '/^ \*     #define ADREV_IMPL/,/^ \* The gradient/s/^ \*     //p' \
+    "$root/adrev_parallel.h" | grep -v '^success' > "$dir/fork.c"
+if build fork; then
+    check "title of adrev_parallel.h" "$("$dir/fork")" \
+        "$(sed -n 's/^ \*     \(success: dy.*\)/\1/p' \
+           "$root/adrev_parallel.h")"
+fi
 
 # The README: each C block, and the block of output after it.
 block() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // flags: -pthread
+// needs: xxhash.h
 /* parallel_errors.c - what goes wrong with forks: values of branches that may
  * still run, whatever the order in which they do; values from before a clear;
  * queries and pools where they must not be; every allocation that may fail;

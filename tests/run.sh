@@ -9,6 +9,9 @@
 #
 #     // flags: -DADREV_TRACE=1
 #     // with: errors_plain.c
+#     // needs: xxhash.h
+#
+# The last is a header without which it is skipped by name.
 #
 # Every build is strict, runs, and prints `name: N passed, M failed`. The
 # last line is the sum. A build that fails counts as a failure; a compiler
@@ -43,6 +46,13 @@ one() {
         *) source=$source.c; std=-std=c11 ;;
     esac
     case $flags in *-std=*) std= ;; esac
+    needs=$(field "$source" needs)
+    if [ -n "$needs" ] && ! echo "#include <$needs>" \
+        | $cc -fsyntax-only -x c - > /dev/null 2>&1; then
+        { echo "$name: skipped, $needs is not installed"
+          echo "$name: 0 passed, 0 failed"; } > "$log"
+        return
+    fi
     units=
     for unit in $(field "$source" with); do
         units="$units $here/$unit"
