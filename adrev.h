@@ -3750,10 +3750,11 @@ static bool adx_afford(ad_tape *t, size_t width)
         && (t->annex == NULL || t->annex->afford(t, width));
 }
 
-static bool adx_rows(ad_tape *t, size_t width, size_t first, size_t m,
-                     const ad_rev y[], size_t n, const ad_rev x[], ad_real J[])
+// Rows of a Jacobian in one sweep; adj is cleared.
+static bool adx_rows(const ad_tape *t, ad_real adj[], size_t width,
+                     size_t first, size_t m, const ad_rev y[], size_t n,
+                     const ad_rev x[], ad_real J[])
 {
-    ad_real *adj = adx_cleared(t, width, t->floor.adx_seq);
     for (size_t w = 0; w < width && first + w < m; w++)
         if (y[first + w].job != 0)
             adx_cell(t, adj, y[first + w], width)[w] += 1;
@@ -3769,11 +3770,10 @@ static bool adx_rows(ad_tape *t, size_t width, size_t first, size_t m,
     return true;
 }
 
-static bool adx_columns(ad_tape *t, size_t width, size_t first, size_t m,
-                        const ad_rev y[], size_t n, const ad_rev x[],
-                        ad_real J[])
+static bool adx_columns(const ad_tape *t, ad_real tan[], size_t width,
+                        size_t first, size_t m, const ad_rev y[], size_t n,
+                        const ad_rev x[], ad_real J[])
 {
-    ad_real *tan = adx_cleared(t, width, 0);
     for (size_t w = 0; w < width && first + w < n; w++)
         adx_cell(t, tan, x[first + w], width)[w] += 1;
     if (!adx_sweep(t, width == 8 ? adx_forward_8
@@ -3786,6 +3786,11 @@ static bool adx_columns(ad_tape *t, size_t width, size_t first, size_t m,
     return true;
 }
 
+static bool adx_prefers_forward(const ad_tape *t, size_t m, size_t n)
+{
+    return (n + 7) / 8 < (m + 7) / 8 && !t->one_way;
+}
+
 ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
                               size_t n, const ad_rev x[], ad_real J[])
 {
@@ -3795,7 +3800,7 @@ ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
     if (status != ADREV_OK)
         return status;
 
-    bool forward = (n + 7) / 8 < (m + 7) / 8 && !t->one_way;
+    bool forward = adx_prefers_forward(t, m, n);
     size_t count = forward ? n : m;
     size_t most = ADX_WIDEST;
     while (most > 1 && !adx_afford(t, adx_width(count, most)))
@@ -3805,8 +3810,9 @@ ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
 
     for (size_t i = 0; i < count;) {
         size_t width = adx_width(count - i, most);
-        if (!(forward ? adx_columns(t, width, i, m, y, n, x, J)
-                      : adx_rows(t, width, i, m, y, n, x, J)))
+        ad_real *a = adx_cleared(t, width, forward ? 0 : t->floor.adx_seq);
+        if (!(forward ? adx_columns(t, a, width, i, m, y, n, x, J)
+                      : adx_rows(t, a, width, i, m, y, n, x, J)))
             return ADREV_EEXTERNAL;
         i += width;
     }

@@ -277,6 +277,16 @@ ADX_API void ad_scope_close(ad_scope *scope);
 //   y [n]        out   the same values; may be x
 ADX_API void ad_capture(size_t n, const ad_rev x[], ad_rev y[]);
 
+// ad_jacobian, 8 rows or columns on each thread at a time. A recording with
+// forks is swept as by ad_jacobian: its branches in parallel, not its rows.
+//
+//   returns      as ad_jacobian
+//   memory       on each thread, from the allocator of the tape, what a sweep
+//                needs: 64 bytes per value
+ADX_API ad_status ad_parallel_jacobian(ad_tape *t, size_t m, const ad_rev y[],
+                                       size_t n, const ad_rev x[],
+                                       ad_real J[]);
+
 /* --- 3.3  other runtimes ---------------------------------------------------
  * What the forks above are made of. A runtime of tasks, as OpenMP or oneTBB,
  * or a loop, opens a fork, enters and leaves its branches on whatever threads
@@ -2511,6 +2521,99 @@ static const adx_annex adx_parallel = {
     adx_foreign, adx_recall, adx_owner_tape, adx_further_tape, adx_afford_team,
     adx_zero_team, adx_rewound, adx_clear_team, adx_free_team
 };
+
+/* --- 8.1  rows of a Jacobian -------------------------------------------------
+ * Adjoints for a sweep are taken from those that are idle, so that there are no
+ * more of them than threads.                                                 */
+
+typedef struct adx_buffer {
+    struct adx_buffer *next;
+    _Alignas(16) ad_real a[];
+} adx_buffer;
+
+typedef struct adx_jacobian {
+    ad_tape *tape;
+    size_t m, n;
+    const ad_rev *y, *x;
+    ad_real *J;
+    bool forward;
+    adx_mutex mutex;
+    adx_buffer *idle;
+    atomic_int status;
+} adx_jacobian;
+
+static adx_buffer *adx_take_buffer(adx_jacobian *j)
+{
+    const ad_allocator *a = &j->tape->allocator;
+    size_t n = (adx_live(j->tape)->seq + 1) * ADX_WIDEST + j->tape->scratch;
+    ADX_LOCK(&j->mutex);
+    adx_buffer *b = j->idle;
+    if (b != NULL)
+        j->idle = b->next;
+    ADX_UNLOCK(&j->mutex);
+    if (b == NULL)
+        b = (adx_buffer *)a->alloc(sizeof *b + n * sizeof(ad_real), a->user);
+    if (b != NULL)
+        memset(b->a, 0, n * sizeof(ad_real));
+    return b;
+}
+
+static void adx_give_buffer(adx_jacobian *j, adx_buffer *b)
+{
+    ADX_LOCK(&j->mutex);
+    b->next = j->idle;
+    j->idle = b;
+    ADX_UNLOCK(&j->mutex);
+}
+
+static void adx_some_rows(size_t i, void *arg)
+{
+    adx_jacobian *j = (adx_jacobian *)arg;
+    size_t first = i * ADX_WIDEST;
+    adx_buffer *b = adx_take_buffer(j);
+    if (b == NULL) {
+        atomic_store(&j->status, ADREV_ENOMEM);
+        return;
+    }
+    bool ok = j->forward
+        ? adx_columns(j->tape, b->a, ADX_WIDEST, first, j->m, j->y, j->n,
+                      j->x, j->J)
+        : adx_rows(j->tape, b->a, ADX_WIDEST, first, j->m, j->y, j->n, j->x,
+                   j->J);
+    if (!ok)
+        atomic_store(&j->status, ADREV_EEXTERNAL);
+    adx_give_buffer(j, b);
+}
+
+ADX_API ad_status ad_parallel_jacobian(ad_tape *t, size_t m, const ad_rev y[],
+                                       size_t n, const ad_rev x[],
+                                       ad_real J[])
+{
+    bool run;
+    if (t == NULL || t->allocator.alloc == NULL || t->annex != NULL)
+        return ad_jacobian(t, m, y, n, x, J);
+    ad_status status = adx_check(t, m, y, n, x, m > 0 && n > 0 && J == NULL,
+                                 &run);
+    if (status != ADREV_OK)
+        return status;
+    adx_jacobian j = { .tape = t, .m = m, .n = n, .y = y, .x = x, .J = J };
+    j.forward = adx_prefers_forward(t, m, n);
+    atomic_init(&j.status, ADREV_OK);
+    if (!ADX_MUTEX_INIT(&j.mutex))
+        return ADREV_ENOMEM;
+    ad_tape *before = ad_use(NULL);
+    size_t count = j.forward ? n : m;
+    adx_execute(adx_mine.execute, adx_mine.user,
+                count / ADX_WIDEST + (count % ADX_WIDEST != 0), adx_some_rows,
+                &j);
+    ad_use(before);
+    for (adx_buffer *b; (b = j.idle) != NULL;) {
+        j.idle = b->next;
+        t->allocator.free(b, t->allocator.user);
+    }
+    ADX_MUTEX_FREE(&j.mutex);
+    return (ad_status)atomic_load(&j.status);
+}
 
 /* ===========================================================================
  * 9  GRAPH                                                           >>graph

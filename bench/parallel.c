@@ -828,3 +828,317 @@ static void print_ceiling(void)
     time_ceiling("arithmetic", n, chain, a, 0.0);
     free(a);
 }
+
+/* ---------------------------------------------------------------------------
+ * What a fork costs
+ * ------------------------------------------------------------------------- */
+
+enum { FORKS = 1000, STEALS = 200, WAKES = 50 };
+
+// A branch of the k-th fork and its result.
+typedef struct twig {
+    size_t i;                       // 2 k, or 2 k + 1
+    ad_rev y;
+} twig;
+
+static twig twigs[2 * FORKS];
+static atomic_bool started[2 * FORKS];
+
+static void record_nothing(void *ctx)
+{
+    (void)ctx;
+}
+
+static void record_one(void *ctx)
+{
+    twig *t = ctx;
+
+    t->y = ad_rec(ad_sin(ad_input(1.0)));
+}
+
+// Both branches of a fork have begun: on two threads, so that one was stolen.
+static void meet(size_t i)
+{
+    atomic_store(&started[i], true);
+    while (!atomic_load(&started[i ^ 1])) {
+        continue;
+    }
+}
+
+static bool meet_again(const void *saved, size_t m, const double dy[],
+                       size_t n, double dx[])
+{
+    (void)m, (void)n;
+    meet(*(const size_t *)saved);
+    dx[0] += dy[0];
+    return true;
+}
+
+static void record_apart(void *ctx)
+{
+    static const ad_external_rule rule = { "apart", meet_again, NULL, NULL };
+    twig *t = ctx;
+    const ad_rev x = ad_input(1.0);
+    const double v = 1.0;
+
+    meet(t->i);
+    ad_external(&rule, &t->i, sizeof t->i, 1, &x, 1, &v, &t->y);
+}
+
+static void set_twigs(void)
+{
+    for (size_t i = 0; i < 2 * FORKS; i++) {
+        twigs[i] = (twig){ .i = i };
+        atomic_store(&started[i], false);
+    }
+}
+
+static void rest(double seconds)
+{
+    const double end = wall() + seconds;
+
+    while (wall() < end) {
+        continue;
+    }
+}
+
+// Seconds per fork, without and with the sweep; pause: before each fork, for
+// threads that find nothing to do to fall asleep.
+static void time_forks(ad_tape *t, size_t n, void (*f)(void *), double pause,
+                       double *record, double *sweep)
+{
+    double each_fork = 0.0;
+    double g = 0.0;
+    double start;
+    ad_rev x;
+    ad_rev y;
+
+    set_twigs();
+    ad_tape_clear(t);
+    x = y = ad_input(1.0);
+    for (size_t k = 0; k < n; k++) {
+        rest(pause);
+        start = wall();
+        ad_fork2(f, &twigs[2 * k], f, &twigs[2 * k + 1]);
+        each_fork += wall() - start;
+    }
+    for (size_t i = 0; i < 2 * n; i++) {
+        ad_acc(&y, twigs[i].y);
+        atomic_store(&started[i], false);
+    }
+    *record = each_fork / (double)n;
+    start = wall();
+    check(ad_gradient(t, y, 1, &x, &g), "forks");
+    *sweep = (wall() - start) / (double)n;
+}
+
+// Median over the rounds, without a pool: NULL.
+static void print_forks(const char *name, ad_pool *pool, size_t n,
+                        void (*f)(void *), double pause)
+{
+    double record[REPORT_ROUNDS];
+    double sweep[REPORT_ROUNDS];
+    ad_tape *t = ad_tape_new();
+    double warm;
+
+    check(ad_pool_use(pool), "ad_pool_use");
+    ad_use(t);
+    time_forks(t, n, f, pause, &warm, &warm);
+    for (size_t round = 0; round < rounds; round++) {
+        time_forks(t, n, f, pause, &record[round], &sweep[round]);
+    }
+    printf("%-44s", name);
+    print_seconds(summarise(rounds, record, NULL).median);
+    if (pause <= 0.0 && f != record_nothing) {
+        print_seconds(summarise(rounds, sweep, NULL).median);
+    }
+    printf("\n");
+    fflush(stdout);
+    ad_use(NULL);
+    ad_tape_free(t);
+}
+
+static void print_fork_costs(void)
+{
+    ad_pool *one = lanes[1].pool;
+    ad_pool *two = lanes[2].pool;
+
+    printf("\n%-44s %9s %9s\n", "fork2 and join of two branches", "record",
+           "reverse");
+    print_forks("that record nothing, no pool", NULL, FORKS, record_nothing,
+                0.0);
+    print_forks("that record nothing, 1 thread", one, FORKS, record_nothing,
+                0.0);
+    print_forks("that record nothing, 2 threads", two, FORKS, record_nothing,
+                0.0);
+    print_forks("of a statement each, no pool", NULL, FORKS, record_one, 0.0);
+    print_forks("of a statement each, 1 thread", one, FORKS, record_one, 0.0);
+    print_forks("of a statement each, 2 threads", two, FORKS, record_one,
+                0.0);
+    print_forks("that wait for each other: one is stolen", two, STEALS,
+                record_apart, 0.0);
+    print_forks("the same, by a thread that has to wake up", two, WAKES,
+                record_apart, 3e-4);
+}
+
+/* ---------------------------------------------------------------------------
+ * What an import costs
+ * ------------------------------------------------------------------------- */
+
+enum { IMPORTS = 1000, IMPORTERS = 50 };
+
+typedef struct importer {
+    const ad_rev *x;            // NULL: values of the branch's own
+    bool capture;
+    double first;               // seconds of a use of each
+    double again;
+    ad_rev y[IMPORTERS];
+} importer;
+
+static void double_all(const ad_rev *x, ad_rev *y, double *seconds)
+{
+    const double start = wall();
+
+    for (size_t i = 0; i < IMPORTS; i++) {
+        y[i] = ad_rec(ad_mul(x[i], 2.0));
+    }
+    *seconds += wall() - start;
+}
+
+static void import(size_t i, void *ctx)
+{
+    importer *m = ctx;
+    ad_rev own[IMPORTS];
+    ad_rev y[2][IMPORTS];
+    const ad_rev *x = m->x ? m->x : own;
+    double start;
+
+    if (!m->x) {
+        for (size_t k = 0; k < IMPORTS; k++) {
+            own[k] = ad_input(1.0);
+        }
+    }
+    start = wall();
+    if (m->capture) {
+        ad_capture(IMPORTS, m->x, own);
+        x = own;
+        m->first += wall() - start;
+        double_all(x, y[0], &m->again);
+    } else {
+        double_all(x, y[0], &m->first);
+    }
+    double_all(x, y[1], &m->again);
+    m->y[i] = ad_sum(2 * IMPORTS, y[0]);
+}
+
+// Nanoseconds per value: its first use, another use, the sweep.
+static void time_imports(ad_tape *t, bool imported, bool capture,
+                         double ns[3])
+{
+    static ad_rev x[IMPORTS];
+    static importer m;
+    const double scale = 1e9 / IMPORTS / IMPORTERS;
+    double g[IMPORTS];
+    double start;
+    ad_rev y;
+
+    ad_tape_clear(t);
+    for (size_t i = 0; i < IMPORTS; i++) {
+        x[i] = ad_input(1.0);
+    }
+    m = (importer){ .x = imported ? x : NULL, .capture = capture };
+    ad_fork_n(IMPORTERS, import, &m);
+    y = ad_sum(IMPORTERS, m.y);
+    start = wall();
+    check(ad_gradient(t, y, IMPORTS, x, g), "imports");
+    ns[2] = scale * (wall() - start);
+    ns[0] = scale * m.first;
+    ns[1] = scale * m.again;
+}
+
+static double without(const double *with, const double *own)
+{
+    double v[REPORT_ROUNDS];
+
+    for (size_t i = 0; i < rounds; i++) {
+        v[i] = with[i] - own[i];
+    }
+    return summarise(rounds, v, NULL).median;
+}
+
+static void print_import_costs(void)
+{
+    double own[3][REPORT_ROUNDS];
+    double used[3][REPORT_ROUNDS];
+    double captured[3][REPORT_ROUNDS];
+    ad_tape *t = ad_tape_new();
+
+    check(ad_pool_use(NULL), "ad_pool_use");
+    ad_use(t);
+    for (size_t round = 0; round <= rounds; round++) {
+        const size_t to = round > 0 ? round - 1 : 0;
+        double ns[3][3];
+
+        time_imports(t, false, false, ns[0]);
+        time_imports(t, true, false, ns[1]);
+        time_imports(t, true, true, ns[2]);
+        for (size_t k = 0; k < 3; k++) {
+            own[k][to] = ns[0][k];
+            used[k][to] = ns[1][k];
+            captured[k][to] = ns[2][k];
+        }
+    }
+    printf("\n%-44s %9s %9s\n", "more than a value of the branch's own",
+           "record", "reverse");
+    printf("%-44s %6.1f ns %6.1f ns\n", "first use of a value of another task",
+           without(used[0], own[0]), without(used[2], own[2]));
+    printf("%-44s %6.1f ns\n", "every further use",
+           without(used[1], own[1]));
+    printf("%-44s %6.1f ns %6.1f ns\n", "ad_capture, per value (in all)",
+           summarise(rounds, captured[0], NULL).median,
+           without(captured[2], own[2]));
+    ad_use(NULL);
+    ad_tape_free(t);
+}
+
+/* ---------------------------------------------------------------------------
+ * Command line
+ * ------------------------------------------------------------------------- */
+
+static bool selected(const char *name, int count, char *const *names)
+{
+    bool found = count == 0;
+
+    for (int i = 0; i < count; i++) {
+        found |= strcmp(names[i], name) == 0;
+    }
+    return found;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 2 && strcmp(argv[1], "-r") == 0) {
+        rounds = (size_t)strtoul(argv[2], NULL, 10);
+        rounds = rounds < 1 ? 1 : rounds;
+        rounds = rounds > REPORT_ROUNDS ? REPORT_ROUNDS : rounds;
+        argc -= 2;
+        argv += 2;
+    }
+    print_machine(ADREV_VERSION);
+    open_lanes();
+    if (selected("costs", argc - 1, argv + 1)) {
+        print_fork_costs();
+        print_import_costs();
+    }
+    print_titles();
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        if (selected(programs[i].name, argc - 1, argv + 1)) {
+            run_program(&programs[i]);
+        }
+    }
+    if (selected("ceiling", argc - 1, argv + 1)) {
+        print_ceiling();
+    }
+    close_lanes();
+    return wrong ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -210,6 +210,29 @@ PROGRAM(parallel_d)
     d_map(&l);
 }
 
+// E: three forks, and after each a use of its branches.
+BRANCH(e_left)
+{
+    scene *s = ctx;
+    s->a = ad_rec(ad_mul(s->s, s->x[0]));
+}
+
+BRANCH(e_right)
+{
+    scene *s = ctx;
+    s->b = ad_rec(ad_add(s->s, s->x[1]));
+}
+
+PROGRAM(parallel_e)
+{
+    scene s = { .x = x, .k = k, .s = x[0] };
+    for (int i = 0; i < 3; i++) {
+        both(e_left, &s, e_right, &s);
+        s.s = ad_rec(ad_mul(s.a, s.b));
+    }
+    y[0] = s.s;
+}
+
 typedef struct rotated {
     ad_rev v[2];
 } rotated;
@@ -508,6 +531,11 @@ static const struct jobs jobs[] = {
         { 0, 0, 6, 1, 1 }, { 2, 7, 0, 0, 0 }, { 0, 0, 3, 0, 0 },
         { 0, 0, 9, 1, 1 }, { 2, 10, 0, 0, 0 }, { 0, 0, 6, 0, 0 },
         { 0, 0, 12, 1, 1 }, { 0, 0, 12, 0, 0 }, { 0, 0, 9, 0, 0 } } },
+    { "E", parallel_e, 2, 10,
+      { { 2, 1, 0, 2, 0 }, { 0, 0, 3, 1, 1 }, { 0, 0, 3, 1, 2 },
+        { 2, 4, 0, 1, 2 }, { 0, 0, 6, 1, 2 }, { 0, 0, 6, 1, 2 },
+        { 2, 7, 0, 1, 2 }, { 0, 0, 9, 1, 2 }, { 0, 0, 9, 1, 2 },
+        { 0, 0, 0, 1, 2 } } },
 };
 
 static void check_job(const char *name, size_t i, const ad_job *got,
@@ -569,12 +597,33 @@ static void test_job_room(void)
     CHECK(job[3].values == (size_t)0x5a5a5a5a5a5a5a5aULL, "written beyond");
 }
 
+BRANCH(nothing)
+{
+    (void)ctx;
+}
+
+BRANCH(forks_nothing)
+{
+    both(nothing, ctx, nothing, ctx);
+}
+
+// A fork of which no branch records anything leaves no trace.
+static void test_no_job(void)
+{
+    for (int i = 0; i < 10; i++)
+        both(forks_nothing, NULL, nothing, NULL);
+    CHECK(ad_tape_jobs(tape, 0, NULL) == 1, "%s: got %zu jobs, want 1",
+          pool_name, ad_tape_jobs(tape, 0, NULL));
+}
+
 static void test_jobs(void)
 {
     for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++)
         check_jobs(&jobs[i]);
     ad_tape_clear(tape);
     test_job_room();
+    ad_tape_clear(tape);
+    test_no_job();
     ad_job job = { 0 };
     ad_tape_clear(tape);
     ad_rec(ad_sin(ad_input(1)));
