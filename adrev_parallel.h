@@ -1019,6 +1019,7 @@ struct adx_task {
     atomic_bool joined;
     bool outermost;                 // on its tape: no other waits there
     adx_stretch stretch;
+    const uint16_t *blank;          // up to here it has recorded nothing
     size_t scratch;                 // numbers that its sweep needs
     double primal[2];               // begin and end
     double reverse[2];
@@ -1079,7 +1080,8 @@ struct adx_team {
     adx_worker *idle;
     _Atomic(adx_directory *) directory;
     adx_mutex mutex;                // of the two lists, and of the directory
-    atomic_int failed;              // the first status of a branch
+    atomic_int failed;              // the first status of a branch,
+    adx_site failure;               // and where: under the mutex
     uint32_t limbo;                 // job of what is recorded between a fork
     bool measure;                   // and its branches: of no task
 };
@@ -1653,6 +1655,7 @@ static void adx_clear_team(ad_tape *t)
     adx_file_again(team);
     adx_new_main(team);
     atomic_store(&team->failed, ADREV_OK);
+    memset(&team->failure, 0, sizeof team->failure);
 }
 
 static void adx_free_team(ad_tape *t)
@@ -1840,10 +1843,16 @@ static void adx_switch(adx_worker *w, adx_task *task)
     adx_now.since = adx_now.seq;    // what lies below depends on the schedule
 }
 
-static void adx_team_fail(adx_team *team, ad_status status)
+// The first failure of a branch; t, its tape, knows where it was.
+static void adx_team_fail(adx_team *team, ad_status status, const ad_tape *t)
 {
-    int ok = ADREV_OK;
-    atomic_compare_exchange_strong(&team->failed, &ok, (int)status);
+    ADX_LOCK(&team->mutex);
+    if (atomic_load(&team->failed) == ADREV_OK) {
+        if (t != NULL)
+            team->failure = t->failure;
+        atomic_store(&team->failed, (int)status);
+    }
+    ADX_UNLOCK(&team->mutex);
 }
 
 // While a fork is open, no task is recorded where it was opened. A root gives
@@ -1868,7 +1877,7 @@ static void adx_step_back(ad_fork *f)
     if (adx_now.tape != t)
         ad_use(t);
     if (t->status != ADREV_OK)
-        adx_team_fail(f->adx_crew, t->status);
+        adx_team_fail(f->adx_crew, t->status, t);
     if (w == NULL)
         adx_switch((adx_worker *)t->annexed, f->adx_record->task);
     else {
@@ -1962,7 +1971,7 @@ ADX_API void ad_branch_enter(ad_branch *b, ad_fork *f, size_t i)
     if (task == NULL) {
         if (f->adx_record != NULL)
             adx_team_fail(f->adx_crew, i >= f->adx_n ? ADREV_ESHAPE
-                                                     : ADREV_ENOMEM);
+                                                     : ADREV_ENOMEM, NULL);
         if (w != NULL && b->adx_taken)
             adx_give_worker(w);
         ad_use(NULL);
@@ -1979,6 +1988,7 @@ ADX_API void ad_branch_enter(ad_branch *b, ad_fork *f, size_t i)
     task->sink = ++adx_now.seq;
     adx_switch(w, task);
     task->stretch.from = adx_here_on(w->tape);
+    task->blank = task->stretch.from.head;
     if (f->adx_record->measure)
         task->primal[0] = adx_clock();
 }
@@ -1998,10 +2008,9 @@ static void adx_end_task(ad_branch *b)
     w->scratch += t->scratch;
     t->scratch = b->adx_scratch;
     if (t->status != ADREV_OK)
-        adx_team_fail(w->team, t->status);
+        adx_team_fail(w->team, t->status, t);
     adx_give_spare(w, task);
-    if (task->stretch.to.head == task->stretch.from.head
-        && task->stretch.to.block == task->stretch.from.block) {
+    if (task->stretch.to.head == task->blank) {
         adx_forget(w, task);
         adx_now.seq -= adx_now.seq == task->sink;
     } else
@@ -2091,24 +2100,21 @@ static bool adx_join(adx_fork *fork)
 // The first failure of a branch is one of the task that forked.
 static void adx_inherit(ad_tape *t, adx_team *team)
 {
-    int failed = atomic_load(&team->failed);
+    ad_status failed = (ad_status)atomic_load(&team->failed);
     if (failed == ADREV_OK || t->status != ADREV_OK)
         return;
-    adx_fail(t, (ad_status)failed);
+    adx_fail(t, failed);
     ADX_LOCK(&team->mutex);
-    for (const adx_worker *w = team->workers; w != NULL; w = w->next)
-        if (w->tape != t && w->tape->status == (ad_status)failed)
-            t->failure = w->tape->failure;
+    t->failure = team->failure;
     ADX_UNLOCK(&team->mutex);
 }
 
 // Where branches may have been recorded in between, the value before the fork
 // is not the one just before, even if there were none: otherwise a running sum
 // would be recorded in one schedule and not in another.
-static void adx_leave_gap(const ad_fork *f)
+static void adx_leave_gap(void)
 {
-    adx_operand *op = f->adx_host != NULL
-                    ? NULL : adx_entry(&adx_now, ADX_GAP, 1, 1);
+    adx_operand *op = adx_entry(&adx_now, ADX_GAP, 1, 1);
     if (op != NULL) {
         op->d = 0;
         op->id = 1;
@@ -2151,10 +2157,16 @@ ADX_API void ad_fork_close(ad_fork *f)
     f->adx_record = NULL;
     bool any = adx_join(fork);
     adx_inherit(t, f->adx_crew);
-    if (t->status == ADREV_OK)
-        adx_record_fork(t, fork, any);
-    if (t->status == ADREV_OK)
-        adx_leave_gap(f);
+    if (t->status != ADREV_OK)
+        return;
+    // Nor has a task recorded anything that has only had such forks.
+    adx_task *task = fork->task;
+    bool blank = !any && fork->leap.before.head == task->blank;
+    adx_record_fork(t, fork, any);
+    if (blank)
+        task->blank = adx_now.head;
+    else if (f->adx_host == NULL && t->status == ADREV_OK)
+        adx_leave_gap();
 }
 
 /* --- 7.8  forms of forks -------------------------------------------------- */
