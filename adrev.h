@@ -1170,7 +1170,8 @@ typedef struct ad_nonfinite {
 //   y            in    the value whose gradient is wrong; may be a constant
 //   found        out   statements; job 0 where there is none
 //
-//   returns      ADREV_OK, found or not; else as ad_gradient
+//   returns      ADREV_OK, found or not; ADREV_EFOREIGN: of a recording with
+//                forks (see ad_tape_serial); else as ad_gradient
 //   cost, memory as ad_gradient, and two passes
 ADX_API ad_status ad_find_nonfinite(ad_tape *t, ad_rev y, ad_nonfinite *found);
 
@@ -1197,7 +1198,8 @@ typedef struct ad_explanation {
 //   term [room]  out   may be NULL if room is 0
 //   sum          out
 //
-//   returns, cost, memory: as ad_gradient, and one pass
+//   returns, cost, memory: as ad_gradient, and one pass; ADREV_EFOREIGN: of a
+//                recording with forks (see ad_tape_serial)
 ADX_API ad_status ad_explain(ad_tape *t, ad_rev y, ad_rev x, size_t room,
                              ad_term term[], ad_explanation *sum);
 
@@ -2904,7 +2906,7 @@ ADX_API ad_mark ad_tape_mark(ad_tape *t)
     mark.adx_scratch = t->scratch;
     mark.adx_one_way = t->one_way;
     mark.adx_seq = (uint32_t)c->seq;
-    mark.adx_job = adx_segment_of(t, c->seq)->job;
+    mark.adx_job = t->open > 0 ? 0 : adx_segment_of(t, c->seq)->job;
     mark.adx_status = t->status;
     return mark;
 }
@@ -6127,9 +6129,10 @@ static ad_status adx_differentiate(adx_probe *p, size_t n,
 
     (ad_inputs)(n, p->x, p->at);
     p->in = p->at[0].seq;
-    t->alone++;                 // its paths are walked, on this tape
+    size_t alone = t->alone;
+    t->alone = 1;               // its paths are walked, on this tape
     ad_rev y = p->f(p->at, p->ctx);
-    t->alone--;
+    t->alone = alone;
     ad_use(t);
     if (!adx_alive(&p->session))
         return ADREV_EMARK;
@@ -6267,9 +6270,20 @@ static bool adx_all_finite(const adx_cursor *at)
     return true;
 }
 
+// Whether other tapes have parts of the recording.
+static bool adx_scattered(const ad_tape *t)
+{
+    for (size_t i = 0; adx_further(t, i) != NULL; i++)
+        if (adx_live(adx_further(t, i))->seq > 0)
+            return true;
+    return false;
+}
+
 // The adjoints of a reverse sweep from y: of every value, none cleared.
 static ad_status adx_swept(ad_tape *t, ad_rev y, ad_real **adj)
 {
+    if (adx_scattered(t))
+        return ADREV_EFOREIGN;
     *adj = adx_cleared(t, 1, 0);
     if (*adj == NULL)
         return ADREV_ENOMEM;

@@ -170,14 +170,19 @@ typedef struct ad_scope {
  * its name: a branch finds a tape current that belongs to the recording. If
  * no tape is current, nothing is recorded, and branches run all the same.
  *
- * In a branch: do not clear, free or query the tape of the recording
+ * In a branch: do not clear, free, query or ad_use the tape of the recording
  * (ADREV_EBUSY), and leave no other tape current. ad_grad, ad_jac and tapes of
  * the branch's own are fine. A tape in fixed memory, and one whose operations
  * are traced, is recorded by one thread: the branches run one after another,
  * as if they were called.
  *
  * An allocator given to the tape (ad_tape_new_with) is called from all
- * threads, callbacks of external statements, too.
+ * threads, callbacks of external statements, too, those of one statement by
+ * several at once if rows of a Jacobian are swept in parallel.
+ *
+ * Memory: about 1.5 kB for a fork of two small branches. Stack: 700 bytes for
+ * each level of nesting. Dumps and regions show what lies on the tape itself,
+ * not what branches recorded; for those see ad_tape_serial.
  * ======================================================================== */
 
 #ifdef __cplusplus
@@ -188,8 +193,9 @@ extern "C" {
 
 // Threads that run branches.
 //
-//   threads      in all, the one that forks among them; 0: one per processor.
-//                Fewer if the system gives no more: see ad_pool_threads
+//   threads      in all, the one that forks among them, at most 512; 0: one
+//                per processor. Fewer if the system gives no more: see
+//                ad_pool_threads
 //
 //   returns      a pool, to be freed with ad_pool_free; NULL: out of memory
 //   memory       about 70 kB per thread
@@ -214,8 +220,12 @@ ADX_API unsigned ad_pool_threads(const ad_pool *pool);
 // run on this pool; NULL: on this thread alone. Any number of threads may use
 // a pool at once, each with recordings of its own.
 //
-//   returns      ADREV_OK; ADREV_EBUSY: in a branch; ADREV_ELIMIT: 1000
-//                threads use the pool; nothing has changed then
+//   returns      ADREV_OK; ADREV_EBUSY: in a branch; ADREV_ELIMIT: 1024
+//                threads, its own among them, use the pool; ADREV_ENOMEM.
+//                Nothing has changed then
+//
+// A thread that uses a pool must leave it (NULL) before it ends: otherwise the
+// pool cannot be freed.
 ADX_API ad_status ad_pool_use(ad_pool *pool);
 
 /* --- 3.2  forks ----------------------------------------------------------- */
@@ -303,7 +313,9 @@ ADX_API ad_status ad_parallel_jacobian(ad_tape *t, size_t m, const ad_rev y[],
  *     }
  *     ad_fork_close(&f);
  *
- * A branch that is never entered is as one that recorded nothing.           */
+ * A branch that is never entered is as one that recorded nothing. A branch is
+ * left on the thread that entered it, and a fork closed on the one that opened
+ * it: no untied tasks.                                                      */
 
 ADX_API void ad_fork_open(ad_fork *f, size_t n);
 ADX_API void ad_branch_enter(ad_branch *b, ad_fork *f, size_t i);
@@ -319,6 +331,11 @@ ADX_API bool ad_fork_parallel(const ad_fork *f);
 //
 //   returns      ADREV_OK; ADREV_EBUSY: in a branch
 ADX_API ad_status ad_executor_use(ad_execute_fn *execute, void *user);
+
+// Whether forks of this tape's recordings are plain calls from now on: all of a
+// recording is on the tape then, for ad_explain, ad_find_nonfinite, dumps and
+// regions.
+ADX_API void ad_tape_serial(ad_tape *t, bool on);
 
 /* --- 3.4  the job graph --------------------------------------------------- */
 
@@ -370,7 +387,9 @@ ADX_API ad_status ad_dump_jobs_dot(const ad_tape *t, ad_write_fn *write,
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
+#if !defined _WIN32
 #include <unistd.h>
+#endif
 
 /* ===========================================================================
  * 4  THREADS                                                       >>threads
@@ -591,7 +610,6 @@ struct ad_pool {
     ad_status status;
     atomic_uint seats;
     atomic_uint sleepers;
-    atomic_uint forks;              // calls of adx_run from outside
     adx_mutex mutex;                // of all but the atomic fields
     adx_condition wake;
     _Atomic(adx_seat *) seat[ADX_SEATS];
@@ -1016,6 +1034,7 @@ struct adx_task {
     const ad_tape *near_tape;       // and where that goes
     adx_level *near_level;
     size_t imports;
+    size_t latest;                  // input that it imported
     atomic_bool joined;
     bool outermost;                 // on its tape: no other waits there
     adx_stretch stretch;
@@ -1413,7 +1432,7 @@ static adx_level *adx_source(adx_worker *w, ad_rev x, const ad_tape **tape)
     *tape = maker->tape;
     const adx_task *top = adx_unjoined(maker);
     if (top == me)
-        return &me->fork->own;
+        return me->fork == NULL ? NULL : &me->fork->own;
     if (adx_ancestor(me, top->depth) != top) {
         adx_fail(w->tape, ADREV_ERACE);
         return NULL;
@@ -1454,6 +1473,7 @@ static ad_rev adx_foreign(ad_tape *t, ad_rev x)
         return adx_passive(x.v);
     }
     me->imports++;
+    me->latest = local;
     return adx_known(x, (uint32_t)local);
 }
 
@@ -1526,8 +1546,6 @@ static adx_worker *adx_new_worker(adx_team *team)
     w->tape->open = 1;              // for good: it is not the user's
     w->tape->annexed = w;
     w->tape->annex = &adx_parallel;
-    w->tape->hooks.foreign = team->home.tape->hooks.foreign;
-    w->tape->hooks.user = team->home.tape->hooks.user;
     w->tape->segment[0].job = 0;
     return w;
 }
@@ -1540,16 +1558,17 @@ static adx_worker *adx_take_worker(adx_team *team)
     if (w != NULL)
         team->idle = w->idle;
     ADX_UNLOCK(&team->mutex);
-    if (w != NULL)
-        return w;
-
-    w = adx_new_worker(team);
-    if (w == NULL)
-        return NULL;
-    ADX_LOCK(&team->mutex);
-    w->next = team->workers;
-    team->workers = w;
-    ADX_UNLOCK(&team->mutex);
+    if (w == NULL) {
+        w = adx_new_worker(team);
+        if (w == NULL)
+            return NULL;
+        ADX_LOCK(&team->mutex);
+        w->next = team->workers;
+        team->workers = w;
+        ADX_UNLOCK(&team->mutex);
+    }
+    w->tape->hooks.foreign = team->home.tape->hooks.foreign;
+    w->tape->hooks.user = team->home.tape->hooks.user;
     return w;
 }
 
@@ -1766,6 +1785,7 @@ static void adx_rewind_worker(adx_worker *w)
     mark.adx_op = (void *)(uintptr_t)end->op;
     mark.adx_head = (void *)(uintptr_t)end->head;
     mark.adx_seq = (uint32_t)end->seq;
+    mark.adx_one_way = w->tape->one_way;
     adx_drop_chunks(w, in);
     adx_return(w->tape, &mark);
     w->scratch = latest->stretch.scratch + latest->scratch;
@@ -1774,24 +1794,16 @@ static void adx_rewind_worker(adx_worker *w)
 // After forks of the root are gone: what their branches recorded goes, too.
 static void adx_rewind_team(adx_team *team)
 {
+    atomic_store(&team->failed, ADREV_OK);
+    memset(&team->failure, 0, sizeof team->failure);
     for (adx_worker *w = team->workers; w != NULL; w = w->next)
         adx_rewind_worker(w);
     adx_file_again(team);
 }
 
-static void adx_rewound(ad_tape *t)
+// The imports whose inputs are gone.
+static void adx_cut_imports(adx_task *me, ad_tape *t)
 {
-    adx_worker *w = (adx_worker *)t->annexed;
-    adx_task *me = w->task;
-    bool dropped = false;
-    if (me == NULL)
-        return;
-    me->near = 0;
-    while (me->fork != NULL && adx_beyond(t, &me->fork->leap.after)) {
-        adx_forget_branches(me->fork);
-        me->fork = me->fork->before;
-        dropped = true;
-    }
     if (me->fork != NULL)
         adx_cut(&me->fork->own, t);
     for (adx_level **at = &me->level; *at != NULL;) {
@@ -1810,7 +1822,28 @@ static void adx_rewound(ad_tape *t)
                              old.slot[i].local))
             adx_fail(t, ADREV_ENOMEM);
     adx_drop_table(t, &old);
-    if (dropped && me == &w->team->main)
+    me->imports = me->table.n;
+    me->latest = adx_live(t)->seq;
+    me->near = 0;
+}
+
+static void adx_rewound(ad_tape *t)
+{
+    adx_worker *w = (adx_worker *)t->annexed;
+    adx_task *me = w->task;
+    if (me == NULL)
+        return;
+    bool root = me == &w->team->main;
+    bool dropped = root && t->status == ADREV_OK
+                && atomic_load(&w->team->failed) != ADREV_OK;
+    while (me->fork != NULL && adx_beyond(t, &me->fork->leap.after)) {
+        adx_forget_branches(me->fork);
+        me->fork = me->fork->before;
+        dropped = true;
+    }
+    if (me->latest > adx_live(t)->seq)
+        adx_cut_imports(me, t);
+    if (dropped && root)
         adx_rewind_team(w->team);
 }
 
@@ -1931,6 +1964,12 @@ ADX_API void ad_fork_open(ad_fork *f, size_t n)
         fork->primal[0] = adx_clock();
 }
 
+ADX_API void ad_tape_serial(ad_tape *t, bool on)
+{
+    if (t != NULL)
+        t->alone = on;
+}
+
 ADX_API bool ad_fork_parallel(const ad_fork *f) { return !f->adx_inline; }
 
 // The tape current on this thread, if branches may record on it; else an idle
@@ -1941,7 +1980,8 @@ static adx_worker *adx_worker_here(adx_team *team, bool *taken)
     *taken = false;
     if (t != NULL && t->annex == &adx_parallel && t->segments == 1) {
         adx_worker *w = (adx_worker *)t->annexed;
-        if (w->team == team && w != &team->home)
+        // while a task is recorded there, another one must not come in between
+        if (w->team == team && w != &team->home && w->task == NULL)
             return w;
     }
     *taken = true;
@@ -1968,10 +2008,16 @@ ADX_API void ad_branch_enter(ad_branch *b, ad_fork *f, size_t i)
     adx_worker *w = f->adx_record == NULL || i >= f->adx_n
                   ? NULL : adx_worker_here(f->adx_crew, &b->adx_taken);
     adx_task *task = w == NULL ? NULL : adx_new_task(w, f->adx_record->task);
-    if (task == NULL) {
+    if (task != NULL && f->adx_record->branch[i] != NULL) {
+        adx_forget(w, task);        // it has been entered before
+        adx_team_fail(f->adx_crew, ADREV_ESHAPE, NULL);
+        task = NULL;
+    } else if (task == NULL) {
         if (f->adx_record != NULL)
             adx_team_fail(f->adx_crew, i >= f->adx_n ? ADREV_ESHAPE
                                                      : ADREV_ENOMEM, NULL);
+    }
+    if (task == NULL) {
         if (w != NULL && b->adx_taken)
             adx_give_worker(w);
         ad_use(NULL);
@@ -2109,6 +2155,13 @@ static void adx_inherit(ad_tape *t, adx_team *team)
     ADX_UNLOCK(&team->mutex);
 }
 
+// Whether statements can go forward: of the root, if those of branches can.
+static void adx_inherit_ways(ad_tape *t, const adx_team *team)
+{
+    for (const adx_worker *w = team->workers; w != NULL; w = w->next)
+        t->one_way |= w->tape->one_way;
+}
+
 // Where branches may have been recorded in between, the value before the fork
 // is not the one just before, even if there were none: otherwise a running sum
 // would be recorded in one schedule and not in another.
@@ -2157,10 +2210,21 @@ ADX_API void ad_fork_close(ad_fork *f)
     f->adx_record = NULL;
     bool any = adx_join(fork);
     adx_inherit(t, f->adx_crew);
-    if (t->status != ADREV_OK)
-        return;
-    // Nor has a task recorded anything that has only had such forks.
     adx_task *task = fork->task;
+    if (t->status == ADREV_OK && f->adx_host != NULL
+        && (t->block != fork->leap.after.block
+            || adx_now.op != fork->leap.after.op
+            || adx_now.seq != fork->leap.after.seq))
+        adx_fail(t, ADREV_EBUSY);   // a branch made it current, and recorded
+    if (t->status != ADREV_OK) {    // for a rewind to find
+        fork->leap.after = adx_here_on(t);
+        fork->before = task->fork;
+        task->fork = fork;
+        return;
+    }
+    if (f->adx_host != NULL)
+        adx_inherit_ways(t, f->adx_crew);
+    // Nor has a task recorded anything that has only had such forks.
     bool blank = !any && fork->leap.before.head == task->blank;
     adx_record_fork(t, fork, any);
     if (blank)
@@ -2477,10 +2541,21 @@ static bool adx_leap_ahead(adx_leap *leap, size_t W)
     return ok;
 }
 
+// Whether a sweep meets no fork: all lie below its floor.
+static bool adx_sweeps_alone(const ad_tape *t)
+{
+    const adx_worker *w = (const adx_worker *)t->annexed;
+    if (!adx_is_root(t) || w->team->main.fork == NULL)
+        return true;
+    const adx_place *last = &w->team->main.fork->leap.after;
+    return t->floor.adx_block != NULL && t->floor.adx_block == last->block
+        && (const uint16_t *)t->floor.adx_head <= last->head;
+}
+
 static bool adx_afford_team(ad_tape *t, size_t W)
 {
     adx_team *team = ((adx_worker *)t->annexed)->team;
-    if (!adx_is_root(t))
+    if (adx_sweeps_alone(t))
         return true;
     for (adx_worker *w = team->workers; w != NULL; w = w->next) {
         size_t scratch = w->tape->scratch;
@@ -2522,7 +2597,7 @@ static void adx_zero_team(ad_tape *t, size_t W)
 {
     adx_zeroing z = { ((adx_worker *)t->annexed)->team, W };
     size_t pieces = 0;
-    if (!adx_is_root(t))
+    if (adx_sweeps_alone(t))
         return;
     for (const adx_worker *w = z.team->workers; w != NULL; w = w->next)
         pieces += adx_pieces(w->tape, W);
@@ -2587,6 +2662,7 @@ static void adx_some_rows(size_t i, void *arg)
         atomic_store(&j->status, ADREV_ENOMEM);
         return;
     }
+    adx_mine.inside++;
     bool ok = j->forward
         ? adx_columns(j->tape, b->a, ADX_WIDEST, first, j->m, j->y, j->n,
                       j->x, j->J)
@@ -2594,6 +2670,7 @@ static void adx_some_rows(size_t i, void *arg)
                    j->J);
     if (!ok)
         atomic_store(&j->status, ADREV_EEXTERNAL);
+    adx_mine.inside--;
     adx_give_buffer(j, b);
 }
 

@@ -27,6 +27,7 @@
 
 #include "report.h"
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -48,6 +49,7 @@
 
 enum {
     ROUNDS = 9,
+    COST_ROUNDS = 41,           // of what takes microseconds
     WARM = 3,                   // until every thread's tape has grown
     MEASURED = 5,               // recordings whose jobs are timed
     LANES = 12                  // no forks; 1, 2, 4, ... 512 threads, or all
@@ -650,6 +652,7 @@ static void print_predicted(const bench *b, unsigned threads, size_t part)
     printf(" %9.2f", one[part] / many[part]);
 }
 
+// Time, ratios, prediction.
 static void print_cell(const bench *b, const lane *l, size_t part)
 {
     const double *seconds = l->seconds[part];
@@ -716,10 +719,29 @@ static void print_graph(const bench *b)
     }
 }
 
-// How fast the tape was written, and read, beside the ceiling.
-static void print_traffic(const bench *b)
+// What the predictions leave out: clearing of adjoints, imports that are
+// applied after a join, the forks themselves.
+static void print_share(const bench *b)
 {
-    (void)b;
+    double in_jobs[PARTS];
+    double best[PARTS];
+
+    predict(b, 1, in_jobs);
+    for (size_t part = 0; part < PARTS; part++) {
+        best[part] = lanes[1].seconds[part][0];
+        for (size_t i = 1; i < rounds; i++) {
+            best[part] = fmin(best[part], lanes[1].seconds[part][i]);
+        }
+    }
+    printf("%-13s jobs are %.0f%% of record and %.0f%% of reverse with one "
+           "thread, fastest of all rounds\n", "",
+           1e2 * in_jobs[RECORD] / best[RECORD],
+           1e2 * in_jobs[REVERSE] / best[REVERSE]);
+}
+
+// How fast the tape was written, and read, beside the ceiling.
+static void print_traffic(void)
+{
     printf("%-13s tape %.0f MB, written and read at", "",
            1e-6 * (double)ad_tape_bytes(lanes[1].tape));
     for (size_t i = 1; i < lane_count; i++) {
@@ -752,7 +774,8 @@ static void run_program(const program *p)
         print_projection(&b, n);
     }
     print_graph(&b);
-    print_traffic(&b);
+    print_share(&b);
+    print_traffic();
     fflush(stdout);
     close_bench(&b);
 }
@@ -862,8 +885,10 @@ static void record_one(void *ctx)
 static void meet(size_t i)
 {
     atomic_store(&started[i], true);
-    while (!atomic_load(&started[i ^ 1])) {
-        continue;
+    for (int turn = 0; !atomic_load(&started[i ^ 1]); turn++) {
+        if (turn > 10000) {
+            sched_yield();      // the other has no processor
+        }
     }
 }
 
@@ -895,21 +920,24 @@ static void set_twigs(void)
     }
 }
 
-static void rest(double seconds)
+// How long that took.
+static double rest(double seconds)
 {
-    const double end = wall() + seconds;
+    const double start = wall();
+    double now = start;
 
-    while (wall() < end) {
-        continue;
+    while (now - start < seconds) {
+        now = wall();
     }
+    return now - start;
 }
 
-// Seconds per fork, without and with the sweep; pause: before each fork, for
-// threads that find nothing to do to fall asleep.
+// Seconds per fork, of the recording and of the sweep; pause: before each fork,
+// for threads that find nothing to do to fall asleep.
 static void time_forks(ad_tape *t, size_t n, void (*f)(void *), double pause,
                        double *record, double *sweep)
 {
-    double each_fork = 0.0;
+    double rested = 0.0;
     double g = 0.0;
     double start;
     ad_rev x;
@@ -918,17 +946,18 @@ static void time_forks(ad_tape *t, size_t n, void (*f)(void *), double pause,
     set_twigs();
     ad_tape_clear(t);
     x = y = ad_input(1.0);
+    start = wall();
     for (size_t k = 0; k < n; k++) {
-        rest(pause);
-        start = wall();
+        if (pause > 0.0) {
+            rested += rest(pause);
+        }
         ad_fork2(f, &twigs[2 * k], f, &twigs[2 * k + 1]);
-        each_fork += wall() - start;
     }
+    *record = (wall() - start - rested) / (double)n;
     for (size_t i = 0; i < 2 * n; i++) {
         ad_acc(&y, twigs[i].y);
         atomic_store(&started[i], false);
     }
-    *record = each_fork / (double)n;
     start = wall();
     check(ad_gradient(t, y, 1, &x, &g), "forks");
     *sweep = (wall() - start) / (double)n;
@@ -938,21 +967,21 @@ static void time_forks(ad_tape *t, size_t n, void (*f)(void *), double pause,
 static void print_forks(const char *name, ad_pool *pool, size_t n,
                         void (*f)(void *), double pause)
 {
-    double record[REPORT_ROUNDS];
-    double sweep[REPORT_ROUNDS];
+    double record[COST_ROUNDS];
+    double sweep[COST_ROUNDS];
     ad_tape *t = ad_tape_new();
     double warm;
 
     check(ad_pool_use(pool), "ad_pool_use");
     ad_use(t);
     time_forks(t, n, f, pause, &warm, &warm);
-    for (size_t round = 0; round < rounds; round++) {
+    for (size_t round = 0; round < COST_ROUNDS; round++) {
         time_forks(t, n, f, pause, &record[round], &sweep[round]);
     }
     printf("%-44s", name);
-    print_seconds(summarise(rounds, record, NULL).median);
+    print_seconds(summarise(COST_ROUNDS, record, NULL).median);
     if (pause <= 0.0 && f != record_nothing) {
-        print_seconds(summarise(rounds, sweep, NULL).median);
+        print_seconds(summarise(COST_ROUNDS, sweep, NULL).median);
     }
     printf("\n");
     fflush(stdout);
@@ -1060,24 +1089,24 @@ static void time_imports(ad_tape *t, bool imported, bool capture,
 
 static double without(const double *with, const double *own)
 {
-    double v[REPORT_ROUNDS];
+    double v[COST_ROUNDS];
 
-    for (size_t i = 0; i < rounds; i++) {
+    for (size_t i = 0; i < COST_ROUNDS; i++) {
         v[i] = with[i] - own[i];
     }
-    return summarise(rounds, v, NULL).median;
+    return summarise(COST_ROUNDS, v, NULL).median;
 }
 
 static void print_import_costs(void)
 {
-    double own[3][REPORT_ROUNDS];
-    double used[3][REPORT_ROUNDS];
-    double captured[3][REPORT_ROUNDS];
+    double own[3][COST_ROUNDS];
+    double used[3][COST_ROUNDS];
+    double captured[3][COST_ROUNDS];
     ad_tape *t = ad_tape_new();
 
     check(ad_pool_use(NULL), "ad_pool_use");
     ad_use(t);
-    for (size_t round = 0; round <= rounds; round++) {
+    for (size_t round = 0; round <= COST_ROUNDS; round++) {
         const size_t to = round > 0 ? round - 1 : 0;
         double ns[3][3];
 
@@ -1097,7 +1126,7 @@ static void print_import_costs(void)
     printf("%-44s %6.1f ns\n", "every further use",
            without(used[1], own[1]));
     printf("%-44s %6.1f ns %6.1f ns\n", "ad_capture, per value (in all)",
-           summarise(rounds, captured[0], NULL).median,
+           summarise(COST_ROUNDS, captured[0], NULL).median,
            without(captured[2], own[2]));
     ad_use(NULL);
     ad_tape_free(t);

@@ -4,11 +4,11 @@
 /* parallel_real.c - real problems with forks: a mixture over its points (gmm),
  * a batch of texts (lstm), and bundle adjustment (ba).
  *
- * Each runs without a pool and on pools of 1, 2, 3 and 8 threads, and small
- * ones often: the bits are the same everywhere. They are compared with an oracle (closed form
- * or complex steps), and with the program without forks. The largest mixture
- * of the ADBench problems is compared with its reference, too; the files lie
- * in $ADBENCH, or in ../shared/adbench beside the checkout.
+ * Each runs without a pool and on pools of 1, 2, 3 and 8 threads, small ones
+ * often: the bits are the same everywhere. They are compared with an oracle
+ * (closed form or complex steps), and with the program without forks. The
+ * largest mixture of the ADBench problems is compared with its reference, too;
+ * the files lie in $ADBENCH, or in ../shared/adbench beside the checkout.
  *
  * A difference is measured as in adbench.c: with M the largest entry,
  *
@@ -307,14 +307,14 @@ static bool find_largest(FILE *manifest, struct listed *largest)
         struct reader input = reader_open(open_data(c.input));
         struct gmm g = read_gmm(&input, false);
         size_t size = input.error ? 0 : g.n * g.K * gmm_triangle(g.d);
-        CHECK(!input.error, "%s: %s", c.input, input.error);
+        CHECK(!input.error, "%s: cannot be read", c.input);
         if (size > most && size <= MOST_TERMS) {
             most = size;
             *largest = c;
         }
         reader_close(&input);
     }
-    CHECK(!r.error, "MANIFEST.txt: %s", r.error);
+    CHECK(!r.error, "MANIFEST.txt: cannot be read");
     reader_close(&r);
     return CHECK(most > 0, "MANIFEST.txt: no mixture");
 }
