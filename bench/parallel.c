@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT-0
 /* parallel.c - what forks cost, and how much faster programs with forks become.
  *
- *     parallel [-r rounds] [program...]        costs: the first two tables
+ *     parallel [-r rounds] [costs] [program...] [ceiling]     default: all
  *
  * Times are on the wall. A round times each number of threads once, one after
  * the other, so that what disturbs the machine for longer disturbs all; ratios
