@@ -21,6 +21,7 @@
  *   hand err   by hand: error of value and norm against workloads.h
  */
 
+#include "report.h"
 #include "workloads.h"
 
 #include <math.h>
@@ -30,13 +31,9 @@
 #include <string.h>
 #include <time.h>
 
-#ifndef BENCH_FLAGS
-#define BENCH_FLAGS "(flags not given)"
-#endif
-
 enum {
     MAX_TOOLS = 16,
-    MAX_ROUNDS = 101,
+    MAX_ROUNDS = REPORT_ROUNDS,
     CEILING_MIB = 512,          // beyond most caches
     CEILING_ROUNDS = 11
 };
@@ -56,16 +53,6 @@ static void die(const char *why)
 {
     fprintf(stderr, "bench: %s\n", why);
     exit(EXIT_FAILURE);
-}
-
-static void *get(size_t count, size_t size)
-{
-    void *p = calloc(count ? count : 1, size);
-
-    if (!p) {
-        die("out of memory");
-    }
-    return p;
 }
 
 /* ---------------------------------------------------------------------------
@@ -108,48 +95,6 @@ static void sort_tools(void)
 }
 
 /* ---------------------------------------------------------------------------
- * Statistics
- * ------------------------------------------------------------------------- */
-
-typedef struct summary {
-    double median;
-    double spread;      // half the interquartile range / median
-} summary;
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a;
-    const double y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-// Between two values, the straight line through them.
-static double quantile(const double *sorted, size_t n, double q)
-{
-    const double at = q * (double)(n - 1);
-    const size_t i = (size_t)at;
-    const size_t j = i + 1 < n ? i + 1 : i;
-
-    return sorted[i] + (at - (double)i) * (sorted[j] - sorted[i]);
-}
-
-// Of times[i] / unit[i]; unit NULL: of the times.
-static summary summarise(size_t n, const double *times, const double *unit)
-{
-    double v[MAX_ROUNDS];
-    summary s;
-
-    for (size_t i = 0; i < n; i++) {
-        v[i] = unit ? times[i] / unit[i] : times[i];
-    }
-    qsort(v, n, sizeof *v, ascending);
-    s.median = quantile(v, n, 0.5);
-    s.spread = (quantile(v, n, 0.75) - quantile(v, n, 0.25)) / 2.0 / s.median;
-    return s;
-}
-
-/* ---------------------------------------------------------------------------
  * Comparison
  * ------------------------------------------------------------------------- */
 
@@ -172,27 +117,6 @@ static double norm(size_t n, const double *v)
         sum += v[i] * v[i];
     }
     return sqrt(sum);
-}
-
-// Largest error of an entry relative to that entry. Entries below a millionth
-// of the largest are taken relative to that: they are what cancellation left.
-static double difference(size_t n, const double *got, const double *want)
-{
-    double largest = 0.0;
-    double worst = 0.0;
-
-    for (size_t i = 0; i < n; i++) {
-        largest = fmax(largest, fabs(want[i]));
-    }
-    for (size_t i = 0; i < n; i++) {
-        const double size = fmax(fabs(want[i]), 1e-6 * largest);
-        const double error = fabs(got[i] - want[i]);
-
-        if (!(error <= worst * size)) {
-            worst = isnan(error) ? HUGE_VAL : error / size;
-        }
-    }
-    return worst;
 }
 
 /* ---------------------------------------------------------------------------
@@ -343,19 +267,6 @@ static void close_case(bench *b)
  * The table
  * ------------------------------------------------------------------------- */
 
-// Three digits and the unit that suits.
-static void print_seconds(double s)
-{
-    static const char *const unit[] = { "s ", "ms", "us", "ns" };
-    int i = 0;
-
-    while (i < 3 && s < 1.0) {
-        s *= 1e3;
-        i++;
-    }
-    printf(" %6.*f %s", s < 10.0 ? 2 : s < 100.0 ? 1 : 0, s, unit[i]);
-}
-
 // Programs of a few nanoseconds are no unit of measurement.
 static bool is_short(const bench_case *c)
 {
@@ -434,59 +345,9 @@ static void print_titles(void)
  * The header line
  * ------------------------------------------------------------------------- */
 
-// The text after the colon of the first line that begins with key, and how
-// many lines do.
-static int processor_field(const char *key, char *text, size_t size)
+static void print_tools(void)
 {
-    FILE *f = fopen("/proc/cpuinfo", "r");
-    char line[512];
-    int count = 0;
-
-    while (f && fgets(line, sizeof line, f)) {
-        const char *colon = strchr(line, ':');
-
-        if (colon && strncmp(line, key, strlen(key)) == 0 && count++ == 0) {
-            snprintf(text, size, "%s", colon + 2);
-            text[strcspn(text, "\n")] = '\0';
-        }
-    }
-    if (f) {
-        fclose(f);
-    }
-    return count;
-}
-
-// What else ran in the last minute: a busy neighbour slows large tapes down.
-static void print_load(void)
-{
-    FILE *f = fopen("/proc/loadavg", "r");
-    double load = 0.0;
-
-    if (f && fscanf(f, "%lf", &load) == 1) {
-        printf("      load %.2f", load);
-    }
-    if (f) {
-        fclose(f);
-    }
-}
-
-static void print_machine(void)
-{
-    char model[256] = "unknown processor";
-    char date[32];
-    const time_t t = time(NULL);
-    const int cores = processor_field("model name", model, sizeof model);
-
-    strftime(date, sizeof date, "%Y-%m-%d", localtime(&t));
-    printf("machine  %s, %d cores", model, cores);
-    print_load();
-#ifdef __clang__
-    printf("      clang %d.%d", __clang_major__, __clang_minor__);
-#else
-    printf("      gcc %d.%d", __GNUC__, __GNUC_MINOR__);
-#endif
-    printf(" %s      adrev %s      %s\n", BENCH_FLAGS,
-           tools[ADREV]->version, date);
+    print_machine(tools[ADREV]->version);
     for (size_t i = OTHERS; i < tool_count; i++) {
         printf("%s%s %s", i == OTHERS ? "others   " : ", ", tools[i]->name,
                tools[i]->version);
@@ -638,7 +499,7 @@ int main(int argc, char **argv)
         argv += 2;
     }
     sort_tools();
-    print_machine();
+    print_tools();
     print_titles();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         if (selected(&cases[i], argc - 1, argv + 1)) {
