@@ -280,8 +280,8 @@ ADX_API void ad_scope_close(ad_scope *scope);
 
 // x as values of this task. The first use of a value of another task makes an
 // input and an entry in a table, 40 bytes in all, in 30 ns; every further use
-// finds it there, in 5 ns (bench/parallel.c). Where a branch uses the same values very often, this makes them
-// its own once, and their use costs nothing.
+// finds it there, in 5 ns (bench/parallel.c). Where a branch uses the same
+// values very often, this makes them its own once, and their use costs nothing.
 //
 //   x [n]        in
 //   y [n]        out   the same values; may be x
@@ -3045,8 +3045,8 @@ ADX_API ad_status ad_job_predict(size_t n, const ad_job job[],
 
 static void adx_write_job(const adx_writer *w, size_t i, const ad_job *j)
 {
-    adx_print(w, "j%z [label=\"%z\\n%z values, %z statements\\n%z imports\"];\n",
-              i, i, j->values, j->statements, j->imports);
+    adx_print(w, "j%z [label=\"%z\\n%z values, %z statements\\n"
+                 "%z imports\"];\n", i, i, j->values, j->statements, j->imports);
     for (size_t k = 0; k < j->branches; k++)
         adx_print(w, "j%z -> j%z;\n", i, j->fork + k);
     if (j->branches == 0 && j->join != 0)
