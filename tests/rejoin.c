@@ -10,6 +10,9 @@
 
 #include <string.h>
 
+#define EPSILON (sizeof(ad_real) == sizeof(float) ? (long double)FLT_EPSILON \
+                                                : (long double)DBL_EPSILON)
+
 static ad_rev x;
 static ad_rev out[4];
 static ad_tape *tape;
@@ -34,7 +37,7 @@ static void check_good(const char *when)
     ad_rev y = ad_rec(ad_add(out[0], out[1]));
     CHECK(ad_gradient(tape, y, 1, &x, &g) == ADREV_OK, "%s: %s", when,
           ad_message(ad_tape_status(tape)));
-    CHECK_NEAR(g, 3 * cos(0.5), 4 * (long double)DBL_EPSILON);
+    CHECK_NEAR(g, 3 * cos(0.5), 4 * EPSILON);
 }
 
 static ad_rev race(const ad_rev *at, void *ctx)
@@ -72,7 +75,7 @@ static void test_after_race(void)
     ad_tape_clear(tape);
     CHECK(ad_grad(race, NULL, 1, &at, NULL, &g) == ADREV_ERACE, "a race");
     CHECK(ad_grad(no_race, NULL, 1, &at, NULL, &g) == ADREV_OK, "no race");
-    CHECK_NEAR(g, 3 * cos(0.5), 4 * (long double)DBL_EPSILON);
+    CHECK_NEAR(g, 3 * cos(0.5), 4 * EPSILON);
 }
 
 // A function may begin with ad_use(its tape): in a branch it must not record.
@@ -124,7 +127,7 @@ static void test_within(void)
     ad_fork_close(&f);
     ad_rev y = ad_rec(ad_add(u, v));
     CHECK(ad_gradient(tape, y, 1, &x, &g) == ADREV_OK, "gradient");
-    CHECK_NEAR(g, 2 * 9 * 0.5 + 10 * 0.5, 2 * (long double)DBL_EPSILON);
+    CHECK_NEAR(g, 2 * 9 * 0.5 + 10 * 0.5, 2 * EPSILON);
 }
 
 static void test_twice(void)
@@ -189,7 +192,7 @@ static void test_counts(void)
     ad_fork_n(2, good, NULL);
     for (int i = 0; i < 3; i++)
         CHECK(ad_grad(inner, NULL, 1, &at, NULL, &g) == ADREV_OK, "inner");
-    CHECK_NEAR(g, 0.5 * sin(0.5), 4 * (long double)DBL_EPSILON);
+    CHECK_NEAR(g, 0.5 * sin(0.5), 4 * EPSILON);
     CHECK(ad_tape_jobs(tape, 8, job) == 4, "jobs");
     CHECK(job[0].values == 1 && job[3].values == 0 && job[3].imports == 0,
           "%zu values, %zu and %zu imports", job[0].values, job[3].values,
@@ -246,7 +249,7 @@ static void test_serial(void)
     x = ad_input(0.5);
     ad_fork_n(2, good, NULL);
     CHECK(ad_explain(tape, out[1], x, 0, NULL, &sum) == ADREV_OK, "explain");
-    CHECK_NEAR(sum.derivative, 2 * cos(0.5), 4 * (long double)DBL_EPSILON);
+    CHECK_NEAR(sum.derivative, 2 * cos(0.5), 4 * EPSILON);
     CHECK(ad_find_nonfinite(tape, out[1], &found) == ADREV_OK, "find");
     CHECK(ad_tape_jobs(tape, 0, NULL) == 1, "one job");
 }
