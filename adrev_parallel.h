@@ -279,7 +279,7 @@ ADX_API void ad_scope_add(ad_scope *scope, void (*f)(void *), void *arg);
 ADX_API void ad_scope_close(ad_scope *scope);
 
 // x as values of this task. The first use of a value of another task makes an
-// input and an entry in a table, 40 bytes in all, in 30 ns; every further use
+// input and an entry in a table, 40 bytes in all, in 25 ns; every further use
 // finds it there, in 5 ns (bench/parallel.c). Where a branch uses the same
 // values very often, this makes them its own once, and their use costs nothing.
 //
@@ -1319,16 +1319,19 @@ static bool adx_widen_table(ad_tape *t, adx_table *table)
     return true;
 }
 
-static bool adx_remember(ad_tape *t, adx_table *table, uint64_t id,
-                         size_t local)
+// The place of an id, with room for it; NULL: no memory.
+static adx_import *adx_slot_of(ad_tape *t, adx_table *table, uint64_t id)
 {
-    if (2 * table->n >= table->room && !adx_widen_table(t, table))
-        return false;
-    adx_import *slot = adx_look(table, id);
+    bool room = 2 * table->n < table->room || adx_widen_table(t, table);
+    return room ? adx_look(table, id) : NULL;
+}
+
+static void adx_enter_import(adx_table *table, adx_import *slot, uint64_t id,
+                             size_t local)
+{
     slot->id = id;
     slot->local = local;
     table->n++;
-    return true;
 }
 
 static void adx_take_spare(adx_worker *w, adx_task *task)
@@ -1444,34 +1447,44 @@ static adx_level *adx_source(adx_worker *w, ad_rev x, const ad_tape **tape)
     return me->near_level;
 }
 
+// One more input: most often one more for the last entry, far from all limits.
+static size_t adx_new_input(adx_context *c)
+{
+    const ad_tape *t = c->tape;
+    if (c->head == adx_top(t->block) || *c->head != ADX_INPUTS
+        || c->head == t->sealed || t->status != ADREV_OK
+        || c->seq + ADX_BLOCK_MOST / ADX_LEAST >= ADREV_VALUES)
+        return adx_add_inputs(c, 1);
+    c->op[-1].id++;
+    return ++c->seq;
+}
+
 static ad_rev adx_foreign(ad_tape *t, ad_rev x)
 {
     adx_worker *w = (adx_worker *)t->annexed;
     adx_task *me = w->task;
     adx_context *c = adx_live(t);
     uint64_t id = adx_compound(x.job, x.seq);
-    uint64_t known = adx_recall(t, id);
 
     if (me == NULL)
         return x;
-    if (known != 0)
-        return adx_known(x, (uint32_t)known);
+    if (me->table.room == 0)
+        adx_take_spare(w, me);
+    adx_import *slot = adx_slot_of(t, &me->table, id);
+    if (slot != NULL && slot->id == id)
+        return adx_known(x, (uint32_t)slot->local);
     const ad_tape *tape = me->near_tape;
     adx_level *level = me->near == x.job ? me->near_level
                                          : adx_source(w, x, &tape);
     if (level == NULL)
         return t->status == ADREV_OK ? x : adx_passive(x.v);
-    size_t local = adx_add_inputs(c, 1);
-    if (local == 0)
-        return adx_passive(x.v);
-    if (me->table.room == 0)
-        adx_take_spare(w, me);
+    size_t local = slot == NULL ? 0 : adx_new_input(c);
     adx_link link = { (uint32_t)local, x.seq, tape };
-    if (!adx_append_to(level, c, link)
-        || !adx_remember(t, &me->table, id, local)) {
+    if (local == 0 || !adx_append_to(level, c, link)) {
         adx_fail(t, ADREV_ENOMEM);
         return adx_passive(x.v);
     }
+    adx_enter_import(&me->table, slot, id, local);
     me->imports++;
     me->latest = local;
     return adx_known(x, (uint32_t)local);
@@ -1817,10 +1830,14 @@ static void adx_cut_imports(adx_task *me, ad_tape *t)
     adx_table old = me->table;
     memset(&me->table, 0, sizeof me->table);
     for (size_t i = 0; i < old.room; i++)
-        if (old.slot[i].id != 0 && old.slot[i].local <= adx_live(t)->seq
-            && !adx_remember(t, &me->table, old.slot[i].id,
-                             old.slot[i].local))
-            adx_fail(t, ADREV_ENOMEM);
+        if (old.slot[i].id != 0 && old.slot[i].local <= adx_live(t)->seq) {
+            uint64_t id = old.slot[i].id;
+            adx_import *slot = adx_slot_of(t, &me->table, id);
+            if (slot == NULL)
+                adx_fail(t, ADREV_ENOMEM);
+            else
+                adx_enter_import(&me->table, slot, id, old.slot[i].local);
+        }
     adx_drop_table(t, &old);
     me->imports = me->table.n;
     me->latest = adx_live(t)->seq;
