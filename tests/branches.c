@@ -1214,7 +1214,7 @@ static void test_grain(void)
           "%s: other parts", pool_name);
 }
 
-enum { BUFFER = 1 << 21 };
+enum { BUFFER = 1 << 23 };
 static _Alignas(16) unsigned char buffer[BUFFER];
 
 // Branches of a tape in fixed memory are parts of the one task, so that the
