@@ -1561,8 +1561,8 @@ ADX_INLINE ad_rev adx_commit(ad_real v, adx_operand *op, unsigned header)
     return y;
 }
 
-// What is not of this job: constants become the sink, foreign values are resolved.
-// Only a foreign value costs a call.
+// What is not of this job: constants become the sink, foreign values are
+// resolved. Only a foreign value costs a call.
 ADX_INLINE ad_expr adx_identify(ad_expr e)
 {
     uint64_t foreign = 0;
@@ -2807,10 +2807,11 @@ static void adx_libc_free(void *block, void *user)
     free(block);
 }
 
+static const ad_allocator adx_libc = { adx_malloc, adx_libc_free, NULL };
+
 ADX_API ad_tape *ad_tape_new(void)
 {
-    static const ad_allocator libc = { adx_malloc, adx_libc_free, NULL };
-    return ad_tape_new_with(&libc);
+    return ad_tape_new_with(&adx_libc);
 }
 #endif
 

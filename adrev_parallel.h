@@ -113,7 +113,6 @@ typedef struct ad_fork {
 typedef struct ad_branch {
     ad_fork *adx_fork;
     adx_task *adx_own;              // NULL: records nothing
-    adx_task *adx_outer;            // what was recorded on the tape before
     ad_tape *adx_tape;
     ad_tape *adx_before;            // what was current on the thread before
     size_t adx_index;
@@ -818,24 +817,12 @@ static adx_seat *adx_sit(ad_pool *p)
     return s;
 }
 
-static void *adx_pool_malloc(size_t bytes, void *user)
-{
-    (void)user;
-    return malloc(bytes);
-}
-
-static void adx_pool_libc_free(void *block, void *user)
-{
-    (void)user;
-    free(block);
-}
-
+#ifndef ADREV_NO_STDLIB
 ADX_API ad_pool *ad_pool_new(unsigned threads)
 {
-    static const ad_allocator libc = { adx_pool_malloc, adx_pool_libc_free,
-                                       NULL };
-    return ad_pool_new_with(threads, &libc);
+    return ad_pool_new_with(threads, &adx_libc);
 }
+#endif
 
 static void adx_pool_end(ad_pool *p)
 {
@@ -1677,6 +1664,12 @@ static void adx_clear_worker(adx_worker *w)
     w->tape->segment[0].job = 0;
 }
 
+static void adx_forgive(adx_team *team)
+{
+    atomic_store(&team->failed, ADREV_OK);
+    memset(&team->failure, 0, sizeof team->failure);
+}
+
 static void adx_clear_team(ad_tape *t)
 {
     if (!adx_is_root(t))
@@ -1686,8 +1679,7 @@ static void adx_clear_team(ad_tape *t)
         adx_clear_worker(w);
     adx_file_again(team);
     adx_new_main(team);
-    atomic_store(&team->failed, ADREV_OK);
-    memset(&team->failure, 0, sizeof team->failure);
+    adx_forgive(team);
 }
 
 static void adx_free_team(ad_tape *t)
@@ -1713,7 +1705,6 @@ static void adx_free_team(ad_tape *t)
     }
     adx_free_directories(team, atomic_load(&team->directory));
     adx_drop_table(t, &team->main.table);
-    adx_drop_table(t, &team->home.spare);
     ADX_MUTEX_FREE(&team->mutex);
     t->annex = NULL;
     adx_free(t, team, sizeof *team);
@@ -1807,8 +1798,7 @@ static void adx_rewind_worker(adx_worker *w)
 // After forks of the root are gone: what their branches recorded goes, too.
 static void adx_rewind_team(adx_team *team)
 {
-    atomic_store(&team->failed, ADREV_OK);
-    memset(&team->failure, 0, sizeof team->failure);
+    adx_forgive(team);
     for (adx_worker *w = team->workers; w != NULL; w = w->next)
         adx_rewind_worker(w);
     adx_file_again(team);
@@ -2044,7 +2034,6 @@ ADX_API void ad_branch_enter(ad_branch *b, ad_fork *f, size_t i)
         ad_use(w->tape);
     task->outermost = w->running++ == 0;
     b->adx_own = task;
-    b->adx_outer = w->task;
     b->adx_tape = w->tape;
     b->adx_scratch = w->tape->scratch;
     w->tape->scratch = 0;
@@ -2080,7 +2069,7 @@ static void adx_end_task(ad_branch *b)
         b->adx_fork->adx_record->branch[b->adx_index] = task;
     if (b->adx_fork->adx_record->measure)
         task->primal[1] = adx_clock();
-    adx_switch(w, b->adx_outer);
+    adx_switch(w, NULL);
     if (adx_now.tape != b->adx_before)
         ad_use(b->adx_before);
     if (b->adx_taken)
@@ -2446,26 +2435,17 @@ static adx_fork *adx_fork_of(adx_leap *leap)
     return (adx_fork *)(void *)((char *)leap - offsetof(adx_fork, leap));
 }
 
-// Adjoints of inputs are added to those of the values they stand for.
-static void adx_apply(const adx_level *level, size_t W)
+// Reverse, adjoints of inputs are added to those of the values they stand for;
+// forward, tangents of values to those of the inputs.
+static void adx_apply(const adx_level *level, size_t W, bool reverse)
 {
     for (const adx_list *list = level->first; list != NULL; list = list->next)
         for (size_t i = 0; i < list->n; i++) {
             const adx_link *e = &list->entry[i];
-            const ad_real *from = &list->tape->adjoint[e->local * W];
-            ad_real *to = &e->tape->adjoint[e->seq * W];
-            for (size_t w = 0; w < W; w++)
-                to[w] += from[w];
-        }
-}
-
-static void adx_fetch(const adx_level *level, size_t W)
-{
-    for (const adx_list *list = level->first; list != NULL; list = list->next)
-        for (size_t i = 0; i < list->n; i++) {
-            const adx_link *e = &list->entry[i];
-            ad_real *to = &list->tape->adjoint[e->local * W];
-            const ad_real *from = &e->tape->adjoint[e->seq * W];
+            ad_real *input = &list->tape->adjoint[e->local * W];
+            ad_real *value = &e->tape->adjoint[e->seq * W];
+            const ad_real *from = reverse ? input : value;
+            ad_real *to = reverse ? value : input;
             for (size_t w = 0; w < W; w++)
                 to[w] += from[w];
         }
@@ -2539,10 +2519,10 @@ static bool adx_leap_back(adx_leap *leap, size_t W)
     adx_fork *fork = adx_fork_of(leap);
     if (fork->measure)
         fork->reverse[0] = adx_clock();
-    adx_apply(&fork->own, W);
+    adx_apply(&fork->own, W, true);
     bool ok = adx_sweep_branches(fork, W == 8 ? adx_task_back_8 : W == 4
                                  ? adx_task_back_4 : adx_task_back_1, true);
-    adx_apply(&fork->branches, W);
+    adx_apply(&fork->branches, W, true);
     if (fork->measure)
         fork->reverse[1] = adx_clock();
     return ok;
@@ -2551,10 +2531,10 @@ static bool adx_leap_back(adx_leap *leap, size_t W)
 static bool adx_leap_ahead(adx_leap *leap, size_t W)
 {
     adx_fork *fork = adx_fork_of(leap);
-    adx_fetch(&fork->branches, W);
+    adx_apply(&fork->branches, W, false);
     bool ok = adx_sweep_branches(fork, W == 8 ? adx_task_ahead_8 : W == 4
                                  ? adx_task_ahead_4 : adx_task_ahead_1, false);
-    adx_fetch(&fork->own, W);
+    adx_apply(&fork->own, W, false);
     return ok;
 }
 
