@@ -40,9 +40,6 @@
 #define REC(e)    ad_rec(e)
 #define NAME(f)   rev_##f
 #include "../tests/adbench_programs.h"
-#undef NUM
-#undef REC
-#undef NAME
 #ifdef __GNUC__
 #pragma GCC diagnostic pop
 #endif

@@ -28,17 +28,11 @@
 #define REC(e)    ad_rec(e)
 #define NAME(f)   rev_##f
 #include "adbench_programs.h"
-#undef NUM
-#undef REC
-#undef NAME
 
 #define NUM       ad_fwd
 #define REC(e)    ad_dual(e)
 #define NAME(f)   fwd_##f
 #include "adbench_programs.h"
-#undef NUM
-#undef REC
-#undef NAME
 
 #include "adbench_arrays.h"
 
@@ -624,18 +618,6 @@ static void run_references(void)
 }
 
 /* --- cases made here ------------------------------------------------------ */
-
-static uint64_t seed;
-
-// splitmix64, a number in [from, to)
-static double uniform(double from, double to)
-{
-    uint64_t z = seed += 0x9E3779B97F4A7C15u;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    z ^= z >> 31;
-    return from + (to - from) * (double)(z >> 11) * 0x1p-53;
-}
 
 static size_t below(size_t n) { return (size_t)uniform(0, (double)n); }
 

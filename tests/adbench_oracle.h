@@ -11,6 +11,7 @@
 #include "adbench_programs.h"
 
 #include <complex.h>
+#include <stdint.h>
 #include <string.h>
 
 typedef double complex cnum;
@@ -344,6 +345,20 @@ static inline void complex_hand(const void *problem, const cnum *x, cnum *F)
                 F[3 * i + e] -= share * at[e];
         }
     }
+}
+
+/* --- numbers for cases made here ------------------------------------------ */
+
+static uint64_t seed;
+
+// splitmix64, a number in [from, to)
+static inline double uniform(double from, double to)
+{
+    uint64_t z = seed += 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    z ^= z >> 31;
+    return from + (to - from) * (double)(z >> 11) * 0x1p-53;
 }
 
 #endif

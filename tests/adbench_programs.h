@@ -10,7 +10,8 @@
  *     REC(e)      an expression as a NUM: ad_rec or ad_dual
  *     NAME(f)     the function's name for this type
  *
- * and may do so several times. Without NUM it gets the structures alone.    */
+ * and may do so several times: they are undefined here at the end. Without NUM
+ * it gets the structures alone.                                             */
 
 #ifndef ADREV_TESTS_ADBENCH_PROGRAMS_H
 #define ADREV_TESTS_ADBENCH_PROGRAMS_H
@@ -484,5 +485,8 @@ static void NAME(hand)(const struct hand *p, const NUM *theta, const NUM *us,
 }
 
 #undef CROSS
+#undef NUM
+#undef REC
+#undef NAME
 
 #endif

@@ -17,75 +17,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What a program has beside its numbers.
-struct beside {
-    int i[6];
-    const char *graph;
-};
-
-// A graph is "S" (source), "E" graph (extend, by one constant), or "P" and
-// three graphs: left branch, right branch, and what comes before both.
-static size_t graph_length(const char *g)
-{
-    if (*g == 'S')
-        return 1;
-    size_t n = 1 + graph_length(g + 1);
-    if (*g == 'P') {
-        n += graph_length(g + n);
-        n += graph_length(g + n);
-    }
-    return n;
-}
-
-static size_t graph_constants(const char *g)
-{
-    size_t n = 0;
-    for (size_t i = graph_length(g); i-- > 0;)
-        n += g[i] == 'E';
-    return n;
-}
-
 /* --- the programs for three kinds of numbers ------------------------------ */
 
 #define K(c)      ((ad_real)(c))
-#define ADD(a, b) ad_add(a, b)
-#define SUB(a, b) ad_sub(a, b)
-#define MUL(a, b) ad_mul(a, b)
-#define DIV(a, b) ad_div(a, b)
-#define SQRT(a)   ad_sqrt(a)
-#define EXP(a)    ad_exp(a)
-#define LOG(a)    ad_log(a)
-#define SIN(a)    ad_sin(a)
-#define COS(a)    ad_cos(a)
-#define LT(a, b)  ad_lt(a, b)
 
 #define NUM       ad_rev
 #define REC(e)    ad_rec(e)
 #define NAME(f)   rev_##f
 #include "dualrev_programs.h"
-#undef NUM
-#undef REC
-#undef NAME
 
 #define NUM       ad_fwd
 #define REC(e)    ad_dual(e)
 #define NAME(f)   fwd_##f
 #include "dualrev_programs.h"
-#undef NUM
-#undef REC
-#undef NAME
 
 #undef K
-#undef ADD
-#undef SUB
-#undef MUL
-#undef DIV
-#undef SQRT
-#undef EXP
-#undef LOG
-#undef SIN
-#undef COS
-#undef LT
 
 // The path that a long double program took, as a number: differences between
 // two paths say nothing about a derivative.
@@ -112,9 +58,6 @@ static bool noted(bool holds)
 #define REC(e)    (e)
 #define NAME(f)   wide_##f
 #include "dualrev_programs.h"
-#undef NUM
-#undef REC
-#undef NAME
 
 struct program {
     const char *name;

@@ -2,10 +2,56 @@
 /* dualrev_programs.h - the programs of dualrev.c, written once for any number.
  *
  * The file that includes this defines NUM, NAME(f), REC(e), the constant K(c),
- * the operations ADD SUB MUL DIV NEG SQRT EXP LOG SIN COS, and LT(a, b), for
- * recorded numbers, forward numbers and long double.
+ * and for long double the operations ADD SUB MUL DIV SQRT EXP LOG SIN COS and
+ * LT(a, b); all but K are undefined again at the end.
  *
  * Every program maps numbers x, and what stands beside them, to numbers y.  */
+
+#ifndef ADREV_TESTS_DUALREV_PROGRAMS_H
+#define ADREV_TESTS_DUALREV_PROGRAMS_H
+
+// What a program has beside its numbers.
+struct beside {
+    int i[6];
+    const char *graph;
+};
+
+// A graph is "S" (source), "E" graph (extend, by one constant), or "P" and
+// three graphs: left branch, right branch, and what comes before both.
+static size_t graph_length(const char *g)
+{
+    if (*g == 'S')
+        return 1;
+    size_t n = 1 + graph_length(g + 1);
+    if (*g == 'P') {
+        n += graph_length(g + n);
+        n += graph_length(g + n);
+    }
+    return n;
+}
+
+static size_t graph_constants(const char *g)
+{
+    size_t n = 0;
+    for (size_t i = graph_length(g); i-- > 0;)
+        n += g[i] == 'E';
+    return n;
+}
+
+#endif
+
+#ifndef ADD
+#define ADD(a, b) ad_add(a, b)
+#define SUB(a, b) ad_sub(a, b)
+#define MUL(a, b) ad_mul(a, b)
+#define DIV(a, b) ad_div(a, b)
+#define SQRT(a)   ad_sqrt(a)
+#define EXP(a)    ad_exp(a)
+#define LOG(a)    ad_log(a)
+#define SIN(a)    ad_sin(a)
+#define COS(a)    ad_cos(a)
+#define LT(a, b)  ad_lt(a, b)
+#endif
 
 #define PROGRAM(f)                                                          \
     static void NAME(f)(const NUM *x, const struct beside *k, NUM *y)
@@ -367,3 +413,17 @@ PROGRAM(particles)
 }
 
 #undef PROGRAM
+
+#undef ADD
+#undef SUB
+#undef MUL
+#undef DIV
+#undef SQRT
+#undef EXP
+#undef LOG
+#undef SIN
+#undef COS
+#undef LT
+#undef NUM
+#undef REC
+#undef NAME

@@ -23,63 +23,15 @@
  * Every operation is recorded by itself, so that jobs have the sheet's number
  * of values; so the literal of example B is an input here.                   */
 
-struct beside {
-    int i[6];
-    const char *graph;
-};
-
-static size_t graph_length(const char *g)
-{
-    if (*g == 'S')
-        return 1;
-    size_t n = 1 + graph_length(g + 1);
-    if (*g == 'P') {
-        n += graph_length(g + n);
-        n += graph_length(g + n);
-    }
-    return n;
-}
-
-static size_t graph_constants(const char *g)
-{
-    size_t n = 0;
-    for (size_t i = graph_length(g); i-- > 0;)
-        n += g[i] == 'E';
-    return n;
-}
-
 // Forward numbers, in one thread; most of the programs there are not ours.
 #ifdef __GNUC__
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
 #endif
-#define ADD(a, b) ad_add(a, b)
-#define SUB(a, b) ad_sub(a, b)
-#define MUL(a, b) ad_mul(a, b)
-#define DIV(a, b) ad_div(a, b)
-#define SQRT(a)   ad_sqrt(a)
-#define EXP(a)    ad_exp(a)
-#define LOG(a)    ad_log(a)
-#define SIN(a)    ad_sin(a)
-#define COS(a)    ad_cos(a)
-#define LT(a, b)  ad_lt(a, b)
 #define NUM       ad_fwd
 #define REC(e)    ad_dual(e)
 #define NAME(f)   fwd_##f
 #include "dualrev_programs.h"
-#undef ADD
-#undef SUB
-#undef MUL
-#undef DIV
-#undef SQRT
-#undef EXP
-#undef LOG
-#undef SIN
-#undef COS
-#undef LT
-#undef NUM
-#undef REC
-#undef NAME
 #ifdef __GNUC__
 #pragma GCC diagnostic pop
 #endif

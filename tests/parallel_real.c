@@ -31,9 +31,6 @@
 #define REC(e)    ad_rec(e)
 #define NAME(f)   rev_##f
 #include "adbench_programs.h"
-#undef NUM
-#undef REC
-#undef NAME
 #ifdef __GNUC__
 #pragma GCC diagnostic pop
 #endif
@@ -148,18 +145,6 @@ static void on_all_pools(const char *name, real_run *run, const void *problem,
 }
 
 /* --- numbers -------------------------------------------------------------- */
-
-static uint64_t seed;
-
-// splitmix64, a number in [from, to)
-static double uniform(double from, double to)
-{
-    uint64_t z = seed += 0x9E3779B97F4A7C15u;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    z ^= z >> 31;
-    return from + (to - from) * (double)(z >> 11) * 0x1p-53;
-}
 
 static double *fill(size_t n, double from, double to, double *x)
 {

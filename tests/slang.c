@@ -20,17 +20,11 @@ enum { MOST = 10 };     // inputs or outputs of a program
 #define REC(e)    ad_rec(e)
 #define NAME(f)   rev_##f
 #include "slang_programs.h"
-#undef NUM
-#undef REC
-#undef NAME
 
 #define NUM       ad_fwd
 #define REC(e)    ad_dual(e)
 #define NAME(f)   fwd_##f
 #include "slang_programs.h"
-#undef NUM
-#undef REC
-#undef NAME
 
 typedef void rev_program(const ad_rev *x, const int *k, ad_rev *y);
 typedef void fwd_program(const ad_fwd *x, const int *k, ad_fwd *y);

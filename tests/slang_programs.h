@@ -7,7 +7,7 @@
  *     REC(e)      an expression as a NUM: ad_rec or ad_dual
  *     NAME(f)     the function's name for this type
  *
- * Every program maps numbers x, and integers k beside them, to numbers y.   */
+ * which are undefined again at the end. Every program maps numbers x, and integers k beside them, to numbers y.   */
 
 static void NAME(s1)(const NUM *x, const int *k, NUM *y)
 {
@@ -298,3 +298,7 @@ static void NAME(detached)(const NUM *x, const int *k, NUM *y)
     y[0] = REC(ad_mul(stopped, ad_mul(x[0], x[0])));
     y[1] = REC(ad_mul(stopped, ad_mul(ad_mul(2, x[0]), x[1])));
 }
+
+#undef NUM
+#undef REC
+#undef NAME
