@@ -7,7 +7,8 @@
  *     REC(e)      an expression as a NUM: ad_rec or ad_dual
  *     NAME(f)     the function's name for this type
  *
- * which are undefined again at the end. Every program maps numbers x, and integers k beside them, to numbers y.   */
+ * which are undefined again at the end. Every program maps numbers x, and
+ * integers k beside them, to numbers y.                                     */
 
 static void NAME(s1)(const NUM *x, const int *k, NUM *y)
 {
