@@ -527,6 +527,7 @@ static void adx_chaos(void)
 
 static bool adx_offer(adx_seat *s, adx_range *range)
 {
+    // relaxed: its own last store
     size_t b = atomic_load_explicit(&s->bottom, memory_order_relaxed);
     // acquire: with the exchange of adx_steal, which has read the cell by then
     size_t t = atomic_load_explicit(&s->top, memory_order_acquire);
@@ -542,6 +543,7 @@ static bool adx_offer(adx_seat *s, adx_range *range)
 // The newest item, if no thief was faster.
 static adx_range *adx_pop(adx_seat *s)
 {
+    // relaxed: its own last store; so is what it finds in the cell
     size_t b = atomic_load_explicit(&s->bottom, memory_order_relaxed) - 1;
     atomic_store(&s->bottom, b);
     size_t t = atomic_load(&s->top);
@@ -1603,7 +1605,7 @@ static const ad_tape *adx_owner_tape(const ad_tape *t, ad_rev x)
         || x.seq == 0 || x.seq > adx_live(task->tape)->seq ? NULL : task->tape;
 }
 
-// The tasks of a chunk are gone.
+// The tasks of a chunk are gone. Relaxed: no fork is open, nobody looks.
 static void adx_empty(adx_chunk *c)
 {
     for (uint32_t i = 0; i < c->used; i++)
