@@ -2168,10 +2168,8 @@ struct adx_leap {
 // What a header built upon this one adds to a tape: further tapes with values
 // of the same recording.
 typedef struct adx_annex {
-    // x, known there, as a value of t: or x itself
-    ad_rev (*foreign)(ad_tape *t, ad_rev x);
-    // the compound id of what it said before of a value; or 0
-    uint64_t (*recall)(const ad_tape *t, uint64_t id);
+    // the id on t of a value that is known there; or 0
+    uint64_t (*import)(ad_tape *t, uint64_t id);
     // the tape of a value that is not on t; or NULL
     const ad_tape *(*owner)(const ad_tape *t, ad_rev x);
     // the i-th further tape; or NULL
@@ -2646,9 +2644,12 @@ static uint32_t adx_resolve(ad_rev x)
     if (adx_member(t, x))
         return x.seq;
 
-    ad_rev y = t->annex == NULL ? x : t->annex->foreign(t, x);
-    if (y.job == x.job && y.seq == x.seq && t->hooks.foreign != NULL)
-        y = t->hooks.foreign(t->hooks.user, x);
+    uint64_t known = t->annex == NULL ? 0
+                   : t->annex->import(t, adx_compound(x.job, x.seq));
+    if (known != 0)
+        return (uint32_t)known;
+    ad_rev y = t->hooks.foreign == NULL || t->status != ADREV_OK
+             ? x : t->hooks.foreign(t->hooks.user, x);
     if (y.job != 0 && !adx_member(t, y))
         adx_fail(t, ADREV_EFOREIGN);
     return y.job == 0 || t->status != ADREV_OK ? 0 : y.seq;
@@ -2665,12 +2666,12 @@ static ad_rev adx_known(ad_rev x, uint32_t seq)
 // Compound ids of values on the current tape, for any; a constant becomes 0.
 ADX_API void adx_resolve_all(uint64_t id[], size_t n)
 {
-    const ad_tape *t = adx_now.tape;
+    ad_tape *t = adx_now.tape;
     for (size_t i = 0; i < n; i++) {
         if (id[i] >> 32 == adx_now.job)
             continue;
         bool ask = t != NULL && t->annex != NULL && id[i] >> 32 != 0;
-        uint64_t known = ask ? t->annex->recall(t, id[i]) : 0;
+        uint64_t known = ask ? t->annex->import(t, id[i]) : 0;
         if (known != 0) {
             id[i] = known;
             continue;
