@@ -613,6 +613,7 @@ ADX_API ad_real adx_digamma(ad_real x);
 #define ADX_ENUM(name, ...) ADREV_OP_##name,
 typedef enum ad_opcode {
     ADREV_OPS(ADX_ENUM) ADREV_STEPS(ADX_ENUM) ADREV_COMPARISONS(ADX_ENUM)
+    ADREV_OP_detach,            // ad_detach: only a trace hook meets it
     ADREV_OP_COUNT
 } ad_opcode;
 #undef ADX_ENUM
@@ -833,6 +834,8 @@ ADX_API ad_status ad_jac(ad_vector_fn *f, void *ctx, size_t n,
 
 /* --- 5.4  hooks ----------------------------------------------------------- */
 
+typedef struct ad_external_rule ad_external_rule;
+
 // One operation, as a hook is told of it.
 typedef struct ad_operation {
     ad_opcode code;
@@ -842,22 +845,62 @@ typedef struct ad_operation {
     int line;
 } ad_operation;
 
+// An array or external statement, as a hook is told of it.
+typedef enum ad_array_kind {
+    ADREV_ARRAY_sum, ADREV_ARRAY_dot, ADREV_ARRAY_norm2, ADREV_ARRAY_sqdist,
+    ADREV_ARRAY_logsumexp, ADREV_ARRAY_softmax, ADREV_ARRAY_axpy,
+    ADREV_ARRAY_scale, ADREV_ARRAY_each, ADREV_ARRAY_matmul,
+    ADREV_ARRAY_trimatvec, ADREV_ARRAY_external
+} ad_array_kind;
+
+// An operand: element (i, j) is x[i*rs + j*cs] or, where x is NULL, the
+// constant c[i*rs + j*cs]. A vector is one row.
+typedef struct ad_array_view {
+    const ad_rev *x;
+    const ad_real *c;
+    size_t rows;
+    size_t cols;
+    ptrdiff_t rs;
+    ptrdiff_t cs;
+} ad_array_view;
+
+typedef struct ad_array_operation {
+    ad_array_kind kind;
+    ad_opcode code;         // of ADREV_ARRAY_each
+    ad_array_view arg[3];   // as many as the function of that name has, in its
+                            // order; valid during the call
+    ad_rev result;          // the first of them; ids follow one another. v: 0
+    size_t results;
+    const ad_external_rule *rule;
+    const void *saved;      // NULL and 0 but for ADREV_ARRAY_external
+    size_t bytes;
+    const char *file;       // NULL unless compiled with ADREV_DEBUG
+    int line;
+} ad_array_operation;
+
 // trace        told of every operation that has a recorded operand, every
 //              step function and every comparison of one, in an order in
-//              which C may evaluate them. While it is set,
-//              each operation is a statement of its own. Code compiled without
+//              which C may evaluate them; and of ad_value of one, as a
+//              comparison with that number: the program goes on with a plain
+//              number and may do anything with it. While it is set, each
+//              operation is a statement of its own, and ad_detach is an
+//              operation. Code compiled without
 //              ADREV_TRACE cannot tell: when it records, the tape fails with
 //              ADREV_EHOOK (its comparisons pass unnoticed); so it does for an
 //              ad_expr made before the hook was set.
+// array        told of every array and external statement that is recorded
+//              while trace is set. NULL: with them the tape fails with
+//              ADREV_EHOOK.
 // foreign      asked for a value that is not of this recording; returns one
 //              that is, or a constant, or x itself to say no. Only the id of
 //              x is known; x.v is 0. It may be asked again for the same x, and
 //              must answer the same.
-// Either may be NULL.
+// Any may be NULL.
 typedef struct ad_hooks {
     void (*trace)(void *user, const ad_operation *operation);
     ad_rev (*foreign)(void *user, ad_rev x);
     void *user;
+    void (*array)(void *user, const ad_array_operation *operation);
 } ad_hooks;
 
 // Sets the hooks of a tape (copied); NULL: none, as at the beginning.
@@ -877,7 +920,7 @@ ADX_API const char *ad_version(void);
  * input, element by element, where that is said; else they overlap no input.
  * Memory: 8 bytes per operand whose ids are evenly spaced, as those of inputs
  * or results of one call are, else 4 more; 0 where all partials are equal.
- * Under a trace hook the tape fails with ADREV_EHOOK.                          */
+ * Under a trace hook without `array` the tape fails with ADREV_EHOOK.           */
 
 // A user's own derivative. Every function is given what was saved and returns
 // whether it worked; if not, the query returns ADREV_EEXTERNAL. No tape is
@@ -890,14 +933,14 @@ ADX_API const char *ad_version(void);
 //              rewind, free) with the copy of saved, or at once with saved
 //              itself if it was not recorded; v may lie in what it frees. May
 //              be NULL
-typedef struct ad_external_rule {
+struct ad_external_rule {
     const char *name;
     bool (*pullback)(const void *saved, size_t m, const ad_real dy[],
                      size_t n, ad_real dx[]);
     bool (*pushforward)(const void *saved, size_t n, const ad_real dx[],
                         size_t m, ad_real dy[]);
     void (*destroy)(const void *saved);
-} ad_external_rule;
+};
 
 // Records m results v of x as one statement with the user's own derivative.
 //
@@ -1891,12 +1934,25 @@ ADX_INLINE ad_fwd adx_dual(ad_expr e)
 }
 
 ADX_INLINE ad_real adx_plain_number(ad_real x) { return x; }
-ADX_INLINE ad_real adx_plain_rev(ad_rev x) { return x.v; }
+
+// The program may do anything with the number: to the hook, it was compared.
+ADX_INLINE ad_real adx_plain_rev(ad_rev x)
+{
+    if (ADREV_TRACE && x.job != 0 && ADX_UNLIKELY(adx_now.trace))
+        adx_observed(ADREV_OP_eq, 1, x, adx_passive(x.v));
+    return x.v;
+}
+
 ADX_INLINE ad_real adx_plain_fwd(ad_fwd x) { return x.v; }
-ADX_INLINE ad_real adx_plain_expr(ad_expr e) { return e.v; }
+ADX_INLINE ad_real adx_plain_expr(ad_expr e)
+{
+    return e.n > 0 ? adx_plain_rev(adx_node(e)) : e.v;
+}
 
 ADX_INLINE ad_rev adx_detach_rev(ad_rev x)
 {
+    if (ADREV_TRACE && x.job != 0 && ADX_UNLIKELY(adx_now.trace))
+        return adx_traced(ADREV_OP_detach, x.v, x, 0, x, 0, x, 0);
     x.seq = 0;
     x.job = 0;
     return x;
@@ -1908,7 +1964,12 @@ ADX_INLINE ad_fwd adx_detach_fwd(ad_fwd x)
     return x;
 }
 
-ADX_INLINE ad_expr adx_detach_expr(ad_expr e) { return adx_constant(e.v); }
+ADX_INLINE ad_expr adx_detach_expr(ad_expr e)
+{
+    if (ADREV_TRACE && e.n > 0 && ADX_UNLIKELY(adx_now.trace))
+        return adx_promote_rev(adx_detach_rev(adx_node(e)));
+    return adx_constant(e.v);
+}
 
 ADX_INLINE void adx_acc_rev(ad_rev *s, ad_expr e)
 {
@@ -1940,9 +2001,9 @@ ADX_INLINE ad_expr adx_exponent(int k) { return adx_constant((ad_real)k); }
 #define ad_dual(e) adx_dual(ADX_EXPR(e))
 
 #ifdef __cplusplus
-ADX_INLINE ad_real ad_value(ad_rev x) { return x.v; }
-ADX_INLINE ad_real ad_value(ad_fwd x) { return x.v; }
-ADX_INLINE ad_real ad_value(ad_expr e) { return e.v; }
+ADX_INLINE ad_real ad_value(ad_rev x) { return adx_plain_rev(x); }
+ADX_INLINE ad_real ad_value(ad_fwd x) { return adx_plain_fwd(x); }
+ADX_INLINE ad_real ad_value(ad_expr e) { return adx_plain_expr(e); }
 ADX_INLINE ad_rev ad_detach(ad_rev x) { return adx_detach_rev(x); }
 ADX_INLINE ad_fwd ad_detach(ad_fwd x) { return adx_detach_fwd(x); }
 ADX_INLINE ad_expr ad_detach(ad_expr e) { return adx_detach_expr(e); }
@@ -3969,6 +4030,7 @@ ADX_API const ad_op_info *ad_op_table(void)
         ADREV_OPS(ADX_INFO)
         ADREV_STEPS(ADX_INFO_STEP)
         ADREV_COMPARISONS(ADX_INFO_COMPARISON)
+        { "detach", 1, "x", { "0", "0", "0" }, { -3, 3, 0, 0, 0, 0 } },
     };
     return table;
 }
@@ -4290,9 +4352,43 @@ static bool adx_recording(void)
     ad_tape *t = adx_now.tape;
     if (t == NULL || t->status != ADREV_OK)
         return false;
-    if (adx_now.trace)
+    if (adx_now.trace && t->hooks.array == NULL)
         adx_fail(t, ADREV_EHOOK);
     return t->status == ADREV_OK;
+}
+
+static ad_array_view adx_public_view(const adx_view *a)
+{
+    return (ad_array_view){ a->x, a->x == NULL ? a->v : NULL, a->rows, a->cols,
+                            a->rs, a->cs };
+}
+
+static ad_array_operation adx_array_operation(ad_array_kind kind,
+                                              const adx_extended *e)
+{
+    return (ad_array_operation){
+        .kind = kind,
+        .result = { 0, (uint32_t)e->first, (uint32_t)adx_now.job },
+        .results = e->values, .file = adx_now.file, .line = adx_now.line
+    };
+}
+
+// Before the results are named: they may lie where the operands are.
+static void adx_tell_array(ad_array_kind kind, ad_opcode code,
+                           const adx_extended *e, const adx_view *a,
+                           const adx_view *b, const adx_view *c)
+{
+    if (e == NULL || !ADX_UNLIKELY(adx_now.trace))
+        return;
+    const ad_hooks *hooks = &adx_now.tape->hooks;
+    ad_array_operation told = adx_array_operation(kind, e);
+    const adx_view *view[] = { a, b, c };
+
+    told.code = code;
+    for (size_t i = 0; i < 3; i++)
+        if (view[i] != NULL)
+            told.arg[i] = adx_public_view(view[i]);
+    hooks->array(hooks->user, &told);
 }
 
 // An entry, of which this much is written here; NULL: the tape has failed.
@@ -4592,10 +4688,13 @@ static ad_rev adx_sum_result(ad_real v, size_t n, const adx_part part[],
                              const adx_linear *s)
 {
     ad_rev y;
+    bool product = part->d.v != NULL;
     (void)n;
-    (void)part;
+    adx_tell_array(product ? ADREV_ARRAY_dot : ADREV_ARRAY_sum, ADREV_OP_COUNT,
+                   s == NULL ? NULL : &s->e, &part->x,
+                   product ? &part->d : NULL, NULL);
     ADX_TALLY(forward, add, s == NULL ? 0 : n - 1);
-    ADX_TALLY(forward, mul, s == NULL || part->d.v == NULL ? 0 : n);
+    ADX_TALLY(forward, mul, s == NULL || !product ? 0 : n);
     adx_result(&y, v, s == NULL ? NULL : &s->e, 0);
     return y;
 }
@@ -4691,6 +4790,8 @@ ADX_API ad_rev (ad_norm2_s)(size_t n, const ad_rev x[], ptrdiff_t incx)
     adx_linear *s = adx_add_linear(n, false, 1, &part);
     ad_rev y;
 
+    adx_tell_array(ADREV_ARRAY_norm2, ADREV_OP_COUNT,
+                   s == NULL ? NULL : &s->e, &part.x, NULL, NULL);
     ADX_TALLY(forward, add, s == NULL ? 0 : n - 1);
     ADX_TALLY(forward, mul, s == NULL ? 0 : 3 * n + 1);
     ADX_TALLY(forward, fn, s == NULL ? 0 : 1);
@@ -4713,6 +4814,8 @@ ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
     ad_real v = 0;
     ad_rev z;
 
+    adx_tell_array(ADREV_ARRAY_sqdist, ADREV_OP_COUNT,
+                   s == NULL ? NULL : &s->e, &part[0].x, &part[1].x, NULL);
     ADX_TALLY(forward, add, s == NULL ? 0 : 2 * n - 1);
     ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     for (size_t i = 0; i < n; i++) {
@@ -4753,6 +4856,8 @@ ADX_API ad_rev (ad_logsumexp_s)(size_t n, const ad_rev x[], ptrdiff_t incx)
     ad_real sum = 0;
     ad_rev y;
 
+    adx_tell_array(ADREV_ARRAY_logsumexp, ADREV_OP_COUNT,
+                   s == NULL ? NULL : &s->e, &part.x, NULL, NULL);
     ADX_TALLY(forward, add, s == NULL ? 0 : 2 * n);
     ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     ADX_TALLY(forward, fn, s == NULL ? 0 : n + 1);
@@ -4785,6 +4890,8 @@ ADX_API void (ad_axpy_s)(size_t n, ad_rev a, const ad_rev x[], ptrdiff_t incx,
     };
     adx_linear *s = adx_add_linear(n, true, 3, part);
 
+    adx_tell_array(ADREV_ARRAY_axpy, ADREV_OP_COUNT,
+                   s == NULL ? NULL : &s->e, &factor, &from, &part[2].x);
     ADX_TALLY(forward, add, s == NULL ? 0 : n);
     ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     for (size_t i = 0; i < n; i++) {
@@ -4804,6 +4911,8 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev x[],
     };
     adx_linear *s = adx_add_linear(n, true, 2, part);
 
+    adx_tell_array(ADREV_ARRAY_scale, ADREV_OP_COUNT,
+                   s == NULL ? NULL : &s->e, &part[0].x, &from, NULL);
     ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     for (size_t i = 0; i < n; i++)
         adx_result(&y[(ptrdiff_t)i * incy], a.v * adx_element(&from, 0, i),
@@ -4868,6 +4977,16 @@ static void adx_each(ad_opcode op, size_t n, const adx_part part[],
         adx_seal(s);
 }
 
+// Results that are constants: the hook is told of each.
+static void adx_watch_steps(ad_opcode op, const adx_view *a)
+{
+    for (size_t i = 0; i < a->cols; i++) {
+        ad_rev x = a->x[adx_offset(a, 0, i)];
+        if (x.job != 0)
+            adx_observed(op, adx_functions_of(op)->f(x.v, 0, 0), x, x);
+    }
+}
+
 ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev a[],
                          ptrdiff_t inca, const ad_rev b[], ptrdiff_t incb,
                          const ad_rev c[], ptrdiff_t incc, ad_rev y[],
@@ -4888,8 +5007,12 @@ ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev a[],
         part[k].own = scale == 0;
         part[k].scale = scale == 0 ? 1 : scale;
     }
-    adx_linear *s = row->partial[0] == NULL
-                  ? NULL : adx_add_linear(n, true, arity, part);
+    bool step = row->partial[0] == NULL;
+    if (step && adx_now.trace)
+        adx_watch_steps(op, &part[0].x);
+    adx_linear *s = step ? NULL : adx_add_linear(n, true, arity, part);
+    adx_tell_array(ADREV_ARRAY_each, op,
+                   s == NULL ? NULL : &s->e, &part[0].x, &part[1].x, &part[2].x);
     adx_each(op, n, part, s, y, incy);
 }
 
@@ -4973,6 +5096,8 @@ ADX_API void (ad_softmax_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
     ad_real most = adx_largest(&from);
     ad_real sum = 0;
 
+    adx_tell_array(ADREV_ARRAY_softmax, ADREV_OP_COUNT,
+                   s == NULL ? NULL : &s->e, &from, NULL, NULL);
     ADX_TALLY(forward, add, s == NULL ? 0 : 2 * n);
     ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     ADX_TALLY(forward, fn, s == NULL ? 0 : n);
@@ -5187,6 +5312,7 @@ static adx_product *adx_add_product(const adx_view *a, const adx_view *b)
     if (!packed && a_active)
         fault += adx_pack(b, s->b);
     s->e.care = fault != 0;
+    adx_tell_array(ADREV_ARRAY_matmul, ADREV_OP_COUNT, &s->e, a, b, NULL);
     return s;
 }
 
@@ -5409,6 +5535,8 @@ ADX_API void (ad_trimatvec)(size_t n, const ad_rev d[], const ad_rev l[],
     const adx_view from = adx_vector(n, x, 1);
     const adx_triangle *s = adx_add_triangle(&diagonal, &lower, &from);
 
+    adx_tell_array(ADREV_ARRAY_trimatvec, ADREV_OP_COUNT,
+                   s == NULL ? NULL : &s->e, &diagonal, &lower, &from);
     ADX_TALLY(forward, add, s == NULL ? 0 : lower.cols);
     ADX_TALLY(forward, mul, s == NULL ? 0 : lower.cols + (d != NULL) * n);
     for (size_t i = 0; i < n; i++)
@@ -5621,6 +5749,15 @@ ADX_API ad_status (ad_external)(const ad_external_rule *rule,
     s->rule = rule;
     if (bytes > 0)
         memcpy((char *)s->saved, saved, bytes);
+    if (ADX_UNLIKELY(adx_now.trace)) {
+        ad_array_operation told = adx_array_operation(ADREV_ARRAY_external,
+                                                      &s->e);
+        told.arg[0] = adx_public_view(&from);
+        told.rule = rule;
+        told.saved = s->saved;
+        told.bytes = bytes;
+        t->hooks.array(t->hooks.user, &told);
+    }
     t->calls = 1;
     t->one_way |= rule->pushforward == NULL;
     if (rule->destroy != NULL) {

@@ -711,7 +711,7 @@ static void unused_hook(void *user, const ad_operation *operation)
 static void run_traced(void)
 {
     begin(2, (ad_real[]){ 1, 2 });
-    const ad_hooks hooks = { unused_hook, NULL, NULL };
+    const ad_hooks hooks = { .trace = unused_hook };
     ad_tape_hooks(tape, &hooks);
     ad_rev y = ad_sum(2, vector);
     CHECK(ad_tape_status(tape) == ADREV_EHOOK && y.v == 3 && y.job == 0,

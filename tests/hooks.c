@@ -31,7 +31,7 @@ static void write_down(void *user, const ad_operation *operation)
 
 static ad_tape *watched(void)
 {
-    const ad_hooks hooks = { write_down, NULL, &told };
+    const ad_hooks hooks = { .trace = write_down, .user = &told };
     ad_tape *t = ad_tape_new();
     ad_tape_hooks(t, &hooks);
     ad_use(t);
@@ -123,6 +123,37 @@ static void test_decisions(void)
     ad_tape_free(t);
 }
 
+// A program that takes a plain number may do anything with it: a comparison.
+// Without its derivative a number is still a result of the recording.
+static void test_leaving(void)
+{
+    ad_tape *t = watched();
+    ad_rev x = ad_input(2.5);
+    ad_real g = 0;
+
+    CHECK(ad_value(x) == 2.5, "ad_value");
+    check_told(0, ADREV_OP_eq, 1);
+    check_arg(0, 0, x);
+    check_arg(0, 1, (ad_rev){ .v = 2.5 });
+    CHECK(ad_value(ad_mul(x, 2)) == 5, "ad_value of an expression");
+    check_told(1, ADREV_OP_mul, 5);
+    check_told(2, ADREV_OP_eq, 1);
+    ad_rev d = ad_detach(x);
+    check_told(3, ADREV_OP_detach, 2.5);
+    check_arg(3, 0, x);
+    CHECK(same(told.op[3].result, d) && d.v == 2.5, "the result of detach");
+    ad_rev square = ad_rec(ad_detach(ad_mul(x, x)));
+    check_told(4, ADREV_OP_mul, 6.25);
+    check_told(5, ADREV_OP_detach, 6.25);
+    ad_rev y = ad_rec(ad_fma(d, x, square));
+    CHECK(ad_gradient(t, y, 1, &x, &g) == ADREV_OK, "gradient");
+    CHECK(g == 2.5,
+          "d(detach(x) x + detach(x x)) = %g, want 2.5", (double)g);
+    ad_tape_hooks(t, NULL);
+    CHECK(ad_detach(x).job == 0, "without a hook a constant");
+    ad_tape_free(t);
+}
+
 // Constants are nobody's business, nor is another tape's recording.
 static void test_not_told(void)
 {
@@ -133,7 +164,7 @@ static void test_not_told(void)
     ad_rec(ad_floor(c));
     CHECK(ad_lt(c, 4), "3 < 4");
     ad_rec(x);
-    CHECK(ad_value(x) == 2 && told.count == 0, "got %d operations, want none",
+    CHECK(ad_value(c) == 3 && told.count == 0, "got %d operations, want none",
           told.count);
     ad_tape *other = ad_tape_new();
     ad_use(other);
@@ -280,7 +311,7 @@ static void test_replay(void)
 // Set and removed in the middle of a recording.
 static void test_midway(void)
 {
-    const ad_hooks hooks = { write_down, NULL, &told };
+    const ad_hooks hooks = { .trace = write_down, .user = &told };
     ad_tape *t = ad_tape_new();
     ad_use(t);
     told.count = 0;
@@ -343,7 +374,7 @@ static ad_rev mixture(ad_rev u, ad_rev v, ad_rev w)
 static void check_imports(ad_tape *t, ad_tape *other)
 {
     imports in = { .count = 0 };
-    const ad_hooks hooks = { NULL, import_value, &in };
+    const ad_hooks hooks = { .foreign = import_value, .user = &in };
     ad_use(other);
     ad_rev s = ad_input(2);
     ad_rev u = ad_rec(ad_mul(s, s));
@@ -390,7 +421,7 @@ static void test_imports(void)
 static void test_import_forms(void)
 {
     imports in = { .count = 0 };
-    const ad_hooks hooks = { NULL, import_value, &in };
+    const ad_hooks hooks = { .foreign = import_value, .user = &in };
     ad_tape *other = ad_tape_new();
     ad_use(other);
     ad_rev a = ad_input(2);
@@ -419,7 +450,7 @@ static void test_import_forms(void)
 static void test_constant_import(void)
 {
     imports in = { .constant = true };
-    const ad_hooks hooks = { NULL, import_value, &in };
+    const ad_hooks hooks = { .foreign = import_value, .user = &in };
     ad_tape *other = ad_tape_new();
     ad_use(other);
     ad_rev a = ad_input(2);
@@ -443,7 +474,7 @@ static void test_constant_import(void)
 // Asked in vain, and not asked for what needs no answer.
 static void test_decline(void)
 {
-    const ad_hooks hooks = { NULL, decline, NULL };
+    const ad_hooks hooks = { .foreign = decline };
     ad_tape *t = ad_tape_new();
     ad_use(t);
     ad_rev old = ad_input(2);
@@ -469,7 +500,7 @@ static ad_rev other_foreign(void *user, ad_rev x)
 static void test_foreign_answer(void)
 {
     ad_rev old = { 0 };
-    const ad_hooks hooks = { NULL, other_foreign, &old };
+    const ad_hooks hooks = { .foreign = other_foreign, .user = &old };
     ad_tape *t = ad_tape_new();
     ad_use(t);
     old = ad_input(2);
@@ -490,12 +521,12 @@ static void test_imports_watched(void)
     ad_tape *other = ad_tape_new();
     ad_use(other);
     ad_rev a = ad_input(2);
-    const ad_hooks foreign = { NULL, import_value, &in };
+    const ad_hooks foreign = { .foreign = import_value, .user = &in };
     ad_tape *t = watched();
     ad_rev x = ad_input(5);
     ad_tape_hooks(t, &foreign);
     ad_rev ours = ad_rec(a);
-    ad_tape_hooks(t, &(ad_hooks){ write_down, NULL, &told });
+    ad_tape_hooks(t, &(ad_hooks){ .trace = write_down, .user = &told });
     ad_rec(ad_mul(ours, x));
     check_told(0, ADREV_OP_mul, 10);
     check_arg(0, 0, ours);
@@ -527,7 +558,8 @@ static ad_rev import_both(void *user, ad_rev x)
 static void test_both_hooks(void)
 {
     static both b;
-    const ad_hooks hooks = { count_operation, import_both, &b };
+    const ad_hooks hooks = { .trace = count_operation,
+                             .foreign = import_both, .user = &b };
     ad_tape *other = ad_tape_new();
     ad_use(other);
     ad_rev a = ad_input(2);
@@ -551,6 +583,7 @@ int main(void)
 {
     test_operations();
     test_decisions();
+    test_leaving();
     test_not_told();
     test_replay();
     test_midway();

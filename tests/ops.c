@@ -513,6 +513,7 @@ static ad_opcode by_name(const char *name)
 #define ENTER(op, ...) [ADREV_OP_##op] = #op,
         ADREV_OPS(ENTER) ADREV_STEPS(ENTER) ADREV_COMPARISONS(ENTER)
 #undef ENTER
+        [ADREV_OP_detach] = "detach"
     };
     int op = 0;
     while (op < ADREV_OP_COUNT && strcmp(names[op], name) != 0)
@@ -563,7 +564,7 @@ static void check_replay(const ad_rev *x, ad_rev y, bool nested)
 
 static void run_traced(const ad_real *p)
 {
-    ad_hooks hooks = { listen, NULL, &story };
+    ad_hooks hooks = { .trace = listen, .user = &story };
     ad_real signs[4] = { -p[0], p[1], -p[2], 0 };
     unsigned all = operands_of(now.op);
     ad_rev x[4];
@@ -684,7 +685,7 @@ static void check_told(ad_opcode op, int arity, ad_rev a, ad_rev b,
 
 static void run_traced_steps(void)
 {
-    ad_hooks hooks = { listen, NULL, &story };
+    ad_hooks hooks = { .trace = listen, .user = &story };
     ad_tape_hooks(tape, &hooks);
     ad_rev a = ad_input((ad_real)1.75);
     ad_rev b = ad_input((ad_real)-0.5);
