@@ -263,7 +263,8 @@ typedef struct ad_tape ad_tape;
     ROW( EHOOK,    "while tracing: code without ADREV_TRACE, an array, or an old expression" )   \
     ROW( EEXTERNAL,"an external statement lacks a function, or its function failed" )   \
     ROW( EBUSY,    "in use: by a fork that is open, or by another thread" )             \
-    ROW( ERACE,    "a value of a branch that may still run" )
+    ROW( ERACE,    "a value of a branch that may still run" )                           \
+    ROW( EPATH,    "a recorded function: a comparison comes out differently here" )
 
 #define ADX_ENUM(name, text) ADREV_##name,
 typedef enum ad_status {
@@ -1939,7 +1940,7 @@ ADX_INLINE ad_real adx_plain_number(ad_real x) { return x; }
 ADX_INLINE ad_real adx_plain_rev(ad_rev x)
 {
     if (ADREV_TRACE && x.job != 0 && ADX_UNLIKELY(adx_now.trace))
-        adx_observed(ADREV_OP_eq, 1, x, adx_passive(x.v));
+        adx_observed(ADREV_OP_eq, x.v == x.v, x, adx_passive(x.v));
     return x.v;
 }
 
