@@ -5012,8 +5012,9 @@ ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev a[],
     if (step && adx_now.trace)
         adx_watch_steps(op, &part[0].x);
     adx_linear *s = step ? NULL : adx_add_linear(n, true, arity, part);
-    adx_tell_array(ADREV_ARRAY_each, op,
-                   s == NULL ? NULL : &s->e, &part[0].x, &part[1].x, &part[2].x);
+    adx_tell_array(ADREV_ARRAY_each, op, s == NULL ? NULL : &s->e,
+                   &part[0].x, arity > 1 ? &part[1].x : NULL,
+                   arity > 2 ? &part[2].x : NULL);
     adx_each(op, n, part, s, y, incy);
 }
 

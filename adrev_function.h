@@ -244,7 +244,7 @@ enum {
     ADX_DERIVED(ADX_ENUM)
     ADX_OP_COUNT,
     ADX_OP_guard = ADX_OP_COUNT,    // only if a is b; c: which guard
-    ADX_OP_array,       // a: which
+    ADX_OP_many,                    // a: which of the steps with many results
     ADX_OP_end
 };
 #undef ADX_ENUM
@@ -354,6 +354,32 @@ typedef struct adx_step {
     uint32_t a, b, c;           // arguments; those that there are not: a
 } adx_step;
 
+// Numbers base + i*rs + j*cs of a matrix; a vector is one row, and step cs.
+typedef struct adx_range {
+    uint32_t base;
+    int32_t rs;
+    int32_t cs;
+} adx_range;
+
+// A step whose results are several numbers, one behind the other.
+typedef enum adx_many_kind {
+    ADX_MANY_each,              // [n] of an operation on up to 3 vectors
+    ADX_MANY_sum,               // of [k]
+    ADX_MANY_most,              // the largest of [k]; no derivative
+    ADX_MANY_norm,              // the length of [k]
+    ADX_MANY_product,           // [m x n] of [m x k] and [k x n]; op: mul, or
+                                // chain, in which a zero absorbs
+    ADX_MANY_gather             // [n] numbers of a list
+} adx_many_kind;
+
+typedef struct adx_many {
+    adx_many_kind kind;
+    uint32_t op;
+    uint32_t m, k, n;
+    adx_range arg[3];
+    uint32_t *list;
+} adx_many;
+
 // Where a number comes from.
 #define ADX_FROM_CONSTANT UINT32_MAX
 #define ADX_FROM_INPUT    (UINT32_MAX - 1)
@@ -371,6 +397,8 @@ typedef struct adx_program {
     size_t steps, step_room;
     adx_number *number;
     size_t numbers, number_room;
+    adx_many *many;
+    size_t manys, many_room;
     uint32_t *output;
     size_t outputs, output_room;
     size_t inputs;
@@ -391,6 +419,9 @@ static void adx_begin_program(adx_program *p, const ad_allocator *memory,
 
 static void adx_free_program(adx_program *p)
 {
+    for (size_t i = 0; i < p->manys; i++)
+        adx_drop(p->memory, p->many[i].list);
+    adx_drop(p->memory, p->many);
     adx_drop(p->memory, p->step);
     adx_drop(p->memory, p->number);
     adx_drop(p->memory, p->output);
@@ -457,6 +488,66 @@ static const adx_step *adx_maker(const adx_program *p, uint32_t x,
                                                            : NULL;
 }
 
+static const adx_many *adx_many_of(const adx_program *p, const adx_step *s)
+{
+    return s->op == ADX_OP_many ? &p->many[s->a] : NULL;
+}
+
+static size_t adx_many_results(const adx_many *k)
+{
+    return k->kind == ADX_MANY_product ? (size_t)k->m * k->n
+         : k->kind == ADX_MANY_each || k->kind == ADX_MANY_gather ? k->n : 1;
+}
+
+static size_t adx_results_of(const adx_program *p, const adx_step *s)
+{
+    const adx_many *k = adx_many_of(p, s);
+    return k == NULL ? 1 : adx_many_results(k);
+}
+
+// Rows and columns of argument i; rows 0: there is none.
+static void adx_extent(const adx_many *k, int i, size_t *rows, size_t *cols)
+{
+    bool product = k->kind == ADX_MANY_product;
+    bool each = k->kind == ADX_MANY_each;
+    int arity = each ? adx_row_of(k->op)->arity : product ? 2 : 1;
+    *rows = i >= arity || k->kind == ADX_MANY_gather ? 0
+          : !product ? 1 : i == 0 ? k->m : k->k;
+    *cols = each || (product && i == 1) ? k->n : k->k;
+}
+
+static uint32_t adx_in_range(const adx_range *r, size_t i, size_t j)
+{
+    return r->base + (uint32_t)i * (uint32_t)r->rs
+                   + (uint32_t)j * (uint32_t)r->cs;
+}
+
+// Visits every number that a step reads.
+typedef void adx_visit_fn(void *user, uint32_t number);
+
+static void adx_visit_reads(const adx_program *p, const adx_step *s,
+                            adx_visit_fn *visit, void *user)
+{
+    const adx_many *k = adx_many_of(p, s);
+    if (k == NULL) {
+        visit(user, s->a);
+        visit(user, s->b);
+        if (s->op != ADX_OP_guard)
+            visit(user, s->c);
+        return;
+    }
+    for (size_t i = 0; k->kind == ADX_MANY_gather && i < k->n; i++)
+        visit(user, k->list[i]);
+    for (int a = 0; a < 3; a++) {
+        size_t rows;
+        size_t cols;
+        adx_extent(k, a, &rows, &cols);
+        for (size_t i = 0; i < rows; i++)
+            for (size_t j = 0; j < cols; j++)
+                visit(user, adx_in_range(&k->arg[a], i, j));
+    }
+}
+
 /* --- 4.4  each number once ------------------------------------------------ */
 
 // What a number is, as a key: a constant's bits, or operation and arguments.
@@ -519,6 +610,21 @@ static uint32_t *adx_seen(adx_program *p, const adx_key *key)
     return adx_find_key(p, key);
 }
 
+// A constant with a number of its own, so that those of an array follow one
+// another.
+static uint32_t adx_fixed_anew(adx_program *p, ad_real v)
+{
+    adx_key key = { { ADX_FROM_CONSTANT, 0, 0, 0 } };
+    memcpy(&key.word[1], &v, sizeof v);
+    uint32_t *at = adx_seen(p, &key);
+    uint32_t x = adx_new_number(p, v, ADX_FROM_CONSTANT);
+    if (at != NULL && *at == 0 && p->status == ADREV_OK) {
+        *at = x + 1;
+        p->seen_n++;
+    }
+    return x;
+}
+
 static uint32_t adx_fixed(adx_program *p, ad_real v)
 {
     adx_key key = { { ADX_FROM_CONSTANT, 0, 0, 0 } };
@@ -526,14 +632,7 @@ static uint32_t adx_fixed(adx_program *p, ad_real v)
     uint32_t *at = adx_seen(p, &key);
     if (at == NULL)
         return 0;
-    if (*at == 0) {
-        uint32_t x = adx_new_number(p, v, ADX_FROM_CONSTANT);
-        if (p->status != ADREV_OK)
-            return 0;
-        *at = x + 1;
-        p->seen_n++;
-    }
-    return *at - 1;
+    return *at == 0 ? adx_fixed_anew(p, v) : *at - 1;
 }
 
 /* --- 4.5  steps -----------------------------------------------------------
@@ -650,17 +749,146 @@ static uint32_t adx_emit2(adx_program *p, uint32_t op, uint32_t x, uint32_t y)
     return adx_emit(p, op, x, y, x);
 }
 
-static uint32_t adx_emit1(adx_program *p, uint32_t op, uint32_t x)
-{
-    return adx_emit(p, op, x, x, x);
-}
-
 // The program goes on only where x is what it was.
 static void adx_emit_guard(adx_program *p, uint32_t x, uint32_t was,
                            uint32_t which)
 {
     if (!adx_is_fixed(p, x))
         adx_once(p, ADX_OP_guard, x, was, which);
+}
+
+/* --- 4.6  steps with many results ----------------------------------------- */
+
+// The first of its results. The list, if there is one, becomes the program's.
+static uint32_t adx_append_many(adx_program *p, const adx_many *k)
+{
+    size_t results = adx_many_results(k);
+    uint32_t first = 0;
+    if (!adx_widen(p->memory, (void **)&p->many, &p->many_room, p->manys,
+                   sizeof *p->many)
+        || !adx_widen(p->memory, (void **)&p->step, &p->step_room, p->steps,
+                      sizeof *p->step))
+        adx_spoil(p, ADREV_ENOMEM);
+    for (size_t i = 0; i < results && p->status == ADREV_OK; i++) {
+        uint32_t r = adx_new_number(p, 0, (uint32_t)p->steps);
+        first = i == 0 ? r : first;
+    }
+    if (p->status != ADREV_OK) {
+        adx_drop(p->memory, k->list);
+        return 0;
+    }
+    uint32_t which = (uint32_t)p->manys;
+    p->many[p->manys++] = *k;
+    p->step[p->steps++] = (adx_step){ ADX_OP_many, first, which, 0, 0 };
+    return first;
+}
+
+static bool adx_is_even(const uint32_t list[], size_t rows, size_t cols,
+                        const adx_range *r)
+{
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < cols; j++)
+            if (list[i * cols + j] != adx_in_range(r, i, j))
+                return false;
+    return true;
+}
+
+static bool adx_all_fixed(const adx_program *p, const uint32_t list[],
+                          size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!adx_is_fixed(p, list[i]))
+            return false;
+    return true;
+}
+
+// A matrix of any numbers as a range: evenly spaced ones as they are, others
+// gathered; constants once for all evaluations.
+static adx_range adx_range_of(adx_program *p, const uint32_t list[],
+                              size_t rows, size_t cols)
+{
+    size_t n = rows * cols;
+    adx_range r = { 0, (int32_t)cols, 1 };
+    if (n == 0 || p->status != ADREV_OK)
+        return r;
+    adx_range even = { list[0], 0, 0 };
+    if (rows > 1)
+        even.rs = (int32_t)(list[cols] - list[0]);
+    if (cols > 1)
+        even.cs = (int32_t)(list[1] - list[0]);
+    if (adx_is_even(list, rows, cols, &even))
+        return even;
+    if (adx_all_fixed(p, list, n)) {
+        r.base = (uint32_t)p->numbers;
+        for (size_t i = 0; i < n && p->status == ADREV_OK; i++)
+            adx_fixed_anew(p, p->number[list[i]].v);
+        return r;
+    }
+    adx_many gather = { .kind = ADX_MANY_gather, .n = (uint32_t)n };
+    gather.list = (uint32_t *)adx_take(p->memory, n, sizeof *gather.list);
+    if (gather.list == NULL) {
+        adx_spoil(p, ADREV_ENOMEM);
+        return r;
+    }
+    memcpy(gather.list, list, n * sizeof *list);
+    r.base = adx_append_many(p, &gather);
+    return r;
+}
+
+static adx_range adx_alone(uint32_t number)
+{
+    return (adx_range){ number, 0, 0 };
+}
+
+static bool adx_is_alone(const adx_range *r) { return r->cs == 0; }
+
+static bool adx_is_one(const adx_program *p, const adx_range *r)
+{
+    return adx_is_alone(r) && adx_is(p, r->base, 1);
+}
+
+// An operation on n numbers of each argument.
+static adx_range adx_emit_each(adx_program *p, size_t n, uint32_t op,
+                               adx_range x, adx_range y, adx_range z)
+{
+    int arity = adx_row_of(op)->arity;
+    y = arity > 1 ? y : x;
+    z = arity > 2 ? z : x;
+    if (n == 1 || (adx_is_alone(&x) && adx_is_alone(&y) && adx_is_alone(&z)))
+        return adx_alone(adx_emit(p, op, x.base, y.base, z.base));
+    bool times = op == ADREV_OP_mul || op == ADX_OP_chain;
+    if (!p->plain && times && adx_is_one(p, &x))
+        return y;
+    if (!p->plain && times && adx_is_one(p, &y))
+        return x;
+    adx_many each = { .kind = ADX_MANY_each, .op = op, .n = (uint32_t)n,
+                      .arg = { x, y, z } };
+    return (adx_range){ adx_append_many(p, &each), 0, 1 };
+}
+
+static adx_range adx_emit_each2(adx_program *p, size_t n, uint32_t op,
+                                adx_range x, adx_range y)
+{
+    return adx_emit_each(p, n, op, x, y, x);
+}
+
+// A sum, a largest number, a length: one result of k.
+static uint32_t adx_emit_fold(adx_program *p, adx_many_kind kind, size_t k,
+                              adx_range x)
+{
+    if (k == 1 && kind != ADX_MANY_norm)
+        return x.base;
+    adx_many fold = { .kind = kind, .k = (uint32_t)k, .arg = { x } };
+    return adx_append_many(p, &fold);
+}
+
+static adx_range adx_emit_product(adx_program *p, uint32_t op, size_t m,
+                                  size_t k, size_t n, adx_range a, adx_range b)
+{
+    adx_many product = { .kind = ADX_MANY_product, .op = op, .m = (uint32_t)m,
+                         .k = (uint32_t)k, .n = (uint32_t)n,
+                         .arg = { a, b } };
+    return (adx_range){ adx_append_many(p, &product), (int32_t)n, 1 };
 }
 
 /* ===========================================================================
@@ -681,10 +909,11 @@ static void adx_emit_guard(adx_program *p, uint32_t x, uint32_t was,
 typedef struct adx_formula {
     adx_program *p;
     const char *at;             // the rest of the text
-    uint32_t x, y, z, v;        // what these names stand for
+    size_t n;                   // how many numbers each of these names is
+    adx_range x, y, z, v;
 } adx_formula;
 
-static uint32_t adx_choice(adx_formula *f);
+static adx_range adx_choice(adx_formula *f);
 
 static void adx_blank(adx_formula *f)
 {
@@ -728,9 +957,9 @@ static uint32_t adx_operation_named(const char *name, size_t n)
 }
 
 // adm_sin(...), adx_gauss(...) or ADX_K(...)
-static uint32_t adx_call(adx_formula *f, const char *name, size_t n)
+static adx_range adx_call(adx_formula *f, const char *name, size_t n)
 {
-    uint32_t arg[3] = {0};
+    adx_range arg[3] = { { 0, 0, 0 }, { 0, 0, 0 }, { 0, 0, 0 } };
     size_t count = 0;
     do
         arg[count++] = adx_choice(f);
@@ -740,19 +969,21 @@ static uint32_t adx_call(adx_formula *f, const char *name, size_t n)
         return arg[0];
     uint32_t op = adx_operation_named(name + 4, n - 4);
     if (op == ADX_OP_COUNT) {
-        adx_spoil(f->p, ADREV_EHOOK);       // tests/function.c reads all cells
-        return 0;
+        adx_spoil(f->p, ADREV_EHOOK);       // tests/function_ops.c reads all
+        return arg[0];
     }
-    return adx_emit(f->p, op, arg[0], arg[1], arg[2]);
+    return adx_emit_each(f->p, f->n, op, arg[0], arg[1], arg[2]);
 }
 
-static uint32_t adx_factor(adx_formula *f)
+static adx_range adx_factor(adx_formula *f)
 {
     adx_blank(f);
-    if (adx_next_is(f, "-"))
-        return adx_emit1(f->p, ADREV_OP_neg, adx_factor(f));
+    if (adx_next_is(f, "-")) {
+        adx_range x = adx_factor(f);
+        return adx_emit_each2(f->p, f->n, ADREV_OP_neg, x, x);
+    }
     if (adx_next_is(f, "(")) {
-        uint32_t inner = adx_choice(f);
+        adx_range inner = adx_choice(f);
         adx_next_is(f, ")");
         return inner;
     }
@@ -760,7 +991,7 @@ static uint32_t adx_factor(adx_formula *f)
         char *end = NULL;
         ad_real v = (ad_real)strtod(f->at, &end);
         f->at = end;
-        return adx_fixed(f->p, v);
+        return adx_alone(adx_fixed(f->p, v));
     }
     const char *name = f->at;
     while (adx_is_letter(*f->at) || adx_is_digit(*f->at))
@@ -778,24 +1009,27 @@ typedef struct adx_operator {
     uint32_t op;
 } adx_operator;
 
-static uint32_t adx_level_of_operators(adx_formula *f, uint32_t (*part)(adx_formula *),
-                                       const adx_operator *table, size_t n)
+typedef adx_range adx_part_fn(adx_formula *f);
+
+static adx_range adx_operators(adx_formula *f, adx_part_fn *part,
+                               const adx_operator *table, size_t n)
 {
-    uint32_t left = part(f);
-    for (size_t i = 0; i < n; i++)
+    adx_range left = part(f);
+    size_t i = 0;
+    while (i < n)
         if (adx_next_is(f, table[i].text)) {
-            left = adx_emit2(f->p, table[i].op, left, part(f));
-            i = (size_t)-1;
-        }
+            left = adx_emit_each2(f->p, f->n, table[i].op, left, part(f));
+            i = 0;
+        } else
+            i++;
     return left;
 }
 
 #define ADX_LEVEL(name, part, ...)                                          \
-    static uint32_t name(adx_formula *f)                                    \
+    static adx_range name(adx_formula *f)                                   \
     {                                                                       \
         static const adx_operator table[] = { __VA_ARGS__ };                \
-        return adx_level_of_operators(f, part, table,                       \
-                                      sizeof table / sizeof *table);        \
+        return adx_operators(f, part, table, sizeof table / sizeof *table); \
     }
 ADX_LEVEL(adx_product_of, adx_factor, { "*", ADREV_OP_mul },
           { "/", ADREV_OP_div })
@@ -808,22 +1042,23 @@ ADX_LEVEL(adx_both, adx_relation, { "&&", ADX_OP_and })
 ADX_LEVEL(adx_either, adx_both, { "||", ADX_OP_or })
 #undef ADX_LEVEL
 
-static uint32_t adx_choice(adx_formula *f)
+static adx_range adx_choice(adx_formula *f)
 {
-    uint32_t condition = adx_either(f);
+    adx_range condition = adx_either(f);
     if (!adx_next_is(f, "?"))
         return condition;
-    uint32_t yes = adx_choice(f);
+    adx_range yes = adx_choice(f);
     adx_next_is(f, ":");
-    uint32_t no = adx_choice(f);
-    return adx_emit(f->p, ADREV_OP_select, condition, yes, no);
+    adx_range no = adx_choice(f);
+    return adx_emit_each(f->p, f->n, ADREV_OP_select, condition, yes, no);
 }
 
-// Partial k of an operation, for these arguments and this result.
-static uint32_t adx_partial_of(adx_program *p, uint32_t op, int k, uint32_t x,
-                               uint32_t y, uint32_t z, uint32_t v)
+// Partial i of an operation on n numbers each, with result v.
+static adx_range adx_partial_of(adx_program *p, size_t n, uint32_t op, int i,
+                                const adx_range arg[3], adx_range v)
 {
-    adx_formula f = { p, adx_row_of(op)->partial[k], x, y, z, v };
+    adx_formula f = { p, adx_row_of(op)->partial[i], n, arg[0], arg[1], arg[2],
+                      v };
     return adx_choice(&f);
 }
 
@@ -843,22 +1078,33 @@ typedef struct adx_making {
     uint32_t *derived;          // its tangent or adjoint; ADX_NOWHERE: zero
 } adx_making;
 
+static void adx_mark(void *user, uint32_t number)
+{
+    ((bool *)user)[number] = true;
+}
+
+static bool adx_is_used(const adx_program *p, const adx_step *s,
+                        const bool used[])
+{
+    size_t n = adx_results_of(p, s);
+    for (size_t i = 0; i < n; i++)
+        if (used[s->r + i])
+            return true;
+    return s->op == ADX_OP_guard;
+}
+
 // Numbers on which results or guards depend.
 static void adx_mark_used(const adx_program *p, bool used[])
 {
     memset(used, p->plain, p->numbers * sizeof *used);
     for (size_t i = 0; i < p->outputs; i++)
         used[p->output[i]] = true;
-    for (size_t i = p->steps; i-- > 0;) {
-        const adx_step *s = &p->step[i];
-        if (!used[s->r] && s->op != ADX_OP_guard)
-            continue;
-        used[s->r] = true;
-        used[s->a] = true;
-        used[s->b] = true;
-        if (s->op != ADX_OP_guard)
-            used[s->c] = true;
-    }
+    for (size_t i = p->steps; i-- > 0;)
+        if (adx_is_used(p, &p->step[i], used)) {
+            memset(&used[p->step[i].r], true,
+                   adx_results_of(p, &p->step[i]) * sizeof *used);
+            adx_visit_reads(p, &p->step[i], adx_mark, used);
+        }
 }
 
 static void adx_end_making(adx_making *k)
@@ -893,17 +1139,103 @@ static bool adx_begin_making(adx_making *k, const adx_program *from,
         uint32_t kind = from->number[i].from;
         k->same[i] = kind == ADX_FROM_INPUT ? (uint32_t)i
                    : kind == ADX_FROM_CONSTANT && k->used[i]
-                   ? adx_fixed(to, from->number[i].v) : 0;
+                   ? adx_fixed_anew(to, from->number[i].v) : 0;
         k->derived[i] = ADX_NOWHERE;
     }
     return true;
 }
 
+/* --- 6.1  copies ---------------------------------------------------------- */
+
+// Numbers of an argument, or what they became, as a range of the new program.
+// to NULL: the derived ones, which where there is none are zero. Whether there
+// is any.
+static bool adx_take_range(adx_making *k, const uint32_t to[], size_t rows,
+                           size_t cols, const adx_range *old, adx_range *out)
+{
+    adx_program *p = k->to;
+    size_t n = rows * cols;
+    uint32_t *list = (uint32_t *)adx_take(p->memory, n, sizeof *list);
+    bool any = to != NULL;
+    *out = adx_alone(0);
+    if (list == NULL) {
+        adx_spoil(p, ADREV_ENOMEM);
+        return false;
+    }
+    const uint32_t *map = to == NULL ? k->derived : to;
+    for (size_t i = 0; i < n; i++) {
+        list[i] = map[adx_in_range(old, i / cols, i % cols)];
+        any = any || list[i] != ADX_NOWHERE;
+    }
+    for (size_t i = 0; i < n && any; i++)
+        if (list[i] == ADX_NOWHERE)
+            list[i] = adx_fixed(p, 0);
+    if (any)
+        *out = adx_range_of(p, list, rows, cols);
+    adx_drop(p->memory, list);
+    return any && p->status == ADREV_OK;
+}
+
+// Results of a step as a range.
+static adx_range adx_own_range(const adx_step *s, const adx_many *k)
+{
+    return (adx_range){ s->r, (int32_t)k->n, 1 };
+}
+
+static void adx_set_range(uint32_t to[], const adx_range *at, size_t rows,
+                          size_t cols, adx_range from)
+{
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < cols; j++)
+            to[adx_in_range(at, i, j)] = adx_in_range(&from, i, j);
+}
+
+static void adx_copy_gather(adx_making *k, const adx_step *s,
+                            const adx_many *old)
+{
+    uint32_t *list = (uint32_t *)adx_take(k->to->memory, old->n,
+                                          sizeof *list);
+    if (list == NULL) {
+        adx_spoil(k->to, ADREV_ENOMEM);
+        return;
+    }
+    for (size_t i = 0; i < old->n; i++)
+        list[i] = k->same[old->list[i]];
+    adx_range at = { s->r, 0, 1 };
+    adx_set_range(k->same, &at, 1, old->n,
+                  adx_range_of(k->to, list, 1, old->n));
+    adx_drop(k->to->memory, list);
+}
+
+static void adx_copy_many(adx_making *k, const adx_step *s,
+                          const adx_many *old)
+{
+    adx_many many = *old;
+    if (old->kind == ADX_MANY_gather) {
+        adx_copy_gather(k, s, old);
+        return;
+    }
+    for (int i = 0; i < 3; i++) {
+        size_t rows;
+        size_t cols;
+        adx_extent(old, i, &rows, &cols);
+        if (rows > 0)
+            adx_take_range(k, k->same, rows, cols, &old->arg[i], &many.arg[i]);
+    }
+    uint32_t first = adx_append_many(k->to, &many);
+    for (size_t i = 0; i < adx_many_results(old); i++)
+        k->same[s->r + i] = first + (uint32_t)i;
+}
+
 static void adx_copy_step(adx_making *k, const adx_step *s)
 {
     const uint32_t *same = k->same;
+    if (k->to->status != ADREV_OK)
+        return;
     if (s->op == ADX_OP_guard)
         adx_emit_guard(k->to, same[s->a], same[s->b], s->c);
+    else if (s->op == ADX_OP_many)
+        adx_copy_many(k, s, adx_many_of(k->from, s));
     else
         k->same[s->r] = adx_emit(k->to, s->op, same[s->a], same[s->b],
                                  same[s->c]);
@@ -912,8 +1244,11 @@ static void adx_copy_step(adx_making *k, const adx_step *s)
 // Partial i of a step, among the numbers of the new program.
 static uint32_t adx_partial_in(adx_making *k, const adx_step *s, int i)
 {
-    return adx_partial_of(k->to, s->op, i, k->same[s->a], k->same[s->b],
-                          k->same[s->c], k->same[s->r]);
+    const adx_range arg[3] = { adx_alone(k->same[s->a]),
+                               adx_alone(k->same[s->b]),
+                               adx_alone(k->same[s->c]) };
+    return adx_partial_of(k->to, 1, s->op, i, arg,
+                          adx_alone(k->same[s->r])).base;
 }
 
 static uint32_t adx_argument(const adx_step *s, int i)
@@ -921,17 +1256,29 @@ static uint32_t adx_argument(const adx_step *s, int i)
     return i == 0 ? s->a : i == 1 ? s->b : s->c;
 }
 
-// sum += d x, where sum may be nothing so far.
+// sum += d x for n numbers each, where sum may be nothing so far (any false).
+static adx_range adx_accumulate_each(adx_program *p, size_t n, bool *any,
+                                     adx_range sum, adx_range d, adx_range x)
+{
+    if (adx_is_alone(&d) && (adx_is(p, d.base, 0)
+                             || adx_is(p, d.base, -ADX_K(0.0))))
+        return sum;
+    bool first = !*any;
+    *any = true;
+    if (adx_is_alone(&d) && adx_is(p, d.base, -1))
+        return first ? adx_emit_each2(p, n, ADREV_OP_neg, x, x)
+                     : adx_emit_each2(p, n, ADREV_OP_sub, sum, x);
+    adx_range term = adx_emit_each2(p, n, ADX_OP_chain, d, x);
+    return first ? term : adx_emit_each2(p, n, ADREV_OP_add, sum, term);
+}
+
 static uint32_t adx_accumulate(adx_program *p, uint32_t sum, uint32_t d,
                                uint32_t x)
 {
-    if (adx_is(p, d, 0) || adx_is(p, d, -ADX_K(0.0)))
-        return sum;
-    if (adx_is(p, d, -1))
-        return sum == ADX_NOWHERE ? adx_emit1(p, ADREV_OP_neg, x)
-                                  : adx_emit2(p, ADREV_OP_sub, sum, x);
-    uint32_t term = adx_emit2(p, ADX_OP_chain, d, x);
-    return sum == ADX_NOWHERE ? term : adx_emit2(p, ADREV_OP_add, sum, term);
+    bool any = sum != ADX_NOWHERE;
+    uint32_t r = adx_accumulate_each(p, 1, &any, adx_alone(sum), adx_alone(d),
+                                     adx_alone(x)).base;
+    return any ? r : ADX_NOWHERE;
 }
 
 static uint32_t adx_or_zero(adx_program *p, uint32_t x)
@@ -939,12 +1286,117 @@ static uint32_t adx_or_zero(adx_program *p, uint32_t x)
     return x == ADX_NOWHERE ? adx_fixed(p, 0) : x;
 }
 
+// Argument i of a step with many results, in the new program.
+static adx_range adx_argument_range(adx_making *k, const adx_many *s, int i)
+{
+    size_t rows;
+    size_t cols;
+    adx_range r = adx_alone(0);
+    adx_extent(s, i, &rows, &cols);
+    if (rows > 0)
+        adx_take_range(k, k->same, rows, cols, &s->arg[i], &r);
+    return r;
+}
+
+// Partial i of all its operations.
+static adx_range adx_partials_in(adx_making *k, const adx_step *s,
+                                 const adx_many *e, int i)
+{
+    const adx_range arg[3] = { adx_argument_range(k, e, 0),
+                               adx_argument_range(k, e, 1),
+                               adx_argument_range(k, e, 2) };
+    const adx_range own = adx_own_range(s, e);
+    adx_range v;
+    adx_take_range(k, k->same, 1, e->n, &own, &v);
+    return adx_partial_of(k->to, e->n, e->op, i, arg, v);
+}
+
+// Of the length v of x: x/v.
+static adx_range adx_cosines_in(adx_making *k, const adx_step *s,
+                                const adx_many *e)
+{
+    return adx_emit_each2(k->to, e->k, ADX_OP_cosine,
+                          adx_argument_range(k, e, 0),
+                          adx_alone(k->same[s->r]));
+}
+
+/* --- 6.2  tangents -------------------------------------------------------- */
+
+static void adx_tangent_each(adx_making *k, const adx_step *s,
+                             const adx_many *e)
+{
+    const adx_range own = adx_own_range(s, e);
+    adx_range sum = adx_alone(0);
+    bool any = false;
+    for (int i = 0; i < adx_row_of(e->op)->arity; i++) {
+        adx_range x;
+        if (adx_take_range(k, NULL, 1, e->n, &e->arg[i], &x))
+            sum = adx_accumulate_each(k->to, e->n, &any, sum,
+                                      adx_partials_in(k, s, e, i), x);
+    }
+    if (any)
+        adx_set_range(k->derived, &own, 1, e->n, sum);
+}
+
+static void adx_tangent_product(adx_making *k, const adx_step *s,
+                                const adx_many *e)
+{
+    const adx_range own = adx_own_range(s, e);
+    adx_range a = adx_argument_range(k, e, 0);
+    adx_range b = adx_argument_range(k, e, 1);
+    adx_range x;
+    adx_range y = adx_alone(0);
+    bool left = adx_take_range(k, NULL, e->m, e->k, &e->arg[0], &x);
+    if (left)
+        y = adx_emit_product(k->to, ADX_OP_chain, e->m, e->k, e->n, x, b);
+    bool right = adx_take_range(k, NULL, e->k, e->n, &e->arg[1], &x);
+    if (right) {
+        adx_range other = adx_emit_product(k->to, ADX_OP_chain, e->m, e->k,
+                                           e->n, a, x);
+        size_t results = adx_many_results(e);
+        y = left ? adx_emit_each2(k->to, results, ADREV_OP_add, y, other)
+                 : other;
+        y.rs = (int32_t)e->n;
+    }
+    if (left || right)
+        adx_set_range(k->derived, &own, e->m, e->n, y);
+}
+
+static void adx_tangent_many(adx_making *k, const adx_step *s,
+                             const adx_many *e)
+{
+    adx_program *p = k->to;
+    adx_range x;
+    if (e->kind == ADX_MANY_each)
+        adx_tangent_each(k, s, e);
+    else if (e->kind == ADX_MANY_product)
+        adx_tangent_product(k, s, e);
+    else if (e->kind == ADX_MANY_gather)
+        for (size_t i = 0; i < e->n; i++)
+            k->derived[s->r + i] = k->derived[e->list[i]];
+    else if (e->kind == ADX_MANY_sum
+             && adx_take_range(k, NULL, 1, e->k, &e->arg[0], &x))
+        k->derived[s->r] = adx_emit_fold(p, ADX_MANY_sum, e->k, x);
+    else if (e->kind == ADX_MANY_norm
+             && adx_take_range(k, NULL, 1, e->k, &e->arg[0], &x)) {
+        x.rs = x.cs;            // a column
+        k->derived[s->r] = adx_emit_product(p, ADX_OP_chain, 1, e->k, 1,
+                                            adx_cosines_in(k, s, e), x).base;
+    }
+}
+
 static void adx_tangent_step(adx_making *k, const adx_step *s)
 {
     uint32_t sum = ADX_NOWHERE;
-    int arity = s->op == ADX_OP_guard ? 0 : adx_row_of(s->op)->arity;
+    const adx_many *many = adx_many_of(k->from, s);
     adx_copy_step(k, s);
-    for (int i = 0; i < arity; i++) {
+    if (k->to->status != ADREV_OK || s->op == ADX_OP_guard)
+        return;
+    if (many != NULL) {
+        adx_tangent_many(k, s, many);
+        return;
+    }
+    for (int i = 0; i < adx_row_of(s->op)->arity; i++) {
         uint32_t x = k->derived[adx_argument(s, i)];
         if (x != ADX_NOWHERE)
             sum = adx_accumulate(k->to, sum, adx_partial_in(k, s, i), x);
@@ -963,7 +1415,7 @@ static ad_status adx_make_tangent(adx_program *q, const adx_program *p,
     for (size_t i = 0; i < moving; i++)
         k.derived[i] = (uint32_t)(p->inputs + i);
     for (size_t i = 0; i < p->steps; i++)
-        if (k.used[p->step[i].r])
+        if (adx_is_used(p, &p->step[i], k.used))
             adx_tangent_step(&k, &p->step[i]);
     for (size_t i = 0; i < p->outputs; i++)
         adx_new_output(q, adx_or_zero(q, k.derived[p->output[i]]));
@@ -971,6 +1423,19 @@ static ad_status adx_make_tangent(adx_program *q, const adx_program *p,
         adx_new_output(q, k.same[p->output[i]]);
     adx_end_making(&k);
     return q->status;
+}
+
+/* --- 6.3  adjoints -------------------------------------------------------- */
+
+typedef struct adx_movement {
+    bool *moved;
+    bool any;
+} adx_movement;
+
+static void adx_see_movement(void *user, uint32_t number)
+{
+    adx_movement *m = (adx_movement *)user;
+    m->any = m->any || m->moved[number];
 }
 
 // Of numbers that an input moves, the adjoint is wanted.
@@ -981,19 +1446,143 @@ static bool *adx_moved(const adx_making *k, size_t moving)
     if (moved == NULL)
         return NULL;
     memset(moved, 0, p->numbers * sizeof *moved);
-    for (size_t i = 0; i < moving; i++)
-        moved[i] = true;
+    memset(moved, true, moving * sizeof *moved);
     for (size_t i = 0; i < p->steps; i++) {
         const adx_step *s = &p->step[i];
-        moved[s->r] = s->op != ADX_OP_guard
-                   && (moved[s->a] || moved[s->b] || moved[s->c]);
+        adx_movement m = { moved, false };
+        adx_visit_reads(p, s, adx_see_movement, &m);
+        memset(&moved[s->r], m.any && s->op != ADX_OP_guard,
+               adx_results_of(p, s) * sizeof *moved);
     }
     return moved;
+}
+
+static bool adx_any_moved(const adx_range *x, size_t rows, size_t cols,
+                          const bool moved[])
+{
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < cols; j++)
+            if (moved[adx_in_range(x, i, j)])
+                return true;
+    return false;
+}
+
+// adjoint of number x += y
+static void adx_add_one(adx_making *k, uint32_t x, uint32_t y,
+                        const bool moved[])
+{
+    uint32_t *sum = &k->derived[x];
+    if (moved[x])
+        *sum = *sum == ADX_NOWHERE
+             ? y : adx_emit2(k->to, ADREV_OP_add, *sum, y);
+}
+
+// The same for a vector. One operation adds all of it, if it is n different
+// numbers that all have an adjoint already.
+static void adx_add_vector(adx_making *k, size_t n, const adx_range *x,
+                        adx_range y, const bool moved[])
+{
+    adx_range sum;
+    bool all = n > 1 && !adx_is_alone(x);
+    for (size_t i = 0; i < n && all; i++)
+        all = moved[adx_in_range(x, 0, i)]
+           && k->derived[adx_in_range(x, 0, i)] != ADX_NOWHERE;
+    if (adx_is_alone(x) && n > 1)
+        adx_add_one(k, x->base, adx_emit_fold(k->to, ADX_MANY_sum, n, y),
+                    moved);
+    else if (all && adx_take_range(k, NULL, 1, n, x, &sum))
+        adx_set_range(k->derived, x, 1, n,
+                      adx_emit_each2(k->to, n, ADREV_OP_add, sum, y));
+    else
+        for (size_t i = 0; i < n; i++)
+            adx_add_one(k, adx_in_range(x, 0, i), adx_in_range(&y, 0, i),
+                        moved);
+}
+
+static void adx_add_matrix(adx_making *k, size_t rows, size_t cols,
+                           const adx_range *x, adx_range y,
+                           const bool moved[])
+{
+    if (k->to->status != ADREV_OK)
+        return;
+    for (size_t i = 0; i < rows; i++) {
+        const adx_range to = { adx_in_range(x, i, 0), 0, x->cs };
+        const adx_range from = { adx_in_range(&y, i, 0), 0, y.cs };
+        adx_add_vector(k, cols, &to, from, moved);
+    }
+}
+
+static void adx_adjoint_each(adx_making *k, const adx_step *s,
+                             const adx_many *e, adx_range y,
+                             const bool moved[])
+{
+    for (int i = 0; i < adx_row_of(e->op)->arity; i++) {
+        if (!adx_any_moved(&e->arg[i], 1, e->n, moved))
+            continue;
+        bool any = false;
+        adx_range d = adx_partials_in(k, s, e, i);
+        adx_range x = adx_accumulate_each(k->to, e->n, &any, y, d, y);
+        if (any)
+            adx_add_matrix(k, 1, e->n, &e->arg[i], x, moved);
+    }
+}
+
+static adx_range adx_transposed(adx_range r)
+{
+    return (adx_range){ r.base, r.cs, r.rs };
+}
+
+// C = A B: Ab += Cb B', Bb += A' Cb.
+static void adx_adjoint_product(adx_making *k, const adx_many *e, adx_range y,
+                                const bool moved[])
+{
+    adx_range a = adx_argument_range(k, e, 0);
+    adx_range b = adx_argument_range(k, e, 1);
+    if (adx_any_moved(&e->arg[0], e->m, e->k, moved))
+        adx_add_matrix(k, e->m, e->k, &e->arg[0],
+                       adx_emit_product(k->to, ADX_OP_chain, e->m, e->n, e->k,
+                                        y, adx_transposed(b)), moved);
+    if (adx_any_moved(&e->arg[1], e->k, e->n, moved))
+        adx_add_matrix(k, e->k, e->n, &e->arg[1],
+                       adx_emit_product(k->to, ADX_OP_chain, e->k, e->m, e->n,
+                                        adx_transposed(a), y), moved);
+}
+
+static void adx_adjoint_many(adx_making *k, const adx_step *s,
+                             const adx_many *e, const bool moved[])
+{
+    const adx_range own = adx_own_range(s, e);
+    size_t rows = e->kind == ADX_MANY_product ? e->m : 1;
+    size_t results = adx_many_results(e);
+    adx_range y;
+    if (e->kind == ADX_MANY_most
+        || !adx_take_range(k, NULL, rows, results / rows, &own, &y))
+        return;
+    if (e->kind == ADX_MANY_each)
+        adx_adjoint_each(k, s, e, y, moved);
+    else if (e->kind == ADX_MANY_product)
+        adx_adjoint_product(k, e, y, moved);
+    else if (e->kind == ADX_MANY_sum)
+        adx_add_matrix(k, 1, e->k, &e->arg[0], adx_alone(y.base), moved);
+    else if (e->kind == ADX_MANY_norm)
+        adx_add_matrix(k, 1, e->k, &e->arg[0],
+                       adx_emit_each2(k->to, e->k, ADX_OP_chain,
+                                      adx_cosines_in(k, s, e), y), moved);
+    else
+        for (size_t i = 0; i < e->n; i++)
+            adx_add_one(k, e->list[i], adx_in_range(&y, 0, i), moved);
 }
 
 static void adx_adjoint_step(adx_making *k, const adx_step *s,
                              const bool moved[])
 {
+    const adx_many *many = adx_many_of(k->from, s);
+    if (s->op == ADX_OP_guard)
+        return;
+    if (many != NULL) {
+        adx_adjoint_many(k, s, many, moved);
+        return;
+    }
     uint32_t y = k->derived[s->r];
     int arity = y == ADX_NOWHERE ? 0 : adx_row_of(s->op)->arity;
     for (int i = 0; i < arity; i++) {
@@ -1016,7 +1605,7 @@ static ad_status adx_make_adjoint(adx_program *q, const adx_program *p,
     if (moved == NULL)
         adx_spoil(q, ADREV_ENOMEM);
     for (size_t i = 0; q->status == ADREV_OK && i < p->steps; i++)
-        if (k.used[p->step[i].r])
+        if (adx_is_used(p, &p->step[i], k.used))
             adx_copy_step(&k, &p->step[i]);
     for (size_t i = 0; q->status == ADREV_OK && i < p->outputs; i++) {
         uint32_t y = p->output[i];
@@ -1024,7 +1613,7 @@ static ad_status adx_make_adjoint(adx_program *q, const adx_program *p,
                                       (uint32_t)(p->inputs + i));
     }
     for (size_t i = p->steps; q->status == ADREV_OK && i-- > 0;)
-        if (k.used[p->step[i].r] && moved[p->step[i].r])
+        if (adx_is_used(p, &p->step[i], k.used))
             adx_adjoint_step(&k, &p->step[i], moved);
     for (size_t i = 0; i < moving; i++)
         adx_new_output(q, adx_or_zero(q, k.derived[i]));
@@ -1108,6 +1697,149 @@ static void adx_record_operation(void *user, const ad_operation *o)
     adx_name_number(r, o->result.seq, adx_emit(p, o->code, x, y, z));
 }
 
+/* --- 7.1  arrays ---------------------------------------------------------- */
+
+static adx_range adx_view_range(adx_recorder *r, const ad_array_view *v)
+{
+    adx_program *p = r->p;
+    size_t n = v->rows * v->cols;
+    adx_range range = adx_alone(0);
+    uint32_t *list = (uint32_t *)adx_take(p->memory, n, sizeof *list);
+    if (list == NULL) {
+        adx_spoil(p, ADREV_ENOMEM);
+        return range;
+    }
+    for (size_t i = 0; i < n; i++) {
+        ptrdiff_t at = (ptrdiff_t)(i / v->cols) * v->rs
+                     + (ptrdiff_t)(i % v->cols) * v->cs;
+        list[i] = v->x != NULL ? adx_number_of(r, v->x[at])
+                               : adx_fixed(p, v->c[at]);
+    }
+    range = adx_range_of(p, list, v->rows, v->cols);
+    adx_drop(p->memory, list);
+    return range;
+}
+
+// exp(x - the largest): what logsumexp and softmax begin with.
+static adx_range adx_record_weights(adx_program *p, size_t n, adx_range x,
+                                    uint32_t *most)
+{
+    *most = adx_emit_fold(p, ADX_MANY_most, n, x);
+    return adx_emit_each2(p, n, ADX_OP_weight, x, adx_alone(*most));
+}
+
+static adx_range adx_record_logsumexp(adx_program *p, size_t n, adx_range x)
+{
+    uint32_t most;
+    adx_range w = adx_record_weights(p, n, x, &most);
+    uint32_t sum = adx_emit_fold(p, ADX_MANY_sum, n, w);
+    return adx_alone(adx_emit2(p, ADREV_OP_add, most,
+                               adx_emit2(p, ADREV_OP_log, sum, sum)));
+}
+
+static adx_range adx_record_softmax(adx_program *p, size_t n, adx_range x)
+{
+    uint32_t most;
+    adx_range w = adx_record_weights(p, n, x, &most);
+    uint32_t sum = adx_emit_fold(p, ADX_MANY_sum, n, w);
+    return adx_emit_each2(p, n, ADREV_OP_div, w, adx_alone(sum));
+}
+
+static adx_range adx_record_sqdist(adx_program *p, size_t n, adx_range x,
+                                   adx_range y)
+{
+    adx_range d = adx_emit_each2(p, n, ADREV_OP_sub, x, y);
+    adx_range square = adx_emit_each2(p, n, ADREV_OP_mul, d, d);
+    return adx_alone(adx_emit_fold(p, ADX_MANY_sum, n, square));
+}
+
+static adx_range adx_record_axpy(adx_program *p, size_t n, adx_range a,
+                                 adx_range x, adx_range y)
+{
+    return adx_emit_each2(p, n, ADREV_OP_add,
+                          adx_emit_each2(p, n, ADREV_OP_mul, a, x), y);
+}
+
+static adx_range adx_after(adx_range r, size_t n)
+{
+    r.base = adx_in_range(&r, 0, n);
+    return r;
+}
+
+// Column by column, as ad_trimatvec does it; the first result of a column is
+// one of y.
+static void adx_record_triangle(adx_recorder *r, const ad_array_operation *o,
+                                adx_range d, adx_range l, adx_range x)
+{
+    adx_program *p = r->p;
+    size_t n = o->arg[2].cols;
+    adx_range y = adx_emit_each2(p, n, ADREV_OP_mul, d, x);
+    for (size_t i = 0; i < n; i++) {
+        adx_name_number(r, o->result.seq + i, y.base);
+        if (i + 1 == n)
+            break;
+        size_t below = n - 1 - i;
+        adx_range xi = adx_alone(adx_in_range(&x, 0, i));
+        adx_range term = adx_emit_each2(p, below, ADREV_OP_mul, l, xi);
+        y = adx_emit_each2(p, below, ADREV_OP_add, adx_after(y, 1), term);
+        l = adx_after(l, below);
+    }
+}
+
+static adx_range adx_record_many(adx_recorder *r, const ad_array_operation *o)
+{
+    adx_program *p = r->p;
+    const size_t n = o->arg[0].cols;
+    adx_range arg[3] = { adx_alone(0), adx_alone(0), adx_alone(0) };
+    for (int i = 0; i < 3; i++)
+        if (o->arg[i].rows * o->arg[i].cols > 0)
+            arg[i] = adx_view_range(r, &o->arg[i]);
+    switch (o->kind) {
+    case ADREV_ARRAY_sum:
+        return adx_alone(adx_emit_fold(p, ADX_MANY_sum, n, arg[0]));
+    case ADREV_ARRAY_dot:
+        arg[1].rs = arg[1].cs;
+        return adx_emit_product(p, ADREV_OP_mul, 1, n, 1, arg[0], arg[1]);
+    case ADREV_ARRAY_norm2:
+        return adx_alone(adx_emit_fold(p, ADX_MANY_norm, n, arg[0]));
+    case ADREV_ARRAY_sqdist:
+        return adx_record_sqdist(p, n, arg[0], arg[1]);
+    case ADREV_ARRAY_logsumexp:
+        return adx_record_logsumexp(p, n, arg[0]);
+    case ADREV_ARRAY_softmax:
+        return adx_record_softmax(p, n, arg[0]);
+    case ADREV_ARRAY_axpy:
+        return adx_record_axpy(p, n, arg[0], arg[1], arg[2]);
+    case ADREV_ARRAY_scale:
+        return adx_emit_each2(p, n, ADREV_OP_mul, arg[0], arg[1]);
+    case ADREV_ARRAY_each:
+        return adx_emit_each(p, n, o->code, arg[0], arg[1], arg[2]);
+    case ADREV_ARRAY_matmul:
+        return adx_emit_product(p, ADREV_OP_mul, o->arg[0].rows, n,
+                                o->arg[1].cols, arg[0], arg[1]);
+    case ADREV_ARRAY_trimatvec:
+        adx_record_triangle(r, o, arg[0], arg[1], arg[2]);
+        return adx_alone(ADX_NOWHERE);
+    case ADREV_ARRAY_external:
+        break;
+    }
+    adx_spoil(p, ADREV_EEXTERNAL);
+    return adx_alone(0);
+}
+
+static void adx_record_array(void *user, const ad_array_operation *o)
+{
+    adx_recorder *r = (adx_recorder *)user;
+    if (r->p->status != ADREV_OK)
+        return;
+    r->p->report.recorded++;
+    adx_range y = adx_record_many(r, o);
+    for (size_t i = 0; i < o->results && y.base != ADX_NOWHERE; i++)
+        adx_name_number(r, o->result.seq + i, adx_in_range(&y, 0, i));
+}
+
+/* --- 7.2  from inputs to outputs ------------------------------------------ */
+
 static void adx_record_inputs(adx_recorder *r, size_t n, const ad_rev x[])
 {
     adx_new_inputs(r->p, n);
@@ -1149,6 +1881,8 @@ typedef struct adx_work {
 typedef struct adx_machine {
     const ad_allocator *memory;
     adx_step *step;             // ends with ADX_OP_end
+    adx_many *many;             // a step's r is the place of its first result
+    size_t manys;
     adx_preset *preset;         // constants
     size_t presets;
     uint32_t *output;
@@ -1177,6 +1911,9 @@ static void adx_free_machine(adx_machine *m)
     // relaxed: nobody else has the function any more
     adx_work *work = atomic_load_explicit(&m->spare, memory_order_relaxed);
     adx_drop(m->memory, work);
+    for (size_t i = 0; m->many != NULL && i < m->manys; i++)
+        adx_drop(m->memory, m->many[i].list);
+    adx_drop(m->memory, m->many);
     adx_drop(m->memory, m->step);
     adx_drop(m->memory, m->preset);
     adx_drop(m->memory, m->output);
@@ -1190,6 +1927,28 @@ static void adx_end_placing(adx_placing *k)
     adx_drop(a, k->place);
     adx_drop(a, k->last);
     adx_drop(a, k->idle);
+}
+
+// Their lists are the machine's own.
+static bool adx_copy_manys(adx_machine *m, const adx_program *p)
+{
+    m->many = (adx_many *)adx_take(m->memory, p->manys, sizeof *m->many);
+    if (m->many == NULL)
+        return false;
+    for (size_t i = 0; i < p->manys; i++) {
+        const adx_many *k = &p->many[i];
+        m->many[i] = *k;
+        m->many[i].list = NULL;
+        m->manys = i + 1;
+        if (k->kind != ADX_MANY_gather)
+            continue;
+        uint32_t *list = (uint32_t *)adx_take(m->memory, k->n, sizeof *list);
+        if (list == NULL)
+            return false;
+        memcpy(list, k->list, k->n * sizeof *list);
+        m->many[i].list = list;
+    }
+    return true;
 }
 
 static bool adx_begin_placing(adx_placing *k, const adx_program *p)
@@ -1212,7 +1971,7 @@ static bool adx_begin_placing(adx_placing *k, const adx_program *p)
     k->machine = m;
     return k->used != NULL && k->place != NULL && k->last != NULL
         && k->idle != NULL && m != NULL && m->step != NULL
-        && m->preset != NULL && m->output != NULL;
+        && m->preset != NULL && m->output != NULL && adx_copy_manys(m, p);
 }
 
 static void adx_find_last_uses(adx_placing *k)
@@ -1221,7 +1980,7 @@ static void adx_find_last_uses(adx_placing *k)
     memset(k->last, 0, p->numbers * sizeof *k->last);
     for (size_t i = 0; i < p->steps; i++) {
         const adx_step *s = &p->step[i];
-        if (!k->used[s->r])
+        if (!adx_is_used(p, s, k->used))
             continue;
         k->last[s->r] = (uint32_t)i;
         k->last[s->a] = (uint32_t)i;
@@ -1233,21 +1992,23 @@ static void adx_find_last_uses(adx_placing *k)
         k->last[p->output[i]] = UINT32_MAX;
 }
 
-// Inputs and constants keep their places.
+// Inputs and constants keep their places; where there are arrays all numbers do,
+// so that ranges remain ranges.
 static void adx_place_given(adx_placing *k)
 {
     const adx_program *p = k->p;
     adx_machine *m = k->machine;
+    bool fixed = p->manys > 0;
     m->inputs = p->inputs;
-    m->places = p->inputs;
-    for (size_t i = 0; i < p->numbers; i++)
-        if (p->number[i].from == ADX_FROM_INPUT)
-            k->place[i] = (uint32_t)i;
-        else if (p->number[i].from == ADX_FROM_CONSTANT && k->used[i]) {
+    m->places = fixed ? p->numbers : p->inputs;
+    for (size_t i = 0; i < p->numbers; i++) {
+        k->place[i] = (uint32_t)i;
+        if (p->number[i].from != ADX_FROM_CONSTANT || !k->used[i])
+            continue;
+        if (!fixed)
             k->place[i] = (uint32_t)m->places++;
-            m->preset[m->presets++] = (adx_preset){ k->place[i],
-                                                    p->number[i].v };
-        }
+        m->preset[m->presets++] = (adx_preset){ k->place[i], p->number[i].v };
+    }
 }
 
 static void adx_release(adx_placing *k, uint32_t x, size_t step)
@@ -1262,6 +2023,10 @@ static void adx_place_step(adx_placing *k, size_t i)
 {
     const adx_step *s = &k->p->step[i];
     bool guard = s->op == ADX_OP_guard;
+    if (k->p->manys > 0) {
+        *k->machine->step++ = *s;
+        return;
+    }
     adx_step to = { s->op, 0, k->place[s->a], k->place[s->b],
                     guard ? s->c : k->place[s->c] };
     adx_release(k, s->a, i);
@@ -1290,7 +2055,7 @@ static adx_machine *adx_make_machine(const adx_program *p)
     adx_find_last_uses(&k);
     adx_place_given(&k);
     for (size_t i = 0; i < p->steps; i++)
-        if (k.used[p->step[i].r])
+        if (adx_is_used(p, &p->step[i], k.used))
             adx_place_step(&k, i);
     m->step->op = ADX_OP_end;
     m->step = first;
@@ -1301,7 +2066,158 @@ static adx_machine *adx_make_machine(const adx_program *p)
     return m;
 }
 
-/* --- 8.2  one point ------------------------------------------------------- */
+/* --- 8.2  loops -------------------------------------------------------------- */
+
+// One operation on n numbers of each argument, so far from one another.
+typedef struct adx_stream {
+    const ad_real *v;
+    ptrdiff_t step;
+} adx_stream;
+
+typedef void adx_map_fn(size_t n, ad_real r[], adx_stream a, adx_stream b,
+                        adx_stream c);
+
+#if defined __clang__
+#define ADX_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#elif defined __GNUC__
+#define ADX_INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define ADX_INDEPENDENT
+#endif
+
+// r may be a, b or c: number by number nothing is read after it is written.
+#define ADX_LOOP(value, sa, sb, sc)                                         \
+    ADX_INDEPENDENT                                                         \
+    for (ptrdiff_t i = 0; i < (ptrdiff_t)n; i++) {                          \
+        ad_real x = a.v[i * (sa)];                                          \
+        ad_real y = b.v[i * (sb)];                                          \
+        ad_real z = c.v[i * (sc)];                                          \
+        (void)x; (void)y; (void)z;                                          \
+        r[i] = (ad_real)(value);                                            \
+    }
+#define ADX_MAP(name, value)                                                \
+    static void adx_map_##name(size_t n, ad_real r[], adx_stream a,           \
+                               adx_stream b, adx_stream c)                      \
+    {                                                                       \
+        if (a.step == 1 && b.step == 1 && c.step == 1) {                    \
+            ADX_LOOP(value, 1, 1, 1)                                        \
+        } else {                                                            \
+            ADX_LOOP(value, a.step, b.step, c.step)                         \
+        }                                                                   \
+    }
+#define ADX_STEP(name, ...) ADX_MAP(name, adx_f_##name(x))
+#define ADX_ROW(name, ...) ADX_MAP(name, adx_f_##name(x, y, z))
+#define ADX_COMPARISON(name, operator) ADX_MAP(name, x operator y)
+ADREV_OPS(ADX_ROW)
+ADREV_STEPS(ADX_STEP)
+ADREV_COMPARISONS(ADX_COMPARISON)
+ADX_STEP(detach, )
+ADX_CHAIN(ADX_ROW)
+ADX_DERIVED(ADX_ROW)
+#undef ADX_STEP
+#undef ADX_ROW
+#undef ADX_COMPARISON
+#undef ADX_MAP
+#undef ADX_LOOP
+
+static adx_map_fn *adx_map_of(uint32_t op, bool careful)
+{
+#define ADX_NAMED(name, ...) [ADREV_OP_##name] = adx_map_##name,
+#define ADX_OTHER_NAMED(name, ...) [ADX_OP_##name] = adx_map_##name,
+    static adx_map_fn *const map[] = {
+        ADREV_OPS(ADX_NAMED) ADREV_STEPS(ADX_NAMED)
+        ADREV_COMPARISONS(ADX_NAMED) ADX_NAMED(detach, )
+        ADX_CHAIN(ADX_OTHER_NAMED) ADX_DERIVED(ADX_OTHER_NAMED)
+    };
+#undef ADX_NAMED
+#undef ADX_OTHER_NAMED
+    return op == ADX_OP_chain && !careful ? adx_map_mul : map[op];
+}
+
+/* --- 8.3  steps with many results --------------------------------------------
+ * Of L lanes; number i of lane l stands at w[i*L + l]. Sums are made in the
+ * order in which the array statements of a tape make them.                   */
+
+static ad_real *adx_lanes_at(ad_real w[], size_t L, const adx_range *r,
+                             size_t i, size_t j)
+{
+    return w + adx_in_range(r, i, j) * L;
+}
+
+static void adx_run_each(const adx_many *k, ad_real r[], ad_real w[],
+                         size_t L, bool careful)
+{
+    adx_map_fn *map = adx_map_of(k->op, careful);
+    size_t count = L == 1 ? 1 : k->n;
+    for (size_t i = 0; i < count; i++) {
+        adx_stream from[3];
+        for (int a = 0; a < 3; a++)
+            from[a] = (adx_stream){ adx_lanes_at(w, L, &k->arg[a], 0, i),
+                                  L == 1 ? k->arg[a].cs : 1 };
+        map(L == 1 ? k->n : L, r + i * L, from[0], from[1], from[2]);
+    }
+}
+
+static ad_real adx_run_fold(const adx_many *k, ad_real w[], size_t L,
+                            size_t l)
+{
+    const adx_range *x = &k->arg[0];
+    const adx_view view = { NULL, adx_lanes_at(w, L, x, 0, 0) + l, 1, k->k, 0,
+                            x->cs, (ptrdiff_t)L };
+    ad_real sum = 0;
+    if (k->kind == ADX_MANY_most)
+        return adx_largest(&view);
+    if (k->kind == ADX_MANY_norm)
+        return adx_length(&view);
+    for (size_t i = 0; i < k->k; i++)
+        sum += adx_element(&view, 0, i);
+    return sum;
+}
+
+// One element: of columns in eight sums, else in one.
+static ad_real adx_run_inner(const adx_many *k, ad_real w[], size_t L,
+                             size_t l, size_t i, size_t j, bool careful)
+{
+    const ad_real *a = adx_lanes_at(w, L, &k->arg[0], i, 0) + l;
+    const ad_real *b = adx_lanes_at(w, L, &k->arg[1], 0, j) + l;
+    ptrdiff_t as = k->arg[0].cs * (ptrdiff_t)L;
+    ptrdiff_t bs = k->arg[1].rs * (ptrdiff_t)L;
+    ad_real sum = 0;
+    if (careful && k->op == ADX_OP_chain)
+        for (size_t n = 0; n < k->k; n++, a += as, b += bs)
+            sum += adx_absorb(*a, *b);
+    else if (k->n == 1)
+        sum = as == 1 && bs == 1 ? adx_inner(k->k, a, b)
+                                 : adx_products(k->k, a, as, b, bs);
+    else
+        for (size_t n = 0; n < k->k; n++, a += as, b += bs)
+            sum += *a * *b;
+    return sum;
+}
+
+static void adx_run_many(const adx_many *k, ad_real r[], ad_real w[],
+                         size_t L, bool careful)
+{
+    if (k->kind == ADX_MANY_each) {
+        adx_run_each(k, r, w, L, careful);
+        return;
+    }
+    if (k->kind == ADX_MANY_gather) {
+        for (size_t i = 0; i < k->n; i++)
+            memcpy(r + i * L, w + k->list[i] * L, L * sizeof *w);
+        return;
+    }
+    for (size_t l = 0; l < L; l++)
+        if (k->kind != ADX_MANY_product)
+            r[l] = adx_run_fold(k, w, L, l);
+        else
+            for (size_t i = 0; i < k->m; i++)
+                for (size_t j = 0; j < k->n; j++)
+                    r[(i * k->n + j) * L + l] =
+                        adx_run_inner(k, w, L, l, i, j, careful);
+}
+
+/* --- 8.4  one point ------------------------------------------------------- */
 
 static bool adx_same_value(ad_real a, ad_real b)
 {
@@ -1311,9 +2227,10 @@ static bool adx_same_value(ad_real a, ad_real b)
 // Steps of one operation follow one another often enough that a loop over
 // them saves half of the jumps. Returns the guard that stopped it, or NULL.
 // careful: zeros absorb, see adx_run.
-ADX_INLINE const adx_step *adx_steps(const adx_step *s, ad_real w[],
+ADX_INLINE const adx_step *adx_steps(const adx_machine *m, ad_real w[],
                                      const bool careful)
 {
+    const adx_step *s = m->step;
     for (;;)
         switch (s->op) {
 #define ADX_DO(code, value)                                                 \
@@ -1335,19 +2252,23 @@ ADX_INLINE const adx_step *adx_steps(const adx_step *s, ad_real w[],
                 return s;
             s++;
             break;
+        case ADX_OP_many:
+            adx_run_many(&m->many[s->a], w + s->r, w, 1, careful);
+            s++;
+            break;
         default:
             return NULL;
         }
 }
 
-static const adx_step *adx_steps_plain(const adx_step *s, ad_real w[])
+static const adx_step *adx_steps_plain(const adx_machine *m, ad_real w[])
 {
-    return adx_steps(s, w, false);
+    return adx_steps(m, w, false);
 }
 
-static const adx_step *adx_steps_careful(const adx_step *s, ad_real w[])
+static const adx_step *adx_steps_careful(const adx_machine *m, ad_real w[])
 {
-    return adx_steps(s, w, true);
+    return adx_steps(m, w, true);
 }
 
 // Takes the memory that is kept, if it fits, or new memory; NULL: none.
@@ -1380,62 +2301,8 @@ static void adx_give_work(adx_machine *m, adx_work *work)
                                                  memory_order_acq_rel));
 }
 
-/* --- 8.3  many points --------------------------------------------------------
+/* --- 8.5  many points --------------------------------------------------------
  * The numbers of all lanes lie side by side; a step is a loop over them.      */
-
-// One operation on n numbers of each argument.
-typedef void adx_map_fn(size_t n, ad_real r[], const ad_real a[],
-                        const ad_real b[], const ad_real c[]);
-
-#if defined __clang__
-#define ADX_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#elif defined __GNUC__
-#define ADX_INDEPENDENT _Pragma("GCC ivdep")
-#else
-#define ADX_INDEPENDENT
-#endif
-
-// r may be a, b or c: number by number nothing is read after it is written.
-#define ADX_MAP(name, value)                                                \
-    static void adx_map_##name(size_t n, ad_real r[], const ad_real a[],    \
-                               const ad_real b[], const ad_real c[])        \
-    {                                                                       \
-        ADX_INDEPENDENT                                                     \
-        for (size_t i = 0; i < n; i++) {                                    \
-            ad_real x = a[i];                                               \
-            ad_real y = b[i];                                               \
-            ad_real z = c[i];                                               \
-            (void)x; (void)y; (void)z;                                      \
-            r[i] = (ad_real)(value);                                        \
-        }                                                                   \
-    }
-#define ADX_STEP(name, ...) ADX_MAP(name, adx_f_##name(x))
-#define ADX_ROW(name, ...) ADX_MAP(name, adx_f_##name(x, y, z))
-#define ADX_COMPARISON(name, operator) ADX_MAP(name, x operator y)
-ADREV_OPS(ADX_ROW)
-ADREV_STEPS(ADX_STEP)
-ADREV_COMPARISONS(ADX_COMPARISON)
-ADX_STEP(detach, )
-ADX_CHAIN(ADX_ROW)
-ADX_DERIVED(ADX_ROW)
-#undef ADX_STEP
-#undef ADX_ROW
-#undef ADX_COMPARISON
-#undef ADX_MAP
-
-static adx_map_fn *adx_map_of(uint32_t op, bool careful)
-{
-#define ADX_NAMED(name, ...) [ADREV_OP_##name] = adx_map_##name,
-#define ADX_OTHER_NAMED(name, ...) [ADX_OP_##name] = adx_map_##name,
-    static adx_map_fn *const map[] = {
-        ADREV_OPS(ADX_NAMED) ADREV_STEPS(ADX_NAMED)
-        ADREV_COMPARISONS(ADX_NAMED) ADX_NAMED(detach, )
-        ADX_CHAIN(ADX_OTHER_NAMED) ADX_DERIVED(ADX_OTHER_NAMED)
-    };
-#undef ADX_NAMED
-#undef ADX_OTHER_NAMED
-    return op == ADX_OP_chain && !careful ? adx_map_mul : map[op];
-}
 
 // The lanes whose guard this is the first to come out differently.
 static void adx_guard_lanes(const adx_step *s, const ad_real w[],
@@ -1455,10 +2322,13 @@ static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
     for (const adx_step *s = m->step; s->op != ADX_OP_end; s++)
         if (s->op == ADX_OP_guard)
             adx_guard_lanes(s, w, lanes, flipped);
+        else if (s->op == ADX_OP_many)
+            adx_run_many(&m->many[s->a], w + s->r * lanes, w, lanes, careful);
         else
             adx_map_of(s->op, careful)(lanes, w + s->r * lanes,
-                                       w + s->a * lanes, w + s->b * lanes,
-                                       w + s->c * lanes);
+                                       (adx_stream){ w + s->a * lanes, 1 },
+                                       (adx_stream){ w + s->b * lanes, 1 },
+                                       (adx_stream){ w + s->c * lanes, 1 });
 }
 
 /* ===========================================================================
@@ -1522,7 +2392,8 @@ static void adx_run_recorded(adx_recorder *r, ad_vector_fn *f, void *ctx,
         adx_spoil(r->p, ADREV_ENOMEM);
         return;
     }
-    const ad_hooks hooks = { .trace = adx_record_operation, .user = r };
+    const ad_hooks hooks = { .trace = adx_record_operation, .user = r,
+                             .array = adx_record_array };
     ad_tape *before = ad_use(t);
     for (size_t i = 0; i < n; i++)
         x[i] = ad_input(x[i].v);
@@ -1545,9 +2416,11 @@ static void adx_count_program(adx_program *p)
     }
     adx_mark_used(p, used);
     for (size_t i = 0; i < p->steps; i++) {
-        bool guard = p->step[i].op == ADX_OP_guard;
-        p->report.operations += !guard && used[p->step[i].r];
-        p->report.dead += !used[p->step[i].r];
+        const adx_step *s = &p->step[i];
+        bool live = adx_is_used(p, s, used);
+        p->report.operations += s->op != ADX_OP_guard && live;
+        p->report.arrays += s->op == ADX_OP_many && live;
+        p->report.dead += !live;
     }
     adx_drop(p->memory, used);
 }
@@ -1703,8 +2576,7 @@ static const adx_step *adx_run(const adx_machine *m, ad_real w[],
                 memcpy(at, given[i].x, given[i].n * sizeof *at);
             at += given[i].n;
         }
-        stopped = careful ? adx_steps_careful(m->step, w)
-                          : adx_steps_plain(m->step, w);
+        stopped = careful ? adx_steps_careful(m, w) : adx_steps_plain(m, w);
         if (stopped != NULL || !adx_has_nan(m, w))
             break;
     }
@@ -1792,6 +2664,121 @@ ADX_API ad_status ad_fn_hvp(ad_fn *fn, const ad_real x[], const ad_real w[],
     const adx_given given[] = { { x, fn->n }, { w, fn->m }, { v, fn->n } };
     const adx_wanted wanted[] = { { 0, fn->n, hv } };
     return adx_evaluate_fn(fn, ADX_KIND_hvp, 3, given, 1, wanted);
+}
+/* --- 9.4  many directions -------------------------------------------------
+ * Rows or columns of a matrix, a lane each. All lanes are at the same point, so
+ * a guard that one of them does not pass, none passes.                       */
+
+// Lanes for n directions: all of them, or a multiple of 4 of them at a time.
+static size_t adx_lanes_for(size_t n)
+{
+    return n >= ADREV_LANES_MOST ? ADREV_LANES_MOST : (n + 3) / 4 * 4;
+}
+
+// One of the given arrays is the unit vectors of this length instead.
+typedef struct adx_directions {
+    ad_fn *fn;
+    adx_kind kind;
+    size_t parts;
+    adx_given given[3];         // x NULL: unit vectors
+    size_t n;                   // directions
+    size_t results;             // of each direction
+} adx_directions;
+
+static void adx_fill_lanes(const adx_directions *d, ad_real w[], size_t lanes,
+                           size_t first)
+{
+    for (size_t k = 0; k < d->parts; k++)
+        for (size_t i = 0; i < d->given[k].n; i++)
+            for (size_t l = 0; l < lanes; l++)
+                *w++ = d->given[k].x != NULL ? d->given[k].x[i]
+                                             : i == first + l;
+}
+
+static bool adx_lanes_have_nan(const adx_machine *m, const ad_real w[],
+                               size_t lanes)
+{
+    ad_real fault = 0;
+    for (size_t i = 0; i < m->outputs; i++)
+        for (size_t l = 0; l < lanes; l++)
+            fault += w[m->output[i] * lanes + l] * 0;
+    return fault != 0;
+}
+
+// Result i of direction j goes to to[i*across + j*down].
+static ad_status adx_sweep_directions(const adx_directions *d,
+                                      const adx_machine *m, adx_work *work,
+                                      ad_real to[], size_t across,
+                                      size_t down)
+{
+    uint32_t flipped[ADREV_LANES_MOST];
+    size_t lanes = work->lanes;
+
+    for (size_t first = 0; first < d->n; first += lanes) {
+        size_t left = d->n - first < lanes ? d->n - first : lanes;
+        for (int careful = 0; careful < 2; careful++) {
+            adx_fill_lanes(d, work->w, lanes, first);
+            adx_run_lanes(m, work->w, lanes, careful, flipped);
+            if (flipped[0] != 0)
+                return adx_flip(d->fn, flipped[0] - 1);
+            if (!adx_lanes_have_nan(m, work->w, lanes))
+                break;
+        }
+        for (size_t i = 0; i < d->results; i++)
+            for (size_t l = 0; l < left; l++)
+                to[i * across + (first + l) * down] =
+                    work->w[m->output[i] * lanes + l];
+    }
+    return ADREV_OK;
+}
+
+// The guards are passed in the first sweep or never, so that nothing is written
+// on failure.
+static ad_status adx_all_directions(const adx_directions *d, ad_real to[],
+                                    size_t across, size_t down)
+{
+    adx_machine *m;
+    ad_status status = adx_machine_of(d->fn, d->kind, &m);
+    if (status != ADREV_OK || d->n == 0)
+        return status;
+    adx_work *work = adx_take_work(m, adx_lanes_for(d->n));
+    if (work == NULL)
+        return ADREV_ENOMEM;
+    status = adx_sweep_directions(d, m, work, to, across, down);
+    adx_give_work(m, work);
+    return status;
+}
+
+ADX_API ad_status ad_fn_jacobian(ad_fn *fn, const ad_real x[], ad_real J[])
+{
+    if (fn == NULL || J == NULL || (x == NULL && fn->n > 0))
+        return ADREV_ESHAPE;
+    size_t n = fn->n;
+    size_t m = fn->m;
+    adx_directions d = { fn, ADX_KIND_vjp, 2, { { x, n }, { NULL, m } }, m, n };
+    if (n >= m)
+        return adx_all_directions(&d, J, 1, n);
+    d.kind = ADX_KIND_jvp;
+    d.given[1].n = n;
+    d.n = n;
+    d.results = m;
+    return adx_all_directions(&d, J, n, 1);
+}
+
+// Both triangles are computed; the lower one counts, so that H is symmetric.
+ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
+                                const ad_real w[], ad_real H[])
+{
+    if (fn == NULL || H == NULL || (x == NULL && fn->n > 0) || w == NULL)
+        return ADREV_ESHAPE;
+    size_t n = fn->n;
+    const adx_directions d = { fn, ADX_KIND_hvp, 3,
+                               { { x, n }, { w, fn->m }, { NULL, n } }, n, n };
+    ad_status status = adx_all_directions(&d, H, n, 1);
+    for (size_t i = 0; status == ADREV_OK && i < n; i++)
+        for (size_t j = 0; j < i; j++)
+            H[j * n + i] = H[i * n + j];
+    return status;
 }
 
 #endif // ADREV_FUNCTION_IMPLEMENTED
