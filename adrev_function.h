@@ -3076,7 +3076,7 @@ static void adx_take_block(const adx_mapping *k, size_t point, size_t n,
 }
 
 // What waits of a block.
-static void adx_add_block(const adx_mapping *k, size_t point, size_t n,
+static void adx_add_waiting(const adx_mapping *k, size_t point, size_t n,
                           const ad_real waiting[])
 {
     for (size_t i = 0; i < k->wanted_n[0]; i++)
@@ -3154,7 +3154,7 @@ static void adx_map_block(adx_mapping *k, adx_workspace *work, size_t block,
         memset(wait, 0, k->wanted_n[0] * ADREV_LANES_MOST * sizeof *wait);
     adx_map_some(k, work, point, n, flipped, nan, wait);
     if (alone)
-        adx_add_block(k, point, n, wait);
+        adx_add_waiting(k, point, n, wait);
 }
 
 // Blocks of the batch, with memory of this thread.
@@ -3188,7 +3188,7 @@ static void adx_map_batch(adx_mapping *k, size_t blocks)
     for (size_t b = 0; k->adds && b < blocks; b++) {
         size_t point = (k->first + b) * ADREV_LANES_MOST;
         size_t left = k->points - point;
-        adx_add_block(k, point,
+        adx_add_waiting(k, point,
                       left < ADREV_LANES_MOST ? left : ADREV_LANES_MOST,
                       k->waiting + b * size);
     }

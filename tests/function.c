@@ -1399,6 +1399,394 @@ static void test_zero_seeds(void)
     ad_fn_free(fn);
 }
 
+/* --- infinities, NaN, -0, and what simplifying must not do -------------------------
+ * Pieces of programs that an optimiser is tempted to shorten. At every pair of
+ * special numbers the value has the bits of a tape, simplified or not, and the
+ * gradient is that of the tape.                                               */
+
+#define A x[0]
+#define B x[1]
+#define PIECES(ROW)                                                         \
+    ROW( ad_add(A, 0) )             ROW( ad_add(0, A) )                     \
+    ROW( ad_add(A, -0.0) )          ROW( ad_add(-0.0, A) )                  \
+    ROW( ad_sub(A, 0) )             ROW( ad_sub(A, -0.0) )                  \
+    ROW( ad_sub(0, A) )             ROW( ad_sub(-0.0, A) )                  \
+    ROW( ad_mul(A, 1) )             ROW( ad_mul(1, A) )                     \
+    ROW( ad_mul(A, -1) )            ROW( ad_mul(-1, A) )                    \
+    ROW( ad_mul(A, 0) )             ROW( ad_mul(-0.0, A) )                  \
+    ROW( ad_mul(A, 2) )             ROW( ad_add(A, A) )                     \
+    ROW( ad_div(A, 1) )             ROW( ad_div(A, -1) )                    \
+    ROW( ad_div(0, A) )             ROW( ad_div(A, A) )                     \
+    ROW( ad_div(1, ad_div(1, A)) )  ROW( ad_div(A, 2) )                     \
+    ROW( ad_div(A, 3) )             ROW( ad_sub(A, A) )                     \
+    ROW( ad_neg(ad_neg(A)) )        ROW( ad_neg(ad_sub(A, B)) )             \
+    ROW( ad_add(A, ad_neg(B)) )     ROW( ad_sub(A, ad_neg(B)) )             \
+    ROW( ad_add(ad_sub(A, B), B) )  ROW( ad_div(ad_mul(A, B), B) )          \
+    ROW( ad_mul(ad_neg(A), B) )     ROW( ad_mul(ad_neg(A), ad_neg(B)) )     \
+    ROW( ad_fma(A, 1, B) )          ROW( ad_fma(A, B, 0) )                  \
+    ROW( ad_fma(A, B, -0.0) )       ROW( ad_fma(A, 0, B) )                  \
+    ROW( ad_fma(0, A, B) )          ROW( ad_fma(A, -1, B) )                 \
+    ROW( ad_sqr(A) )                ROW( ad_mul(A, A) )                     \
+    ROW( ad_pow(A, 0) )             ROW( ad_pow(A, 1) )                     \
+    ROW( ad_pow(A, 2) )             ROW( ad_pow(A, -1) )                    \
+    ROW( ad_pow(A, 0.5) )           ROW( ad_pow(1, A) )                     \
+    ROW( ad_powi(A, 0) )            ROW( ad_powi(A, 1) )                    \
+    ROW( ad_powi(A, 2) )            ROW( ad_powi(A, -1) )                   \
+    ROW( ad_sqrt(ad_sqr(A)) )       ROW( ad_sqr(ad_sqrt(A)) )               \
+    ROW( ad_exp(ad_log(A)) )        ROW( ad_log(ad_exp(A)) )                \
+    ROW( ad_abs(ad_abs(A)) )        ROW( ad_abs(ad_neg(A)) )                \
+    ROW( ad_relu(ad_relu(A)) )      ROW( ad_relu(ad_abs(A)) )               \
+    ROW( ad_max(A, A) )             ROW( ad_min(A, A) )                     \
+    ROW( ad_max(A, 0) )             ROW( ad_max(0, A) )                     \
+    ROW( ad_min(A, -0.0) )          ROW( ad_min(A, B) )                     \
+    ROW( ad_max(A, -INF) )          ROW( ad_min(A, INF) )                   \
+    ROW( ad_max(A, QNAN) )          ROW( ad_max(A, B) )                     \
+    ROW( ad_clamp(A, -INF, INF) )   ROW( ad_clamp(A, 1, 1) )                \
+    ROW( ad_clamp(1, A, B) )        ROW( ad_clamp(A, B, B) )                \
+    ROW( ad_select(true, A, B) )    ROW( ad_select(false, A, B) )           \
+    ROW( ad_select(true, A, A) )    ROW( ad_fdim(A, A) )                    \
+    ROW( ad_fdim(A, 0) )            ROW( ad_copysign(A, A) )                \
+    ROW( ad_copysign(A, 1) )        ROW( ad_copysign(A, B) )                \
+    ROW( ad_copysign(1, A) )        ROW( ad_hypot(A, 0) )                   \
+    ROW( ad_hypot(A, B) )           ROW( ad_atan2(A, B) )                   \
+    ROW( ad_atan2(A, 1) )           ROW( ad_ldexp(A, 0) )                   \
+    ROW( ad_ldexp(ad_ldexp(A, 4), -4) )                                     \
+    ROW( ad_fmod(A, B) )            ROW( ad_remainder(A, 1) )               \
+    ROW( ad_neg(ad_mul(A, B)) )     ROW( ad_add(ad_mul(A, B), ad_mul(B, A)) ) \
+    ROW( ad_sub(ad_mul(A, B), ad_mul(B, A)) )                               \
+    ROW( ad_sub(ad_sub(A, B), ad_sub(B, A)) )                               \
+    ROW( ad_mul(ad_detach(A), B) )  ROW( ad_sub(A, ad_detach(A)) )          \
+    ROW( ad_add(ad_mul(A, 0.5), ad_mul(A, 0.5)) )                           \
+    ROW( ad_add(ad_add(A, 1e16), -1e16) )                                   \
+    ROW( ad_mul(ad_mul(A, 1e300), 1e-300) )                                 \
+    ROW( ad_mul(ad_select(true, 3, A), B) )                                 \
+    ROW( ad_add(ad_mul(ad_powi(A, 0), 2), B) )
+
+static const double special[] = {
+    0, -0.0, 1, -1, 2.5, -3, 1e-310, -5e-324, 1e300, -1e300, INF, -INF, QNAN
+};
+
+#define ENTER(e) #e,
+static const char *const piece_text[] = { PIECES(ENTER) };
+#undef ENTER
+
+static void one_piece(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const size_t *wanted = ctx;
+    size_t i = 0;
+#define ENTER(e)                                                            \
+    if (i++ == *wanted)                                                     \
+        y[0] = ad_rec(e);
+    PIECES(ENTER)
+#undef ENTER
+}
+
+static void tape_of(ad_vector_fn *f, void *ctx, size_t n, const double *x,
+                    double *y, double *g)
+{
+    ad_rev in[MOST];
+    ad_rev out[MOST];
+    ad_tape *t = ad_tape_new();
+    ad_tape *before = ad_use(t);
+    ad_inputs(n, x, in);
+    f(in, out, ctx);
+    *y = out[0].v;
+    for (size_t i = 0; i < n; i++)
+        g[i] = 0;
+    if (out[0].job != 0)
+        CHECK(ad_gradient(t, out[0], n, in, g) == ADREV_OK, "a gradient");
+    ad_use(before);
+    ad_tape_free(t);
+}
+
+// Two ulps: the sum of two products may be rounded in another order.
+static void check_piece(size_t i, const char *how, ad_fn *fn, const double *x)
+{
+    double y = 0;
+    double g[2];
+    answers a;
+    tape_of(one_piece, &i, 2, x, &y, g);
+    ask_all(fn, x, &a);
+    check_status(piece_text[i], fn, &a, ADREV_OK);
+    CHECK(same(a.out[ASK_EVAL][0], y), "%s, %s at (%g, %g): got %.17g, want "
+          "%.17g", piece_text[i], how, x[0], x[1], a.out[ASK_EVAL][0], y);
+    for (int k = 0; k < 2; k++) {
+        CHECK(check_ulps((long double)a.out[ASK_GRADIENT][k],
+                         (long double)g[k]) <= 2,
+              "%s, %s at (%g, %g), gradient [%d]: got %.17g, want %.17g",
+              piece_text[i], how, x[0], x[1], k, a.out[ASK_GRADIENT][k], g[k]);
+        CHECK(check_ulps((long double)a.out[ASK_JACOBIAN][k],
+                         (long double)g[k]) <= 2,
+              "%s, %s at (%g, %g), jacobian [%d]: got %.17g, want %.17g",
+              piece_text[i], how, x[0], x[1], k, a.out[ASK_JACOBIAN][k], g[k]);
+    }
+}
+
+static void test_special(void)
+{
+    const double at[2] = { 0.75, 1.5 };
+    for (size_t i = 0; i < COUNT(piece_text); i++) {
+        ad_fn *fn = recorded(piece_text[i], one_piece, &i, 2, at, 1);
+        ad_fn *plain = recorded_plain(piece_text[i], one_piece, &i, 2, at, 1);
+        for (size_t k = 0; k < COUNT(special) * COUNT(special); k++) {
+            double x[2] = { special[k / COUNT(special)],
+                            special[k % COUNT(special)] };
+            check_piece(i, "simplified", fn, x);
+            check_piece(i, "plain", plain, x);
+        }
+        ad_fn_free(fn);
+        ad_fn_free(plain);
+    }
+}
+
+// Recorded where the numbers are special, too.
+static void test_recorded_special(void)
+{
+    const double at[][2] = { { QNAN, 1 }, { 0, -0.0 }, { INF, -INF } };
+    for (size_t i = 0; i < COUNT(piece_text); i++)
+        for (size_t k = 0; k < COUNT(at); k++) {
+            ad_fn *fn = recorded(piece_text[i], one_piece, &i, 2, at[k], 1);
+            check_piece(i, "recorded elsewhere", fn,
+                        (const double[2]){ 2.5, -3 });
+            check_piece(i, "recorded here", fn, at[k]);
+            ad_fn_free(fn);
+        }
+}
+
+// A guard that compared NaN: with NaN again it comes out as it did.
+static void compare_nan(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = x[0];
+    if (ad_lt(x[0], 1))
+        y[0] = ad_rec(ad_mul(y[0], 2));
+    if (ad_ge(x[0], 1))
+        y[0] = ad_rec(ad_mul(y[0], 4));
+    if (ad_eq(x[0], x[0]))
+        y[0] = ad_rec(ad_mul(y[0], 8));
+}
+
+static void value_nan(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = ad_rec(ad_mul(x[1], ad_value(x[0])));
+}
+
+static void value_zero(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = ad_rec(ad_mul(x[1], 1 / ad_value(x[0])));
+}
+
+// Either the path is another one, or the value is that of the program.
+static void check_honest(const char *name, ad_vector_fn *f, const double *at,
+                         const double *x)
+{
+    double y = 0;
+    double g[2];
+    answers a;
+    ad_fn *fn = recorded(name, f, NULL, 2, at, 1);
+    tape_of(f, NULL, 2, x, &y, g);
+    ask_all(fn, x, &a);
+    if (a.status[ASK_EVAL] == ADREV_EPATH)
+        check_status(name, fn, &a, ADREV_EPATH);
+    else
+        CHECK(same(a.out[ASK_EVAL][0], y), "%s: recorded at %g, at %g: got "
+              "%g, want %g or ADREV_EPATH", name, at[0], x[0],
+              a.out[ASK_EVAL][0], y);
+    ad_fn_free(fn);
+}
+
+static void test_guards_of_nan(void)
+{
+    const double nan[2] = { QNAN, 3 };
+    const double five[2] = { 5, 3 };
+    const double half[2] = { 0.5, 3 };
+    const struct truth t = { { (long double)NAN }, { 1, 0 }, { 0 } };
+    ad_fn *fn = recorded("NaN", compare_nan, NULL, 2, nan, 1);
+    check_answers("NaN", fn, nan, &t);
+    check_path("NaN to 5", fn, five, 1);
+    check_path("NaN to 0.5", fn, half, 0);
+    ad_fn_free(fn);
+    fn = recorded("5", compare_nan, NULL, 2, five, 1);
+    check_path("5 to NaN", fn, nan, 1);
+    ad_fn_free(fn);
+
+    const struct truth u = { { (long double)NAN }, { 0, (long double)NAN },
+                             { 0 } };
+    fn = recorded("ad_value of NaN", value_nan, NULL, 2, nan, 1);
+    check_answers("ad_value of NaN", fn, nan, &u);
+    ad_fn_free(fn);
+    check_honest("ad_value of NaN", value_nan, nan, five);
+    check_honest("ad_value of NaN", value_nan, five, nan);
+    check_honest("ad_value of 0", value_zero, (const double[2]){ 0, 3 },
+                 (const double[2]){ -0.0, 3 });
+    check_honest("ad_value of -0", value_zero, (const double[2]){ -0.0, 3 },
+                 (const double[2]){ 0, 3 });
+}
+
+/* --- what simplifying removes ------------------------------------------------------- */
+
+static void twice_sine(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    ad_rev a = ad_rec(ad_sin(x[0]));
+    ad_rev b = ad_rec(ad_sin(x[0]));
+    y[0] = ad_rec(ad_mul(a, b));
+}
+
+// Chains of the same: the products, then their sines.
+static void twice_chain(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    ad_rev a = ad_rec(ad_sin(ad_mul(x[0], x[1])));
+    ad_rev b = ad_rec(ad_sin(ad_mul(x[0], x[1])));
+    y[0] = ad_rec(ad_add(a, b));
+}
+
+static void unused(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    ad_rec(ad_exp(ad_sub(x[1], x[0])));
+    y[0] = ad_rec(ad_mul(x[0], x[0]));
+}
+
+static void neutral(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = ad_rec(ad_sub(ad_mul(x[0], 1), 0));
+}
+
+// What -(-x) leaves nobody needs.
+static void minus_minus(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = ad_rec(ad_neg(ad_neg(x[0])));
+}
+
+// The choice is the number 2, so its triple is a number, too.
+static void of_constants(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = ad_rec(ad_add(x[0], ad_mul(3, ad_select(true, 2, x[1]))));
+}
+
+// None of these is x, or 0, or 1, for every number.
+static void not_neutral(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = ad_rec(ad_add(x[0], 0));
+    y[1] = ad_rec(ad_mul(x[0], 0));
+    y[2] = ad_rec(ad_sub(x[0], x[0]));
+    y[3] = ad_rec(ad_div(x[0], x[0]));
+    y[4] = ad_rec(ad_sub(0, x[0]));
+    y[5] = ad_rec(ad_div(0, x[0]));
+}
+
+static void two_names(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = ad_rec(ad_hypot(x[0], x[1]));
+    y[1] = ad_rec(ad_hypot(x[0], x[1]));
+    y[2] = ad_rec(ad_hypot(x[1], x[0]));
+}
+
+static void no_operation(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = x[1];
+    y[1] = ad_rec(4);
+}
+
+static void one_array(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = ad_sum(2, x);
+    y[1] = ad_rec(ad_mul(y[0], y[0]));
+}
+
+static const struct reported {
+    const char *name;
+    ad_vector_fn *f;
+    size_t m;
+    ad_fn_report want;  // recorded, constant, common, identity, dead,
+                        // operations, arrays, guards
+} reported[] = {
+    { "sin x sin x",       twice_sine,    1, { 3, 0, 1, 0, 0, 2, 0, 0 } },
+    { "sin xy + sin xy",   twice_chain,   1, { 5, 0, 2, 0, 0, 3, 0, 0 } },
+    { "not used",          unused,        1, { 3, 0, 0, 0, 2, 1, 0, 0 } },
+    { "x*1 - 0",           neutral,       1, { 2, 0, 0, 2, 0, 0, 0, 0 } },
+    { "-(-x)",             minus_minus,   1, { 2, 0, 0, 1, 1, 0, 0, 0 } },
+    { "3 select(true, 2)", of_constants,  1, { 3, 1, 0, 1, 0, 1, 0, 0 } },
+    { "x + 0, 0 x ...",    not_neutral,   6, { 6, 0, 0, 0, 0, 6, 0, 0 } },
+    { "two results",       two_names,     2, { 3, 0, 1, 0, 1, 1, 0, 0 } },
+    { "no operation",      no_operation,  2, { 0, 0, 0, 0, 0, 0, 0, 0 } },
+    { "an array",          one_array,     2, { 2, 0, 0, 0, 0, 2, 1, 0 } },
+};
+
+static void check_report(const char *name, ad_fn_report got,
+                         ad_fn_report want)
+{
+    CHECK(memcmp(&got, &want, sizeof got) == 0,
+          "%s: recorded %zu (%zu), constant %zu (%zu), common %zu (%zu), "
+          "identity %zu (%zu), dead %zu (%zu), operations %zu (%zu), arrays "
+          "%zu (%zu), guards %zu (%zu)", name, got.recorded, want.recorded,
+          got.constant, want.constant, got.common, want.common, got.identity,
+          want.identity, got.dead, want.dead, got.operations, want.operations,
+          got.arrays, want.arrays, got.guards, want.guards);
+}
+
+static void test_report(void)
+{
+    const double at[2] = { 0.5, 2 };
+    for (size_t i = 0; i < COUNT(reported); i++) {
+        const struct reported *r = &reported[i];
+        ad_fn *fn = recorded(r->name, r->f, NULL, 2, at, r->m);
+        ad_fn *plain = recorded_plain(r->name, r->f, NULL, 2, at, r->m);
+        ad_fn_report all = {
+            .recorded = r->want.recorded, .operations = r->want.recorded,
+            .arrays = r->want.arrays
+        };
+        check_report(r->name, ad_fn_about(fn), r->want);
+        check_report(r->name, ad_fn_about(plain), all);
+        ad_fn_free(fn);
+        ad_fn_free(plain);
+    }
+}
+
+// Comparisons, steps and ad_value are guards; select and detach are not.
+static void decide(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    bool less = ad_lt(x[0], x[1]);
+    ad_rev unused_exp = ad_rec(ad_exp(x[1]));
+    (void)ctx;
+    y[0] = ad_rec(ad_select(less, x[0], x[1]));
+    if (ad_ne(unused_exp, 1))
+        y[0] = ad_rec(ad_mul(y[0], ad_floor(x[0])));
+    y[0] = ad_rec(ad_mul(y[0], ad_value(x[0])));
+    y[0] = ad_rec(ad_mul(y[0], ad_detach(x[1])));
+}
+
+static void test_guards_counted(void)
+{
+    const double at[2] = { 1.5, 2 };
+    for (int plain = 0; plain < 2; plain++) {
+        ad_fn *fn = (plain ? recorded_plain : recorded)("decide", decide, NULL,
+                                                        2, at, 1);
+        ad_fn_report r = ad_fn_about(fn);
+        CHECK(r.guards == 4, "%zu guards", r.guards);
+        CHECK(r.recorded == r.constant + r.common + r.identity + r.dead
+                          + r.operations, "recorded %zu, constant %zu, common "
+              "%zu, identity %zu, dead %zu, operations %zu", r.recorded,
+              r.constant, r.common, r.identity, r.dead, r.operations);
+        // What only a guard needs, e here, is kept: at 0 it is 1.
+        check_path("decide", fn, (const double[2]){ -1, 0 }, 1);
+        check_path("decide", fn, (const double[2]){ 1.25, 2 }, 3);
+        check_path("decide", fn, (const double[2]){ 1.25, 1 }, 0);
+        ad_fn_free(fn);
+    }
+}
+
 int main(void)
 {
     test_title();
@@ -1416,5 +1804,10 @@ int main(void)
     test_many();
     test_zero_absorbs();
     test_zero_seeds();
+    test_special();
+    test_recorded_special();
+    test_guards_of_nan();
+    test_report();
+    test_guards_counted();
     return check_done("function");
 }
