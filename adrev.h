@@ -355,105 +355,86 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, ad_real y)
     return ADX_JOIN(ADX_OF_, ADREV_REAL)(ldexp)(x, (int)y);
 }
 
-/* --- 4.2  values and partials that need more than one expression ---------- */
+/* --- 4.2  values and partials that need more than one expression -------------
+ * A function adx_name for each row, and its text for generated C.
+ *
+ * share        the share of the larger of x and y that is x: 1, 0, a half each
+ *              at a tie; where one is NaN, fmax and fmin return the other, and
+ *              so does the share
+ * cosine       x/r for r = hypot(x, y); 0 at the origin, which is the
+ *              subgradient of least norm
+ * over_square  x/(x*x + y*y) without the squares: they overflow at 1e155
+ * atan_dx      1/(1 + x*x); for large x the square would overflow
+ * tanh_dx      1 - tanh(x)^2: the square is exact enough while it is below 1/4;
+ *              beyond, 4t/(1 + t)^2 with t = exp(-2|x|) cancels nothing (1 - v*v
+ *              has relative error 1e-8 at 10 and returns 0 at 20)
+ * expm1_dx     exp(x) from v = expm1(x); where v + 1 cancels, from x
+ * sigmoid      exp(-|x|) never overflows, and x <= 0 loses nothing
+ * sigmoid_dx   v(1 - v) with t = exp(-|x|): 1 - v cancels for large x
+ * softplus     log(1 + exp(x)) without overflow
+ * gauss        exp(-x*x) to 2 ulp: the rounding error of x*x, which exp
+ *              multiplies by itself (27 ulp at x = 5), comes exactly from fma
+ *              and is put back
+ * pow_dx       y x^(y-1): from v = x^y where that is finite and not subnormal,
+ *              in the order in which nothing overflows before the result does
+ * pow_dy       x^y log x; its limit 0 at x = 0, y > 0
+ * weight       exp(x - most): where both are the same infinity, 1
+ * absorb       a product of the chain rule: a zero absorbs any other factor  */
 
-// The share of the larger of x and y that is x: 1, 0, a half each at a tie;
-// where one is NaN, fmax and fmin return the other, and so does the share.
-ADX_INLINE ad_real adx_share(ad_real x, ad_real y)
-{
-    return x > y ? 1 : x < y ? 0 : x == y ? 1 / (ad_real)2 : y != y ? 1 : 0;
-}
+#define ADX_HELPERS(ROW)                                                    \
+    ROW( share, (ad_real x, ad_real y),                                     \
+        return x > y ? 1 : x < y ? 0                                        \
+             : x == y ? 1 / (ad_real)2 : y != y ? 1 : 0; )                  \
+    ROW( sign, (ad_real x),                                                 \
+        return x > 0 ? 1 : x < 0 ? -1 : x; )                                \
+    ROW( cosine, (ad_real x, ad_real r),                                    \
+        return x == 0 ? 0 : x / r; )                                        \
+    ROW( over_square, (ad_real x, ad_real y),                               \
+        ad_real r = adm_hypot(x, y);                                        \
+        return x / r / r; )                                                 \
+    ROW( atan_dx, (ad_real x),                                              \
+        return adm_fabs(x) < ADX_K(1e8) ? 1 / (1 + x * x) : 1 / x / x; )    \
+    ROW( tanh_dx, (ad_real x, ad_real v),                                   \
+        ad_real t = 0;                                                      \
+        if (v * v < 1 / (ad_real)4)                                         \
+            return 1 - v * v;                                               \
+        t = adm_exp(-2 * adm_fabs(x));                                      \
+        return 4 * t / ((1 + t) * (1 + t)); )                               \
+    ROW( expm1_dx, (ad_real x, ad_real v),                                  \
+        return v > -1 / (ad_real)2 ? v + 1 : adm_exp(x); )                  \
+    ROW( sigmoid, (ad_real x),                                              \
+        ad_real t = adm_exp(-adm_fabs(x));                                  \
+        return x >= 0 ? 1 / (1 + t) : t / (1 + t); )                        \
+    ROW( sigmoid_dx, (ad_real x),                                           \
+        ad_real t = adm_exp(-adm_fabs(x));                                  \
+        return t / ((1 + t) * (1 + t)); )                                   \
+    ROW( softplus, (ad_real x),                                             \
+        return (x > 0 ? x : 0) + adm_log1p(adm_exp(-adm_fabs(x))); )        \
+    ROW( gauss, (ad_real x),                                                \
+        ad_real h = x * x;                                                  \
+        ad_real low = adm_fma(x, x, -h);                                    \
+        ad_real v = adm_exp(-h);                                            \
+        return v == 0 ? v : v - v * low; )                                  \
+    ROW( pow_dx, (ad_real x, ad_real y, ad_real v),                         \
+        ad_real least = sizeof(ad_real) == 4 ? ADX_K(1e-37)                 \
+                                             : ADX_K(1e-307);               \
+        if (y == 0)                                                         \
+            return 0;                                                       \
+        if (!(adm_fabs(v) > least && v - v == 0))                           \
+            return y * adm_pow(x, y - 1);                                   \
+        return adm_fabs(v) > 1 && adm_fabs(x) > 1 ? y * (v / x)             \
+                                                  : y * v / x; )            \
+    ROW( pow_dy, (ad_real x, ad_real y, ad_real v),                         \
+        return x == 0 && y > 0 ? 0 : v * adm_log(x); )                      \
+    ROW( weight, (ad_real x, ad_real most),                                 \
+        return x == most ? 1 : adm_exp(x - most); )                         \
+    ROW( absorb, (ad_real f, ad_real d),                                    \
+        return f == 0 || d == 0 ? 0 : f * d; )
 
-ADX_INLINE ad_real adx_sign(ad_real x)
-{
-    return x > 0 ? 1 : x < 0 ? -1 : x;
-}
-
-// x/r for r = hypot(x, y): the direction cosine; 0 at the origin, which is
-// the subgradient of least norm.
-ADX_INLINE ad_real adx_cosine(ad_real x, ad_real r)
-{
-    return x == 0 ? 0 : x / r;
-}
-
-// x/(x*x + y*y) without the squares: they overflow at 1e155.
-ADX_INLINE ad_real adx_over_square(ad_real x, ad_real y)
-{
-    ad_real r = adm_hypot(x, y);
-    return x / r / r;
-}
-
-// 1/(1 + x*x); for large x the square would overflow.
-ADX_INLINE ad_real adx_atan_dx(ad_real x)
-{
-    return adm_fabs(x) < ADX_K(1e8) ? 1 / (1 + x * x) : 1 / x / x;
-}
-
-// 1 - tanh(x)^2: the square is exact enough while it is below 1/4; beyond,
-// 4t/(1 + t)^2 with t = exp(-2|x|) cancels nothing (1 - v*v has relative
-// error 1e-8 at 10 and returns 0 at 20).
-ADX_INLINE ad_real adx_tanh_dx(ad_real x, ad_real v)
-{
-    if (v * v < 1 / (ad_real)4)
-        return 1 - v * v;
-    ad_real t = adm_exp(-2 * adm_fabs(x));
-    return 4 * t / ((1 + t) * (1 + t));
-}
-
-// exp(x) from v = expm1(x); where v + 1 cancels, from x.
-ADX_INLINE ad_real adx_expm1_dx(ad_real x, ad_real v)
-{
-    return v > -1 / (ad_real)2 ? v + 1 : adm_exp(x);
-}
-
-// exp(-|x|) never overflows, and x <= 0 loses nothing: exp(x)/(1 + exp(x)).
-ADX_INLINE ad_real adx_sigmoid(ad_real x)
-{
-    ad_real t = adm_exp(-adm_fabs(x));
-    return x >= 0 ? 1 / (1 + t) : t / (1 + t);
-}
-
-// v(1 - v) written with t = exp(-|x|): 1 - v cancels for large x.
-ADX_INLINE ad_real adx_sigmoid_dx(ad_real x)
-{
-    ad_real t = adm_exp(-adm_fabs(x));
-    return t / ((1 + t) * (1 + t));
-}
-
-// log(1 + exp(x)) without overflow.
-ADX_INLINE ad_real adx_softplus(ad_real x)
-{
-    return (x > 0 ? x : 0) + adm_log1p(adm_exp(-adm_fabs(x)));
-}
-
-// exp(-x*x) to 2 ulp: the rounding error of x*x, which exp multiplies by
-// itself (27 ulp at x = 5), comes exactly from fma and is put back.
-ADX_INLINE ad_real adx_gauss(ad_real x)
-{
-    ad_real h = x * x;
-    ad_real low = adm_fma(x, x, -h);
-    ad_real v = adm_exp(-h);
-    return v == 0 ? v : v - v * low;
-}
-
-// y x^(y-1): from v = x^y where that is finite and not subnormal, in the order
-// in which nothing overflows before the result does.
-ADX_INLINE ad_real adx_pow_dx(ad_real x, ad_real y, ad_real v)
-{
-    const ad_real least = sizeof(ad_real) == 4 ? ADX_K(1e-37) : ADX_K(1e-307);
-
-    if (y == 0)
-        return 0;
-    if (!(adm_fabs(v) > least && v - v == 0))
-        return y * adm_pow(x, y - 1);
-    return adm_fabs(v) > 1 && adm_fabs(x) > 1 ? y * (v / x) : y * v / x;
-}
-
-// x^y log x; its limit 0 at x = 0, y > 0.
-ADX_INLINE ad_real adx_pow_dy(ad_real x, ad_real y, ad_real v)
-{
-    return x == 0 && y > 0 ? 0 : v * adm_log(x);
-}
+#define ADX_DEFINE(name, parameters, ...)                                   \
+    ADX_INLINE ad_real adx_##name parameters { __VA_ARGS__ }
+ADX_HELPERS(ADX_DEFINE)
+#undef ADX_DEFINE
 
 // Digamma, the derivative of lgamma. In section 7: it is too long to inline.
 ADX_API ad_real adx_digamma(ad_real x);
@@ -3272,12 +3253,6 @@ ADX_API ad_status ad_tape_reserve(ad_tape *t, size_t statements,
 
 /* --- 8.1  reverse --------------------------------------------------------- */
 
-// A product of the chain rule that may be NaN: zero if a factor is.
-static ad_real adx_absorb(ad_real f, ad_real d)
-{
-    return f == 0 || d == 0 ? 0 : f * d;
-}
-
 ADX_COLD static void adx_spread_absorbing(ad_real adj[], const adx_operand *op,
                                           size_t n, const ad_real a[],
                                           size_t W)
@@ -4830,12 +4805,6 @@ ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
         adx_seal(s);
     adx_result(&z, v, s == NULL ? NULL : &s->e, 0);
     return z;
-}
-
-// exp(x - most): where both are the same infinity, 1.
-static ad_real adx_weight(ad_real x, ad_real most)
-{
-    return x == most ? 1 : adm_exp(x - most);
 }
 
 static ad_real adx_largest(const adx_view *x)

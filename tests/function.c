@@ -1499,7 +1499,22 @@ static void tape_of(ad_vector_fn *f, void *ctx, size_t n, const double *x,
     ad_tape_free(t);
 }
 
-// Two ulps: the sum of two products may be rounded in another order.
+// Two ulps: the sum of two products may be rounded in another order. Where x y
+// and y x are seen to be the same, their difference has slope 0, not NaN.
+static bool as_on_tape(double got, double tape, bool shortened)
+{
+    return check_ulps((long double)got, (long double)tape) <= 2
+        || (shortened && got == 0 && isnan(tape));
+}
+
+// C leaves open which of 0 and -0 is the smaller one.
+static bool value_on_tape(size_t i, double got, double tape)
+{
+    bool tie = strstr(piece_text[i], "ad_min") != NULL
+            || strstr(piece_text[i], "ad_max") != NULL;
+    return same(got, tape) || (tie && got == 0 && tape == 0);
+}
+
 static void check_piece(size_t i, const char *how, ad_fn *fn, const double *x)
 {
     double y = 0;
@@ -1508,15 +1523,15 @@ static void check_piece(size_t i, const char *how, ad_fn *fn, const double *x)
     tape_of(one_piece, &i, 2, x, &y, g);
     ask_all(fn, x, &a);
     check_status(piece_text[i], fn, &a, ADREV_OK);
-    CHECK(same(a.out[ASK_EVAL][0], y), "%s, %s at (%g, %g): got %.17g, want "
-          "%.17g", piece_text[i], how, x[0], x[1], a.out[ASK_EVAL][0], y);
+    CHECK(value_on_tape(i, a.out[ASK_EVAL][0], y), "%s, %s at (%g, %g): got "
+          "%.17g, want %.17g", piece_text[i], how, x[0], x[1],
+          a.out[ASK_EVAL][0], y);
+    bool shortened = strcmp(how, "plain") != 0;
     for (int k = 0; k < 2; k++) {
-        CHECK(check_ulps((long double)a.out[ASK_GRADIENT][k],
-                         (long double)g[k]) <= 2,
+        CHECK(as_on_tape(a.out[ASK_GRADIENT][k], g[k], shortened),
               "%s, %s at (%g, %g), gradient [%d]: got %.17g, want %.17g",
               piece_text[i], how, x[0], x[1], k, a.out[ASK_GRADIENT][k], g[k]);
-        CHECK(check_ulps((long double)a.out[ASK_JACOBIAN][k],
-                         (long double)g[k]) <= 2,
+        CHECK(as_on_tape(a.out[ASK_JACOBIAN][k], g[k], shortened),
               "%s, %s at (%g, %g), jacobian [%d]: got %.17g, want %.17g",
               piece_text[i], how, x[0], x[1], k, a.out[ASK_JACOBIAN][k], g[k]);
     }
@@ -1688,7 +1703,6 @@ static void two_names(const ad_rev *x, ad_rev *y, void *ctx)
     (void)ctx;
     y[0] = ad_rec(ad_hypot(x[0], x[1]));
     y[1] = ad_rec(ad_hypot(x[0], x[1]));
-    y[2] = ad_rec(ad_hypot(x[1], x[0]));
 }
 
 static void no_operation(const ad_rev *x, ad_rev *y, void *ctx)
@@ -1719,7 +1733,7 @@ static const struct reported {
     { "-(-x)",             minus_minus,   1, { 2, 0, 0, 1, 1, 0, 0, 0 } },
     { "3 select(true, 2)", of_constants,  1, { 3, 1, 0, 1, 0, 1, 0, 0 } },
     { "x + 0, 0 x ...",    not_neutral,   6, { 6, 0, 0, 0, 0, 6, 0, 0 } },
-    { "two results",       two_names,     2, { 3, 0, 1, 0, 1, 1, 0, 0 } },
+    { "two results",       two_names,     2, { 2, 0, 1, 0, 0, 1, 0, 0 } },
     { "no operation",      no_operation,  2, { 0, 0, 0, 0, 0, 0, 0, 0 } },
     { "an array",          one_array,     2, { 2, 0, 0, 0, 0, 2, 1, 0 } },
 };
@@ -1787,6 +1801,354 @@ static void test_guards_counted(void)
     }
 }
 
+/* --- errors --------------------------------------------------------------------------- */
+
+#define EXPECT(call, want)                                                  \
+    do {                                                                    \
+        ad_status got_ = (call);                                            \
+        CHECK(got_ == (want), "%s: got \"%s\", want \"%s\"", #call,         \
+              ad_message(got_), ad_message(want));                          \
+    } while (0)
+
+static ad_fn *const garbage = (ad_fn *)(uintptr_t)0x10;
+
+// A status, and no function.
+static void refused(const char *name, ad_vector_fn *f, void *ctx, size_t n,
+                    const double *x, size_t m, ad_status want)
+{
+    ad_fn *fn = garbage;
+    ad_status s = ad_fn_record(&fn, f, ctx, n, x, m);
+    CHECK(s == want, "%s: got \"%s\", want \"%s\"", name, ad_message(s),
+          ad_message(want));
+    CHECK(fn == NULL || s == ADREV_OK, "%s: a function", name);
+    if (s == ADREV_OK)
+        ad_fn_free(fn);
+}
+
+static void test_null_record(void)
+{
+    const double x[2] = { 1, 2 };
+    EXPECT(ad_fn_record(NULL, title, NULL, 2, x, 1), ADREV_ESHAPE);
+    refused("no f", NULL, NULL, 2, x, 1, ADREV_ESHAPE);
+    refused("no x", title, NULL, 2, NULL, 1, ADREV_ESHAPE);
+    ad_fn *fn = NULL;
+    EXPECT(ad_fn_record_with(&fn, NULL, title, NULL, 2, x, 1), ADREV_OK);
+    ad_fn_free(fn);
+    ad_fn_free(NULL);
+}
+
+static void test_null_evaluate(void)
+{
+    const double x[2] = { 1, 2 };
+    double out[4] = { UNTOUCHED, UNTOUCHED, UNTOUCHED, UNTOUCHED };
+    ad_fn *fn = recorded("title", title, NULL, 2, x, 1);
+    EXPECT(ad_fn_eval(fn, NULL, out), ADREV_ESHAPE);
+    EXPECT(ad_fn_eval(fn, x, NULL), ADREV_ESHAPE);
+    EXPECT(ad_fn_jvp(fn, NULL, x, out), ADREV_ESHAPE);
+    EXPECT(ad_fn_jvp(fn, x, NULL, out), ADREV_ESHAPE);
+    EXPECT(ad_fn_jvp(fn, x, x, NULL), ADREV_ESHAPE);
+    EXPECT(ad_fn_vjp(fn, NULL, x, out), ADREV_ESHAPE);
+    EXPECT(ad_fn_vjp(fn, x, NULL, out), ADREV_ESHAPE);
+    EXPECT(ad_fn_vjp(fn, x, x, NULL), ADREV_ESHAPE);
+    EXPECT(ad_fn_gradient(fn, NULL, out, out + 1), ADREV_ESHAPE);
+    EXPECT(ad_fn_gradient(fn, x, out, NULL), ADREV_ESHAPE);
+    EXPECT(ad_fn_hvp(fn, NULL, x, x, out), ADREV_ESHAPE);
+    EXPECT(ad_fn_hvp(fn, x, NULL, x, out), ADREV_ESHAPE);
+    EXPECT(ad_fn_hvp(fn, x, x, NULL, out), ADREV_ESHAPE);
+    EXPECT(ad_fn_hvp(fn, x, x, x, NULL), ADREV_ESHAPE);
+    EXPECT(ad_fn_jacobian(fn, NULL, out), ADREV_ESHAPE);
+    EXPECT(ad_fn_jacobian(fn, x, NULL), ADREV_ESHAPE);
+    EXPECT(ad_fn_hessian(fn, NULL, x, out), ADREV_ESHAPE);
+    EXPECT(ad_fn_hessian(fn, x, NULL, out), ADREV_ESHAPE);
+    EXPECT(ad_fn_hessian(fn, x, x, NULL), ADREV_ESHAPE);
+    CHECK(touched(out, 0, 4) == 0, "an output was touched");
+    EXPECT(ad_fn_gradient(fn, x, NULL, out), ADREV_OK);
+    CHECK(touched(out, 0, 4) == 2, "a gradient without the value");
+    ad_fn_free(fn);
+}
+
+// A gradient is of one result.
+static void test_gradient_shape(void)
+{
+    const double x[2] = { 1, 2 };
+    double out[4] = { UNTOUCHED, UNTOUCHED, UNTOUCHED, UNTOUCHED };
+    struct call c = { rev_s11, 0 };
+    ad_fn *fn = recorded("s11", run_call, &c, 2, x, 2);
+    EXPECT(ad_fn_gradient(fn, x, out, out + 1), ADREV_ESHAPE);
+    EXPECT(ad_fn_gradient(fn, x, NULL, out + 1), ADREV_ESHAPE);
+    CHECK(touched(out, 0, 4) == 0, "an output was touched");
+    ad_fn_free(fn);
+}
+
+// More than there can be: an answer, not an attempt.
+static void test_too_many(void)
+{
+    const double x[1] = { 1 };
+    ad_fn *fn = garbage;
+    ad_status s = ad_fn_record(&fn, identity, NULL, 1, x, SIZE_MAX / 2);
+    CHECK(s != ADREV_OK && fn == NULL, "SIZE_MAX/2 results: %s",
+          ad_message(s));
+}
+
+/* --- numbers of others ------------------------------------------------------------------ */
+
+struct stranger {
+    ad_rev z;
+    int use;
+};
+
+enum { STRANGE_USES = 7 };
+
+static void strange(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const struct stranger *s = ctx;
+    y[0] = ad_rec(ad_mul(x[0], x[0]));
+    switch (s->use) {
+    case 0: y[0] = ad_rec(ad_mul(x[0], s->z)); break;
+    case 1: y[0] = ad_rec(ad_sin(s->z)); break;
+    case 2: y[0] = s->z; break;
+    case 3: y[0] = ad_rec(ad_select(true, x[0], s->z)); break;
+    case 4: y[0] = ad_lt(x[0], s->z) ? y[0] : x[0]; break;
+    case 5: y[0] = ad_sum(2, (const ad_rev[2]){ x[0], s->z }); break;
+    case 6: y[0] = ad_rec(ad_mul(x[0], ad_detach(s->z))); break;
+    }
+}
+
+// The caller records on t; its numbers are of no use to f, and its recording
+// goes on as if nothing had been.
+static void test_foreign_tape(void)
+{
+    const double at[1] = { 2 };
+    ad_tape *t = ad_tape_new();
+    ad_use(t);
+    ad_rev z = ad_input(3);
+    for (int use = 0; use < STRANGE_USES; use++) {
+        char name[40];
+        struct stranger s = { z, use };
+        ad_stats before = ad_tape_stats(t);
+        snprintf(name, sizeof name, "a number of a tape, use %d", use);
+        refused(name, strange, &s, 1, at, 1, ADREV_EFOREIGN);
+        ad_stats after = ad_tape_stats(t);
+        CHECK(memcmp(&before, &after, sizeof before) == 0,
+              "%s: the tape of the caller changes", name);
+        CHECK(ad_tape_status(t) == ADREV_OK, "%s: the tape failed", name);
+    }
+    ad_rev w = ad_rec(ad_mul(z, z));
+    double g = 0;
+    EXPECT(ad_gradient(t, w, 1, &z, &g), ADREV_OK);
+    CHECK(g == 6, "got %g, want 6", g);
+    CHECK(ad_use(NULL) == t, "another tape is current");
+    ad_tape_free(t);
+}
+
+static void keep(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_rev *kept = ctx;
+    *kept = ad_rec(ad_mul(x[0], 5));
+    y[0] = *kept;
+}
+
+// Nor are the numbers of a recording that is over.
+static void test_foreign_recording(void)
+{
+    const double at[1] = { 2 };
+    struct stranger s = { { 0, 0, 0 }, 0 };
+    ad_fn *fn = recorded("keep", keep, &s.z, 1, at, 1);
+    CHECK(s.z.job != 0, "a number was kept");
+    for (s.use = 0; s.use < STRANGE_USES; s.use++)
+        refused("a number of an old recording", strange, &s, 1, at, 1,
+                ADREV_EFOREIGN);
+    ad_fn_free(fn);
+    s.use = 0;
+    refused("a number of a freed function", strange, &s, 1, at, 1,
+            ADREV_EFOREIGN);
+
+    // Nor can a tape use them.
+    ad_tape *t = ad_tape_new();
+    ad_use(t);
+    ad_rec(ad_mul(s.z, ad_input(1)));
+    EXPECT(ad_tape_status(t), ADREV_EFOREIGN);
+    ad_use(NULL);
+    ad_tape_free(t);
+}
+
+static void hidden(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const bool *traced = ctx;
+    y[0] = *traced ? ad_rec(ad_mul(x[0], x[0]))
+                   : errors_plain_product(x[0], x[0]);
+}
+
+static void test_untraced(void)
+{
+    const double at[1] = { 3 };
+    bool traced = false;
+    ad_tape *t = ad_tape_new();
+    ad_use(t);
+    ad_rev x = ad_input(2);
+    refused("compiled without ADREV_TRACE", hidden, &traced, 1, at, 1,
+            ADREV_EHOOK);
+    EXPECT(ad_tape_status(t), ADREV_OK);
+    ad_rev y = errors_plain_product(x, x);
+    CHECK(y.job != 0 && ad_tape_status(t) == ADREV_OK, "fine without a hook");
+    CHECK(ad_use(NULL) == t, "another tape is current");
+    ad_tape_free(t);
+    traced = true;
+    refused("compiled with it", hidden, &traced, 1, at, 1, ADREV_OK);
+}
+
+/* --- beside other recordings -------------------------------------------------------------- */
+
+static size_t told;
+
+static void count(void *user, const ad_operation *operation)
+{
+    (void)user;
+    (void)operation;
+    told++;
+}
+
+// What is current stays current, with its hooks, and hears of nothing.
+static void test_current_tape(void)
+{
+    const double at[2] = { 0.5, 0.25 };
+    const double x[2] = { 1, 2 };
+    const ad_hooks hooks = { .trace = count };
+    double y = 0;
+    double g[2];
+    ad_tape *t = ad_tape_new();
+    ad_use(t);
+    ad_rev u = ad_input(3);
+    ad_rev v = ad_rec(ad_mul(u, u));
+    ad_tape_hooks(t, &hooks);
+    ad_stats before = ad_tape_stats(t);
+    told = 0;
+    ad_fn *fn = recorded("title", title, NULL, 2, at, 1);
+    EXPECT(ad_fn_eval(fn, x, &y), ADREV_OK);
+    EXPECT(ad_fn_gradient(fn, x, &y, g), ADREV_OK);
+    ad_stats after = ad_tape_stats(t);
+    CHECK(memcmp(&before, &after, sizeof before) == 0, "the tape changes");
+    CHECK(told == 0, "its hook was told of %zu operations", told);
+    v = ad_rec(ad_add(v, u));
+    CHECK(told == 1, "its hook was told of %zu operations, not 1", told);
+    EXPECT(ad_gradient(t, v, 1, &u, g), ADREV_OK);
+    CHECK(g[0] == 7, "got %g, want 7", g[0]);
+    CHECK(ad_use(NULL) == t, "another tape is current");
+    ad_fn_free(fn);
+    ad_tape_free(t);
+    fn = recorded("title", title, NULL, 2, at, 1);
+    CHECK(ad_use(NULL) == NULL, "a tape is current where none was");
+    ad_fn_free(fn);
+}
+
+static void cube(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = ad_rec(ad_powi(x[0], 3));
+}
+
+// Records another function while it is recorded; x[0] times its slope at 2.
+static void outer(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_status *inner = ctx;
+    const double one = 1;
+    const double two = 2;
+    double slope = 0;
+    ad_fn *fn = NULL;
+    ad_rev square = ad_rec(ad_mul(x[0], x[0]));
+    *inner = ad_fn_record(&fn, cube, NULL, 1, &one, 1);
+    if (*inner == ADREV_OK)
+        *inner = ad_fn_gradient(fn, &two, NULL, &slope);
+    ad_fn_free(fn);
+    y[0] = ad_rec(ad_mul(square, slope));
+}
+
+// The same, and the inner one uses a number of the outer one.
+static void outer_mixed(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const double one = 1;
+    struct stranger s = { x[0], 0 };
+    ad_fn *fn = NULL;
+    *(ad_status *)ctx = ad_fn_record(&fn, strange, &s, 1, &one, 1);
+    ad_fn_free(fn);
+    y[0] = ad_rec(ad_mul(x[0], ad_mul(x[0], 12)));
+}
+
+// ad_grad is the same with a tape; it asks with a number of the outer one.
+static ad_rev wave(const ad_rev *x, void *ctx)
+{
+    (void)ctx;
+    return ad_rec(ad_mul(x[0], ad_mul(x[0], 3)));
+}
+
+static void outer_tape(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    double at = ad_value(x[1]);
+    double slope = 0;
+    ad_rev square = ad_rec(ad_mul(x[0], x[0]));
+    *(ad_status *)ctx = ad_grad(wave, NULL, 1, &at, NULL, &slope);
+    y[0] = ad_rec(ad_mul(square, slope));
+}
+
+static void test_inside(void)
+{
+    const double at[2] = { 0.5, 2 };
+    const double x[2] = { -3, 2 };
+    const struct truth t = { { 108 }, { -72 }, { 48 } };
+    const struct truth u = { { 108 }, { -72, 0 }, { 48, 0, 0, 0 } };
+    ad_status inner = ADREV_ENOTAPE;
+    ad_fn *fn = recorded("outer", outer, &inner, 1, at, 1);
+    EXPECT(inner, ADREV_OK);
+    check_answers("outer", fn, x, &t);
+    ad_fn_free(fn);
+    fn = recorded("outer, mixed", outer_mixed, &inner, 1, at, 1);
+    EXPECT(inner, ADREV_EFOREIGN);
+    check_answers("outer, mixed", fn, x, &t);
+    ad_fn_free(fn);
+    fn = recorded("outer, tape", outer_tape, &inner, 2, at, 1);
+    EXPECT(inner, ADREV_OK);
+    check_answers("outer, tape", fn, x, &u);
+    check_path("outer, tape", fn, (const double[2]){ -3, 1 }, 0);
+    ad_fn_free(fn);
+}
+
+// Inputs that f makes itself are not those of the function: constants, if they
+// are allowed at all.
+static void own_input(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    bool first = *(const bool *)ctx;
+    ad_rev product = first ? ad_rec(0) : ad_rec(ad_mul(x[0], x[1]));
+    ad_rev own = ad_input(3);
+    if (first)
+        product = ad_rec(ad_mul(x[0], x[1]));
+    y[0] = ad_rec(ad_mul(product, own));
+}
+
+static void own_inputs(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_rev own[2];
+    (void)ctx;
+    ad_inputs(2, (const double[2]){ 1, 3 }, own);
+    y[0] = ad_rec(ad_mul(ad_mul(x[0], own[0]), ad_mul(x[1], own[1])));
+}
+
+static void test_own_input(void)
+{
+    const double at[2] = { 2, 7 };
+    const double x[2] = { 5, -4 };
+    const struct truth t = { { -60 }, { -12, 15 }, { 0, 6, 6, 0 } };
+    for (int i = 0; i < 3; i++) {
+        bool first = i == 0;
+        ad_fn *fn = NULL;
+        ad_status s = ad_fn_record(&fn, i < 2 ? own_input : own_inputs, &first,
+                                   2, at, 1);
+        CHECK((s == ADREV_OK) == (fn != NULL), "%s", ad_message(s));
+        if (fn != NULL)
+            check_answers("an input of its own", fn, x, &t);
+        ad_fn_free(fn);
+    }
+}
+
 int main(void)
 {
     test_title();
@@ -1809,5 +2171,15 @@ int main(void)
     test_guards_of_nan();
     test_report();
     test_guards_counted();
+    test_null_record();
+    test_null_evaluate();
+    test_gradient_shape();
+    test_too_many();
+    test_foreign_tape();
+    test_foreign_recording();
+    test_untraced();
+    test_current_tape();
+    test_inside();
+    test_own_input();
     return check_done("function");
 }
