@@ -39,7 +39,7 @@
  * formulas (section 5), and differentiating a program yields a program.
  *
  *   1 >>config   2 >>types   3 >>api   4 >>programs   5 >>formulas
- *   6 >>rules    7 >>record  8 >>run   9 >>functions
+ *   6 >>rules    7 >>record  8 >>run   9 >>functions   10 >>write
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -223,6 +223,54 @@ ADX_API ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
                                 const ad_column w[], const ad_column dx[],
                                 const ad_column y[], uint32_t left[]);
 
+/* --- 3.4  C code -------------------------------------------------------------
+ * The function and its derivatives as C99 that needs nothing but <math.h>: for
+ * machines that have a compiler and nothing else, or as fast as it gets. A
+ * function for each of what is asked for, with the name in front:
+ *
+ *     #define f_value_WORK 12           numbers of `work`, at least 1
+ *     int f_value(const double *x, double *y, double *work);
+ *     int f_jvp(const double *x, const double *v, double *dy, double *work);
+ *     int f_vjp(const double *x, const double *w, double *dx, double *work);
+ *     int f_gradient(const double *x, double *y, double *g, double *work);
+ *     int f_hvp(const double *x, const double *w, const double *v, double *hv,
+ *               double *work);
+ *     int f_jacobian(const double *x, double *J, double *work);
+ *     int f_hessian(const double *x, const double *w, double *H, double *work);
+ *
+ * They return 0, or 1 + the guard that x did not pass; then nothing has been
+ * written. Arrays are as in 3.2, and do not overlap.                         */
+
+enum {
+    ADREV_C_VALUE = 1, ADREV_C_JVP = 2, ADREV_C_VJP = 4, ADREV_C_GRADIENT = 8,
+    ADREV_C_HVP = 16, ADREV_C_JACOBIAN = 32, ADREV_C_HESSIAN = 64
+};
+
+// How it is written. All-zero: as the comments say first.
+typedef struct ad_c_options {
+    const char *name;       // in front of all names; NULL: "f"
+    unsigned functions;     // ADREV_C_VALUE | ...; 0: value and vjp, and the
+                            // gradient of a function with one result
+    bool single;            // float instead of double
+    bool absorbing;         // zeros in the chain rule absorb infinities, as in
+                            // 3.2; otherwise 0*inf is NaN, as in C
+    bool exported;          // extern functions; otherwise static ones
+    size_t split;           // statements of one C function at most; 0: 2000
+} ad_c_options;
+
+// Writes C code. Only numbers of the recording and constants are in it, with
+// all digits.
+//
+//   bytes        out   how many were written, or would be; may be NULL
+//   write        in    called often, with short pieces; NULL: only counts
+//
+//   returns      ADREV_OK; ADREV_ENOMEM; ADREV_ESHAPE: no such function, or a
+//                gradient of several results; ADREV_EEXTERNAL: lgamma, whose
+//                derivatives have no C text
+ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
+                                ad_write_fn *write, void *user,
+                                size_t *bytes);
+
 #ifdef __cplusplus
 }
 #endif
@@ -236,7 +284,9 @@ ADX_API ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <stdarg.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* ===========================================================================
@@ -1691,6 +1741,106 @@ static ad_status adx_make_adjoint(adx_program *q, const adx_program *p,
         adx_new_output(q, adx_or_zero(q, k.derived[i]));
     for (size_t i = 0; i < p->outputs; i++)
         adx_new_output(q, k.same[p->output[i]]);
+    adx_drop(p->memory, moved);
+    adx_end_making(&k);
+    return q->status;
+}
+
+// A program of one output: its value, and then the gradient.
+static ad_status adx_make_gradient(adx_program *q, const adx_program *p)
+{
+    adx_making k;
+    if (!adx_begin_making(&k, p, q, 0))
+        return q->status;
+    bool *moved = adx_moved(&k, p->inputs);
+    if (moved == NULL)
+        adx_spoil(q, ADREV_ENOMEM);
+    for (size_t i = 0; q->status == ADREV_OK && i < p->steps; i++)
+        if (adx_is_used(p, &p->step[i], k.used))
+            adx_copy_step(&k, &p->step[i]);
+    if (q->status == ADREV_OK) {
+        adx_new_output(q, k.same[p->output[0]]);
+        k.derived[p->output[0]] = adx_fixed(q, 1);
+    }
+    for (size_t i = p->steps; q->status == ADREV_OK && i-- > 0;)
+        if (adx_is_used(p, &p->step[i], k.used))
+            adx_adjoint_step(&k, &p->step[i], moved);
+    for (size_t i = 0; q->status == ADREV_OK && i < p->inputs; i++)
+        adx_new_output(q, adx_or_zero(q, k.derived[i]));
+    adx_drop(p->memory, moved);
+    adx_end_making(&k);
+    return q->status;
+}
+
+static ad_status adx_make_copy(adx_program *q, const adx_program *p)
+{
+    adx_making k;
+    if (!adx_begin_making(&k, p, q, 0))
+        return q->status;
+    for (size_t i = 0; q->status == ADREV_OK && i < p->steps; i++)
+        if (adx_is_used(p, &p->step[i], k.used))
+            adx_copy_step(&k, &p->step[i]);
+    for (size_t i = 0; q->status == ADREV_OK && i < p->outputs; i++)
+        adx_new_output(q, k.same[p->output[i]]);
+    adx_end_making(&k);
+    return q->status;
+}
+
+/* --- 6.4  matrices --------------------------------------------------------
+ * All directions in one program, each a unit vector: what is zero in a column
+ * is found zero when the program is made.                                    */
+
+static void adx_clear_derived(adx_making *k)
+{
+    for (size_t i = 0; i < k->from->numbers; i++)
+        k->derived[i] = ADX_NOWHERE;
+}
+
+// The first `results` outputs of p by its first `moving` inputs, row by row:
+// entry[i*moving + j], ADX_NOWHERE where it is zero. Column after column.
+static ad_status adx_make_columns(adx_program *q, const adx_program *p,
+                                  size_t results, size_t moving,
+                                  uint32_t entry[])
+{
+    adx_making k;
+    if (!adx_begin_making(&k, p, q, 0))
+        return q->status;
+    for (size_t j = 0; j < moving && q->status == ADREV_OK; j++) {
+        adx_clear_derived(&k);
+        k.derived[j] = adx_fixed(q, 1);
+        for (size_t i = 0; i < p->steps; i++)
+            if (adx_is_used(p, &p->step[i], k.used))
+                adx_tangent_step(&k, &p->step[i]);
+        for (size_t i = 0; i < results && q->status == ADREV_OK; i++)
+            entry[i * moving + j] = k.derived[p->output[i]];
+    }
+    adx_end_making(&k);
+    return q->status;
+}
+
+// The same, row after row.
+static ad_status adx_make_rows(adx_program *q, const adx_program *p,
+                               size_t results, size_t moving,
+                               uint32_t entry[])
+{
+    adx_making k;
+    if (!adx_begin_making(&k, p, q, 0))
+        return q->status;
+    bool *moved = adx_moved(&k, moving);
+    if (moved == NULL)
+        adx_spoil(q, ADREV_ENOMEM);
+    for (size_t i = 0; q->status == ADREV_OK && i < p->steps; i++)
+        if (adx_is_used(p, &p->step[i], k.used))
+            adx_copy_step(&k, &p->step[i]);
+    for (size_t r = 0; q->status == ADREV_OK && r < results; r++) {
+        adx_clear_derived(&k);
+        k.derived[p->output[r]] = adx_fixed(q, 1);
+        for (size_t i = p->steps; q->status == ADREV_OK && i-- > 0;)
+            if (adx_is_used(p, &p->step[i], k.used))
+                adx_adjoint_step(&k, &p->step[i], moved);
+        for (size_t j = 0; j < moving; j++)
+            entry[r * moving + j] = k.derived[j];
+    }
     adx_drop(p->memory, moved);
     adx_end_making(&k);
     return q->status;
@@ -3271,6 +3421,718 @@ ADX_API ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
                       .wanted_n = { fn->n, y == NULL ? 0 : fn->m },
                       .adds = true, .left = left };
     return adx_map_all(&k, ADX_KIND_vjp);
+}
+
+/* ===========================================================================
+ * 10  C CODE                                                         >>write
+ *
+ * A program as text. A number is written as a literal, an input, a local
+ * variable or, if another C function or an array needs it, a place in `work`.
+ * ======================================================================== */
+
+/* --- 10.1  text ----------------------------------------------------------- */
+
+typedef struct adx_text {
+    ad_write_fn *write;
+    void *user;
+    size_t bytes;
+    const char *name;           // in front of all names
+    const char *real;           // double or float
+    bool single;
+    bool absorbing;
+} adx_text;
+
+static void adx_put_text(adx_text *t, const char *text, size_t n)
+{
+    t->bytes += n;
+    if (t->write != NULL && n > 0)
+        t->write(text, n, t->user);
+}
+
+#if defined __GNUC__ || defined __clang__
+__attribute__((format(printf, 2, 3)))
+#endif
+static void adx_say(adx_text *t, const char *format, ...)
+{
+    char line[400];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    adx_put_text(t, line, n < 0 ? 0 : (size_t)n < sizeof line
+                                    ? (size_t)n : sizeof line - 1);
+}
+
+static void adx_say_literal(adx_text *t, ad_real v)
+{
+    char number[40];
+    double d = (double)v;
+    if (v != v || v - v != 0) {
+        adx_say(t, v != v ? "NAN" : v > 0 ? "INFINITY" : "(-INFINITY)");
+        return;
+    }
+    snprintf(number, sizeof number, t->single ? "%.9g" : "%.17g", d);
+    bool whole = strpbrk(number, ".eE") == NULL;
+    bool below = number[0] == '-';
+    adx_say(t, "%s%s%s%s%s", below ? "(" : "", number, whole ? ".0" : "",
+            t->single ? "f" : "", below ? ")" : "");
+}
+
+// What an identifier of the tables' text is called in the code: adm_sin is sin
+// or sinf, adx_gauss is f_gauss.
+static void adx_say_name(adx_text *t, const char *word, size_t n)
+{
+    int length = (int)n;
+    if (n > 4 && strncmp(word, "adm_", 4) == 0)
+        adx_say(t, "%.*s%s", length - 4, word + 4, t->single ? "f" : "");
+    else if (n > 4 && strncmp(word, "adx_", 4) == 0)
+        adx_say(t, "%s_%.*s", t->name, length - 4, word + 4);
+    else if (n == 7 && strncmp(word, "ad_real", 7) == 0)
+        adx_say(t, "%s", t->real);
+    else
+        adx_put_text(t, word, n);
+}
+
+// The number in ADX_K(number). Returns what follows.
+static const char *adx_say_constant(adx_text *t, const char *at)
+{
+    size_t n = strcspn(at, ")");
+    adx_put_text(t, at, n);
+    adx_say(t, t->single ? "f" : "");
+    return at + n + 1;
+}
+
+typedef void adx_say_argument_fn(adx_text *t, char which, void *user);
+
+// Text of the tables as text of the code. argument NULL: x, y, z and v stay.
+static void adx_say_formula(adx_text *t, const char *at,
+                            adx_say_argument_fn *argument, void *user)
+{
+    while (*at != '\0') {
+        const char *word = at;
+        while (adx_is_letter(*at) || (at > word && adx_is_digit(*at)))
+            at++;
+        size_t n = (size_t)(at - word);
+        if (n == 5 && strncmp(word, "ADX_K", 5) == 0)
+            at = adx_say_constant(t, at + 1);
+        else if (n == 1 && argument != NULL && strchr("xyzv", *word) != NULL)
+            argument(t, *word, user);
+        else if (n > 0)
+            adx_say_name(t, word, n);
+        else {          // an operator, or a number with all its letters
+            while (adx_is_digit(*at) || *at == '.')
+                at++;
+            if (at == word)
+                at++;
+            adx_put_text(t, word, (size_t)(at - word));
+        }
+    }
+}
+
+/* --- 10.2  helper functions ------------------------------------------------ */
+
+typedef struct adx_helper {
+    const char *name;
+    const char *parameters;
+    const char *body;
+} adx_helper;
+
+#define ADX_TEXT(name, parameters, ...) { #name, #parameters, #__VA_ARGS__ },
+static const adx_helper adx_helpers[] = { ADX_HELPERS(ADX_TEXT) };
+#undef ADX_TEXT
+#define ADX_HELPER_COUNT (sizeof adx_helpers / sizeof *adx_helpers)
+
+// Marks the functions that a text calls, and those that they call.
+static bool adx_mark_helpers(const char *text, bool needed[])
+{
+    for (const char *at = text; (at = strstr(at, "adx_")) != NULL;) {
+        at += 4;
+        size_t n = 0;
+        while (adx_is_letter(at[n]) || adx_is_digit(at[n]))
+            n++;
+        size_t i = 0;
+        while (i < ADX_HELPER_COUNT
+               && (strlen(adx_helpers[i].name) != n
+                   || strncmp(adx_helpers[i].name, at, n) != 0))
+            i++;
+        if (i == ADX_HELPER_COUNT)
+            return false;
+        if (!needed[i]) {
+            needed[i] = true;
+            if (!adx_mark_helpers(adx_helpers[i].body, needed))
+                return false;
+        }
+    }
+    return true;
+}
+
+static void adx_say_helpers(adx_text *t, const bool needed[])
+{
+    for (size_t i = 0; i < ADX_HELPER_COUNT; i++) {
+        const adx_helper *h = &adx_helpers[i];
+        if (!needed[i])
+            continue;
+        adx_say(t, "static %s %s_%s", t->real, t->name, h->name);
+        adx_say_formula(t, h->parameters, NULL, NULL);
+        adx_say(t, "\n{\n    ");
+        adx_say_formula(t, h->body, NULL, NULL);
+        adx_say(t, "\n}\n\n");
+    }
+}
+
+/* --- 10.3  where numbers are ----------------------------------------------- */
+
+typedef struct adx_writing {
+    adx_text *text;
+    const adx_program *p;
+    const char *what;           // value, jvp ...
+    const char *array[3];       // names of the inputs, and how many of each
+    size_t length[3];
+    size_t split;
+    bool *used;
+    bool *stored;               // in work
+    uint32_t *place;            // there
+    uint32_t *part;             // the C function that makes the number
+    size_t places;
+    size_t parts;
+} adx_writing;
+
+static void adx_say_input(adx_writing *k, uint32_t x)
+{
+    size_t i = 0;
+    for (; x >= k->length[i]; i++)
+        x -= (uint32_t)k->length[i];
+    adx_say(k->text, "%s[%lu]", k->array[i], (unsigned long)x);
+}
+
+static void adx_say_number(adx_writing *k, uint32_t x)
+{
+    const adx_number *number = &k->p->number[x];
+    if (k->stored[x])
+        adx_say(k->text, "work[%lu]", (unsigned long)k->place[x]);
+    else if (number->from == ADX_FROM_CONSTANT)
+        adx_say_literal(k->text, number->v);
+    else if (number->from == ADX_FROM_INPUT)
+        adx_say_input(k, x);
+    else
+        adx_say(k->text, "v%lu", (unsigned long)x);
+}
+
+typedef struct adx_reader {
+    adx_writing *k;
+    uint32_t part;
+    bool in_range;
+} adx_reader;
+
+static void adx_note_reader(void *user, uint32_t x)
+{
+    adx_reader *r = (adx_reader *)user;
+    adx_writing *k = r->k;
+    uint32_t from = k->p->number[x].from;
+    if (r->in_range || (from < ADX_FROM_INPUT && k->part[x] != r->part))
+        k->stored[x] = true;
+}
+
+// Which numbers must stand in work: those of arrays, and those that another C
+// function needs.
+static void adx_find_stored(adx_writing *k)
+{
+    const adx_program *p = k->p;
+    size_t count = 0;
+    for (size_t i = 0; i < p->steps; i++) {
+        const adx_step *s = &p->step[i];
+        if (!adx_is_used(p, s, k->used))
+            continue;
+        adx_reader r = { k, (uint32_t)(count++ / k->split),
+                         s->op == ADX_OP_many };
+        adx_visit_reads(p, s, adx_note_reader, &r);
+        for (size_t j = 0; j < adx_results_of(p, s); j++) {
+            k->part[s->r + j] = r.part;
+            k->stored[s->r + j] = k->stored[s->r + j] || r.in_range;
+        }
+    }
+    k->parts = count == 0 ? 1 : (count + k->split - 1) / k->split;
+    for (size_t i = 0; i < p->outputs && k->parts > 1; i++)
+        if (p->number[p->output[i]].from < ADX_FROM_INPUT)
+            k->stored[p->output[i]] = true;
+}
+
+// Ranges remain ranges: with arrays every number has the place of its index.
+static void adx_find_places(adx_writing *k)
+{
+    const adx_program *p = k->p;
+    for (size_t i = 0; i < p->numbers; i++)
+        if (k->stored[i])
+            k->place[i] = (uint32_t)(p->manys > 0 ? i : k->places++);
+    if (p->manys > 0)
+        k->places = p->numbers;
+}
+
+static void adx_end_writing(adx_writing *k)
+{
+    const ad_allocator *a = k->p->memory;
+    adx_drop(a, k->used);
+    adx_drop(a, k->stored);
+    adx_drop(a, k->place);
+    adx_drop(a, k->part);
+}
+
+static bool adx_begin_writing(adx_writing *k)
+{
+    const adx_program *p = k->p;
+    const ad_allocator *a = p->memory;
+    k->used = (bool *)adx_take(a, p->numbers, sizeof *k->used);
+    k->stored = (bool *)adx_take(a, p->numbers, sizeof *k->stored);
+    k->place = (uint32_t *)adx_take(a, p->numbers, sizeof *k->place);
+    k->part = (uint32_t *)adx_take(a, p->numbers, sizeof *k->part);
+    if (k->used == NULL || k->stored == NULL || k->place == NULL
+        || k->part == NULL)
+        return false;
+    memset(k->stored, 0, p->numbers * sizeof *k->stored);
+    memset(k->part, 0, p->numbers * sizeof *k->part);
+    adx_mark_used(p, k->used);
+    adx_find_stored(k);
+    adx_find_places(k);
+    return true;
+}
+
+/* --- 10.4  statements ------------------------------------------------------ */
+
+static void adx_say_argument(adx_text *t, char which, void *user)
+{
+    const void *const *both = (const void *const *)user;
+    adx_writing *k = (adx_writing *)(uintptr_t)both[0];
+    const adx_step *s = (const adx_step *)both[1];
+    (void)t;
+    adx_say_number(k, which == 'x' ? s->a : which == 'y' ? s->b : s->c);
+}
+
+// Product of the chain rule: as a function only if zeros are to absorb.
+static const char *adx_value_text(const adx_text *t, uint32_t op)
+{
+    return op == ADX_OP_chain && !t->absorbing ? "x * y"
+                                               : adx_row_of(op)->value;
+}
+
+static void adx_say_guard(adx_writing *k, const adx_step *s)
+{
+    bool nan = adx_is_fixed(k->p, s->b)
+            && k->p->number[s->b].v != k->p->number[s->b].v;
+    adx_say(k->text, "    if (");
+    adx_say_number(k, s->a);
+    adx_say(k->text, nan ? " == " : " != ");
+    adx_say_number(k, nan ? s->a : s->b);
+    adx_say(k->text, ") return %lu;\n", (unsigned long)s->c + 1);
+}
+
+static void adx_say_step(adx_writing *k, const adx_step *s)
+{
+    const void *both[] = { k, s };
+    if (k->stored[s->r])
+        adx_say(k->text, "    work[%lu] = ", (unsigned long)k->place[s->r]);
+    else
+        adx_say(k->text, "    const %s v%lu = ", k->text->real,
+                (unsigned long)s->r);
+    adx_say_formula(k->text, adx_value_text(k->text, s->op), adx_say_argument,
+                    both);
+    adx_say(k->text, ";\n");
+}
+
+// Element of an argument, by the names of loop variables.
+typedef struct adx_element_text {
+    const adx_many *many;
+    const char *i[3];           // of the row of each argument
+    const char *j[3];
+} adx_element_text;
+
+static void adx_say_element(adx_text *t, char which, void *user)
+{
+    const adx_element_text *e = (const adx_element_text *)user;
+    int a = which == 'x' ? 0 : which == 'y' ? 1 : 2;
+    const adx_numbers *r = &e->many->arg[a];
+    adx_say(t, "work[%lu", (unsigned long)r->base);
+    if (e->i[a] != NULL && r->rs != 0)
+        adx_say(t, " + %ld*%s", (long)r->rs, e->i[a]);
+    if (e->j[a] != NULL && r->cs != 0)
+        adx_say(t, " + %ld*%s", (long)r->cs, e->j[a]);
+    adx_say(t, "]");
+}
+
+static void adx_say_gather(adx_writing *k, const adx_step *s,
+                           const adx_many *m)
+{
+    for (size_t i = 0; i < m->n; i++)
+        adx_say(k->text, "    work[%lu] = work[%lu];\n",
+                (unsigned long)(s->r + i), (unsigned long)m->list[i]);
+}
+
+static void adx_say_fold(adx_writing *k, const adx_step *s, const adx_many *m)
+{
+    adx_text *t = k->text;
+    adx_element_text e = { m, { NULL }, { "i" } };
+    bool most = m->kind == ADX_MANY_most;
+    adx_say(t, "    {\n        %s sum = %s;\n        long i;\n", t->real,
+            most ? "-INFINITY" : t->single ? "0.0f" : "0.0");
+    adx_say(t, "        for (i = 0; i < %lu; i++)\n", (unsigned long)m->k);
+    adx_say(t, most ? "            if (" : m->kind == ADX_MANY_norm
+            ? "            sum = hypot%s(sum, " : "            sum += %s",
+            m->kind == ADX_MANY_norm && t->single ? "f" : "");
+    adx_say_element(t, 'x', &e);
+    if (most) {
+        adx_say(t, " > sum || sum != sum)\n                sum = ");
+        adx_say_element(t, 'x', &e);
+    }
+    adx_say(t, m->kind == ADX_MANY_norm ? ");\n" : ";\n");
+    adx_say(t, "        work[%lu] = sum;\n    }\n", (unsigned long)s->r);
+}
+
+static void adx_say_each(adx_writing *k, const adx_step *s, const adx_many *m)
+{
+    adx_text *t = k->text;
+    adx_element_text e = { m, { NULL }, { "i", "i", "i" } };
+    adx_say(t, "    {\n        long i;\n        for (i = 0; i < %lu; i++)\n"
+            "            work[%lu + i] = ", (unsigned long)m->n,
+            (unsigned long)s->r);
+    adx_say_formula(t, adx_value_text(t, m->op), adx_say_element, &e);
+    adx_say(t, ";\n    }\n");
+}
+
+static void adx_say_product(adx_writing *k, const adx_step *s,
+                            const adx_many *m)
+{
+    adx_text *t = k->text;
+    adx_element_text e = { m, { "i", "l" }, { "l", "j" } };
+    adx_say(t, "    {\n        long i, j, l;\n"
+            "        for (i = 0; i < %lu; i++)\n"
+            "            for (j = 0; j < %lu; j++) {\n"
+            "                %s sum = 0;\n"
+            "                for (l = 0; l < %lu; l++)\n"
+            "                    sum += ", (unsigned long)m->m,
+            (unsigned long)m->n, t->real, (unsigned long)m->k);
+    adx_say_formula(t, adx_value_text(t, m->op), adx_say_element, &e);
+    adx_say(t, ";\n                work[%lu + %lu*i + j] = sum;\n"
+            "            }\n    }\n", (unsigned long)s->r,
+            (unsigned long)m->n);
+}
+
+static void adx_say_many(adx_writing *k, const adx_step *s)
+{
+    const adx_many *m = adx_many_of(k->p, s);
+    if (m->kind == ADX_MANY_gather)
+        adx_say_gather(k, s, m);
+    else if (m->kind == ADX_MANY_each)
+        adx_say_each(k, s, m);
+    else if (m->kind == ADX_MANY_product)
+        adx_say_product(k, s, m);
+    else
+        adx_say_fold(k, s, m);
+}
+
+/* --- 10.5  functions -------------------------------------------------------- */
+
+// "const double *x, const double *w" or "x, w".
+static void adx_say_inputs(adx_writing *k, bool declared)
+{
+    for (int i = 0; i < 3 && k->array[i] != NULL; i++)
+        if (declared)
+            adx_say(k->text, "const %s *%s, ", k->text->real, k->array[i]);
+        else
+            adx_say(k->text, "%s, ", k->array[i]);
+}
+
+static void adx_say_unused(adx_writing *k)
+{
+    adx_say(k->text, "   ");
+    for (int i = 0; i < 3 && k->array[i] != NULL; i++)
+        adx_say(k->text, " (void)%s;", k->array[i]);
+    adx_say(k->text, " (void)work;\n");
+}
+
+// Inputs and constants that arrays need.
+static void adx_say_loads(adx_writing *k)
+{
+    const adx_program *p = k->p;
+    for (uint32_t i = 0; i < p->numbers; i++) {
+        if (!k->stored[i] || p->number[i].from < ADX_FROM_INPUT)
+            continue;
+        adx_say(k->text, "    work[%lu] = ", (unsigned long)k->place[i]);
+        if (p->number[i].from == ADX_FROM_CONSTANT)
+            adx_say_literal(k->text, p->number[i].v);
+        else
+            adx_say_input(k, i);
+        adx_say(k->text, ";\n");
+    }
+}
+
+// The steps of a part of the program.
+static void adx_say_steps(adx_writing *k, size_t part)
+{
+    const adx_program *p = k->p;
+    size_t count = 0;
+    for (size_t i = 0; i < p->steps; i++) {
+        const adx_step *s = &p->step[i];
+        if (!adx_is_used(p, s, k->used) || count++ / k->split != part)
+            continue;
+        if (s->op == ADX_OP_guard)
+            adx_say_guard(k, s);
+        else if (s->op == ADX_OP_many)
+            adx_say_many(k, s);
+        else
+            adx_say_step(k, s);
+    }
+}
+
+static void adx_say_part(adx_writing *k, size_t part)
+{
+    adx_say(k->text, "static int %s_%s_%lu(", k->text->name, k->what,
+            (unsigned long)part);
+    adx_say_inputs(k, true);
+    adx_say(k->text, "%s *work)\n{\n", k->text->real);
+    adx_say_unused(k);
+    if (part == 0)
+        adx_say_loads(k);
+    adx_say_steps(k, part);
+    adx_say(k->text, "    return 0;\n}\n\n");
+}
+
+// Results: so many of the outputs in each array.
+typedef struct adx_results {
+    const char *array[2];
+    size_t length[2];
+} adx_results;
+
+static void adx_say_results(adx_writing *k, const adx_results *results)
+{
+    size_t at = 0;
+    for (size_t a = 0; a < 2; a++)
+        for (size_t i = 0; i < results->length[a]; i++, at++) {
+            adx_say(k->text, "    %s[%lu] = ", results->array[a],
+                    (unsigned long)i);
+            adx_say_number(k, k->p->output[at]);
+            adx_say(k->text, ";\n");
+        }
+}
+
+static void adx_say_function(adx_writing *k, const adx_results *results,
+                             bool exported)
+{
+    adx_text *t = k->text;
+    for (size_t part = 0; k->parts > 1 && part < k->parts; part++)
+        adx_say_part(k, part);
+    adx_say(t, "#define %s_%s_WORK %lu\n%sint %s_%s(", t->name, k->what,
+            (unsigned long)(k->places == 0 ? 1 : k->places),
+            exported ? "" : "static ", t->name, k->what);
+    adx_say_inputs(k, true);
+    for (size_t a = 0; a < 2; a++)
+        if (results->array[a] != NULL)
+            adx_say(t, "%s *%s, ", t->real, results->array[a]);
+    adx_say(t, "%s *work)\n{\n", t->real);
+    if (k->parts > 1)
+        adx_say(t, "    int left = 0;\n");
+    adx_say_unused(k);
+    if (k->parts > 1)
+        for (size_t part = 0; part < k->parts; part++) {
+            adx_say(t, "    left = %s_%s_%lu(", t->name, k->what,
+                    (unsigned long)part);
+            adx_say_inputs(k, false);
+            adx_say(t, "work);\n    if (left != 0) return left;\n");
+        }
+    else {
+        adx_say_loads(k);
+        adx_say_steps(k, 0);
+    }
+    adx_say_results(k, results);
+    adx_say(t, "    return 0;\n}\n\n");
+}
+
+/* --- 10.6  what is asked for ------------------------------------------------ */
+
+// Outputs of q from a matrix of numbers, zero where there is none.
+static void adx_matrix_outputs(adx_program *q, size_t n, const uint32_t entry[])
+{
+    for (size_t i = 0; i < n && q->status == ADREV_OK; i++)
+        adx_new_output(q, adx_or_zero(q, entry[i]));
+}
+
+static ad_status adx_make_jacobian(adx_program *q, const adx_program *p,
+                                   size_t results, size_t moving)
+{
+    uint32_t *entry = (uint32_t *)adx_take(p->memory, results * moving,
+                                           sizeof *entry);
+    adx_begin_program(q, p->memory, false);
+    if (entry == NULL)
+        return ADREV_ENOMEM;
+    ad_status status = results <= moving
+        ? adx_make_rows(q, p, results, moving, entry)
+        : adx_make_columns(q, p, results, moving, entry);
+    if (status == ADREV_OK)
+        adx_matrix_outputs(q, results * moving, entry);
+    adx_drop(p->memory, entry);
+    return q->status;
+}
+
+static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
+{
+    adx_program adjoint;
+    size_t n = p->inputs;
+    ad_status status = adx_make_adjoint(&adjoint, p, n);
+    if (adjoint.outputs > n)
+        adjoint.outputs = n;            // without the values
+    uint32_t *entry = (uint32_t *)adx_take(p->memory, n * n, sizeof *entry);
+    adx_begin_program(q, p->memory, false);
+    if (entry == NULL)
+        status = ADREV_ENOMEM;
+    if (status == ADREV_OK)
+        status = adx_make_columns(q, &adjoint, n, n, entry);
+    for (size_t i = 0; status == ADREV_OK && i < n; i++)
+        for (size_t j = i + 1; j < n; j++)
+            entry[i * n + j] = entry[j * n + i];
+    if (status == ADREV_OK)
+        adx_matrix_outputs(q, n * n, entry);
+    adx_drop(p->memory, entry);
+    adx_free_program(&adjoint);
+    return status == ADREV_OK ? q->status : status;
+}
+
+// A kind of function: its name, inputs and results.
+typedef struct adx_c_kind {
+    unsigned bit;
+    const char *what;
+    const char *in[3];
+    const char *out[2];
+} adx_c_kind;
+
+static const adx_c_kind adx_c_kinds[] = {
+    { ADREV_C_VALUE,    "value",    { "x" },           { "y" } },
+    { ADREV_C_JVP,      "jvp",      { "x", "v" },      { "dy" } },
+    { ADREV_C_VJP,      "vjp",      { "x", "w" },      { "dx" } },
+    { ADREV_C_GRADIENT, "gradient", { "x" },           { "y", "g" } },
+    { ADREV_C_HVP,      "hvp",      { "x", "w", "v" }, { "hv" } },
+    { ADREV_C_JACOBIAN, "jacobian", { "x" },           { "J" } },
+    { ADREV_C_HESSIAN,  "hessian",  { "x", "w" },      { "H" } },
+};
+#define ADX_C_KINDS (sizeof adx_c_kinds / sizeof *adx_c_kinds)
+
+// The program behind a function. Outputs: results of the first array, then of
+// the second.
+static ad_status adx_make_c_kind(adx_program *q, const adx_program *p,
+                                 unsigned bit)
+{
+    size_t n = p->inputs;
+    adx_begin_program(q, p->memory, false);
+    if (bit == ADREV_C_JVP)
+        return adx_make_tangent(q, p, n);
+    if (bit == ADREV_C_VJP)
+        return adx_make_adjoint(q, p, n);
+    if (bit == ADREV_C_HVP)
+        return adx_make_hvp(q, p);
+    if (bit == ADREV_C_HESSIAN)
+        return adx_make_hessian(q, p);
+    if (bit == ADREV_C_JACOBIAN)
+        return adx_make_jacobian(q, p, p->outputs, n);
+    if (bit == ADREV_C_GRADIENT)
+        return adx_make_gradient(q, p);
+    return adx_make_copy(q, p);
+}
+
+static size_t adx_c_length(const ad_fn *fn, const char *array)
+{
+    return array == NULL ? 0
+         : strchr("yw", *array) != NULL || strcmp(array, "dy") == 0 ? fn->m
+         : *array == 'J' ? fn->m * fn->n
+         : *array == 'H' ? fn->n * fn->n : fn->n;
+}
+
+static ad_status adx_write_kind(ad_fn *fn, const adx_c_kind *kind,
+                                const ad_c_options *o, adx_text *t)
+{
+    adx_program q;
+    ad_status status = adx_make_c_kind(&q, &fn->program, kind->bit);
+    adx_writing k = { .text = t, .p = &q, .what = kind->what,
+                      .split = o->split == 0 ? 2000 : o->split };
+    adx_results results = { { kind->out[0], kind->out[1] },
+                            { adx_c_length(fn, kind->out[0]),
+                              adx_c_length(fn, kind->out[1]) } };
+    for (int i = 0; i < 3; i++) {
+        k.array[i] = kind->in[i];
+        k.length[i] = adx_c_length(fn, kind->in[i]);
+    }
+    if (status == ADREV_OK) {
+        if (adx_begin_writing(&k))
+            adx_say_function(&k, &results, o->exported);
+        else
+            status = ADREV_ENOMEM;
+        adx_end_writing(&k);
+    }
+    adx_free_program(&q);
+    return status;
+}
+
+// Marks the helper functions that a kind of function calls.
+static ad_status adx_need_helpers(const ad_fn *fn, unsigned bit,
+                                  const adx_text *t, bool needed[])
+{
+    adx_program q;
+    ad_status status = adx_make_c_kind(&q, &fn->program, bit);
+    bool *used = (bool *)adx_take(&fn->memory, q.numbers, sizeof *used);
+    if (status == ADREV_OK && used == NULL)
+        status = ADREV_ENOMEM;
+    if (status == ADREV_OK)
+        adx_mark_used(&q, used);
+    for (size_t i = 0; status == ADREV_OK && i < q.steps; i++) {
+        const adx_many *m = adx_many_of(&q, &q.step[i]);
+        uint32_t op = m == NULL ? q.step[i].op : m->op;
+        bool plain = op >= ADX_OP_COUNT || (m != NULL
+            && m->kind != ADX_MANY_each && m->kind != ADX_MANY_product);
+        if (!plain && adx_is_used(&q, &q.step[i], used)
+            && !adx_mark_helpers(adx_value_text(t, op), needed))
+            status = ADREV_EEXTERNAL;
+    }
+    adx_drop(&fn->memory, used);
+    adx_free_program(&q);
+    return status;
+}
+
+static ad_status adx_write_all(ad_fn *fn, const ad_c_options *o,
+                               unsigned functions, adx_text *t)
+{
+    bool needed[ADX_HELPER_COUNT] = {0};
+    ad_status status = ADREV_OK;
+    for (size_t i = 0; i < ADX_C_KINDS && status == ADREV_OK; i++)
+        if (functions & adx_c_kinds[i].bit)
+            status = adx_need_helpers(fn, adx_c_kinds[i].bit, t, needed);
+    if (status != ADREV_OK)
+        return status;
+    adx_say(t, "/* %lu inputs, %lu results; written by adrev " ADREV_VERSION
+            ". */\n\n#include <math.h>\n\n", (unsigned long)fn->n,
+            (unsigned long)fn->m);
+    adx_say_helpers(t, needed);
+    for (size_t i = 0; i < ADX_C_KINDS && status == ADREV_OK; i++)
+        if (functions & adx_c_kinds[i].bit)
+            status = adx_write_kind(fn, &adx_c_kinds[i], o, t);
+    return status;
+}
+
+ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
+                                ad_write_fn *write, void *user,
+                                size_t *bytes)
+{
+    static const ad_c_options none;
+    const ad_c_options *o = options == NULL ? &none : options;
+    if (fn == NULL)
+        return ADREV_ESHAPE;
+    unsigned functions = o->functions != 0 ? o->functions
+        : ADREV_C_VALUE | ADREV_C_VJP | (fn->m == 1 ? ADREV_C_GRADIENT : 0u);
+    if (functions > 127 || (functions & ADREV_C_GRADIENT && fn->m != 1))
+        return ADREV_ESHAPE;
+    adx_text t = { .write = write, .user = user,
+                   .name = o->name == NULL ? "f" : o->name,
+                   .real = o->single ? "float" : "double",
+                   .single = o->single, .absorbing = o->absorbing };
+    ad_status status = adx_write_all(fn, o, functions, &t);
+    if (bytes != NULL)
+        *bytes = t.bytes;
+    return status;
 }
 
 #endif // ADREV_FUNCTION_IMPLEMENTED
