@@ -182,7 +182,53 @@ ADX_API ad_status ad_fn_jacobian(ad_fn *fn, const ad_real x[], ad_real J[]);
 ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
                                 const ad_real w[], ad_real H[]);
 
-/* --- 3.3  many points --------------------------------------------------------
+// Taylor coefficients: y[k*m + i] is that of t^k in y[i] along x + t v, for
+// k = 0 ... order; derivatives are k! times as large.
+//
+//   cost         order^2 times an evaluation; operations on arrays are taken
+//                apart
+ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
+                               const ad_real v[], size_t order, ad_real y[]);
+
+// y = f(x) as one statement of the current recording. While a function is
+// recorded, the steps of fn become a part of it. The function may be freed at
+// any time: recordings keep what they need of it.
+//
+//   x   [n]      in    recorded numbers or constants
+//   y   [m]      out   constants if x is, or on failure
+//
+//   returns      ADREV_OK; as ad_fn_eval; else the status of the tape
+ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[]);
+
+/* --- 3.3  paths --------------------------------------------------------------
+ * A function with branches as a collection of recorded functions, one for each
+ * path that was taken so far.                                                */
+
+typedef struct ad_traced ad_traced;
+
+//   limit        most paths to be kept; the one used longest ago goes first;
+//                0: 64
+//
+//   returns      NULL: out of memory. To be freed with ad_traced_free
+ADX_API ad_traced *ad_traced_new(ad_vector_fn *f, void *ctx, size_t n,
+                                 size_t m, size_t limit);
+ADX_API void ad_traced_free(ad_traced *traced);
+
+// The function on the path that x takes: one that is known, or f recorded at
+// x. It belongs to `traced`, and lives until the next call.
+//
+//   fn           out   every evaluation of it at x passes all guards
+//
+//   returns      ADREV_OK; as ad_fn_record
+//   cost         an evaluation for each path that is tried, the last used first
+//   threads      one at a time
+ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
+                               ad_fn **fn);
+
+// How many paths are kept, and how often f was recorded.
+ADX_API size_t ad_traced_paths(const ad_traced *traced, size_t *recordings);
+
+/* --- 3.4  many points --------------------------------------------------------
  * The same function at many points, ADREV_LANES_MOST at a time side by side,
  * with the same bits as one at a time. Numbers are given by column: input i of
  * point p is x[i].v[p*x[i].step]. Step 0: a parameter that all points share.
@@ -223,7 +269,7 @@ ADX_API ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
                                 const ad_column w[], const ad_column dx[],
                                 const ad_column y[], uint32_t left[]);
 
-/* --- 3.4  C code -------------------------------------------------------------
+/* --- 3.5  C code -------------------------------------------------------------
  * The function and its derivatives as C99 that needs nothing but <math.h>: for
  * machines that have a compiler and nothing else, or as fast as it gets. A
  * function for each of what is asked for, with the name in front:
@@ -1198,6 +1244,7 @@ typedef struct adx_making {
     bool *used;                 // numbers that a result depends on
     uint32_t *same;             // the same number
     uint32_t *derived;          // its tangent or adjoint; ADX_NOWHERE: zero
+    uint32_t guards;            // of the new program, before those of the old
 } adx_making;
 
 static void adx_mark(void *user, uint32_t number)
@@ -1237,14 +1284,13 @@ static void adx_end_making(adx_making *k)
     adx_drop(a, k->derived);
 }
 
-// The inputs of the new program begin with those of the old one.
-static bool adx_begin_making(adx_making *k, const adx_program *from,
-                             adx_program *to, size_t more_inputs)
+// Numbers of the new program for constants of the old one.
+static bool adx_start_making(adx_making *k, const adx_program *from,
+                             adx_program *to)
 {
     const ad_allocator *a = from->memory;
     size_t n = from->numbers;
     memset(k, 0, sizeof *k);
-    adx_begin_program(to, a, false);
     k->from = from;
     k->to = to;
     k->used = (bool *)adx_take(a, n, sizeof *k->used);
@@ -1256,14 +1302,24 @@ static bool adx_begin_making(adx_making *k, const adx_program *from,
         return false;
     }
     adx_mark_used(from, k->used);
-    adx_new_inputs(to, from->inputs + more_inputs);
     for (size_t i = 0; i < n; i++) {
-        uint32_t kind = from->number[i].from;
-        k->same[i] = kind == ADX_FROM_INPUT ? (uint32_t)i
-                   : kind == ADX_FROM_CONSTANT && k->used[i]
-                   ? adx_fixed_anew(to, from->number[i].v) : 0;
+        bool fixed = from->number[i].from == ADX_FROM_CONSTANT && k->used[i];
+        k->same[i] = fixed ? adx_fixed_anew(to, from->number[i].v) : 0;
         k->derived[i] = ADX_NOWHERE;
     }
+    return true;
+}
+
+// The inputs of the new program begin with those of the old one.
+static bool adx_begin_making(adx_making *k, const adx_program *from,
+                             adx_program *to, size_t more_inputs)
+{
+    adx_begin_program(to, from->memory, false);
+    adx_new_inputs(to, from->inputs + more_inputs);
+    if (!adx_start_making(k, from, to))
+        return false;
+    for (size_t i = 0; i < from->inputs; i++)
+        k->same[i] = (uint32_t)i;
     return true;
 }
 
@@ -1355,7 +1411,7 @@ static void adx_copy_step(adx_making *k, const adx_step *s)
     if (k->to->status != ADREV_OK)
         return;
     if (s->op == ADX_OP_guard)
-        adx_emit_guard(k->to, same[s->a], same[s->b], s->c);
+        adx_emit_guard(k->to, same[s->a], same[s->b], s->c + k->guards);
     else if (s->op == ADX_OP_many)
         adx_copy_many(k, s, adx_many_of(k->from, s));
     else
@@ -1786,6 +1842,59 @@ static ad_status adx_make_copy(adx_program *q, const adx_program *p)
     return q->status;
 }
 
+// Steps with many results, taken apart.
+static void adx_take_apart(adx_making *k, const adx_step *s,
+                           const adx_many *e)
+{
+    adx_program *p = k->to;
+    const uint32_t *same = k->same;
+    for (uint32_t i = 0; i < adx_many_results(e); i++) {
+        uint32_t row = e->kind == ADX_MANY_product ? i / e->n : 0;
+        uint32_t col = e->kind == ADX_MANY_product ? i % e->n : i;
+        uint32_t sum = ADX_NOWHERE;
+        for (uint32_t l = 0; l < e->k; l++) {
+            bool product = e->kind == ADX_MANY_product;
+            uint32_t x = same[adx_in_range(&e->arg[0], row, l)];
+            uint32_t y = product ? same[adx_in_range(&e->arg[1], l, col)] : x;
+            uint32_t term = product || e->kind == ADX_MANY_norm
+                          ? adx_emit2(p, ADREV_OP_mul, x, y) : x;
+            uint32_t op = e->kind == ADX_MANY_most ? ADREV_OP_max
+                                                   : ADREV_OP_add;
+            sum = sum == ADX_NOWHERE ? term : adx_emit2(p, op, sum, term);
+        }
+        k->same[s->r + i] =
+            e->kind == ADX_MANY_gather ? same[e->list[i]]
+          : e->kind == ADX_MANY_each
+            ? adx_emit(p, e->op, same[adx_in_range(&e->arg[0], 0, i)],
+                       same[adx_in_range(&e->arg[1], 0, i)],
+                       same[adx_in_range(&e->arg[2], 0, i)])
+          : e->kind == ADX_MANY_norm ? adx_emit2(p, ADREV_OP_sqrt, sum, sum)
+          : e->kind == ADX_MANY_most ? adx_emit2(p, ADREV_OP_detach, sum, sum)
+          : sum;
+    }
+}
+
+// The same program without steps that have many results.
+static ad_status adx_make_scalar(adx_program *q, const adx_program *p)
+{
+    adx_making k;
+    if (!adx_begin_making(&k, p, q, 0))
+        return q->status;
+    for (size_t i = 0; q->status == ADREV_OK && i < p->steps; i++) {
+        const adx_step *s = &p->step[i];
+        if (!adx_is_used(p, s, k.used))
+            continue;
+        if (s->op == ADX_OP_many)
+            adx_take_apart(&k, s, adx_many_of(p, s));
+        else
+            adx_copy_step(&k, s);
+    }
+    for (size_t i = 0; q->status == ADREV_OK && i < p->outputs; i++)
+        adx_new_output(q, k.same[p->output[i]]);
+    adx_end_making(&k);
+    return q->status;
+}
+
 /* --- 6.4  matrices --------------------------------------------------------
  * All directions in one program, each a unit vector: what is zero in a column
  * is found zero when the program is made.                                    */
@@ -2049,11 +2158,55 @@ static adx_numbers adx_record_many(adx_recorder *r, const ad_array_operation *o)
     return adx_single(0);
 }
 
+// A call of a recorded function: its steps, in section 9.
+static const ad_external_rule adx_call_rule;
+static const adx_program *adx_called(const void *saved,
+                                     const adx_code_place **guards);
+
+static void adx_record_guards(adx_recorder *r, size_t n,
+                              const adx_code_place place[])
+{
+    adx_program *p = r->p;
+    for (size_t i = 0; i < n; i++, p->report.guards++) {
+        if (!adx_make_room_for(p->memory, (void **)&r->guard, &r->guard_room,
+                               p->report.guards, sizeof *r->guard)) {
+            adx_spoil(p, ADREV_ENOMEM);
+            return;
+        }
+        r->guard[p->report.guards] = place[i];
+    }
+}
+
+static void adx_record_call(adx_recorder *r, const ad_array_operation *o)
+{
+    const adx_code_place *place;
+    const adx_program *called = adx_called(o->saved, &place);
+    adx_making k;
+    uint32_t first = (uint32_t)r->p->report.guards;
+    adx_record_guards(r, called->report.guards, place);
+    if (r->p->status != ADREV_OK || !adx_start_making(&k, called, r->p))
+        return;
+    k.guards = first;
+    for (size_t i = 0; i < called->inputs; i++)
+        k.same[i] = adx_number_of(r, o->arg[0].x[i]);
+    for (size_t i = 0; i < called->steps; i++)
+        if (adx_is_used(called, &called->step[i], k.used))
+            adx_copy_step(&k, &called->step[i]);
+    for (size_t i = 0; i < called->outputs; i++)
+        adx_name_number(r, o->result.seq + i, k.same[called->output[i]]);
+    r->p->report.recorded += called->steps;
+    adx_end_making(&k);
+}
+
 static void adx_record_array(void *user, const ad_array_operation *o)
 {
     adx_recorder *r = (adx_recorder *)user;
     if (r->p->status != ADREV_OK)
         return;
+    if (o->rule == &adx_call_rule) {
+        adx_record_call(r, o);
+        return;
+    }
     r->p->report.recorded++;
     adx_numbers y = adx_record_many(r, o);
     for (size_t i = 0; i < o->results && y.base != ADX_NOWHERE; i++)
@@ -2683,6 +2836,7 @@ typedef enum adx_kind {
 
 struct ad_fn {
     ad_allocator memory;
+    atomic_size_t holders;      // who must free it: the caller, and recordings
     size_t n, m;
     adx_program program;
     adx_code_place *guard;
@@ -2709,7 +2863,9 @@ ADX_API ad_fn_report ad_fn_about(const ad_fn *fn)
 
 ADX_API void ad_fn_free(ad_fn *fn)
 {
-    if (fn == NULL)
+    // acq_rel: what the other holders did comes before the memory goes.
+    if (fn == NULL || atomic_fetch_sub_explicit(&fn->holders, 1,
+                                                memory_order_acq_rel) > 1)
         return;
     for (size_t i = 0; i < ADX_KINDS; i++)
         // relaxed: nobody else has the function any more
@@ -2800,6 +2956,7 @@ ADX_API ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
         return ADREV_ENOMEM;
     memset(fn, 0, sizeof *fn);
     fn->memory = *memory;
+    atomic_init(&fn->holders, 1);
     fn->n = n;
     fn->m = m;
     adx_begin_program(&fn->program, &fn->memory, o->plain);
@@ -3421,6 +3578,371 @@ ADX_API ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
                       .wanted_n = { fn->n, y == NULL ? 0 : fn->m },
                       .adds = true, .left = left };
     return adx_map_all(&k, ADX_KIND_vjp);
+}
+
+/* --- 9.6  calls in recordings ------------------------------------------------ */
+
+// What a statement on the tape saves: the function, and where it was called.
+typedef struct adx_saved_call {
+    ad_fn *fn;
+    ad_real x[];
+} adx_saved_call;
+
+static const adx_program *adx_called(const void *saved,
+                                     const adx_code_place **guards)
+{
+    const ad_fn *fn = ((const adx_saved_call *)saved)->fn;
+    *guards = fn->guard;
+    return &fn->program;
+}
+
+static bool adx_call_pullback(const void *saved, size_t m, const ad_real dy[],
+                              size_t n, ad_real dx[])
+{
+    const adx_saved_call *call = (const adx_saved_call *)saved;
+    ad_real few[16];
+    ad_real *g = n <= 16 ? few : (ad_real *)adx_take(&call->fn->memory, n,
+                                                     sizeof *g);
+    (void)m;
+    bool ok = g != NULL && ad_fn_vjp(call->fn, call->x, dy, g) == ADREV_OK;
+    for (size_t i = 0; ok && i < n; i++)
+        dx[i] += g[i];
+    if (g != few)
+        adx_drop(&call->fn->memory, g);
+    return ok;
+}
+
+static bool adx_call_pushforward(const void *saved, size_t n,
+                                 const ad_real dx[], size_t m, ad_real dy[])
+{
+    const adx_saved_call *call = (const adx_saved_call *)saved;
+    (void)n;
+    (void)m;
+    return ad_fn_jvp(call->fn, call->x, dx, dy) == ADREV_OK;
+}
+
+static void adx_call_destroy(const void *saved)
+{
+    ad_fn_free(((const adx_saved_call *)saved)->fn);
+}
+
+static const ad_external_rule adx_call_rule = {
+    "call", adx_call_pullback, adx_call_pushforward, adx_call_destroy
+};
+
+// Values in, values out; y stays as it is on failure.
+static ad_status adx_call_values(ad_fn *fn, const ad_rev x[],
+                                 adx_saved_call *call, ad_real v[])
+{
+    for (size_t i = 0; i < fn->n; i++)
+        call->x[i] = x[i].v;
+    return ad_fn_eval(fn, call->x, v);
+}
+
+ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[])
+{
+    if (fn == NULL || y == NULL || (x == NULL && fn->n > 0))
+        return ADREV_ESHAPE;
+    size_t bytes = sizeof(adx_saved_call) + fn->n * sizeof *x;
+    adx_saved_call *call = (adx_saved_call *)adx_take(
+        &fn->memory, bytes + fn->m * sizeof(ad_real), 1);
+    if (call == NULL)
+        return ADREV_ENOMEM;
+    ad_real *v = call->x + fn->n;
+    call->fn = fn;
+    ad_status status = adx_call_values(fn, x, call, v);
+    if (status == ADREV_OK) {
+        // relaxed: the caller holds it
+        atomic_fetch_add_explicit(&fn->holders, 1, memory_order_relaxed);
+        status = (ad_external)(&adx_call_rule, call,
+                               sizeof *call + fn->n * sizeof(ad_real), fn->n,
+                               x, fn->m, v, y);
+    } else
+        for (size_t i = 0; i < fn->m; i++)
+            y[i] = adx_passive(ADX_K(NAN));
+    adx_drop(&fn->memory, call);
+    return status;
+}
+
+/* --- 9.7  paths ---------------------------------------------------------------- */
+
+typedef struct adx_path {
+    ad_fn *fn;
+    uint64_t fingerprint;       // of the steps: two recordings of one path
+} adx_path;
+
+struct ad_traced {
+    ad_vector_fn *f;
+    void *ctx;
+    size_t n, m;
+    size_t limit;
+    size_t paths;
+    size_t recordings;
+    ad_real *y;                 // [m]
+    adx_path path[];            // the one used last first
+};
+
+ADX_API ad_traced *ad_traced_new(ad_vector_fn *f, void *ctx, size_t n,
+                                 size_t m, size_t limit)
+{
+    size_t room = limit == 0 ? 64 : limit;
+    ad_traced *t = (ad_traced *)adx_take(&adx_libc,
+        sizeof *t + (room + 1) * sizeof *t->path, 1);
+    if (t == NULL)
+        return NULL;
+    memset(t, 0, sizeof *t);
+    t->f = f;
+    t->ctx = ctx;
+    t->n = n;
+    t->m = m;
+    t->limit = room;
+    t->y = (ad_real *)adx_take(&adx_libc, m, sizeof *t->y);
+    if (t->y == NULL) {
+        adx_drop(&adx_libc, t);
+        return NULL;
+    }
+    return t;
+}
+
+ADX_API void ad_traced_free(ad_traced *traced)
+{
+    if (traced == NULL)
+        return;
+    for (size_t i = 0; i < traced->paths; i++)
+        ad_fn_free(traced->path[i].fn);
+    adx_drop(&adx_libc, traced->y);
+    adx_drop(&adx_libc, traced);
+}
+
+ADX_API size_t ad_traced_paths(const ad_traced *traced, size_t *recordings)
+{
+    if (recordings != NULL)
+        *recordings = traced == NULL ? 0 : traced->recordings;
+    return traced == NULL ? 0 : traced->paths;
+}
+
+// Two recordings of one path have the same steps and constants.
+static uint64_t adx_fingerprint(const adx_program *p)
+{
+    uint64_t steps = XXH3_64bits(p->step, p->steps * sizeof *p->step);
+    for (size_t i = 0; i < p->numbers; i++)
+        if (p->number[i].from == ADX_FROM_CONSTANT)
+            steps = XXH3_64bits_withSeed(&p->number[i].v,
+                                         sizeof p->number[i].v, steps);
+    return XXH3_64bits_withSeed(p->output, p->outputs * sizeof *p->output,
+                                steps);
+}
+
+static void adx_to_front(ad_traced *t, size_t i, adx_path path)
+{
+    memmove(&t->path[1], &t->path[0], i * sizeof *t->path);
+    t->path[0] = path;
+}
+
+// A path that was recorded: unless it is known, the first one now.
+static void adx_keep_path(ad_traced *t, ad_fn *fn)
+{
+    adx_path path = { fn, adx_fingerprint(&fn->program) };
+    size_t i = 0;
+    while (i < t->paths && t->path[i].fingerprint != path.fingerprint)
+        i++;
+    if (i < t->paths)
+        ad_fn_free(t->path[i].fn);
+    else if (t->paths == t->limit)
+        ad_fn_free(t->path[--i].fn);
+    else
+        t->paths++;
+    adx_to_front(t, i, path);
+}
+
+ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
+                               ad_fn **fn)
+{
+    if (traced == NULL || fn == NULL)
+        return ADREV_ESHAPE;
+    *fn = NULL;
+    for (size_t i = 0; i < traced->paths; i++) {
+        adx_path path = traced->path[i];
+        ad_status status = ad_fn_eval(path.fn, x, traced->y);
+        if (status == ADREV_EPATH)
+            continue;
+        if (status == ADREV_OK) {
+            adx_to_front(traced, i, path);
+            *fn = path.fn;
+        }
+        return status;
+    }
+    ad_fn *recorded;
+    ad_status status = ad_fn_record(&recorded, traced->f, traced->ctx,
+                                    traced->n, x, traced->m);
+    if (status != ADREV_OK)
+        return status;
+    traced->recordings++;
+    adx_keep_path(traced, recorded);
+    *fn = recorded;
+    return ADREV_OK;
+}
+
+/* --- 9.8  Taylor coefficients ---------------------------------------------
+ * A program of sums, products and quotients has recurrences; for any other
+ * operation v of x, v' = p x' with the partial p, whose own coefficients are
+ * found in the same way (Griewank & Walther, chapter 13). So the program is
+ * continued by the partials of its steps, by theirs, and so on: to the depth
+ * of the order, where only the value of a partial is needed.                 */
+
+typedef struct adx_series {
+    adx_program *p;             // scalar steps only
+    size_t order;
+    uint32_t (*partial)[3];     // [step], of those that have no recurrence;
+                                // ADX_NOWHERE: zero
+    size_t partials, partial_room;
+    ad_real *c;                 // [number][order + 1]
+} adx_series;
+
+static bool adx_has_recurrence(uint32_t op)
+{
+    return op == ADREV_OP_add || op == ADREV_OP_sub || op == ADREV_OP_neg
+        || op == ADREV_OP_mul || op == ADREV_OP_div || op == ADREV_OP_sqr
+        || op == ADREV_OP_fma || op == ADX_OP_chain || op == ADX_OP_guard
+        || op == ADREV_OP_detach;
+}
+
+// Partials of the steps up to here, whose steps go behind them.
+static void adx_continue_series(adx_series *t)
+{
+    adx_program *p = t->p;
+    size_t level_end = p->steps;
+    for (size_t depth = 0; depth < t->order; depth++, level_end = p->steps)
+        for (size_t i = t->partials; i < level_end; i++) {
+            if (!adx_make_room_for(p->memory, (void **)&t->partial,
+                                   &t->partial_room, i, sizeof *t->partial))
+                adx_spoil(p, ADREV_ENOMEM);
+            if (p->status != ADREV_OK)
+                return;
+            t->partials = i + 1;
+            adx_step s = p->step[i];
+            bool done = adx_has_recurrence(s.op);
+            const adx_numbers arg[3] = { adx_single(s.a), adx_single(s.b),
+                                         adx_single(s.c) };
+            for (int k = 0; k < 3; k++) {
+                bool none = done || k >= adx_row_of(s.op)->arity
+                         || strcmp(adx_row_of(s.op)->partial[k], "0") == 0;
+                uint32_t d = none ? ADX_NOWHERE
+                           : adx_partial_of(p, 1, s.op, k, arg,
+                                            adx_single(s.r)).base;
+                if (p->status == ADREV_OK)
+                    t->partial[i][k] = d;
+            }
+        }
+}
+
+static ad_real *adx_series_of(const adx_series *t, uint32_t x)
+{
+    return t->c + x * (t->order + 1);
+}
+
+static ad_real adx_convolve(const ad_real x[], const ad_real y[],
+                            size_t from, size_t k)
+{
+    ad_real sum = 0;
+    for (size_t i = from; i <= k; i++)
+        sum += adx_absorb(x[i], y[k - i]);
+    return sum;
+}
+
+// Coefficient k > 0 of v' = sum of p x', divided by k.
+static ad_real adx_integrate(const adx_series *t, size_t step, size_t k)
+{
+    const adx_step *s = &t->p->step[step];
+    ad_real sum = 0;
+    for (int a = 0; a < 3 && step < t->partials; a++) {
+        if (t->partial[step][a] == ADX_NOWHERE)
+            continue;
+        const ad_real *d = adx_series_of(t, t->partial[step][a]);
+        const ad_real *x = adx_series_of(t, adx_argument(s, a));
+        for (size_t i = 1; i <= k; i++)
+            sum += (ad_real)i * adx_absorb(x[i], d[k - i]);
+    }
+    return sum / (ad_real)k;
+}
+
+static ad_real adx_coefficient(const adx_series *t, size_t step, size_t k)
+{
+    const adx_step *s = &t->p->step[step];
+    const ad_real *v = adx_series_of(t, s->r);
+    const ad_real *x = adx_series_of(t, s->a);
+    const ad_real *y = adx_series_of(t, s->b);
+    const ad_real *z = adx_series_of(t, s->c);
+    if (k == 0)
+        return adx_compute(s->op, *x, *y, *z);
+    switch (s->op) {
+    case ADREV_OP_add: return x[k] + y[k];
+    case ADREV_OP_sub: return x[k] - y[k];
+    case ADREV_OP_neg: return -x[k];
+    case ADREV_OP_sqr: return adx_convolve(x, x, 0, k);
+    case ADX_OP_chain:
+    case ADREV_OP_mul: return adx_convolve(x, y, 0, k);
+    case ADREV_OP_fma: return adx_convolve(x, y, 0, k) + z[k];
+    case ADREV_OP_div: return (x[k] - adx_convolve(y, v, 1, k)) / *y;
+    case ADREV_OP_detach: return 0;
+    default:           return adx_integrate(t, step, k);
+    }
+}
+
+// The guard that is not passed, or NULL.
+static const adx_step *adx_run_series(adx_series *t, const ad_real x[],
+                                      const ad_real v[])
+{
+    const adx_program *p = t->p;
+    memset(t->c, 0, p->numbers * (t->order + 1) * sizeof *t->c);
+    for (uint32_t i = 0; i < p->numbers; i++)
+        if (p->number[i].from == ADX_FROM_CONSTANT)
+            *adx_series_of(t, i) = p->number[i].v;
+        else if (p->number[i].from == ADX_FROM_INPUT) {
+            adx_series_of(t, i)[0] = x[i];
+            if (t->order > 0)
+                adx_series_of(t, i)[1] = v[i];
+        }
+    for (size_t k = 0; k <= t->order; k++)
+        for (size_t i = 0; i < p->steps; i++) {
+            const adx_step *s = &p->step[i];
+            if (s->op != ADX_OP_guard)
+                adx_series_of(t, s->r)[k] = adx_coefficient(t, i, k);
+            else if (k == 0 && !adx_same_value(*adx_series_of(t, s->a),
+                                               *adx_series_of(t, s->b)))
+                return s;
+        }
+    return NULL;
+}
+
+ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
+                               const ad_real v[], size_t order, ad_real y[])
+{
+    if (fn == NULL || y == NULL || ((x == NULL || v == NULL) && fn->n > 0))
+        return ADREV_ESHAPE;
+    adx_program p;
+    adx_series t = { .p = &p, .order = order };
+    const adx_step *stopped = NULL;
+    ad_status status = adx_make_scalar(&p, &fn->program);
+    if (status == ADREV_OK)
+        adx_continue_series(&t);
+    status = p.status;
+    t.c = order > 100000 ? NULL
+        : (ad_real *)adx_take(&fn->memory, p.numbers,
+                              (order + 1) * sizeof *t.c);
+    if (status == ADREV_OK && t.c == NULL)
+        status = ADREV_ENOMEM;
+    if (status == ADREV_OK) {
+        stopped = adx_run_series(&t, x, v);
+        status = stopped == NULL ? ADREV_OK : adx_flip(fn, stopped->c);
+    }
+    for (size_t i = 0; status == ADREV_OK && i < fn->m; i++)
+        for (size_t k = 0; k <= order; k++)
+            y[k * fn->m + i] = adx_series_of(&t, p.output[i])[k];
+    adx_drop(&fn->memory, t.partial);
+    adx_drop(&fn->memory, t.c);
+    adx_free_program(&p);
+    return status;
 }
 
 /* ===========================================================================
