@@ -39,7 +39,8 @@
  * formulas (section 5), and differentiating a program yields a program.
  *
  *   1 >>config   2 >>types   3 >>api   4 >>programs   5 >>formulas
- *   6 >>rules    7 >>record  8 >>run   9 >>functions   10 >>write
+ *   6 >>rules    7 >>record  8 >>run   9 >>functions   10 >>sparse
+ *   11 >>write
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -200,7 +201,41 @@ ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
 //   returns      ADREV_OK; as ad_fn_eval; else the status of the tape
 ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[]);
 
-/* --- 3.3  paths --------------------------------------------------------------
+/* --- 3.3  sparse matrices -----------------------------------------------------
+ * Where a matrix may have entries at all is found once, from the program; so is
+ * a colouring: columns that share no row (of a Hessian: that can be told apart
+ * by symmetry) are computed in one direction. Rows or columns that are nearly
+ * full are computed by themselves. Entries are sorted by row, then column: CSR,
+ * or triplets as Ipopt takes them. Ask for their number, then for the pattern,
+ * then for values at as many points as you like.                             */
+
+typedef struct ad_sparsity {
+    size_t nonzeros;
+    size_t directions;      // of all sweeps for one matrix
+    size_t apart;           // of these: of full rows or columns
+} ad_sparsity;
+
+// Entries of the Jacobian; of the Hessian its lower triangle with the diagonal,
+// of all functions w f.
+//
+//   about        out   may be NULL
+//   start [m+1]  out   first entry of each row, and their number; may be NULL
+//                      (Hessian: [n+1])
+//   row, column [nonzeros]   out   of each entry; may be NULL
+ADX_API ad_status ad_fn_jacobian_pattern(ad_fn *fn, ad_sparsity *about,
+                                         size_t start[], size_t row[],
+                                         size_t column[]);
+ADX_API ad_status ad_fn_hessian_pattern(ad_fn *fn, ad_sparsity *about,
+                                        size_t start[], size_t row[],
+                                        size_t column[]);
+
+//   value [nonzeros]   out   in the order of the pattern
+ADX_API ad_status ad_fn_jacobian_sparse(ad_fn *fn, const ad_real x[],
+                                        ad_real value[]);
+ADX_API ad_status ad_fn_hessian_sparse(ad_fn *fn, const ad_real x[],
+                                       const ad_real w[], ad_real value[]);
+
+/* --- 3.4  paths --------------------------------------------------------------
  * A function with branches as a collection of recorded functions, one for each
  * path that was taken so far.                                                */
 
@@ -228,7 +263,7 @@ ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
 // How many paths are kept, and how often f was recorded.
 ADX_API size_t ad_traced_paths(const ad_traced *traced, size_t *recordings);
 
-/* --- 3.4  many points --------------------------------------------------------
+/* --- 3.5  many points --------------------------------------------------------
  * The same function at many points, ADREV_LANES_MOST at a time side by side,
  * with the same bits as one at a time. Numbers are given by column: input i of
  * point p is x[i].v[p*x[i].step]. Step 0: a parameter that all points share.
@@ -269,7 +304,7 @@ ADX_API ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
                                 const ad_column w[], const ad_column dx[],
                                 const ad_column y[], uint32_t left[]);
 
-/* --- 3.5  C code -------------------------------------------------------------
+/* --- 3.6  C code -------------------------------------------------------------
  * The function and its derivatives as C99 that needs nothing but <math.h>: for
  * machines that have a compiler and nothing else, or as fast as it gets. A
  * function for each of what is asked for, with the name in front:
@@ -2834,6 +2869,9 @@ typedef enum adx_kind {
     ADX_KINDS
 } adx_kind;
 
+typedef struct adx_pattern adx_pattern;
+static void adx_free_pattern(adx_pattern *s);
+
 struct ad_fn {
     ad_allocator memory;
     atomic_size_t holders;      // who must free it: the caller, and recordings
@@ -2841,6 +2879,7 @@ struct ad_fn {
     adx_program program;
     adx_code_place *guard;
     _Atomic(adx_machine *) machine[ADX_KINDS];      // NULL: not made yet
+    _Atomic(adx_pattern *) pattern[2];              // Jacobian, Hessian
 };
 
 static ADX_THREAD ad_guard adx_last_guard;
@@ -2870,6 +2909,9 @@ ADX_API void ad_fn_free(ad_fn *fn)
     for (size_t i = 0; i < ADX_KINDS; i++)
         // relaxed: nobody else has the function any more
         adx_free_machine(atomic_load_explicit(&fn->machine[i],
+                                              memory_order_relaxed));
+    for (size_t i = 0; i < 2; i++)
+        adx_free_pattern(atomic_load_explicit(&fn->pattern[i],
                                               memory_order_relaxed));
     adx_free_program(&fn->program);
     ad_allocator memory = fn->memory;
@@ -3170,7 +3212,8 @@ static size_t adx_lanes_for(size_t n)
     return n >= ADREV_LANES_MOST ? ADREV_LANES_MOST : (n + 3) / 4 * 4;
 }
 
-// One of the given arrays is the unit vectors of this length instead.
+// One of the given arrays is directions instead: unit vectors, or of each group
+// of entries the sum of their unit vectors.
 typedef struct adx_directions {
     ad_fn *fn;
     adx_kind kind;
@@ -3178,6 +3221,7 @@ typedef struct adx_directions {
     adx_given given[3];         // x NULL: unit vectors
     size_t n;                   // directions
     size_t results;             // of each direction
+    const uint32_t *group;      // of each entry of a direction; NULL: its index
 } adx_directions;
 
 static void adx_fill_lanes(const adx_directions *d, ad_real w[], size_t lanes,
@@ -3187,7 +3231,7 @@ static void adx_fill_lanes(const adx_directions *d, ad_real w[], size_t lanes,
         for (size_t i = 0; i < d->given[k].n; i++)
             for (size_t l = 0; l < lanes; l++)
                 *w++ = d->given[k].x != NULL ? d->given[k].x[i]
-                                             : i == first + l;
+                     : (d->group == NULL ? i : d->group[i]) == first + l;
 }
 
 static bool adx_lanes_have_nan(const adx_machine *m, const ad_real w[],
@@ -3200,17 +3244,20 @@ static bool adx_lanes_have_nan(const adx_machine *m, const ad_real w[],
     return fault != 0;
 }
 
-// Result i of direction j goes to to[i*across + j*down].
+// Told of the results of directions first ... first + lanes - 1: result i of
+// lane l is r[output[i]*lanes + l].
+typedef void adx_take_fn(void *user, const adx_machine *m, const ad_real r[],
+                         size_t lanes, size_t first);
+
 static ad_status adx_sweep_directions(const adx_directions *d,
-                                      const adx_machine *m, adx_workspace *work,
-                                      ad_real to[], size_t across,
-                                      size_t down)
+                                      const adx_machine *m,
+                                      adx_workspace *work, adx_take_fn *take,
+                                      void *user)
 {
     uint32_t flipped[ADREV_LANES_MOST];
     size_t lanes = work->lanes;
 
     for (size_t first = 0; first < d->n; first += lanes) {
-        size_t left = d->n - first < lanes ? d->n - first : lanes;
         for (int careful = 0; careful < 2; careful++) {
             adx_fill_lanes(d, work->w, lanes, first);
             adx_run_lanes(m, work->w, lanes, careful, flipped);
@@ -3219,18 +3266,15 @@ static ad_status adx_sweep_directions(const adx_directions *d,
             if (!adx_lanes_have_nan(m, work->w, lanes))
                 break;
         }
-        for (size_t i = 0; i < d->results; i++)
-            for (size_t l = 0; l < left; l++)
-                to[i * across + (first + l) * down] =
-                    work->w[m->output[i] * lanes + l];
+        take(user, m, work->w, lanes, first);
     }
     return ADREV_OK;
 }
 
 // The guards are passed in the first sweep or never, so that nothing is written
 // on failure.
-static ad_status adx_all_directions(const adx_directions *d, ad_real to[],
-                                    size_t across, size_t down)
+static ad_status adx_all_directions(const adx_directions *d,
+                                    adx_take_fn *take, void *user)
 {
     adx_machine *m;
     ad_status status = adx_machine_of(d->fn, d->kind, &m);
@@ -3239,9 +3283,35 @@ static ad_status adx_all_directions(const adx_directions *d, ad_real to[],
     adx_workspace *work = adx_take_work(m, adx_lanes_for(d->n));
     if (work == NULL)
         return ADREV_ENOMEM;
-    status = adx_sweep_directions(d, m, work, to, across, down);
+    status = adx_sweep_directions(d, m, work, take, user);
     adx_give_work(m, work);
     return status;
+}
+
+// A dense matrix: result i of direction j goes to to[i*across + j*down].
+typedef struct adx_dense {
+    const adx_directions *d;
+    ad_real *to;
+    size_t across;
+    size_t down;
+} adx_dense;
+
+static void adx_take_dense(void *user, const adx_machine *m,
+                           const ad_real r[], size_t lanes, size_t first)
+{
+    const adx_dense *k = (const adx_dense *)user;
+    size_t left = k->d->n - first < lanes ? k->d->n - first : lanes;
+    for (size_t i = 0; i < k->d->results; i++)
+        for (size_t l = 0; l < left; l++)
+            k->to[i * k->across + (first + l) * k->down] =
+                r[m->output[i] * lanes + l];
+}
+
+static ad_status adx_fill_dense(const adx_directions *d, ad_real to[],
+                                size_t across, size_t down)
+{
+    adx_dense k = { d, to, across, down };
+    return adx_all_directions(d, adx_take_dense, &k);
 }
 
 ADX_API ad_status ad_fn_jacobian(ad_fn *fn, const ad_real x[], ad_real J[])
@@ -3250,14 +3320,15 @@ ADX_API ad_status ad_fn_jacobian(ad_fn *fn, const ad_real x[], ad_real J[])
         return ADREV_ESHAPE;
     size_t n = fn->n;
     size_t m = fn->m;
-    adx_directions d = { fn, ADX_KIND_vjp, 2, { { x, n }, { NULL, m } }, m, n };
+    adx_directions d = { fn, ADX_KIND_vjp, 2, { { x, n }, { NULL, m } }, m, n,
+                         NULL };
     if (n >= m)
-        return adx_all_directions(&d, J, 1, n);
+        return adx_fill_dense(&d, J, 1, n);
     d.kind = ADX_KIND_jvp;
     d.given[1].n = n;
     d.n = n;
     d.results = m;
-    return adx_all_directions(&d, J, n, 1);
+    return adx_fill_dense(&d, J, n, 1);
 }
 
 // Both triangles are computed; the lower one counts, so that H is symmetric.
@@ -3268,8 +3339,9 @@ ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
         return ADREV_ESHAPE;
     size_t n = fn->n;
     const adx_directions d = { fn, ADX_KIND_hvp, 3,
-                               { { x, n }, { w, fn->m }, { NULL, n } }, n, n };
-    ad_status status = adx_all_directions(&d, H, n, 1);
+                               { { x, n }, { w, fn->m }, { NULL, n } }, n, n,
+                               NULL };
+    ad_status status = adx_fill_dense(&d, H, n, 1);
     for (size_t i = 0; status == ADREV_OK && i < n; i++)
         for (size_t j = 0; j < i; j++)
             H[j * n + i] = H[i * n + j];
@@ -3946,13 +4018,865 @@ ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
 }
 
 /* ===========================================================================
- * 10  C CODE                                                         >>write
+ * 10  SPARSE MATRICES                                               >>sparse
+ *
+ * Patterns, colourings, and values from few directions. (Gebremedhin, Manne &
+ * Pothen, What color is your Jacobian?)
+ * ======================================================================== */
+
+/* --- 10.1  lists ------------------------------------------------------------ */
+
+typedef struct adx_list_of {
+    const ad_allocator *memory;
+    uint32_t *v;
+    size_t n;
+    size_t room;
+    bool failed;
+} adx_list_of;
+
+static void adx_list_add(adx_list_of *l, uint32_t v)
+{
+    if (!l->failed && adx_make_room_for(l->memory, (void **)&l->v, &l->room,
+                                        l->n, sizeof *l->v))
+        l->v[l->n++] = v;
+    else
+        l->failed = true;
+}
+
+// Rows of column indices, one behind the other.
+typedef struct adx_graph {
+    size_t rows;
+    size_t cols;
+    uint32_t *start;            // [rows + 1]
+    uint32_t *col;
+} adx_graph;
+
+static void adx_free_graph(const ad_allocator *a, adx_graph *g)
+{
+    adx_drop(a, g->start);
+    adx_drop(a, g->col);
+    memset(g, 0, sizeof *g);
+}
+
+static bool adx_new_graph(const ad_allocator *a, adx_graph *g, size_t rows,
+                          size_t cols, size_t entries)
+{
+    g->rows = rows;
+    g->cols = cols;
+    g->start = (uint32_t *)adx_take(a, rows + 1, sizeof *g->start);
+    g->col = (uint32_t *)adx_take(a, entries, sizeof *g->col);
+    if (g->start != NULL)
+        memset(g->start, 0, (rows + 1) * sizeof *g->start);
+    return g->start != NULL && g->col != NULL;
+}
+
+// Columns as rows, each sorted. Of symmetric use: twice sorts g itself.
+static bool adx_transpose(const ad_allocator *a, const adx_graph *g,
+                          adx_graph *t)
+{
+    if (!adx_new_graph(a, t, g->cols, g->rows, g->start[g->rows]))
+        return false;
+    for (size_t i = 0; i < g->start[g->rows]; i++)
+        t->start[g->col[i] + 1]++;
+    for (size_t i = 0; i < t->rows; i++)
+        t->start[i + 1] += t->start[i];
+    for (uint32_t i = 0; i < g->rows; i++)
+        for (uint32_t k = g->start[i]; k < g->start[i + 1]; k++)
+            t->col[t->start[g->col[k]]++] = i;
+    memmove(t->start + 1, t->start, t->rows * sizeof *t->start);
+    t->start[0] = 0;
+    return true;
+}
+
+static bool adx_sort_graph(const ad_allocator *a, adx_graph *g)
+{
+    adx_graph t = {0};
+    adx_graph sorted = {0};
+    bool ok = adx_transpose(a, g, &t) && adx_transpose(a, &t, &sorted);
+    adx_free_graph(a, &t);
+    adx_free_graph(a, ok ? g : &sorted);
+    if (ok)
+        *g = sorted;
+    return ok;
+}
+
+/* --- 10.2  the pattern of a Jacobian ---------------------------------------- */
+
+// Whether a step depends on argument i in a way that has a derivative.
+static bool adx_feels(uint32_t op, int i)
+{
+    return op != ADX_OP_guard && i < adx_row_of(op)->arity
+        && strcmp(adx_row_of(op)->partial[i], "0") != 0;
+}
+
+// Inputs that number x depends on, each once: those that are not yet marked.
+static void adx_collect_inputs(const adx_program *p, uint32_t x,
+                               uint32_t mark[], uint32_t now,
+                               adx_list_of *stack, adx_list_of *to)
+{
+    adx_list_add(stack, x);
+    while (stack->n > 0 && !stack->failed) {
+        uint32_t i = stack->v[--stack->n];
+        if (mark[i] == now)
+            continue;
+        mark[i] = now;
+        uint32_t from = p->number[i].from;
+        if (from == ADX_FROM_INPUT)
+            adx_list_add(to, i);
+        else if (from < ADX_FROM_INPUT)
+            for (int k = 0; k < 3; k++)
+                if (adx_feels(p->step[from].op, k))
+                    adx_list_add(stack, adx_argument(&p->step[from], k));
+    }
+}
+
+// p: without steps of many results.
+static bool adx_jacobian_graph(const adx_program *p, adx_graph *g)
+{
+    const ad_allocator *a = p->memory;
+    adx_list_of stack = { .memory = a };
+    adx_list_of to = { .memory = a };
+    uint32_t *mark = (uint32_t *)adx_take(a, p->numbers, sizeof *mark);
+    uint32_t *start = (uint32_t *)adx_take(a, p->outputs + 1, sizeof *start);
+    bool ok = mark != NULL && start != NULL;
+    if (ok)
+        memset(mark, 0, p->numbers * sizeof *mark);
+    for (uint32_t i = 0; ok && i < p->outputs; i++) {
+        start[i] = (uint32_t)to.n;
+        adx_collect_inputs(p, p->output[i], mark, i + 1, &stack, &to);
+    }
+    ok = ok && !stack.failed && !to.failed
+      && adx_new_graph(a, g, p->outputs, p->inputs, to.n);
+    if (ok) {
+        start[p->outputs] = (uint32_t)to.n;
+        memcpy(g->start, start, (p->outputs + 1) * sizeof *start);
+        if (to.n > 0)
+            memcpy(g->col, to.v, to.n * sizeof *to.v);
+        ok = adx_sort_graph(a, g);
+    }
+    adx_drop(a, stack.v);
+    adx_drop(a, to.v);
+    adx_drop(a, mark);
+    adx_drop(a, start);
+    return ok;
+}
+
+/* --- 10.3  the pattern of a Hessian ------------------------------------------ */
+
+// Bit 3i + j: the partial by argument i depends on argument j. Found from the
+// formula of the partial.
+static unsigned adx_curvature_of(uint32_t op, const ad_allocator *a,
+                                 ad_status *status)
+{
+    adx_program p;
+    unsigned bits = 0;
+    adx_begin_program(&p, a, true);
+    adx_new_inputs(&p, 3);
+    uint32_t v = adx_emit(&p, op, 0, 1, 2);
+    const adx_numbers arg[3] = { adx_single(0), adx_single(1), adx_single(2) };
+    for (int i = 0; i < adx_row_of(op)->arity && p.status == ADREV_OK; i++) {
+        adx_list_of stack = { .memory = a };
+        adx_list_of to = { .memory = a };
+        uint32_t d = adx_partial_of(&p, 1, op, i, arg, adx_single(v)).base;
+        uint32_t *mark = (uint32_t *)adx_take(a, p.numbers, sizeof *mark);
+        if (mark != NULL && p.status == ADREV_OK) {
+            memset(mark, 0, p.numbers * sizeof *mark);
+            adx_collect_inputs(&p, d, mark, 1, &stack, &to);
+        }
+        if (mark == NULL || stack.failed || to.failed)
+            adx_spoil(&p, ADREV_ENOMEM);
+        for (size_t k = 0; k < to.n; k++)
+            bits |= 1u << (3 * (unsigned)i + to.v[k]);
+        adx_drop(a, mark);
+        adx_drop(a, stack.v);
+        adx_drop(a, to.v);
+    }
+    *status = p.status;
+    adx_free_program(&p);
+    return bits;
+}
+
+// Sets of inputs, sorted, one behind the other.
+typedef struct adx_sets {
+    const adx_program *p;
+    adx_list_of item;
+    uint32_t *at;               // of each number
+    uint32_t *n;
+    bool *wanted;               // numbers whose set matters
+    unsigned *curved;           // [op]
+} adx_sets;
+
+// The union of sets a and b, behind all others.
+static void adx_unite(adx_sets *k, uint32_t x, uint32_t a, uint32_t b)
+{
+    if (k->n[a] == 0 || a == b || k->n[b] == 0) {
+        uint32_t from = k->n[a] == 0 ? b : a;
+        uint32_t at = k->at[from];
+        k->n[x] = k->n[from];
+        k->at[x] = at;
+        return;
+    }
+    uint32_t start = (uint32_t)k->item.n;
+    uint32_t i = 0;
+    uint32_t j = 0;
+    while (i < k->n[a] || j < k->n[b]) {
+        uint32_t u = i < k->n[a] ? k->item.v[k->at[a] + i] : UINT32_MAX;
+        uint32_t v = j < k->n[b] ? k->item.v[k->at[b] + j] : UINT32_MAX;
+        adx_list_add(&k->item, u < v ? u : v);
+        if (k->item.failed)
+            return;
+        i += u <= v;
+        j += v <= u;
+    }
+    k->at[x] = start;
+    k->n[x] = (uint32_t)k->item.n - start;
+}
+
+static void adx_unite_arguments(adx_sets *k, const adx_step *s)
+{
+    k->n[s->r] = 0;
+    for (int i = 0; i < 3; i++)
+        if (adx_feels(s->op, i))
+            adx_unite(k, s->r, s->r, adx_argument(s, i));
+}
+
+// Only sets of what is curved matter: a sum of n terms has none of its own.
+static void adx_find_wanted(adx_sets *k, const bool used[])
+{
+    const adx_program *p = k->p;
+    memset(k->wanted, 0, p->numbers * sizeof *k->wanted);
+    for (size_t i = p->steps; i-- > 0;) {
+        const adx_step *s = &p->step[i];
+        if (s->op == ADX_OP_guard || !used[s->r])
+            continue;
+        unsigned curved = k->curved[s->op];
+        for (int j = 0; j < 3; j++)
+            if (adx_feels(s->op, j)
+                && (k->wanted[s->r] || (curved >> (3 * j) & 7) != 0
+                    || (curved >> j & 0111) != 0))
+                k->wanted[adx_argument(s, j)] = true;
+    }
+}
+
+static void adx_add_pairs(const adx_sets *k, uint32_t a, uint32_t b,
+                          adx_list_of *pairs)
+{
+    for (uint32_t i = 0; i < k->n[a]; i++)
+        for (uint32_t j = 0; j < k->n[b]; j++) {
+            uint32_t x = k->item.v[k->at[a] + i];
+            uint32_t y = k->item.v[k->at[b] + j];
+            adx_list_add(pairs, x > y ? x : y);
+            adx_list_add(pairs, x > y ? y : x);
+        }
+}
+
+static void adx_find_pairs(adx_sets *k, const bool used[],
+                           adx_list_of *pairs)
+{
+    const adx_program *p = k->p;
+    for (uint32_t i = 0; i < p->numbers; i++)
+        if (p->number[i].from == ADX_FROM_INPUT) {
+            k->at[i] = (uint32_t)k->item.n;
+            k->n[i] = 1;
+            adx_list_add(&k->item, i);
+        } else
+            k->n[i] = 0;
+    for (size_t i = 0; i < p->steps && !k->item.failed; i++) {
+        const adx_step *s = &p->step[i];
+        if (s->op == ADX_OP_guard || !used[s->r])
+            continue;
+        if (k->wanted[s->r])
+            adx_unite_arguments(k, s);
+        for (int a = 0; a < 3; a++)
+            for (int b = 0; b <= a; b++)
+                if (k->curved[s->op] >> (3 * a + b) & 1
+                    || k->curved[s->op] >> (3 * b + a) & 1)
+                    adx_add_pairs(k, adx_argument(s, a), adx_argument(s, b),
+                                  pairs);
+    }
+}
+
+// Pairs as a graph: sorted, each once.
+static bool adx_graph_of_pairs(const ad_allocator *a, const adx_list_of *pairs,
+                               size_t n, adx_graph *g)
+{
+    if (!adx_new_graph(a, g, n, n, pairs->n / 2))
+        return false;
+    for (size_t i = 0; i < pairs->n; i += 2)
+        g->start[pairs->v[i] + 1]++;
+    for (size_t i = 0; i < n; i++)
+        g->start[i + 1] += g->start[i];
+    for (size_t i = 0; i < pairs->n; i += 2)
+        g->col[g->start[pairs->v[i]]++] = pairs->v[i + 1];
+    memmove(g->start + 1, g->start, n * sizeof *g->start);
+    g->start[0] = 0;
+    if (!adx_sort_graph(a, g))
+        return false;
+    uint32_t to = 0;
+    for (size_t i = 0, from = 0; i < n; i++) {
+        size_t end = g->start[i + 1];
+        uint32_t first = to;
+        for (; from < end; from++)
+            if (to == first || g->col[to - 1] != g->col[from])
+                g->col[to++] = g->col[from];
+        g->start[i + 1] = to;
+    }
+    return true;
+}
+
+static bool adx_hessian_graph(const adx_program *p, adx_graph *g)
+{
+    const ad_allocator *a = p->memory;
+    unsigned curved[ADX_OP_COUNT];
+    ad_status status = ADREV_OK;
+    adx_list_of pairs = { .memory = a };
+    adx_sets k = { .p = p, .item = { .memory = a }, .curved = curved };
+    k.at = (uint32_t *)adx_take(a, p->numbers, sizeof *k.at);
+    k.n = (uint32_t *)adx_take(a, p->numbers, sizeof *k.n);
+    k.wanted = (bool *)adx_take(a, p->numbers, sizeof *k.wanted);
+    bool *used = (bool *)adx_take(a, p->numbers, sizeof *used);
+    bool ok = k.at != NULL && k.n != NULL && k.wanted != NULL && used != NULL;
+    for (uint32_t op = 0; op < ADX_OP_COUNT && ok; op++) {
+        curved[op] = adx_curvature_of(op, a, &status);
+        ok = status == ADREV_OK;
+    }
+    if (ok) {
+        adx_mark_used(p, used);
+        adx_find_wanted(&k, used);
+        adx_find_pairs(&k, used, &pairs);
+        ok = !k.item.failed && !pairs.failed
+          && adx_graph_of_pairs(a, &pairs, p->inputs, g);
+    }
+    adx_drop(a, k.at);
+    adx_drop(a, k.n);
+    adx_drop(a, k.wanted);
+    adx_drop(a, k.item.v);
+    adx_drop(a, used);
+    adx_drop(a, pairs.v);
+    return ok;
+}
+
+/* --- 10.4  colourings ------------------------------------------------------ */
+
+#define ADX_UNCOLOURED UINT32_MAX
+
+typedef struct adx_colouring {
+    uint32_t *colour;           // of each column
+    uint32_t colours;
+} adx_colouring;
+
+// Rows to be computed by themselves: so many of the fullest that these and the
+// colours that the others need at least are fewest.
+static uint32_t adx_full_from(const adx_graph *g, const ad_allocator *a)
+{
+    uint32_t *count = (uint32_t *)adx_take(a, g->cols + 1, sizeof *count);
+    uint32_t best = (uint32_t)g->cols;
+    uint32_t at = best;
+    uint32_t longer = 0;
+    if (count == NULL)
+        return UINT32_MAX;
+    memset(count, 0, (g->cols + 1) * sizeof *count);
+    for (size_t i = 0; i < g->rows; i++)
+        count[g->start[i + 1] - g->start[i]]++;
+    for (uint32_t n = (uint32_t)g->cols + 1; n-- > 0; longer += count[n])
+        if (longer + n < best || (longer == 0 && n < best)) {
+            best = longer + n;
+            at = n;
+        }
+    adx_drop(a, count);
+    return at;                  // rows with more entries than this
+}
+
+// Columns in the order of their number of entries, or as they stand.
+static void adx_order(const adx_graph *t, bool sorted, uint32_t order[],
+                      uint32_t bucket[])
+{
+    size_t n = t->rows;
+    for (uint32_t i = 0; i < n; i++)
+        order[i] = i;
+    if (!sorted)
+        return;
+    memset(bucket, 0, (t->cols + 2) * sizeof *bucket);
+    for (size_t i = 0; i < n; i++)
+        bucket[t->cols - (t->start[i + 1] - t->start[i]) + 1]++;
+    for (size_t i = 0; i <= t->cols; i++)
+        bucket[i + 1] += bucket[i];
+    for (uint32_t i = 0; i < n; i++)
+        order[bucket[t->cols - (t->start[i + 1] - t->start[i])]++] = i;
+}
+
+// What a greedy colouring needs.
+typedef struct adx_greedy {
+    const adx_graph *g;         // rows: of columns
+    const adx_graph *t;         // columns: of rows
+    uint32_t full;              // rows with more entries do not count
+    const uint32_t *order;
+    uint32_t *colour;
+    uint32_t *taken;            // [colour]: by which column, + 1
+} adx_greedy;
+
+static uint32_t adx_free_colour(const adx_greedy *k, uint32_t v)
+{
+    uint32_t c = 0;
+    while (k->taken[c] == v + 1)
+        c++;
+    return c;
+}
+
+static bool adx_is_full(const adx_greedy *k, uint32_t row)
+{
+    return k->g->start[row + 1] - k->g->start[row] > k->full;
+}
+
+// Columns that share a row get different colours. Returns their number.
+static uint32_t adx_colour_columns(const adx_greedy *k)
+{
+    uint32_t colours = 0;
+    for (size_t i = 0; i < k->t->rows; i++) {
+        uint32_t v = k->order[i];
+        for (uint32_t a = k->t->start[v]; a < k->t->start[v + 1]; a++) {
+            uint32_t row = k->t->col[a];
+            if (adx_is_full(k, row))
+                continue;
+            for (uint32_t b = k->g->start[row]; b < k->g->start[row + 1]; b++) {
+                uint32_t c = k->colour[k->g->col[b]];
+                if (c != ADX_UNCOLOURED)
+                    k->taken[c] = v + 1;
+            }
+        }
+        uint32_t c = adx_free_colour(k, v);
+        k->colour[v] = c;
+        colours = c >= colours ? c + 1 : colours;
+    }
+    return colours;
+}
+
+// Two steps away from v by way of w. (Algorithm 4.1 there.)
+static void adx_take_star(const adx_greedy *k, uint32_t v, uint32_t w)
+{
+    const adx_graph *g = k->g;
+    for (uint32_t b = g->start[w]; b < g->start[w + 1]; b++) {
+        uint32_t x = g->col[b];
+        if (x == v || x == w || k->colour[x] == ADX_UNCOLOURED
+            || adx_is_full(k, x))
+            continue;
+        bool taken = k->colour[w] == ADX_UNCOLOURED;
+        for (uint32_t c = g->start[x]; c < g->start[x + 1] && !taken; c++) {
+            uint32_t y = g->col[c];
+            taken = y != w && y != x && k->colour[y] == k->colour[w]
+                 && !adx_is_full(k, y);
+        }
+        if (taken)
+            k->taken[k->colour[x]] = v + 1;
+    }
+}
+
+// A star colouring of a symmetric graph: neighbours differ, and every path of
+// four has three colours. Full vertices come last, each with its own.
+static uint32_t adx_colour_stars(const adx_greedy *k)
+{
+    const adx_graph *g = k->g;
+    uint32_t colours = 0;
+    for (size_t i = 0; i < g->rows; i++) {
+        uint32_t v = k->order[i];
+        if (adx_is_full(k, v))
+            continue;
+        for (uint32_t a = g->start[v]; a < g->start[v + 1]; a++) {
+            uint32_t w = g->col[a];
+            if (w == v || adx_is_full(k, w))
+                continue;
+            if (k->colour[w] != ADX_UNCOLOURED)
+                k->taken[k->colour[w]] = v + 1;
+            adx_take_star(k, v, w);
+        }
+        uint32_t c = adx_free_colour(k, v);
+        k->colour[v] = c;
+        colours = c >= colours ? c + 1 : colours;
+    }
+    for (uint32_t v = 0; v < g->rows; v++)
+        if (adx_is_full(k, v))
+            k->colour[v] = colours++;
+    return colours;
+}
+
+typedef uint32_t adx_colour_fn(const adx_greedy *k);
+
+// The best of several orders; UINT32_MAX: no memory.
+static uint32_t adx_best_colouring(const ad_allocator *a, const adx_graph *g,
+                                   const adx_graph *t, uint32_t full,
+                                   adx_colour_fn *colour, uint32_t best[])
+{
+    size_t n = t->rows;
+    uint32_t *room = (uint32_t *)adx_take(a, 3 * n + t->cols + 4, sizeof *room);
+    uint32_t fewest = UINT32_MAX;
+    if (room == NULL)
+        return UINT32_MAX;
+    adx_greedy k = { g, t, full, room, room + n, room + 2 * n };
+    for (int sorted = 0; sorted < 2; sorted++) {
+        adx_order(t, sorted, room, room + 3 * n + 1);
+        memset(k.colour, 0xff, n * sizeof *k.colour);
+        memset(k.taken, 0, (n + 1) * sizeof *k.taken);
+        uint32_t colours = colour(&k);
+        if (colours < fewest) {
+            fewest = colours;
+            memcpy(best, k.colour, n * sizeof *best);
+        }
+    }
+    adx_drop(a, room);
+    return fewest;
+}
+
+/* --- 10.5  plans -------------------------------------------------------------
+ * In which direction each entry of a matrix is found, and at which result.    */
+
+struct adx_pattern {
+    const ad_allocator *memory;
+    adx_graph g;                // the entries that are asked for
+    bool by_rows;               // the colours are those of rows: reverse sweeps
+    uint32_t *group;            // colour of each column (row, if by_rows)
+    uint32_t groups;
+    uint32_t *apart;            // of each row (column): its place among the
+    uint32_t aparts;            // full ones; ADX_UNCOLOURED: it is not
+    uint32_t *direction;        // of each entry; full ones behind the colours
+    uint32_t *at;               // which result of it
+    uint32_t *entry;            // entries in the order of their directions
+    uint32_t *first;            // [groups + aparts + 1]: where each begins
+};
+
+static void adx_free_pattern(adx_pattern *s)
+{
+    if (s == NULL)
+        return;
+    adx_free_graph(s->memory, &s->g);
+    adx_drop(s->memory, s->group);
+    adx_drop(s->memory, s->apart);
+    adx_drop(s->memory, s->direction);
+    adx_drop(s->memory, s->at);
+    adx_drop(s->memory, s->entry);
+    adx_drop(s->memory, s->first);
+    adx_drop(s->memory, s);
+}
+
+// Room for what belongs to entries.
+static bool adx_begin_plan(adx_pattern *s, size_t major, size_t minor)
+{
+    const ad_allocator *a = s->memory;
+    size_t entries = s->g.start[s->g.rows];
+    s->group = (uint32_t *)adx_take(a, minor, sizeof *s->group);
+    s->apart = (uint32_t *)adx_take(a, major, sizeof *s->apart);
+    s->direction = (uint32_t *)adx_take(a, entries, sizeof *s->direction);
+    s->at = (uint32_t *)adx_take(a, entries, sizeof *s->at);
+    s->entry = (uint32_t *)adx_take(a, entries, sizeof *s->entry);
+    return s->group != NULL && s->apart != NULL && s->direction != NULL
+        && s->at != NULL && s->entry != NULL;
+}
+
+// Entries in the order of their directions.
+static bool adx_sort_entries(adx_pattern *s)
+{
+    uint32_t directions = s->groups + s->aparts;
+    uint32_t entries = s->g.start[s->g.rows];
+    s->first = (uint32_t *)adx_take(s->memory, (size_t)directions + 2,
+                                    sizeof *s->first);
+    if (s->first == NULL)
+        return false;
+    memset(s->first, 0, ((size_t)directions + 2) * sizeof *s->first);
+    for (uint32_t k = 0; k < entries; k++)
+        s->first[s->direction[k] + 2]++;
+    for (uint32_t d = 0; d < directions; d++)
+        s->first[d + 2] += s->first[d + 1];
+    for (uint32_t k = 0; k < entries; k++)
+        s->entry[s->first[s->direction[k] + 1]++] = k;
+    return true;
+}
+
+// One way to compute a Jacobian: columns of g (rows: major) coloured.
+typedef struct adx_plan {
+    uint32_t *colour;
+    uint32_t colours;
+    uint32_t full;              // rows with more entries are computed apart
+    uint32_t aparts;
+} adx_plan;
+
+static bool adx_make_plan(const ad_allocator *a, const adx_graph *g,
+                          const adx_graph *t, adx_plan *plan)
+{
+    plan->full = adx_full_from(g, a);
+    plan->colour = (uint32_t *)adx_take(a, g->cols, sizeof *plan->colour);
+    if (plan->colour == NULL || plan->full == UINT32_MAX)
+        return false;
+    for (size_t i = 0; i < g->rows; i++)
+        plan->aparts += g->start[i + 1] - g->start[i] > plan->full;
+    plan->colours = adx_best_colouring(a, g, t, plan->full, adx_colour_columns,
+                                       plan->colour);
+    return plan->colours != UINT32_MAX;
+}
+
+static void adx_place_entries(adx_pattern *s)
+{
+    for (uint32_t i = 0; i < s->g.rows; i++)
+        for (uint32_t k = s->g.start[i]; k < s->g.start[i + 1]; k++) {
+            uint32_t j = s->g.col[k];
+            uint32_t apart = s->apart[s->by_rows ? j : i];
+            bool by_row = (apart != ADX_UNCOLOURED) != s->by_rows;
+            s->direction[k] = apart != ADX_UNCOLOURED ? s->groups + apart
+                            : s->group[s->by_rows ? i : j];
+            s->at[k] = by_row ? j : i;
+        }
+}
+
+// The chosen plan: major are the rows of what was coloured.
+static bool adx_follow(adx_pattern *s, const adx_plan *plan,
+                       const adx_graph *major)
+{
+    if (!adx_begin_plan(s, major->rows, major->cols))
+        return false;
+    s->groups = plan->colours;
+    memcpy(s->group, plan->colour, major->cols * sizeof *s->group);
+    for (size_t i = 0; i < major->rows; i++) {
+        bool apart = major->start[i + 1] - major->start[i] > plan->full;
+        s->apart[i] = apart ? s->aparts++ : ADX_UNCOLOURED;
+    }
+    adx_place_entries(s);
+    return adx_sort_entries(s);
+}
+
+// Columns forward or rows in reverse, whichever is less work; a reverse sweep
+// counts twice.
+static bool adx_plan_jacobian(adx_pattern *s)
+{
+    const ad_allocator *a = s->memory;
+    adx_graph t = {0};
+    adx_plan columns = {0};
+    adx_plan rows = {0};
+    bool ok = adx_transpose(a, &s->g, &t)
+           && adx_make_plan(a, &s->g, &t, &columns)
+           && adx_make_plan(a, &t, &s->g, &rows);
+    if (ok) {
+        s->by_rows = 2 * rows.colours + rows.aparts
+                   < columns.colours + 2 * columns.aparts;
+        ok = s->by_rows ? adx_follow(s, &rows, &t)
+                        : adx_follow(s, &columns, &s->g);
+    }
+    adx_drop(a, columns.colour);
+    adx_drop(a, rows.colour);
+    adx_free_graph(a, &t);
+    return ok;
+}
+
+// Both triangles.
+static bool adx_symmetric(const ad_allocator *a, const adx_graph *lower,
+                          adx_graph *both)
+{
+    adx_graph t = {0};
+    size_t n = lower->rows;
+    bool ok = adx_transpose(a, lower, &t)
+           && adx_new_graph(a, both, n, n, 2 * (size_t)lower->start[n]);
+    uint32_t to = 0;
+    for (uint32_t i = 0; ok && i < n; i++) {
+        for (uint32_t k = lower->start[i]; k < lower->start[i + 1]; k++)
+            both->col[to++] = lower->col[k];
+        for (uint32_t k = t.start[i]; k < t.start[i + 1]; k++)
+            if (t.col[k] != i)
+                both->col[to++] = t.col[k];
+        both->start[i + 1] = to;
+    }
+    adx_free_graph(a, &t);
+    return ok;
+}
+
+// Whether row i has no other entry with the colour of column j.
+static bool adx_is_apart_in(const adx_graph *both, const uint32_t colour[],
+                            uint32_t i, uint32_t j)
+{
+    for (uint32_t k = both->start[i]; k < both->start[i + 1]; k++)
+        if (both->col[k] != j && colour[both->col[k]] == colour[j])
+            return false;
+    return true;
+}
+
+// Entry (i, j) is read in row i of the direction of column j if it is alone
+// there, else in row j of that of column i. A full vertex has a colour of its
+// own.
+static bool adx_plan_hessian(adx_pattern *s)
+{
+    const ad_allocator *a = s->memory;
+    adx_graph both = {0};
+    size_t n = s->g.rows;
+    bool ok = adx_begin_plan(s, n, n) && adx_symmetric(a, &s->g, &both);
+    uint32_t full = ok ? adx_full_from(&both, a) : UINT32_MAX;
+    if (ok && full != UINT32_MAX)
+        s->groups = adx_best_colouring(a, &both, &both, full,
+                                       adx_colour_stars, s->group);
+    ok = ok && full != UINT32_MAX && s->groups != UINT32_MAX;
+    for (uint32_t i = 0; ok && i < n; i++)
+        for (uint32_t k = s->g.start[i]; k < s->g.start[i + 1]; k++) {
+            uint32_t j = s->g.col[k];
+            bool hub = both.start[i + 1] - both.start[i] > full;
+            bool alone = !hub && adx_is_apart_in(&both, s->group, i, j);
+            s->direction[k] = s->group[alone ? j : i];
+            s->at[k] = alone ? i : j;
+        }
+    ok = ok && adx_sort_entries(s);
+    adx_free_graph(a, &both);
+    return ok;
+}
+
+/* --- 10.6  values ------------------------------------------------------------ */
+
+static ad_status adx_make_pattern(ad_fn *fn, bool hessian, adx_pattern **out)
+{
+    const ad_allocator *a = &fn->memory;
+    adx_program p;
+    ad_status status = adx_make_scalar(&p, &fn->program);
+    adx_pattern *s = (adx_pattern *)adx_take(a, 1, sizeof *s);
+    bool ok = status == ADREV_OK && s != NULL;
+    if (s != NULL) {
+        memset(s, 0, sizeof *s);
+        s->memory = a;
+    }
+    if (ok)
+        ok = hessian ? adx_hessian_graph(&p, &s->g) && adx_plan_hessian(s)
+                     : adx_jacobian_graph(&p, &s->g) && adx_plan_jacobian(s);
+    adx_free_program(&p);
+    if (!ok) {
+        adx_free_pattern(s);
+        return status == ADREV_OK ? ADREV_ENOMEM : status;
+    }
+    *out = s;
+    return ADREV_OK;
+}
+
+// Made once, as machines are.
+static ad_status adx_pattern_of(ad_fn *fn, bool hessian, adx_pattern **out)
+{
+    // acquire: pairs with the release below, which publishes what it points to.
+    adx_pattern *s = atomic_load_explicit(&fn->pattern[hessian],
+                                          memory_order_acquire);
+    if (s == NULL) {
+        ad_status status = adx_make_pattern(fn, hessian, &s);
+        if (status != ADREV_OK)
+            return status;
+        adx_pattern *other = NULL;
+        if (!atomic_compare_exchange_strong_explicit(
+                &fn->pattern[hessian], &other, s, memory_order_acq_rel,
+                memory_order_acquire)) {
+            adx_free_pattern(s);
+            s = other;
+        }
+    }
+    *out = s;
+    return ADREV_OK;
+}
+
+static ad_status adx_give_pattern(ad_fn *fn, bool hessian, ad_sparsity *about,
+                                  size_t start[], size_t row[],
+                                  size_t column[])
+{
+    adx_pattern *s;
+    if (fn == NULL)
+        return ADREV_ESHAPE;
+    ad_status status = adx_pattern_of(fn, hessian, &s);
+    if (status != ADREV_OK)
+        return status;
+    const adx_graph *g = &s->g;
+    if (about != NULL)
+        *about = (ad_sparsity){ g->start[g->rows],
+                                (size_t)s->groups + s->aparts, s->aparts };
+    for (size_t i = 0; start != NULL && i <= g->rows; i++)
+        start[i] = g->start[i];
+    for (size_t i = 0; i < g->rows; i++)
+        for (size_t k = g->start[i]; k < g->start[i + 1]; k++) {
+            if (row != NULL)
+                row[k] = i;
+            if (column != NULL)
+                column[k] = g->col[k];
+        }
+    return ADREV_OK;
+}
+
+ADX_API ad_status ad_fn_jacobian_pattern(ad_fn *fn, ad_sparsity *about,
+                                         size_t start[], size_t row[],
+                                         size_t column[])
+{
+    return adx_give_pattern(fn, false, about, start, row, column);
+}
+
+ADX_API ad_status ad_fn_hessian_pattern(ad_fn *fn, ad_sparsity *about,
+                                        size_t start[], size_t row[],
+                                        size_t column[])
+{
+    return adx_give_pattern(fn, true, about, start, row, column);
+}
+
+// Where entries go whose directions begin with this one.
+typedef struct adx_sparse {
+    const adx_pattern *s;
+    ad_real *value;
+    uint32_t base;
+    uint32_t end;
+} adx_sparse;
+
+static void adx_take_sparse(void *user, const adx_machine *m,
+                            const ad_real r[], size_t lanes, size_t first)
+{
+    const adx_sparse *k = (const adx_sparse *)user;
+    for (size_t l = 0; l < lanes && k->base + first + l < k->end; l++) {
+        const uint32_t *from = k->s->first + k->base + first + l;
+        for (uint32_t i = from[0]; i < from[1]; i++) {
+            uint32_t entry = k->s->entry[i];
+            k->value[entry] = r[m->output[k->s->at[entry]] * lanes + l];
+        }
+    }
+}
+
+ADX_API ad_status ad_fn_jacobian_sparse(ad_fn *fn, const ad_real x[],
+                                        ad_real value[])
+{
+    adx_pattern *s;
+    if (fn == NULL || value == NULL || (x == NULL && fn->n > 0))
+        return ADREV_ESHAPE;
+    ad_status status = adx_pattern_of(fn, false, &s);
+    for (int apart = 0; apart < 2 && status == ADREV_OK; apart++) {
+        bool reverse = s->by_rows != (apart != 0);
+        size_t directions = apart ? s->aparts : s->groups;
+        adx_sparse k = { s, value, apart ? s->groups : 0,
+                         apart ? s->groups + s->aparts : s->groups };
+        const adx_directions d = {
+            fn, reverse ? ADX_KIND_vjp : ADX_KIND_jvp, 2,
+            { { x, fn->n }, { NULL, reverse ? fn->m : fn->n } }, directions,
+            reverse ? fn->n : fn->m, apart ? s->apart : s->group
+        };
+        status = adx_all_directions(&d, adx_take_sparse, &k);
+    }
+    return status;
+}
+
+ADX_API ad_status ad_fn_hessian_sparse(ad_fn *fn, const ad_real x[],
+                                       const ad_real w[], ad_real value[])
+{
+    adx_pattern *s;
+    if (fn == NULL || value == NULL || (x == NULL && fn->n > 0) || w == NULL)
+        return ADREV_ESHAPE;
+    ad_status status = adx_pattern_of(fn, true, &s);
+    if (status != ADREV_OK)
+        return status;
+    adx_sparse k = { s, value, 0, s->groups };
+    const adx_directions d = {
+        fn, ADX_KIND_hvp, 3, { { x, fn->n }, { w, fn->m }, { NULL, fn->n } },
+        s->groups, fn->n, s->group
+    };
+    return adx_all_directions(&d, adx_take_sparse, &k);
+}
+
+/* ===========================================================================
+ * 11  C CODE                                                         >>write
  *
  * A program as text. A number is written as a literal, an input, a local
  * variable or, if another C function or an array needs it, a place in `work`.
  * ======================================================================== */
 
-/* --- 10.1  text ----------------------------------------------------------- */
+/* --- 11.1  text ----------------------------------------------------------- */
 
 typedef struct adx_text {
     ad_write_fn *write;
@@ -4051,7 +4975,7 @@ static void adx_say_formula(adx_text *t, const char *at,
     }
 }
 
-/* --- 10.2  helper functions ------------------------------------------------ */
+/* --- 11.2  helper functions ------------------------------------------------ */
 
 typedef struct adx_helper {
     const char *name;
@@ -4102,7 +5026,7 @@ static void adx_say_helpers(adx_text *t, const bool needed[])
     }
 }
 
-/* --- 10.3  where numbers are ----------------------------------------------- */
+/* --- 11.3  where numbers are ----------------------------------------------- */
 
 typedef struct adx_writing {
     adx_text *text;
@@ -4218,7 +5142,7 @@ static bool adx_begin_writing(adx_writing *k)
     return true;
 }
 
-/* --- 10.4  statements ------------------------------------------------------ */
+/* --- 11.4  statements ------------------------------------------------------ */
 
 static void adx_say_argument(adx_text *t, char which, void *user)
 {
@@ -4350,7 +5274,7 @@ static void adx_say_many(adx_writing *k, const adx_step *s)
         adx_say_fold(k, s, m);
 }
 
-/* --- 10.5  functions -------------------------------------------------------- */
+/* --- 11.5  functions -------------------------------------------------------- */
 
 // "const double *x, const double *w" or "x, w".
 static void adx_say_inputs(adx_writing *k, bool declared)
@@ -4467,7 +5391,7 @@ static void adx_say_function(adx_writing *k, const adx_results *results,
     adx_say(t, "    return 0;\n}\n\n");
 }
 
-/* --- 10.6  what is asked for ------------------------------------------------ */
+/* --- 11.6  what is asked for ------------------------------------------------ */
 
 // Outputs of q from a matrix of numbers, zero where there is none.
 static void adx_matrix_outputs(adx_program *q, size_t n, const uint32_t entry[])

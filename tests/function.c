@@ -217,7 +217,7 @@ static void check_status(const char *name, ad_fn *fn, const answers *a,
 static void check_path(const char *name, ad_fn *fn, const double *x,
                        size_t index)
 {
-    answers a;
+    static answers a;
     ask_all(fn, x, &a);
     check_status(name, fn, &a, ADREV_EPATH);
     CHECK(ad_fn_guard().index == index, "%s at (%g ...): guard %zu, want %zu",
@@ -320,7 +320,7 @@ static void check_second(const char *name, size_t n, const answers *a,
 static void check_answers(const char *name, ad_fn *fn, const double *x,
                           const struct truth *t)
 {
-    answers a;
+    static answers a;
     size_t n = ad_fn_inputs(fn);
     size_t m = ad_fn_outputs(fn);
     ask_all(fn, x, &a);
@@ -1519,7 +1519,7 @@ static void check_piece(size_t i, const char *how, ad_fn *fn, const double *x)
 {
     double y = 0;
     double g[2];
-    answers a;
+    static answers a;
     tape_of(one_piece, &i, 2, x, &y, g);
     ask_all(fn, x, &a);
     check_status(piece_text[i], fn, &a, ADREV_OK);
@@ -1599,7 +1599,7 @@ static void check_honest(const char *name, ad_vector_fn *f, const double *at,
 {
     double y = 0;
     double g[2];
-    answers a;
+    static answers a;
     ad_fn *fn = recorded(name, f, NULL, 2, at, 1);
     tape_of(f, NULL, 2, x, &y, g);
     ask_all(fn, x, &a);
@@ -2176,7 +2176,7 @@ static bool same_answers(const answers *a, const answers *b)
 
 static answers mixture_answers(void)
 {
-    answers a;
+    static answers a;
     ad_fn *fn = recorded("mixture", mixture, NULL, 3, mixture_at, 2);
     ask_all(fn, mixture_x, &a);
     check_status("mixture", fn, &a, ADREV_OK);
@@ -2220,7 +2220,7 @@ static bool ask_failing(enum question q, size_t failing, bool for_ever,
 {
     heap h = HEAP;
     ad_fn *fn = NULL;
-    answers a;
+    static answers a;
     if (!CHECK(record_from(&h, &fn) == ADREV_OK, "record"))
         return true;
     ask_all(fn, (const double[3]){ QNAN, 0, -9 }, &a);     // another path
@@ -2280,7 +2280,7 @@ static void test_steady(void)
 {
     heap h = HEAP;
     ad_fn *fn = NULL;
-    answers a;
+    static answers a;
     if (!CHECK(record_from(&h, &fn) == ADREV_OK, "record"))
         return;
     ask_all(fn, mixture_x, &a);
