@@ -264,7 +264,8 @@ typedef struct ad_tape ad_tape;
     ROW( EEXTERNAL,"an external statement lacks a function, or its function failed" )   \
     ROW( EBUSY,    "in use: by a fork that is open, or by another thread" )             \
     ROW( ERACE,    "a value of a branch that may still run" )                           \
-    ROW( EPATH,    "a recorded function: a comparison comes out differently here" )
+    ROW( EPATH,    "a recorded function: a comparison comes out differently here" )     \
+    ROW( EFILE,    "not a saved function, or one that was altered" )
 
 #define ADX_ENUM(name, text) ADREV_##name,
 typedef enum ad_status {

@@ -40,7 +40,7 @@
  *
  *   1 >>config   2 >>types   3 >>api   4 >>programs   5 >>formulas
  *   6 >>rules    7 >>record  8 >>run   9 >>functions   10 >>sparse
- *   11 >>write
+ *   11 >>write   12 >>save
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -351,6 +351,28 @@ typedef struct ad_c_options {
 ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
                                 ad_write_fn *write, void *user,
                                 size_t *bytes);
+
+/* --- 3.7  files --------------------------------------------------------------
+ * A saved function is the same on every machine: little-endian, with numbers in
+ * the format of IEEE 754, and a checksum at its end (docs/saved-functions.md).
+ * A function that was recorded with double cannot be loaded where ad_real is
+ * float, or the other way round.                                             */
+
+// Writes the function, in one piece.
+//
+//   returns      ADREV_OK; ADREV_ENOMEM; ADREV_ESHAPE
+ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user);
+
+// The function that was saved. Whatever the bytes are, nothing else happens
+// than that a function is made or a status returned.
+//
+//   out          out   to be freed with ad_fn_free; NULL unless ADREV_OK
+//   data [bytes] in    all of what was written
+//   options      in    `plain` is not used; may be NULL
+//
+//   returns      ADREV_OK; ADREV_EFILE; ADREV_ENOMEM; ADREV_ESHAPE
+ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
+                             const ad_fn_options *options);
 
 #ifdef __cplusplus
 }
@@ -2878,6 +2900,7 @@ struct ad_fn {
     size_t n, m;
     adx_program program;
     adx_code_place *guard;
+    char *names;                // of files, if it was loaded
     _Atomic(adx_machine *) machine[ADX_KINDS];      // NULL: not made yet
     _Atomic(adx_pattern *) pattern[2];              // Jacobian, Hessian
 };
@@ -2916,6 +2939,7 @@ ADX_API void ad_fn_free(ad_fn *fn)
     adx_free_program(&fn->program);
     ad_allocator memory = fn->memory;
     adx_drop(&memory, fn->guard);
+    adx_drop(&memory, fn->names);
     adx_drop(&memory, fn);
 }
 
@@ -2981,6 +3005,21 @@ static ad_status adx_record(ad_fn *fn, ad_vector_fn *f, void *ctx,
     return p->status;
 }
 
+static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
+{
+    const ad_allocator *memory = adx_allocator_or(o->allocator);
+    ad_fn *fn = (ad_fn *)adx_take(memory, 1, sizeof *fn);
+    if (fn == NULL)
+        return NULL;
+    memset(fn, 0, sizeof *fn);
+    fn->memory = *memory;
+    atomic_init(&fn->holders, 1);
+    fn->n = n;
+    fn->m = m;
+    adx_begin_program(&fn->program, &fn->memory, o->plain);
+    return fn;
+}
+
 ADX_API ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
                                     ad_vector_fn *f, void *ctx, size_t n,
                                     const ad_real x[], size_t m)
@@ -2992,16 +3031,9 @@ ADX_API ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
     *out = NULL;
     if (f == NULL || (n > 0 && x == NULL) || m == 0)
         return ADREV_ESHAPE;
-    const ad_allocator *memory = adx_allocator_or(o->allocator);
-    ad_fn *fn = (ad_fn *)adx_take(memory, 1, sizeof *fn);
+    ad_fn *fn = adx_new_fn(o, n, m);
     if (fn == NULL)
         return ADREV_ENOMEM;
-    memset(fn, 0, sizeof *fn);
-    fn->memory = *memory;
-    atomic_init(&fn->holders, 1);
-    fn->n = n;
-    fn->m = m;
-    adx_begin_program(&fn->program, &fn->memory, o->plain);
     ad_status status = adx_record(fn, f, ctx, x);
     if (status == ADREV_OK)
         *out = fn;
@@ -5578,6 +5610,430 @@ ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
     ad_status status = adx_write_all(fn, o, functions, &t);
     if (bytes != NULL)
         *bytes = t.bytes;
+    return status;
+}
+
+/* ===========================================================================
+ * 12  FILES                                                           >>save
+ *
+ * Written as it stands in memory, number by number; when it is read, nothing is
+ * believed: every index is compared with what has been read before it.
+ * ======================================================================== */
+
+/* --- 12.1  writing ---------------------------------------------------------- */
+
+#define ADX_FILE_MAGIC   0x6e666461u        // "adfn"
+#define ADX_FILE_VERSION 1u
+
+typedef struct adx_bytes {
+    const ad_allocator *memory;
+    uint8_t *v;
+    size_t n;
+    size_t room;
+    bool failed;
+} adx_bytes;
+
+static void adx_put_word(adx_bytes *b, uint64_t v, size_t bytes)
+{
+    for (size_t i = 0; i < bytes && !b->failed; i++)
+        if (adx_make_room_for(b->memory, (void **)&b->v, &b->room, b->n, 1))
+            b->v[b->n++] = (uint8_t)(v >> (8 * i));
+        else
+            b->failed = true;
+}
+
+static void adx_put_string(adx_bytes *b, const char *text)
+{
+    size_t n = text == NULL ? 0 : strlen(text);
+    adx_put_word(b, n, 4);
+    for (size_t i = 0; i < n; i++)
+        adx_put_word(b, (uint8_t)text[i], 1);
+}
+
+static void adx_put_real(adx_bytes *b, ad_real v)
+{
+    uint32_t narrow = 0;
+    uint64_t wide = 0;
+    if (sizeof v == sizeof narrow)
+        memcpy(&narrow, &v, sizeof narrow);
+    else
+        memcpy(&wide, &v, sizeof wide < sizeof v ? sizeof wide : sizeof v);
+    adx_put_word(b, narrow | wide, sizeof v);
+}
+
+// Operations by name: their codes may change.
+static void adx_put_operations(adx_bytes *b)
+{
+    adx_put_word(b, ADX_OP_COUNT, 4);
+    for (uint32_t op = 0; op < ADX_OP_COUNT; op++)
+        adx_put_string(b, adx_row_of(op)->name);
+}
+
+static void adx_put_many(adx_bytes *b, const adx_many *k)
+{
+    const uint32_t word[] = { (uint32_t)k->kind, k->op, k->m, k->k, k->n };
+    for (size_t i = 0; i < 5; i++)
+        adx_put_word(b, word[i], 4);
+    for (size_t i = 0; i < 3; i++) {
+        adx_put_word(b, k->arg[i].base, 4);
+        adx_put_word(b, (uint32_t)k->arg[i].rs, 4);
+        adx_put_word(b, (uint32_t)k->arg[i].cs, 4);
+    }
+    for (size_t i = 0; k->kind == ADX_MANY_gather && i < k->n; i++)
+        adx_put_word(b, k->list[i], 4);
+}
+
+static void adx_put_program(adx_bytes *b, const adx_program *p)
+{
+    for (size_t i = 0; i < p->numbers; i++) {
+        bool fixed = p->number[i].from == ADX_FROM_CONSTANT;
+        adx_put_word(b, fixed ? 1 : 0, 1);
+        if (fixed)
+            adx_put_real(b, p->number[i].v);
+    }
+    for (size_t i = 0; i < p->steps; i++) {
+        const adx_step *s = &p->step[i];
+        const uint32_t word[] = { s->op, s->r, s->a, s->b, s->c };
+        for (size_t k = 0; k < 5; k++)
+            adx_put_word(b, word[k], 4);
+        if (s->op == ADX_OP_many)
+            adx_put_many(b, &p->many[s->a]);
+    }
+    for (size_t i = 0; i < p->outputs; i++)
+        adx_put_word(b, p->output[i], 4);
+}
+
+ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
+{
+    if (fn == NULL || write == NULL)
+        return ADREV_ESHAPE;
+    const adx_program *p = &fn->program;
+    adx_bytes b = { .memory = &fn->memory };
+    const uint64_t head[] = { ADX_FILE_MAGIC, ADX_FILE_VERSION,
+                              sizeof(ad_real) };
+    const uint64_t count[] = {
+        fn->n, fn->m, p->numbers, p->steps, p->report.recorded,
+        p->report.constant, p->report.common, p->report.identity,
+        p->report.dead, p->report.operations, p->report.arrays,
+        p->report.guards
+    };
+    for (size_t i = 0; i < 3; i++)
+        adx_put_word(&b, head[i], 4);
+    for (size_t i = 0; i < sizeof count / sizeof *count; i++)
+        adx_put_word(&b, count[i], 8);
+    adx_put_operations(&b);
+    adx_put_program(&b, p);
+    for (size_t i = 0; i < p->report.guards; i++) {
+        adx_put_word(&b, (uint32_t)fn->guard[i].line, 4);
+        adx_put_string(&b, fn->guard[i].file);
+    }
+    if (!b.failed)
+        adx_put_word(&b, XXH3_64bits(b.v, b.n), 8);
+    if (!b.failed)
+        write((const char *)b.v, b.n, user);
+    adx_drop(&fn->memory, b.v);
+    return b.failed ? ADREV_ENOMEM : ADREV_OK;
+}
+
+/* --- 12.2  reading ---------------------------------------------------------- */
+
+typedef struct adx_source_bytes {
+    const uint8_t *v;
+    size_t left;
+    bool bad;
+} adx_source_bytes;
+
+static uint64_t adx_get(adx_source_bytes *b, size_t bytes)
+{
+    uint64_t v = 0;
+    if (b->bad || b->left < bytes) {
+        b->bad = true;
+        return 0;
+    }
+    for (size_t i = 0; i < bytes; i++)
+        v |= (uint64_t)b->v[i] << (8 * i);
+    b->v += bytes;
+    b->left -= bytes;
+    return v;
+}
+
+static uint32_t adx_get_word(adx_source_bytes *b)
+{
+    return (uint32_t)adx_get(b, 4);
+}
+
+static ad_real adx_get_real(adx_source_bytes *b)
+{
+    ad_real v = 0;
+    uint64_t wide = adx_get(b, sizeof v);
+    uint32_t narrow = (uint32_t)wide;
+    if (sizeof v == sizeof narrow)
+        memcpy(&v, &narrow, sizeof narrow);
+    else
+        memcpy(&v, &wide, sizeof wide < sizeof v ? sizeof wide : sizeof v);
+    return v;
+}
+
+// A count of things that take so many bytes each.
+static size_t adx_get_count(adx_source_bytes *b, size_t each)
+{
+    uint64_t n = adx_get(b, 8);
+    if (n > b->left / each || n >= ADX_FROM_INPUT)
+        b->bad = true;
+    return b->bad ? 0 : (size_t)n;
+}
+
+// A string that stays in the bytes. Its length: *n.
+static const char *adx_get_string(adx_source_bytes *b, size_t *n)
+{
+    const char *text = (const char *)b->v;
+    *n = adx_get_word(b);
+    text = (const char *)b->v;
+    if (b->bad || *n > b->left) {
+        b->bad = true;
+        *n = 0;
+        return text;
+    }
+    b->v += *n;
+    b->left -= *n;
+    return text;
+}
+
+typedef struct adx_loading {
+    adx_source_bytes b;
+    adx_program *p;
+    uint32_t op[256];           // what their codes are here
+    uint32_t ops;               // how many they are there
+} adx_loading;
+
+static void adx_get_operations(adx_loading *k)
+{
+    k->ops = adx_get_word(&k->b);
+    if (k->ops > 250)
+        k->b.bad = true;
+    for (uint32_t i = 0; i < k->ops && !k->b.bad; i++) {
+        size_t n;
+        const char *name = adx_get_string(&k->b, &n);
+        k->op[i] = adx_operation_named(name, n);
+    }
+}
+
+// The code here of an operation there; ADX_OP_COUNT: there is none.
+static uint32_t adx_get_code(const adx_loading *k, uint32_t op)
+{
+    return op < k->ops ? k->op[op]
+         : op == k->ops ? (uint32_t)ADX_OP_guard
+         : op == k->ops + 1 ? (uint32_t)ADX_OP_many : (uint32_t)ADX_OP_COUNT;
+}
+
+// Whether a number has been made before.
+static bool adx_is_made(const adx_program *p, uint64_t x)
+{
+    return x < p->numbers && p->number[x].from != ADX_FROM_INPUT - 1;
+}
+
+static void adx_check_read(void *user, uint32_t x)
+{
+    adx_loading *k = (adx_loading *)user;
+    if (!adx_is_made(k->p, x))
+        k->b.bad = true;
+}
+
+static void adx_get_list(adx_loading *k, adx_many *m)
+{
+    if (m->n > k->b.left / 4) {
+        k->b.bad = true;
+        return;
+    }
+    m->list = (uint32_t *)adx_take(k->p->memory, m->n, sizeof *m->list);
+    if (m->list == NULL)
+        adx_spoil(k->p, ADREV_ENOMEM);
+    for (size_t i = 0; m->list != NULL && i < m->n; i++)
+        m->list[i] = adx_get_word(&k->b);
+}
+
+// Its arguments are checked afterwards, with those of all steps: but first that
+// there are not more of them, or of its results, than a sound file can have.
+static bool adx_is_plausible(const adx_loading *k, const adx_many *m)
+{
+    uint64_t most = k->p->numbers;
+    bool op = m->kind == ADX_MANY_each ? m->op < ADX_OP_COUNT
+            : m->kind != ADX_MANY_product || m->op == ADREV_OP_mul
+                                          || m->op == ADX_OP_chain;
+    return op && m->kind <= ADX_MANY_gather && m->m <= most && m->k <= most
+        && m->n <= most && (uint64_t)m->m * m->n <= most
+        && (m->kind != ADX_MANY_product
+            || ((uint64_t)m->m * m->k <= UINT32_MAX
+                && (uint64_t)m->k * m->n <= UINT32_MAX));
+}
+
+static void adx_get_many(adx_loading *k, adx_many *m)
+{
+    memset(m, 0, sizeof *m);
+    m->kind = (adx_many_kind)adx_get_word(&k->b);
+    m->op = adx_get_word(&k->b);
+    m->op = m->kind == ADX_MANY_each || m->kind == ADX_MANY_product
+          ? adx_get_code(k, m->op) : 0;
+    m->m = adx_get_word(&k->b);
+    m->k = adx_get_word(&k->b);
+    m->n = adx_get_word(&k->b);
+    for (size_t i = 0; i < 3; i++) {
+        m->arg[i].base = adx_get_word(&k->b);
+        m->arg[i].rs = (int32_t)adx_get_word(&k->b);
+        m->arg[i].cs = (int32_t)adx_get_word(&k->b);
+    }
+    if (!adx_is_plausible(k, m))
+        k->b.bad = true;
+    else if (m->kind == ADX_MANY_gather)
+        adx_get_list(k, m);
+}
+
+// A step whose results are the next numbers that are neither input nor constant.
+static void adx_get_step(adx_loading *k, size_t i, size_t guards)
+{
+    adx_program *p = k->p;
+    adx_step s;
+    s.op = adx_get_code(k, adx_get_word(&k->b));
+    s.r = adx_get_word(&k->b);
+    s.a = adx_get_word(&k->b);
+    s.b = adx_get_word(&k->b);
+    s.c = adx_get_word(&k->b);
+    if (s.op == ADX_OP_many) {
+        if (!adx_make_room_for(p->memory, (void **)&p->many, &p->many_room,
+                               p->manys, sizeof *p->many)) {
+            adx_spoil(p, ADREV_ENOMEM);
+            return;
+        }
+        s.a = (uint32_t)p->manys;
+        s.b = 0;
+        s.c = 0;
+        adx_get_many(k, &p->many[p->manys++]);
+    } else if (s.op > ADX_OP_guard || (s.op == ADX_OP_COUNT && guards == 0)
+               || (s.op == ADX_OP_guard && s.c >= guards))
+        k->b.bad = true;
+    if (k->b.bad || p->status != ADREV_OK)
+        return;
+    adx_visit_reads(p, &s, adx_check_read, k);
+    for (size_t j = 0; j < adx_results_of(p, &s) && !k->b.bad; j++)
+        if ((uint64_t)s.r + j >= p->numbers || adx_is_made(p, s.r + j))
+            k->b.bad = true;
+        else
+            p->number[s.r + j].from = (uint32_t)i;
+    p->step[p->steps++] = s;
+}
+
+static void adx_get_numbers(adx_loading *k, size_t inputs, size_t numbers)
+{
+    for (size_t i = 0; i < numbers && !k->b.bad; i++) {
+        bool fixed = adx_get(&k->b, 1) == 1;
+        ad_real v = fixed ? adx_get_real(&k->b) : 0;
+        adx_new_number(k->p, v, fixed ? ADX_FROM_CONSTANT
+                              : i < inputs ? ADX_FROM_INPUT
+                                           : ADX_FROM_INPUT - 1);
+        if (fixed && i < inputs)
+            k->b.bad = true;
+    }
+    k->p->inputs = inputs;
+    if (inputs > numbers)
+        k->b.bad = true;
+}
+
+static void adx_get_guards(adx_loading *k, ad_fn *fn, size_t guards)
+{
+    size_t room = k->b.left + guards;
+    char *at = fn->names = (char *)adx_take(&fn->memory, room, 1);
+    fn->guard = (adx_code_place *)adx_take(&fn->memory, guards,
+                                           sizeof *fn->guard);
+    if (at == NULL || fn->guard == NULL) {
+        adx_spoil(k->p, ADREV_ENOMEM);
+        return;
+    }
+    for (size_t i = 0; i < guards && !k->b.bad; i++) {
+        size_t n;
+        fn->guard[i].line = (int)adx_get_word(&k->b);
+        const char *name = adx_get_string(&k->b, &n);
+        fn->guard[i].file = n == 0 ? NULL : at;
+        memcpy(at, name, n);
+        at[n] = '\0';
+        at += n == 0 ? 0 : n + 1;
+    }
+}
+
+static void adx_get_program(adx_loading *k, ad_fn *fn, size_t numbers,
+                            size_t steps, const ad_fn_report *report)
+{
+    adx_program *p = k->p;
+    adx_get_operations(k);
+    adx_get_numbers(k, fn->n, numbers);
+    p->report = *report;
+    p->step = (adx_step *)adx_take(p->memory, steps, sizeof *p->step);
+    if (p->step == NULL)
+        adx_spoil(p, ADREV_ENOMEM);
+    p->step_room = p->step == NULL ? 0 : steps;
+    for (size_t i = 0; i < steps && !k->b.bad && p->status == ADREV_OK; i++)
+        adx_get_step(k, i, report->guards);
+    for (size_t i = 0; i < fn->m && !k->b.bad && p->status == ADREV_OK; i++) {
+        uint32_t y = adx_get_word(&k->b);
+        if (!adx_is_made(p, y))
+            k->b.bad = true;
+        else
+            adx_new_output(p, y);
+    }
+    if (!k->b.bad && p->status == ADREV_OK)
+        adx_get_guards(k, fn, report->guards);
+    if (k->b.left != 0)
+        k->b.bad = true;
+}
+
+static bool adx_is_file(const void *data, size_t bytes)
+{
+    const uint8_t *v = (const uint8_t *)data;
+    adx_source_bytes tail = { v + (bytes < 8 ? 0 : bytes - 8), 8, false };
+    adx_source_bytes head = { v, bytes, false };
+    return bytes > 20 && adx_get(&head, 4) == ADX_FILE_MAGIC
+        && adx_get(&head, 4) == ADX_FILE_VERSION
+        && adx_get(&head, 4) == sizeof(ad_real)
+        && adx_get(&tail, 8) == XXH3_64bits(v, bytes - 8);
+}
+
+ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
+                             const ad_fn_options *options)
+{
+    static const ad_fn_options none;
+    if (out == NULL)
+        return ADREV_ESHAPE;
+    *out = NULL;
+    if (data == NULL)
+        return ADREV_ESHAPE;
+    if (!adx_is_file(data, bytes))
+        return ADREV_EFILE;
+    adx_loading k = { .b = { (const uint8_t *)data + 12, bytes - 20, false } };
+    size_t n = adx_get_count(&k.b, 1);
+    size_t m = adx_get_count(&k.b, 4);
+    size_t numbers = adx_get_count(&k.b, 1);
+    size_t steps = adx_get_count(&k.b, 20);
+    ad_fn_report report;
+    report.recorded = (size_t)adx_get(&k.b, 8);
+    report.constant = (size_t)adx_get(&k.b, 8);
+    report.common = (size_t)adx_get(&k.b, 8);
+    report.identity = (size_t)adx_get(&k.b, 8);
+    report.dead = (size_t)adx_get(&k.b, 8);
+    report.operations = (size_t)adx_get(&k.b, 8);
+    report.arrays = (size_t)adx_get(&k.b, 8);
+    report.guards = adx_get_count(&k.b, 8);
+    if (k.b.bad || m == 0)
+        return ADREV_EFILE;
+    ad_fn *fn = adx_new_fn(options == NULL ? &none : options, n, m);
+    if (fn == NULL)
+        return ADREV_ENOMEM;
+    k.p = &fn->program;
+    k.p->plain = false;
+    adx_get_program(&k, fn, numbers, steps, &report);
+    ad_status status = k.b.bad ? ADREV_EFILE : fn->program.status;
+    if (status == ADREV_OK)
+        *out = fn;
+    else
+        ad_fn_free(fn);
     return status;
 }
 
