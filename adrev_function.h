@@ -40,7 +40,7 @@
  *
  *   1 >>config   2 >>types   3 >>api   4 >>programs   5 >>formulas
  *   6 >>rules    7 >>record  8 >>run   9 >>functions   10 >>sparse
- *   11 >>write   12 >>save
+ *   11 >>write   12 >>save   13 >>compile
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -57,15 +57,27 @@
  * 1  CONFIGURATION                                                  >>config
  * ======================================================================== */
 
-#if !ADREV_TRACE
-#error "adrev_function.h: include it before adrev.h, or with ADREV_TRACE=1"
-#endif
+// ADREV_TRACE   see adrev.h. Here the default is 1: functions of this file can be
+//   recorded. A file that records long tapes, but no such functions, should say
+//   0 before it includes this header.
 
 // ADREV_LANES_MOST   points evaluated side by side.       default 64, 4 to 256
 //   A number of the program takes this many numbers of memory: more of them
 //   hide the cost of reading the program, fewer stay in the cache.
 #ifndef ADREV_LANES_MOST
 #define ADREV_LANES_MOST 64
+#endif
+
+// ADREV_COMPILE      0: without ad_fn_compile.     default 1 where <dlfcn.h> is
+#ifndef ADREV_COMPILE
+#if defined __has_include
+#if __has_include(<dlfcn.h>) && __has_include(<sys/stat.h>)
+#define ADREV_COMPILE 1
+#endif
+#endif
+#endif
+#ifndef ADREV_COMPILE
+#define ADREV_COMPILE 0
 #endif
 
 ADX_STATIC_ASSERT(ADREV_LANES_MOST >= 4 && ADREV_LANES_MOST <= 256
@@ -351,6 +363,31 @@ typedef struct ad_c_options {
 ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
                                 ad_write_fn *write, void *user,
                                 size_t *bytes);
+
+// How ad_fn_compile works. All-zero: as the comments say first.
+typedef struct ad_compile_options {
+    const char *compiler;   // NULL: "cc"
+    const char *flags;      // NULL: "-O3 -march=native -ffp-contract=off"
+    const char *cache;      // a directory that is made if need be, for this
+                            // user only; NULL: $XDG_CACHE_HOME/adrev, or
+                            // $HOME/.cache/adrev
+    size_t limit;           // bytes of C code that are still compiled;
+                            // 0: 2 MB
+} ad_compile_options;
+
+// Evaluates the function from now on by machine code: value, products,
+// gradient and Hessian product at one point. The code is written as C, compiled
+// by the system's compiler and kept in the cache under the XXH128 of the code,
+// the flags and the compiler's version; next time, in any process, it is only
+// loaded. A file of the cache is loaded only if it and its directory belong to
+// the user and nobody else can write them, and if its hash is that of what was
+// compiled.
+//
+//   returns      ADREV_OK; ADREV_ECOMPILE: no compiler, or none of this, the
+//                code is too long, no cache, or no such thing on this system:
+//                the function is replayed as before; else as ad_fn_write_c
+//   threads      while no other thread uses the function
+ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options);
 
 /* --- 3.7  files --------------------------------------------------------------
  * A saved function is the same on every machine: little-endian, with numbers in
@@ -2893,6 +2930,17 @@ typedef enum adx_kind {
 
 typedef struct adx_pattern adx_pattern;
 static void adx_free_pattern(adx_pattern *s);
+static void adx_close_library(void *library);
+
+// A function of a library, by the number of its arrays. All return int.
+typedef struct adx_compiled {
+    int (*f2)(const ad_real *x, ad_real *y, ad_real *work);
+    int (*f3)(const ad_real *x, const ad_real *v, ad_real *y, ad_real *work);
+    int (*f4)(const ad_real *x, const ad_real *w, const ad_real *v,
+              ad_real *y, ad_real *work);
+    int (*f22)(const ad_real *x, ad_real *y, ad_real *g, ad_real *work);
+    size_t work;
+} adx_compiled;
 
 struct ad_fn {
     ad_allocator memory;
@@ -2903,6 +2951,8 @@ struct ad_fn {
     char *names;                // of files, if it was loaded
     _Atomic(adx_machine *) machine[ADX_KINDS];      // NULL: not made yet
     _Atomic(adx_pattern *) pattern[2];              // Jacobian, Hessian
+    void *library;                                  // NULL: not compiled
+    adx_compiled compiled[ADX_KINDS + 1];           // the last: of a gradient
 };
 
 static ADX_THREAD ad_guard adx_last_guard;
@@ -2936,6 +2986,8 @@ ADX_API void ad_fn_free(ad_fn *fn)
     for (size_t i = 0; i < 2; i++)
         adx_free_pattern(atomic_load_explicit(&fn->pattern[i],
                                               memory_order_relaxed));
+    if (fn->library != NULL)
+        adx_close_library(fn->library);
     adx_free_program(&fn->program);
     ad_allocator memory = fn->memory;
     adx_drop(&memory, fn->guard);
@@ -3159,18 +3211,57 @@ typedef struct adx_wanted {
     ad_real *to;
 } adx_wanted;
 
+// By machine code. `again`: there is none, or a result is NaN, and the zeros of
+// the chain rule must be looked at (see adx_run_point).
+static ad_status adx_run_compiled(ad_fn *fn, adx_kind kind, size_t parts,
+                                  const adx_given given[], size_t wants,
+                                  const adx_wanted wanted[], bool *again)
+{
+    const adx_compiled *c = &fn->compiled[wants == 2 ? ADX_KINDS : kind];
+    ad_real few[256];
+    size_t results = wants == 2 ? fn->n + 1 : wanted[0].n;
+    size_t size = c->work + results;
+    *again = true;
+    if (fn->library == NULL || (c->f2 == NULL && c->f3 == NULL
+                                && c->f4 == NULL && c->f22 == NULL))
+        return ADREV_OK;
+    ad_real *r = size <= 256 ? few
+               : (ad_real *)adx_take(&fn->memory, size, sizeof *r);
+    if (r == NULL)
+        return ADREV_ENOMEM;
+    ad_real *work = r + results;
+    int left = wants == 2 ? c->f22(given[0].x, r + fn->n, r, work)
+             : parts == 1 ? c->f2(given[0].x, r, work)
+             : parts == 2 ? c->f3(given[0].x, given[1].x, r, work)
+             : c->f4(given[0].x, given[1].x, given[2].x, r, work);
+    ad_real fault = 0;
+    for (size_t i = 0; left == 0 && i < results; i++)
+        fault += r[i] * 0;
+    *again = left == 0 && fault != 0;
+    for (size_t k = 0; left == 0 && !*again && k < wants; k++)
+        if (wanted[k].to != NULL)
+            memcpy(wanted[k].to, r + wanted[k].from, wanted[k].n * sizeof *r);
+    if (r != few)
+        adx_drop(&fn->memory, r);
+    return left == 0 ? ADREV_OK : adx_flip(fn, (uint32_t)left - 1);
+}
+
 static ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
                                  const adx_given given[], size_t wants,
                                  const adx_wanted wanted[])
 {
     adx_machine *m;
+    bool again;
     if (fn == NULL)
         return ADREV_ESHAPE;
     for (size_t i = 0; i < parts; i++)
         if (given[i].x == NULL && given[i].n > 0)
             return ADREV_ESHAPE;
-    ad_status status = adx_machine_of(fn, kind, &m);
-    if (status != ADREV_OK)
+    ad_status status = adx_run_compiled(fn, kind, parts, given, wants, wanted,
+                                        &again);
+    if (status == ADREV_OK && again)
+        status = adx_machine_of(fn, kind, &m);
+    if (status != ADREV_OK || !again)
         return status;
     adx_workspace *work = adx_take_work(m, 1);
     if (work == NULL)
@@ -4918,6 +5009,7 @@ typedef struct adx_text {
     const char *real;           // double or float
     bool single;
     bool absorbing;
+    bool sizes;                 // of work as data, for ad_fn_compile
 } adx_text;
 
 static void adx_put_text(adx_text *t, const char *text, size_t n)
@@ -5421,6 +5513,9 @@ static void adx_say_function(adx_writing *k, const adx_results *results,
     }
     adx_say_results(k, results);
     adx_say(t, "    return 0;\n}\n\n");
+    if (t->sizes)
+        adx_say(t, "const unsigned long %s_%s_size = %s_%s_WORK;\n\n",
+                t->name, k->what, t->name, k->what);
 }
 
 /* --- 11.6  what is asked for ------------------------------------------------ */
@@ -5591,14 +5686,9 @@ static ad_status adx_write_all(ad_fn *fn, const ad_c_options *o,
     return status;
 }
 
-ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
-                                ad_write_fn *write, void *user,
-                                size_t *bytes)
+static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, bool sizes,
+                             ad_write_fn *write, void *user, size_t *bytes)
 {
-    static const ad_c_options none;
-    const ad_c_options *o = options == NULL ? &none : options;
-    if (fn == NULL)
-        return ADREV_ESHAPE;
     unsigned functions = o->functions != 0 ? o->functions
         : ADREV_C_VALUE | ADREV_C_VJP | (fn->m == 1 ? ADREV_C_GRADIENT : 0u);
     if (functions > 127 || (functions & ADREV_C_GRADIENT && fn->m != 1))
@@ -5606,11 +5696,22 @@ ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
     adx_text t = { .write = write, .user = user,
                    .name = o->name == NULL ? "f" : o->name,
                    .real = o->single ? "float" : "double",
-                   .single = o->single, .absorbing = o->absorbing };
+                   .single = o->single, .absorbing = o->absorbing,
+                   .sizes = sizes };
     ad_status status = adx_write_all(fn, o, functions, &t);
     if (bytes != NULL)
         *bytes = t.bytes;
     return status;
+}
+
+ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
+                                ad_write_fn *write, void *user,
+                                size_t *bytes)
+{
+    static const ad_c_options none;
+    return fn == NULL ? ADREV_ESHAPE
+         : adx_write_c(fn, options == NULL ? &none : options, false, write,
+                       user, bytes);
 }
 
 /* ===========================================================================
@@ -6036,6 +6137,324 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
         ad_fn_free(fn);
     return status;
 }
+
+/* ===========================================================================
+ * 13  MACHINE CODE                                                  >>compile
+ *
+ * The C code of section 11, the system's compiler, and a cache. Everything in
+ * the cache appears under its name at once, by rename: processes that compile
+ * the same function at the same time replace each other's equal files.
+ * ======================================================================== */
+
+#if !ADREV_COMPILE
+
+static void adx_close_library(void *library) { (void)library; }
+
+ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options)
+{
+    (void)options;
+    return fn == NULL ? ADREV_ESHAPE : ADREV_ECOMPILE;
+}
+
+#else
+
+#include <dlfcn.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* --- 13.1  files ------------------------------------------------------------ */
+
+#define ADX_PATH 900            // bytes of a path; longer ones are refused
+
+static void adx_close_library(void *library) { dlclose(library); }
+
+// Whether it is ours, and nobody else can write it.
+static bool adx_is_ours(const char *path, bool directory)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && s.st_uid == geteuid()
+        && (s.st_mode & (S_IWGRP | S_IWOTH)) == 0
+        && (directory ? S_ISDIR(s.st_mode) : S_ISREG(s.st_mode));
+}
+
+// All of a file, to be dropped; NULL: it cannot be read.
+static char *adx_read_file(const ad_allocator *a, const char *path,
+                           size_t *bytes)
+{
+    FILE *f = fopen(path, "rb");
+    char *data = NULL;
+    size_t room = 0;
+    size_t n = 0;
+    if (f == NULL)
+        return NULL;
+    do {
+        if (!adx_make_room_for(a, (void **)&data, &room, n + 4096, 1))
+            break;
+        n += fread(data + n, 1, room - n, f);
+    } while (!feof(f) && !ferror(f));
+    bool whole = feof(f) && !ferror(f);
+    fclose(f);
+    *bytes = n;
+    if (whole)
+        return data;
+    adx_drop(a, data);
+    return NULL;
+}
+
+static bool adx_write_file(const char *path, const char *data, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+    if (f == NULL)
+        return false;
+    bool ok = fwrite(data, 1, n, f) == n;
+    return fclose(f) == 0 && ok;
+}
+
+static void adx_hex(const XXH128_hash_t *h, char text[33])
+{
+    snprintf(text, 33, "%016llx%016llx", (unsigned long long)h->high64,
+             (unsigned long long)h->low64);
+}
+
+// The hash of a file as text.
+static bool adx_hash_file(const ad_allocator *a, const char *path,
+                          char text[33])
+{
+    size_t n;
+    char *data = adx_read_file(a, path, &n);
+    if (data == NULL)
+        return false;
+    XXH128_hash_t h = XXH3_128bits(data, n);
+    adx_hex(&h, text);
+    adx_drop(a, data);
+    return true;
+}
+
+// What is put between quotes in a command.
+static bool adx_is_quotable(const char *text)
+{
+    return strchr(text, '\'') == NULL && strlen(text) < ADX_PATH / 2;
+}
+
+/* --- 13.2  the cache -------------------------------------------------------- */
+
+typedef struct adx_cache {
+    const ad_allocator *memory;
+    const char *compiler;
+    const char *flags;
+    char directory[ADX_PATH / 2];
+    char stem[ADX_PATH];        // of the function's files
+    adx_bytes code;
+} adx_cache;
+
+// Every directory on the way is made; the last one is ours alone.
+static bool adx_open_cache(adx_cache *k, const char *directory)
+{
+    const char *xdg = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    int n = directory != NULL
+          ? snprintf(k->directory, sizeof k->directory, "%s", directory)
+          : xdg != NULL && *xdg == '/'
+          ? snprintf(k->directory, sizeof k->directory, "%s/adrev", xdg)
+          : home != NULL
+          ? snprintf(k->directory, sizeof k->directory, "%s/.cache/adrev",
+                     home) : -1;
+    if (n <= 0 || (size_t)n >= sizeof k->directory
+        || !adx_is_quotable(k->directory))
+        return false;
+    for (char *at = k->directory + 1; *at != '\0'; at++)
+        if (*at == '/') {
+            *at = '\0';
+            mkdir(k->directory, S_IRWXU);
+            *at = '/';
+        }
+    mkdir(k->directory, S_IRWXU);
+    return adx_is_ours(k->directory, true);
+}
+
+// A name that no other process and no other call uses.
+static void adx_own_name(const adx_cache *k, char path[ADX_PATH])
+{
+    static atomic_uint calls;
+    // relaxed: only its being different counts
+    unsigned call = atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
+    snprintf(path, ADX_PATH, "%s/%ld-%u", k->directory, (long)getpid(), call);
+}
+
+// What the compiler says of itself.
+static char *adx_compiler_version(const adx_cache *k, size_t *n)
+{
+    char path[ADX_PATH];
+    char command[3 * ADX_PATH];
+    adx_own_name(k, path);
+    snprintf(command, sizeof command, "%s --version > '%s' 2> /dev/null",
+             k->compiler, path);
+    char *text = system(command) == 0 ? adx_read_file(k->memory, path, n)
+                                      : NULL;
+    remove(path);
+    return text;
+}
+
+static void adx_keep_code(const char *text, size_t n, void *user)
+{
+    adx_bytes *b = (adx_bytes *)user;
+    while (n-- > 0)
+        adx_put_word(b, (uint8_t)*text++, 1);
+}
+
+// The name of the function's files: a hash of all that they depend on.
+static bool adx_name_files(adx_cache *k)
+{
+    size_t n;
+    char *version = adx_compiler_version(k, &n);
+    char hex[33];
+    if (version == NULL)
+        return false;
+    adx_bytes all = { .memory = k->memory };
+    adx_keep_code(version, n, &all);
+    adx_keep_code(k->compiler, strlen(k->compiler) + 1, &all);
+    adx_keep_code(k->flags, strlen(k->flags) + 1, &all);
+    if (k->code.n > 0)
+        adx_keep_code((const char *)k->code.v, k->code.n, &all);
+    adx_drop(k->memory, version);
+    if (!all.failed) {
+        XXH128_hash_t h = XXH3_128bits(all.v, all.n);
+        adx_hex(&h, hex);
+        snprintf(k->stem, sizeof k->stem, "%s/%s", k->directory, hex);
+    }
+    adx_drop(k->memory, all.v);
+    return !all.failed;
+}
+
+// A library of the cache, if it is what was compiled.
+static bool adx_is_genuine(const adx_cache *k)
+{
+    char library[ADX_PATH + 8];
+    char sum[ADX_PATH + 8];
+    char hex[33] = "";
+    snprintf(library, sizeof library, "%s.so", k->stem);
+    snprintf(sum, sizeof sum, "%s.sum", k->stem);
+    if (!adx_is_ours(library, false) || !adx_is_ours(sum, false)
+        || !adx_hash_file(k->memory, library, hex))
+        return false;
+    size_t n;
+    char *text = adx_read_file(k->memory, sum, &n);
+    bool same = text != NULL && n == 32 && memcmp(text, hex, 32) == 0;
+    adx_drop(k->memory, text);
+    return same;
+}
+
+// Compiles `own`.c to `own`.so, and puts both parts in their place.
+static bool adx_build(const adx_cache *k, const char *own)
+{
+    char name[3][ADX_PATH + 8];
+    char to[ADX_PATH + 8];
+    char command[5 * ADX_PATH];
+    char hex[33];
+    for (int i = 0; i < 3; i++)
+        snprintf(name[i], sizeof name[i], "%s%s", own,
+                 i == 0 ? ".c" : i == 1 ? ".so" : ".sum");
+    snprintf(command, sizeof command,
+             "%s %s -fPIC -shared -o '%s' '%s' -lm > /dev/null 2>&1",
+             k->compiler, k->flags, name[1], name[0]);
+    bool ok = adx_write_file(name[0], (const char *)k->code.v, k->code.n)
+           && system(command) == 0
+           && adx_hash_file(k->memory, name[1], hex)
+           && adx_write_file(name[2], hex, 32)
+           && chmod(name[1], S_IRUSR | S_IWUSR | S_IXUSR) == 0
+           && chmod(name[2], S_IRUSR | S_IWUSR) == 0;
+    for (int i = 1; i < 3 && ok; i++) {
+        snprintf(to, sizeof to, "%s%s", k->stem, i == 1 ? ".so" : ".sum");
+        ok = rename(name[i], to) == 0;
+    }
+    for (int i = 0; i < 3; i++)
+        remove(name[i]);
+    return ok;
+}
+
+/* --- 13.3  loading ---------------------------------------------------------- */
+
+#define ADX_C_NAME "adrev_compiled"
+
+static void adx_symbol(void *library, const char *what, void *f, size_t *work)
+{
+    char name[64];
+    snprintf(name, sizeof name, ADX_C_NAME "_%s", what);
+    void *symbol = dlsym(library, name);
+    memcpy(f, &symbol, sizeof symbol);      // data to function: as POSIX has it
+    snprintf(name, sizeof name, ADX_C_NAME "_%s_size", what);
+    const unsigned long *size = (const unsigned long *)dlsym(library, name);
+    *work = size == NULL ? 0 : (size_t)*size;
+    if (size == NULL)
+        memset(f, 0, sizeof symbol);
+}
+
+static bool adx_load(ad_fn *fn, const char *stem)
+{
+    char path[ADX_PATH + 8];
+    snprintf(path, sizeof path, "%s.so", stem);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    adx_compiled *c = fn->compiled;
+    if (library == NULL)
+        return false;
+    adx_symbol(library, "value", &c[ADX_KIND_value].f2,
+               &c[ADX_KIND_value].work);
+    adx_symbol(library, "jvp", &c[ADX_KIND_jvp].f3, &c[ADX_KIND_jvp].work);
+    adx_symbol(library, "vjp", &c[ADX_KIND_vjp].f3, &c[ADX_KIND_vjp].work);
+    adx_symbol(library, "hvp", &c[ADX_KIND_hvp].f4, &c[ADX_KIND_hvp].work);
+    if (fn->m == 1)
+        adx_symbol(library, "gradient", &c[ADX_KINDS].f22, &c[ADX_KINDS].work);
+    if (fn->library != NULL)
+        dlclose(fn->library);
+    fn->library = library;
+    return true;
+}
+
+static ad_status adx_compile_code(ad_fn *fn, adx_cache *k)
+{
+    char own[ADX_PATH];
+    if (!adx_name_files(k))
+        return ADREV_ECOMPILE;
+    if (!adx_is_genuine(k)) {
+        adx_own_name(k, own);
+        if (!adx_build(k, own) || !adx_is_genuine(k))
+            return ADREV_ECOMPILE;
+    }
+    return adx_load(fn, k->stem) ? ADREV_OK : ADREV_ECOMPILE;
+}
+
+ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options)
+{
+    static const ad_compile_options none;
+    const ad_compile_options *o = options == NULL ? &none : options;
+    if (fn == NULL)
+        return ADREV_ESHAPE;
+    adx_cache k = { .memory = &fn->memory, .code = { .memory = &fn->memory } };
+    k.compiler = o->compiler == NULL ? "cc" : o->compiler;
+    k.flags = o->flags == NULL ? "-O3 -march=native -ffp-contract=off"
+                               : o->flags;
+    const ad_c_options code = {
+        .name = ADX_C_NAME, .single = sizeof(ad_real) == sizeof(float),
+        .exported = true,
+        .functions = ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP | ADREV_C_HVP
+                   | (fn->m == 1 ? ADREV_C_GRADIENT : 0u)
+    };
+    size_t bytes = 0;
+    size_t limit = o->limit == 0 ? 2000000 : o->limit;
+    ad_status status = adx_write_c(fn, &code, true, NULL, NULL, &bytes);
+    if (status == ADREV_OK
+        && (bytes > limit || strlen(k.compiler) + strlen(k.flags) > ADX_PATH
+            || !adx_open_cache(&k, o->cache)))
+        status = ADREV_ECOMPILE;
+    if (status == ADREV_OK)
+        status = adx_write_c(fn, &code, true, adx_keep_code, &k.code, NULL);
+    if (status == ADREV_OK)
+        status = k.code.failed ? ADREV_ENOMEM : adx_compile_code(fn, &k);
+    adx_drop(k.memory, k.code.v);
+    return status;
+}
+
+#endif // ADREV_COMPILE
 
 #endif // ADREV_FUNCTION_IMPLEMENTED
 #endif // ADREV_IMPLEMENTATION

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: MIT-0
+// needs: xxhash.h
+/* function_random.c - random programs, recorded at one point and evaluated at
+ * others.
+ *
+ * Values have the bits of the program run on a tape there, and where a decision
+ * comes out differently the answer is ADREV_EPATH with the number of that one.
+ * Jacobians, tangents and adjoints are those of the tape, within a part of the
+ * sum of the absolute values of all paths. Second derivatives are compared with
+ * differences of gradients that the oracle computes in long double.          */
+
+#define ADREV_IMPLEMENTATION
+#include "../adrev_function.h"
+
+#include "check.h"
+#include "random_programs.h"
+
+#include <stdlib.h>
+
+#ifndef PROGRAMS
+#define PROGRAMS 1500
+#endif
+
+enum { ELSEWHERE = 5, N = RANDOM_INPUTS, M = RANDOM_OUTPUTS };
+
+#define UNTOUCHED ((ad_real)-12345.5)
+
+// Ulps of the sum of paths: against the tape, which rounds in another order,
+// and of second derivatives against the oracle, whose lgamma and tgamma differ
+// from <math.h> by some tens of ulps close to zeros of digamma.
+#define ULPS        8
+#define SECOND_ULPS 512
+
+static ad_tape *tape;
+static uint64_t seed = 20;
+static int number;              // of the program, for messages
+static long evaluated;          // elsewhere, on the same path
+static long left;               // elsewhere, on another path
+static long seconds;            // second derivatives compared
+static long skipped;            // too close to a kink for differences
+
+// The same bits, and NaN for NaN.
+static bool same(ad_real a, ad_real b)
+{
+    return (a != a && b != b) || memcmp(&a, &b, sizeof a) == 0;
+}
+
+static long double unit(void)
+{
+    return sizeof(ad_real) == sizeof(float) ? (long double)FLT_EPSILON
+                                            : (long double)DBL_EPSILON;
+}
+
+/* --- one point ------------------------------------------------------------- */
+
+struct point {
+    const random_program *p;
+    ad_fn *fn;
+    const ad_real *x;
+    random_trace t;
+    random_exact e;
+    ad_real y[M];               // of the tape
+    ad_real J[M * N];
+    long double size[M * N];    // of all paths
+    bool finite;
+};
+
+static void on_tape(struct point *at)
+{
+    ad_rev x[N];
+    ad_rev y[M];
+    const random_program *p = at->p;
+    ad_tape_clear(tape);
+    ad_inputs((size_t)p->n, at->x, x);
+    random_run(x, y, (void *)(uintptr_t)p);
+    for (int i = 0; i < p->m; i++)
+        at->y[i] = y[i].v;
+    memset(at->J, 0, sizeof at->J);
+    ad_status s = ad_jacobian(tape, (size_t)p->m, y, (size_t)p->n, x, at->J);
+    CHECK(s == ADREV_OK || s == ADREV_EPASSIVE, "tape: %s", ad_message(s));
+}
+
+static void measure(struct point *at)
+{
+    const random_program *p = at->p;
+    long double x[N];
+    for (int j = 0; j < p->n; j++)
+        x[j] = (long double)at->x[j];
+    random_exact_values(p, &at->t, x, true, &at->e);
+    for (int i = 0; i < p->nodes; i++)      // the library's own slopes
+        for (int j = 0; j < 3; j++)
+            at->e.slope[i][j] = (long double)at->t.slope[i][j];
+    at->finite = true;
+    for (int i = 0; i < p->m; i++) {
+        long double w[M] = { 0 };
+        w[i] = 1;
+        random_exact_sweep(p, &at->e, w, true, &at->size[i * p->n]);
+    }
+    for (int i = 0; i < p->nodes; i++)
+        if (!isfinite(at->t.v[p->n + i]) || !isfinite(at->t.slope[i][0])
+            || !isfinite(at->t.slope[i][1]) || !isfinite(at->t.slope[i][2]))
+            at->finite = false;
+    for (int i = 0; i < p->m * p->n; i++)
+        if (!(at->size[i] < 1e200L))
+            at->finite = false;
+}
+
+static void within(const char *how, int i, ad_real got, ad_real want,
+                   long double size)
+{
+    long double off = fabsl((long double)got - (long double)want);
+    // What underflows is not in proportion to anything.
+    CHECK(off <= ULPS * unit() * size + (long double)1e-300,
+          "program %d, %s [%d]: got %.17g, want %.17g, of paths %.3Lg: %.3Lg "
+          "ulps", number, how, i, (double)got, (double)want, size,
+          off / (unit() * size));
+}
+
+static void ok(const char *how, ad_status s)
+{
+    CHECK(s == ADREV_OK, "program %d, %s: %s", number, how, ad_message(s));
+}
+
+static void check_values(const struct point *at)
+{
+    ad_real y[M];
+    ok("eval", ad_fn_eval(at->fn, at->x, y));
+    for (int i = 0; i < at->p->m; i++)
+        CHECK(same(y[i], at->y[i]), "program %d, y[%d]: got %.17g, want %.17g",
+              number, i, (double)y[i], (double)at->y[i]);
+}
+
+static void check_jacobian(const struct point *at)
+{
+    const random_program *p = at->p;
+    ad_real J[M * N];
+    ok("jacobian", ad_fn_jacobian(at->fn, at->x, J));
+    for (int i = 0; i < p->m * p->n; i++)
+        within("jacobian", i, J[i], at->J[i], at->size[i]);
+    if (p->m > 1)
+        return;
+    ad_real y = UNTOUCHED;
+    ok("gradient", ad_fn_gradient(at->fn, at->x, &y, J));
+    CHECK(same(y, at->y[0]), "program %d: value of the gradient", number);
+    for (int i = 0; i < p->n; i++)
+        within("gradient", i, J[i], at->J[i], at->size[i]);
+}
+
+static void draw(int n, ad_real *v)
+{
+    for (int i = 0; i < n; i++)
+        v[i] = random_below(&seed, 4) ? (ad_real)oracle_uniform(&seed, -1, 1)
+                                      : 0;
+}
+
+static void check_seeds(const struct point *at)
+{
+    const random_program *p = at->p;
+    ad_real v[N], w[M], dy[M], dx[N];
+    draw(p->n, v);
+    draw(p->m, w);
+    ok("jvp", ad_fn_jvp(at->fn, at->x, v, dy));
+    ok("vjp", ad_fn_vjp(at->fn, at->x, w, dx));
+    for (int i = 0; i < p->m; i++) {
+        long double sum = 0;
+        long double size = 0;
+        for (int j = 0; j < p->n; j++) {
+            sum += (long double)at->J[i * p->n + j] * (long double)v[j];
+            size += at->size[i * p->n + j] * fabsl((long double)v[j]);
+        }
+        within("jvp", i, dy[i], (ad_real)sum, size);
+    }
+    for (int j = 0; j < p->n; j++) {
+        long double sum = 0;
+        long double size = 0;
+        for (int i = 0; i < p->m; i++) {
+            sum += (long double)at->J[i * p->n + j] * (long double)w[i];
+            size += at->size[i * p->n + j] * fabsl((long double)w[i]);
+        }
+        within("vjp", j, dx[j], (ad_real)sum, size);
+    }
+}
+
+/* --- second derivatives ------------------------------------------------------ */
+
+enum { LEVELS = 8 };
+
+// H d of the weighted outputs: differences of exact gradients, extrapolated,
+// with their error, the rounding of the gradients included. Decisions, steps
+// and detached numbers stand still.
+static void differences(struct point *at, const long double *w,
+                        const long double *d, long double *hd,
+                        long double *error)
+{
+    static long double table[LEVELS][LEVELS][N];
+    const random_program *p = at->p;
+    long double h = 0x1p-5L;
+    long double size[N];
+    random_exact_sweep(p, &at->e, w, true, size);
+    for (int j = 0; j < p->n; j++)
+        error[j] = (long double)INFINITY;
+    for (int i = 0; i < LEVELS; i++, h /= 4) {
+        long double g[2][N];
+        for (int s = 0; s < 2; s++) {
+            long double x[N];
+            for (int j = 0; j < p->n; j++)
+                x[j] = (long double)at->x[j] + (s ? h : -h) * d[j];
+            random_exact_values(p, &at->t, x, false, &at->e);
+            random_exact_sweep(p, &at->e, w, false, g[s]);
+        }
+        for (int j = 0; j < p->n; j++)
+            table[0][i][j] = (g[1][j] - g[0][j]) / (2 * h);
+        long double factor = 16;
+        for (int l = 1; l <= i; l++, factor *= 16)
+            for (int j = 0; j < p->n; j++) {
+                long double a = table[l - 1][i][j];
+                long double b = table[l - 1][i - 1][j];
+                long double best = a + (a - b) / (factor - 1);
+                long double e = fabsl(best - a) + fabsl(best - b)
+                              + 4 * LDBL_EPSILON * size[j] / h;
+                table[l][i][j] = best;
+                if (e < error[j]) {
+                    error[j] = e;
+                    hd[j] = best;
+                }
+            }
+    }
+}
+
+static void second_within(const char *how, int i, ad_real got,
+                          long double want, long double error,
+                          long double size)
+{
+    long double off = fabsl((long double)got - want);
+    // Close to a kink differences say nothing.
+    if (!(error <= 1e-6L * (1 + size))) {
+        skipped++;
+        return;
+    }
+    seconds++;
+    CHECK(off <= 16 * error + SECOND_ULPS * unit() * size + 1e-300L,
+          "program %d, %s [%d]: got %.17g, want %.17Lg +- %.2Lg, of terms "
+          "%.3Lg: %.3Lg ulps", number, how, i, (double)got, want, error, size,
+          off / (unit() * size));
+}
+
+static void check_hvp(struct point *at, const ad_real *H, const ad_real *w,
+                      const ad_real *v, int column)
+{
+    const random_program *p = at->p;
+    long double wl[M], vl[N], x[N], want[N], error[N], size[N];
+    ad_real hv[N];
+    for (int i = 0; i < p->m; i++)
+        wl[i] = (long double)w[i];
+    for (int j = 0; j < p->n; j++) {
+        vl[j] = (long double)v[j];
+        x[j] = (long double)at->x[j];
+        want[j] = 0;
+    }
+    ok("hvp", ad_fn_hvp(at->fn, at->x, w, v, hv));
+    random_exact_values(p, &at->t, x, false, &at->e);
+    random_second_size(p, &at->t, &at->e, wl, vl, size);
+    differences(at, wl, vl, want, error);
+    for (int j = 0; j < p->n; j++) {
+        second_within("hvp", j, hv[j], want[j], error[j], size[j]);
+        if (column >= 0)
+            second_within("hessian", j, H[j * p->n + column], want[j],
+                          error[j], size[j]);
+    }
+}
+
+static void check_second(struct point *at)
+{
+    const random_program *p = at->p;
+    ad_real w[M], v[N], H[N * N];
+    draw(p->m, w);
+    ok("hessian", ad_fn_hessian(at->fn, at->x, w, H));
+    for (int k = 0; k < p->n; k++) {
+        for (int j = 0; j < p->n; j++)
+            v[j] = j == k;
+        check_hvp(at, H, w, v, k);
+    }
+    draw(p->n, v);
+    check_hvp(at, H, w, v, -1);
+}
+
+/* --- one program ------------------------------------------------------------- */
+
+static void evaluate(struct point *at, bool second)
+{
+    on_tape(at);
+    check_values(at);
+    measure(at);
+    if (!at->finite)
+        return;
+    check_jacobian(at);
+    check_seeds(at);
+    if (second)
+        check_second(at);
+}
+
+static ad_status ask(const struct point *at, int question, ad_real *out)
+{
+    ad_real ones[N + M];
+    for (int i = 0; i < N + M; i++)
+        ones[i] = 1;
+    switch (question) {
+    case 0: return ad_fn_eval(at->fn, at->x, out);
+    case 1: return ad_fn_jvp(at->fn, at->x, ones, out);
+    case 2: return ad_fn_vjp(at->fn, at->x, ones, out);
+    case 3: return ad_fn_jacobian(at->fn, at->x, out);
+    case 4: return ad_fn_hvp(at->fn, at->x, ones, ones, out);
+    }
+    return ad_fn_hessian(at->fn, at->x, ones, out);
+}
+
+static void check_left(const struct point *at, int index)
+{
+    for (int question = 0; question < 6; question++) {
+        ad_real out[N * N];
+        bool touched = false;
+        for (int i = 0; i < N * N; i++)
+            out[i] = UNTOUCHED;
+        ad_status s = ask(at, question, out);
+        for (int i = 0; i < N * N; i++)
+            touched = touched || out[i] != UNTOUCHED;
+        CHECK(s == ADREV_EPATH, "program %d, question %d: got \"%s\", but "
+              "decision %d is another one", number, question, ad_message(s),
+              index);
+        CHECK(!touched, "program %d, question %d: a number was touched",
+              number, question);
+        CHECK(s != ADREV_EPATH || ad_fn_guard().index == (size_t)index,
+              "program %d, question %d: guard %zu, want %d", number, question,
+              ad_fn_guard().index, index);
+    }
+}
+
+// The first decision that comes out differently; zeros: it differs in the sign
+// of a zero, and both answers are right.
+static int parting(const random_trace *was, const random_trace *is,
+                   bool *zeros)
+{
+    int i = 0;
+    while (i < was->decisions && i < is->decisions
+           && same(was->decision[i], is->decision[i]))
+        i++;
+    *zeros = i < was->decisions && i < is->decisions
+          && was->decision[i] == is->decision[i];
+    return i;
+}
+
+static void elsewhere(const random_program *p, ad_fn *fn,
+                      const random_trace *was, const ad_real *x, bool second)
+{
+    static struct point at;
+    bool zeros = false;
+    at.p = p;
+    at.fn = fn;
+    at.x = x;
+    random_trace_at(p, x, &at.t);
+    int index = parting(was, &at.t, &zeros);
+    if (at.t.open || zeros)
+        return;
+    if (index < was->decisions) {
+        left++;
+        check_left(&at, index);
+    } else {
+        evaluated++;
+        evaluate(&at, second);
+    }
+}
+
+static void run_program(void)
+{
+    static const double far[ELSEWHERE] = { 1e-6, 1e-3, 0.05, 0.3, 2 };
+    static random_program p;
+    static random_trace was;
+    const ad_fn_options options = { .plain = number % 3 == 2 };
+    ad_fn *fn = NULL;
+    random_make(&p, &seed);
+    random_trace_at(&p, p.x, &was);
+    ad_status s = ad_fn_record_with(&fn, &options, random_run, &p,
+                                    (size_t)p.n, p.x, (size_t)p.m);
+    if (!CHECK(s == ADREV_OK && fn != NULL, "program %d: record: %s", number,
+               ad_message(s)))
+        return;
+    CHECK(ad_fn_about(fn).guards <= (size_t)was.decisions,
+          "program %d: %zu guards, %d decisions", number,
+          ad_fn_about(fn).guards, was.decisions);
+    for (int i = 0; i < ELSEWHERE; i++) {
+        ad_real x[N];
+        for (int j = 0; j < p.n; j++)
+            x[j] = p.x[j] + (ad_real)oracle_uniform(&seed, -far[i], far[i]);
+        elsewhere(&p, fn, &was, x, i == 2);
+    }
+    elsewhere(&p, fn, &was, p.x, true);     // at last where it was recorded
+    ad_fn_free(fn);
+}
+
+int main(void)
+{
+    tape = ad_tape_new();
+    if (!tape)
+        return EXIT_FAILURE;
+    for (number = 0; number < PROGRAMS; number++) {
+        ad_use(tape);
+        run_program();
+        CHECK(ad_use(NULL) == tape, "program %d: the tape is current", number);
+    }
+    CHECK(evaluated > 3 * PROGRAMS && left > PROGRAMS / 2,
+          "%ld points on the path, %ld on others", evaluated, left);
+    CHECK(seconds > 20 * skipped, "%ld second derivatives, %ld skipped",
+          seconds, skipped);
+    ad_tape_free(tape);
+    return check_done("function_random");
+}
