@@ -42,6 +42,20 @@ if build fork; then
            "$root/adrev_parallel.h")"
 fi
 
+# That of adrev_function.h, too: two lines of output, behind the program.
+awk '/^ \* A function is run once/ { exit } /#define ADREV_IMPL/ { on = 1 }
+     on { sub(/^ \* ? ? ? ? ?/, ""); print }' "$root/adrev_function.h" \
+    > "$dir/fn.c"
+awk '/^ \* A program has no branches/ { exit }
+     /^ \*     #include <stdio.h>/ { on = 1 }
+     on && /^ \*     [^0-9-]/ || on && /^ \*$/ { sub(/^ \* ? ? ? ? ?/, ""); print }' \
+    "$root/adrev_function.h" >> "$dir/fn.c"
+if build fn; then
+    check "title of adrev_function.h" "$("$dir/fn")" \
+        "$(sed -n '1,/A program has no/s/^ \*     \([-0-9][-0-9., ()]*\)$/\1/p' \
+           "$root/adrev_function.h")"
+fi
+
 # The README: each C block, and the block of output after it.
 block() {
     awk -v kind="^\`\`\`$1" -v n="$2" '/^```/ && on { exit }

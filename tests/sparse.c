@@ -1144,20 +1144,20 @@ static void structured(void)
     }
     banded(1, 1);
     banded(3, 5);
-    banded(300, 1);
+    banded(150, 1);
     for (size_t k = 1; k < 4; k++) {
         arrows(50, k);
         arrow_hessian(50, k);
     }
-    arrow_hessian(300, 1);
-    blocks(300, 3);
+    arrow_hessian(120, 1);
+    blocks(90, 3);
     dense(20, 20);
     dense(1, 30);
     dense(30, 1);
     dense(7, 21);
     dense(70, 65);
     holes(31);
-    holes(300);
+    holes(90);
     constants(5, 3);
     constants(1, 1);
     linear(40);
@@ -1169,8 +1169,10 @@ static void structured(void)
 int main(void)
 {
     structured();
-    for (int i = 0; i < 60; i++)
-        random_program(1 + below(20), 1 + below(20));
+    for (int i = 0; i < 60; i++) {
+        size_t n = 1 + below(20);
+        random_program(n, 1 + below(20));
+    }
     random_program(100, 40);
     random_program(60, 200);
     random_program(300, 300);
