@@ -2723,9 +2723,32 @@ static ad_real adx_run_inner(const adx_many *k, ad_real w[], size_t L,
     return sum;
 }
 
+// A product of the chain rule whose rows or columns lie well in memory. Sums go
+// on in the order of l, as those of adx_run_inner do where n > 1.
+static bool adx_run_rows(const adx_many *k, ad_real r[], ad_real w[])
+{
+    const adx_numbers *a = &k->arg[0];
+    const adx_numbers *b = &k->arg[1];
+    bool rows = k->n > 1 && b->cs == 1;
+    bool columns = k->n == 1 && a->rs == 1 && k->op == ADX_OP_chain;
+    if (rows || columns)
+        memset(r, 0, adx_many_results(k) * sizeof *r);
+    for (size_t i = 0; rows && i < k->m; i++)
+        for (size_t l = 0; l < k->k; l++)
+            adx_axpy(k->n, *adx_lanes_at(w, 1, a, i, l),
+                     adx_lanes_at(w, 1, b, l, 0), r + i * k->n);
+    for (size_t l = 0; columns && l < k->k; l++)
+        adx_axpy(k->m, *adx_lanes_at(w, 1, b, l, 0),
+                 adx_lanes_at(w, 1, a, 0, l), r);
+    return rows || columns;
+}
+
 static void adx_run_many(const adx_many *k, ad_real r[], ad_real w[],
                          size_t L, bool careful)
 {
+    if (k->kind == ADX_MANY_product && L == 1 && !careful
+        && adx_run_rows(k, r, w))
+        return;
     if (k->kind == ADX_MANY_each) {
         adx_run_each(k, r, w, L, careful);
         return;
@@ -5188,6 +5211,25 @@ static void adx_say_number(adx_writing *k, uint32_t x)
         adx_say(k->text, "v%lu", (unsigned long)x);
 }
 
+// The array of inputs in which all elements of a range lie; -1: they do not.
+static int adx_array_of(const adx_writing *k, const adx_numbers *r,
+                        size_t rows, size_t cols)
+{
+    uint32_t low = UINT32_MAX;
+    uint32_t high = 0;
+    uint32_t first = 0;
+    for (size_t corner = 0; corner < 4; corner++) {
+        uint32_t x = adx_in_range(r, corner & 1 ? rows - 1 : 0,
+                                   corner & 2 ? cols - 1 : 0);
+        low = x < low ? x : low;
+        high = x > high ? x : high;
+    }
+    for (int i = 0; i < 3; first += (uint32_t)k->length[i++])
+        if (low >= first && high < first + k->length[i])
+            return i;
+    return -1;
+}
+
 typedef struct adx_reader {
     adx_writing *k;
     uint32_t part;
@@ -5203,6 +5245,26 @@ static void adx_note_reader(void *user, uint32_t x)
         k->stored[x] = true;
 }
 
+// The same for arguments of arrays: those among the inputs are read there.
+static void adx_note_ranges(adx_reader *r, const adx_many *m)
+{
+    for (int a = 0; a < 3; a++) {
+        size_t rows;
+        size_t cols;
+        adx_extent(m, a, &rows, &cols);
+        if (rows * cols == 0
+            || adx_array_of(r->k, &m->arg[a], rows, cols) >= 0)
+            continue;
+        for (size_t i = 0; i < rows; i++)
+            for (size_t j = 0; j < cols; j++)
+                adx_note_reader(r, adx_in_range(&m->arg[a], i, j));
+    }
+    r->in_range = false;
+    for (size_t i = 0; m->kind == ADX_MANY_gather && i < m->n; i++)
+        adx_note_reader(r, m->list[i]);
+    r->in_range = true;
+}
+
 // Which numbers must stand in work: those of arrays, and those that another C
 // function needs.
 static void adx_find_stored(adx_writing *k)
@@ -5215,7 +5277,10 @@ static void adx_find_stored(adx_writing *k)
             continue;
         adx_reader r = { k, (uint32_t)(count++ / k->split),
                          s->op == ADX_OP_many };
-        adx_visit_reads(p, s, adx_note_reader, &r);
+        if (r.in_range)
+            adx_note_ranges(&r, adx_many_of(p, s));
+        else
+            adx_visit_reads(p, s, adx_note_reader, &r);
         for (size_t j = 0; j < adx_results_of(p, s); j++) {
             k->part[s->r + j] = r.part;
             k->stored[s->r + j] = k->stored[s->r + j] || r.in_range;
@@ -5310,6 +5375,7 @@ static void adx_say_step(adx_writing *k, const adx_step *s)
 
 // Element of an argument, by the names of loop variables.
 typedef struct adx_element_text {
+    const adx_writing *k;
     const adx_many *many;
     const char *i[3];           // of the row of each argument
     const char *j[3];
@@ -5320,7 +5386,15 @@ static void adx_say_element(adx_text *t, char which, void *user)
     const adx_element_text *e = (const adx_element_text *)user;
     int a = which == 'x' ? 0 : which == 'y' ? 1 : 2;
     const adx_numbers *r = &e->many->arg[a];
-    adx_say(t, "work[%lu", (unsigned long)r->base);
+    uint32_t base = r->base;
+    size_t rows;
+    size_t cols;
+    adx_extent(e->many, a, &rows, &cols);
+    int array = adx_array_of(e->k, r, rows, cols);
+    for (int i = 0; i < array; i++)
+        base -= (uint32_t)e->k->length[i];
+    adx_say(t, "%s[%lu", array < 0 ? "work" : e->k->array[array],
+            (unsigned long)base);
     if (e->i[a] != NULL && r->rs != 0)
         adx_say(t, " + %ld*%s", (long)r->rs, e->i[a]);
     if (e->j[a] != NULL && r->cs != 0)
@@ -5331,15 +5405,17 @@ static void adx_say_element(adx_text *t, char which, void *user)
 static void adx_say_gather(adx_writing *k, const adx_step *s,
                            const adx_many *m)
 {
-    for (size_t i = 0; i < m->n; i++)
-        adx_say(k->text, "    work[%lu] = work[%lu];\n",
-                (unsigned long)(s->r + i), (unsigned long)m->list[i]);
+    for (size_t i = 0; i < m->n; i++) {
+        adx_say(k->text, "    work[%lu] = ", (unsigned long)(s->r + i));
+        adx_say_number(k, m->list[i]);
+        adx_say(k->text, ";\n");
+    }
 }
 
 static void adx_say_fold(adx_writing *k, const adx_step *s, const adx_many *m)
 {
     adx_text *t = k->text;
-    adx_element_text e = { m, { NULL }, { "i" } };
+    adx_element_text e = { k, m, { NULL }, { "i" } };
     bool most = m->kind == ADX_MANY_most;
     adx_say(t, "    {\n        %s sum = %s;\n        long i;\n", t->real,
             most ? "-INFINITY" : t->single ? "0.0f" : "0.0");
@@ -5359,7 +5435,7 @@ static void adx_say_fold(adx_writing *k, const adx_step *s, const adx_many *m)
 static void adx_say_each(adx_writing *k, const adx_step *s, const adx_many *m)
 {
     adx_text *t = k->text;
-    adx_element_text e = { m, { NULL }, { "i", "i", "i" } };
+    adx_element_text e = { k, m, { NULL }, { "i", "i", "i" } };
     adx_say(t, "    {\n        long i;\n        for (i = 0; i < %lu; i++)\n"
             "            work[%lu + i] = ", (unsigned long)m->n,
             (unsigned long)s->r);
@@ -5367,22 +5443,43 @@ static void adx_say_each(adx_writing *k, const adx_step *s, const adx_many *m)
     adx_say(t, ";\n    }\n");
 }
 
+// Sums in a variable or, where columns of the second argument or rows of the
+// first one are what lies side by side, in place.
 static void adx_say_product(adx_writing *k, const adx_step *s,
                             const adx_many *m)
 {
     adx_text *t = k->text;
-    adx_element_text e = { m, { "i", "l" }, { "l", "j" } };
-    adx_say(t, "    {\n        long i, j, l;\n"
-            "        for (i = 0; i < %lu; i++)\n"
-            "            for (j = 0; j < %lu; j++) {\n"
-            "                %s sum = 0;\n"
-            "                for (l = 0; l < %lu; l++)\n"
-            "                    sum += ", (unsigned long)m->m,
-            (unsigned long)m->n, t->real, (unsigned long)m->k);
+    adx_element_text e = { k, m, { "i", "l" }, { "l", "j" } };
+    bool rows = m->n > 1 && m->arg[1].cs == 1;
+    bool columns = m->n == 1 && m->arg[0].rs == 1;
+    const char *order = rows ? "ilj" : columns ? "lij" : "ijl";
+    adx_say(t, "    {\n        long i, j, l;\n");
+    if (rows || columns)
+        adx_say(t, "        for (i = 0; i < %lu; i++)\n"
+                "            work[%lu + i] = 0;\n",
+                (unsigned long)adx_many_results(m), (unsigned long)s->r);
+    bool alone = !rows && !columns;
+    for (int depth = 0; depth < 3; depth++) {
+        char v = order[depth];
+        if (depth == 2 && alone)
+            adx_say(t, "                %s sum = 0;\n", t->real);
+        adx_say(t, "%*sfor (%c = 0; %c < %lu; %c++)%s\n", 8 + 4 * depth, "",
+                v, v, (unsigned long)(v == 'i' ? m->m : v == 'j' ? m->n
+                                                                 : m->k), v,
+                depth == 1 && alone ? " {" : "");
+    }
+    if (alone)
+        adx_say(t, "                    sum += ");
+    else
+        adx_say(t, "                    work[%lu + %lu*i + j] += ",
+                (unsigned long)s->r, (unsigned long)m->n);
     adx_say_formula(t, adx_value_text(t, m->op), adx_say_element, &e);
-    adx_say(t, ";\n                work[%lu + %lu*i + j] = sum;\n"
-            "            }\n    }\n", (unsigned long)s->r,
-            (unsigned long)m->n);
+    adx_say(t, ";\n");
+    if (alone)
+        adx_say(t, "                work[%lu + %lu*i + j] = sum;\n"
+                "            }\n", (unsigned long)s->r,
+                (unsigned long)m->n);
+    adx_say(t, "    }\n");
 }
 
 static void adx_say_many(adx_writing *k, const adx_step *s)
@@ -5471,13 +5568,36 @@ typedef struct adx_results {
     size_t length[2];
 } adx_results;
 
+// How many of the next outputs follow one another in work.
+static size_t adx_run_length(const adx_writing *k, size_t at, size_t most)
+{
+    const uint32_t *output = k->p->output + at;
+    size_t n = 1;
+    if (!k->stored[*output])
+        return 1;
+    while (n < most && k->stored[output[n]]
+           && k->place[output[n]] == k->place[*output] + n)
+        n++;
+    return n;
+}
+
 static void adx_say_results(adx_writing *k, const adx_results *results)
 {
     size_t at = 0;
     for (size_t a = 0; a < 2; a++)
-        for (size_t i = 0; i < results->length[a]; i++, at++) {
-            adx_say(k->text, "    %s[%lu] = ", results->array[a],
-                    (unsigned long)i);
+        for (size_t i = 0, n; i < results->length[a]; i += n, at += n) {
+            n = adx_run_length(k, at, results->length[a] - i);
+            unsigned long to = (unsigned long)i;
+            if (n > 4) {
+                adx_say(k->text, "    {\n        long i;\n"
+                        "        for (i = 0; i < %lu; i++)\n"
+                        "            %s[%lu + i] = work[%lu + i];\n    }\n",
+                        (unsigned long)n, results->array[a], to,
+                        (unsigned long)k->place[k->p->output[at]]);
+                continue;
+            }
+            n = 1;
+            adx_say(k->text, "    %s[%lu] = ", results->array[a], to);
             adx_say_number(k, k->p->output[at]);
             adx_say(k->text, ";\n");
         }

@@ -225,6 +225,10 @@ static void differences(struct point *at, const long double *w,
                 }
             }
     }
+    // Across a kink coarse steps may agree by chance: the finest must, too.
+    for (int j = 0; j < p->n; j++)
+        if (!(fabsl(table[0][LEVELS - 1][j] - hd[j]) <= 1e-5L * (1 + size[j])))
+            error[j] = (long double)INFINITY;
 }
 
 static void second_within(const char *how, int i, ad_real got,

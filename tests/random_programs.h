@@ -468,7 +468,8 @@ static void random_exact_sweep(const random_program *p, const random_exact *e,
 
 /* The size of all terms of a second derivative along d: what rounding is
  * proportional to. Second partials of single operations are differences here;
- * a few digits of them are enough.                                            */
+ * a few digits of them are enough. They may be small sums of large terms, for
+ * which part of the slope stands.                                             */
 
 static long double random_bend(const random_trace *t, const random_node *node,
                                bool chose, int j, int k, const long double *v)
@@ -483,7 +484,8 @@ static long double random_bend(const random_trace *t, const random_node *node,
         side[s] = random_exact_slope(node, chose, j, a);
     }
     random_exact_args(t, node, v, a);
-    return fabsl(side[1] - side[0]) / (2e-5L * (1 + fabsl(a[k])));
+    long double bend = fabsl(side[1] - side[0]) / (2e-5L * (1 + fabsl(a[k])));
+    return bend > 0 ? bend + fabsl(side[1]) / 4 : 0;
 }
 
 static void random_second_size(const random_program *p, const random_trace *t,

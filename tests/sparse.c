@@ -1060,7 +1060,7 @@ static void heap_free(void *block, void *user)
     free(block);
 }
 
-enum { SMALL = 9 };
+enum { SMALL = 6 };
 
 // Returns whether all steps succeeded.
 static bool steps(ad_fn *fn, const ad_real *x, const ad_real *w,
@@ -1182,10 +1182,10 @@ int main(void)
     check_errors();
     check_absorbing();
     check_memory();
-    ad_sparsity once = large(100000);
-    ad_sparsity twice = large(200000);
+    ad_sparsity once = large(10000);
+    ad_sparsity twice = large(100000);
     CHECK(once.directions == twice.directions, "%zu and %zu directions",
           once.directions, twice.directions);
-    large_jacobian(100000);
+    large_jacobian(20000);
     return check_done("sparse");
 }
