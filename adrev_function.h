@@ -331,8 +331,8 @@ ADX_API ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
  *     int f_jacobian(const double *x, double *J, double *work);
  *     int f_hessian(const double *x, const double *w, double *H, double *work);
  *
- * They return 0, or 1 + the guard that x did not pass; then nothing has been
- * written. Arrays are as in 3.2, and do not overlap.                         */
+ * They return 0, or 1 + the guard that x did not pass; then nothing but work has
+ * been written. Arrays are as in 3.2, and do not overlap (restrict).                        */
 
 enum {
     ADREV_C_VALUE = 1, ADREV_C_JVP = 2, ADREV_C_VJP = 4, ADREV_C_GRADIENT = 8,
@@ -375,8 +375,8 @@ typedef struct ad_compile_options {
                             // 0: 2 MB
 } ad_compile_options;
 
-// Evaluates the function from now on by machine code: value, products,
-// gradient and Hessian product at one point. The code is written as C, compiled
+// Evaluates the function from now on by machine code: value, products, gradient,
+// Hessian product and, up to 1000 entries, the Jacobian at one point. The code is written as C, compiled
 // by the system's compiler and kept in the cache under the XXH128 of the code,
 // the flags and the compiler's version; next time, in any process, it is only
 // loaded. A file of the cache is loaded only if it and its directory belong to
@@ -1144,9 +1144,22 @@ static uint32_t adx_emit_fold(adx_program *p, adx_many_kind kind, size_t k,
     return adx_append_many(p, &fold);
 }
 
+// With a single number in the middle and on one side it is that of a number and
+// a vector.
 static adx_numbers adx_emit_product(adx_program *p, uint32_t op, size_t m,
-                                  size_t k, size_t n, adx_numbers a, adx_numbers b)
+                                    size_t k, size_t n, adx_numbers a,
+                                    adx_numbers b)
 {
+    if (k == 1 && m == 1 && !p->plain) {
+        b.rs = 0;
+        return adx_emit_each2(p, n, op, adx_single(a.base), b);
+    }
+    if (k == 1 && n == 1 && !p->plain) {
+        adx_numbers column = { a.base, 0, a.rs };
+        adx_numbers r = adx_emit_each2(p, m, op, column, adx_single(b.base));
+        r.rs = r.cs;
+        return r;
+    }
     adx_many product = { .kind = ADX_MANY_product, .op = op, .m = (uint32_t)m,
                          .k = (uint32_t)k, .n = (uint32_t)n,
                          .arg = { a, b } };
@@ -2731,6 +2744,14 @@ static bool adx_run_rows(const adx_many *k, ad_real r[], ad_real w[])
     const adx_numbers *b = &k->arg[1];
     bool rows = k->n > 1 && b->cs == 1;
     bool columns = k->n == 1 && a->rs == 1 && k->op == ADX_OP_chain;
+    if (rows && k->k == 1) {
+        for (size_t i = 0; i < k->m; i++)
+            adx_map_mul(k->n, r + i * k->n,
+                        (adx_stream){ adx_lanes_at(w, 1, a, i, 0), 0 },
+                        (adx_stream){ adx_lanes_at(w, 1, b, 0, 0), 1 },
+                        (adx_stream){ adx_lanes_at(w, 1, b, 0, 0), 1 });
+        return true;
+    }
     if (rows || columns)
         memset(r, 0, adx_many_results(k) * sizeof *r);
     for (size_t i = 0; rows && i < k->m; i++)
@@ -2963,6 +2984,7 @@ typedef struct adx_compiled {
               ad_real *y, ad_real *work);
     int (*f22)(const ad_real *x, ad_real *y, ad_real *g, ad_real *work);
     size_t work;
+    _Atomic(ad_real *) spare;   // memory of a call, kept for the next one
 } adx_compiled;
 
 struct ad_fn {
@@ -2975,7 +2997,8 @@ struct ad_fn {
     _Atomic(adx_machine *) machine[ADX_KINDS];      // NULL: not made yet
     _Atomic(adx_pattern *) pattern[2];              // Jacobian, Hessian
     void *library;                                  // NULL: not compiled
-    adx_compiled compiled[ADX_KINDS + 1];           // the last: of a gradient
+    adx_compiled compiled[ADX_KINDS + 2];           // behind the kinds: of a
+                                                    // gradient, of a Jacobian
 };
 
 static ADX_THREAD ad_guard adx_last_guard;
@@ -3009,6 +3032,9 @@ ADX_API void ad_fn_free(ad_fn *fn)
     for (size_t i = 0; i < 2; i++)
         adx_free_pattern(atomic_load_explicit(&fn->pattern[i],
                                               memory_order_relaxed));
+    for (size_t i = 0; i < ADX_KINDS + 2; i++)
+        adx_drop(&fn->memory, atomic_load_explicit(&fn->compiled[i].spare,
+                                                   memory_order_relaxed));
     if (fn->library != NULL)
         adx_close_library(fn->library);
     adx_free_program(&fn->program);
@@ -3198,12 +3224,18 @@ typedef struct adx_given {
     size_t n;
 } adx_given;
 
+// Four sums: in one, every addition would wait for the one before (dot, bench/:
+// 2 of 4 us).
 static bool adx_has_nan(const adx_machine *m, const ad_real w[])
 {
-    ad_real fault = 0;
-    for (size_t i = 0; i < m->outputs; i++)
-        fault += w[m->output[i]] * 0;
-    return fault != 0;
+    ad_real fault[4] = {0};
+    size_t i = 0;
+    for (; i + 4 <= m->outputs; i += 4)
+        for (size_t k = 0; k < 4; k++)
+            fault[k] += w[m->output[i + k]] * 0;
+    for (; i < m->outputs; i++)
+        fault[0] += w[m->output[i]] * 0;
+    return (fault[0] + fault[1]) + (fault[2] + fault[3]) != 0;
 }
 
 // Fills the inputs and runs. Products of the chain rule are plain ones, in
@@ -3236,11 +3268,11 @@ typedef struct adx_wanted {
 
 // By machine code. `again`: there is none, or a result is NaN, and the zeros of
 // the chain rule must be looked at (see adx_run_point).
-static ad_status adx_run_compiled(ad_fn *fn, adx_kind kind, size_t parts,
-                                  const adx_given given[], size_t wants,
-                                  const adx_wanted wanted[], bool *again)
+static ad_status adx_run_compiled(const ad_fn *fn, adx_compiled *c,
+                                  size_t parts, const adx_given given[],
+                                  size_t wants, const adx_wanted wanted[],
+                                  bool *again)
 {
-    const adx_compiled *c = &fn->compiled[wants == 2 ? ADX_KINDS : kind];
     ad_real few[256];
     size_t results = wants == 2 ? fn->n + 1 : wanted[0].n;
     size_t size = c->work + results;
@@ -3248,8 +3280,12 @@ static ad_status adx_run_compiled(ad_fn *fn, adx_kind kind, size_t parts,
     if (fn->library == NULL || (c->f2 == NULL && c->f3 == NULL
                                 && c->f4 == NULL && c->f22 == NULL))
         return ADREV_OK;
+    // acq_rel, twice: who takes it comes after who gave it back.
     ad_real *r = size <= 256 ? few
-               : (ad_real *)adx_take(&fn->memory, size, sizeof *r);
+               : atomic_exchange_explicit(&c->spare, NULL,
+                                          memory_order_acq_rel);
+    if (r == NULL)
+        r = (ad_real *)adx_take(&fn->memory, size, sizeof *r);
     if (r == NULL)
         return ADREV_ENOMEM;
     ad_real *work = r + results;
@@ -3257,15 +3293,13 @@ static ad_status adx_run_compiled(ad_fn *fn, adx_kind kind, size_t parts,
              : parts == 1 ? c->f2(given[0].x, r, work)
              : parts == 2 ? c->f3(given[0].x, given[1].x, r, work)
              : c->f4(given[0].x, given[1].x, given[2].x, r, work);
-    ad_real fault = 0;
-    for (size_t i = 0; left == 0 && i < results; i++)
-        fault += r[i] * 0;
-    *again = left == 0 && fault != 0;
+    *again = left == 0 && !adx_finite_all(results, r);
     for (size_t k = 0; left == 0 && !*again && k < wants; k++)
         if (wanted[k].to != NULL)
             memcpy(wanted[k].to, r + wanted[k].from, wanted[k].n * sizeof *r);
     if (r != few)
-        adx_drop(&fn->memory, r);
+        adx_drop(&fn->memory, atomic_exchange_explicit(&c->spare, r,
+                                                       memory_order_acq_rel));
     return left == 0 ? ADREV_OK : adx_flip(fn, (uint32_t)left - 1);
 }
 
@@ -3280,8 +3314,9 @@ static ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
     for (size_t i = 0; i < parts; i++)
         if (given[i].x == NULL && given[i].n > 0)
             return ADREV_ESHAPE;
-    ad_status status = adx_run_compiled(fn, kind, parts, given, wants, wanted,
-                                        &again);
+    ad_status status =
+        adx_run_compiled(fn, &fn->compiled[wants == 2 ? ADX_KINDS : kind],
+                         parts, given, wants, wanted, &again);
     if (status == ADREV_OK && again)
         status = adx_machine_of(fn, kind, &m);
     if (status != ADREV_OK || !again)
@@ -3468,6 +3503,13 @@ ADX_API ad_status ad_fn_jacobian(ad_fn *fn, const ad_real x[], ad_real J[])
     size_t m = fn->m;
     adx_directions d = { fn, ADX_KIND_vjp, 2, { { x, n }, { NULL, m } }, m, n,
                          NULL };
+    const adx_given given[] = { { x, n } };
+    const adx_wanted wanted[] = { { 0, m * n, J } };
+    bool again;
+    ad_status status = adx_run_compiled(fn, &fn->compiled[ADX_KINDS + 1], 1,
+                                        given, 1, wanted, &again);
+    if (status != ADREV_OK || !again)
+        return status;
     if (n >= m)
         return adx_fill_dense(&d, J, 1, n);
     d.kind = ADX_KIND_jvp;
@@ -5454,7 +5496,7 @@ static void adx_say_product(adx_writing *k, const adx_step *s,
     bool columns = m->n == 1 && m->arg[0].rs == 1;
     const char *order = rows ? "ilj" : columns ? "lij" : "ijl";
     adx_say(t, "    {\n        long i, j, l;\n");
-    if (rows || columns)
+    if ((rows || columns) && m->k > 1)
         adx_say(t, "        for (i = 0; i < %lu; i++)\n"
                 "            work[%lu + i] = 0;\n",
                 (unsigned long)adx_many_results(m), (unsigned long)s->r);
@@ -5471,8 +5513,9 @@ static void adx_say_product(adx_writing *k, const adx_step *s,
     if (alone)
         adx_say(t, "                    sum += ");
     else
-        adx_say(t, "                    work[%lu + %lu*i + j] += ",
-                (unsigned long)s->r, (unsigned long)m->n);
+        adx_say(t, "                    work[%lu + %lu*i + j] %s ",
+                (unsigned long)s->r, (unsigned long)m->n,
+                m->k > 1 ? "+=" : "=");
     adx_say_formula(t, adx_value_text(t, m->op), adx_say_element, &e);
     adx_say(t, ";\n");
     if (alone)
@@ -5502,7 +5545,8 @@ static void adx_say_inputs(adx_writing *k, bool declared)
 {
     for (int i = 0; i < 3 && k->array[i] != NULL; i++)
         if (declared)
-            adx_say(k->text, "const %s *%s, ", k->text->real, k->array[i]);
+            adx_say(k->text, "const %s *restrict %s, ", k->text->real,
+                    k->array[i]);
         else
             adx_say(k->text, "%s, ", k->array[i]);
 }
@@ -5554,7 +5598,7 @@ static void adx_say_part(adx_writing *k, size_t part)
     adx_say(k->text, "static int %s_%s_%lu(", k->text->name, k->what,
             (unsigned long)part);
     adx_say_inputs(k, true);
-    adx_say(k->text, "%s *work)\n{\n", k->text->real);
+    adx_say(k->text, "%s *restrict work)\n{\n", k->text->real);
     adx_say_unused(k);
     if (part == 0)
         adx_say_loads(k);
@@ -5615,8 +5659,8 @@ static void adx_say_function(adx_writing *k, const adx_results *results,
     adx_say_inputs(k, true);
     for (size_t a = 0; a < 2; a++)
         if (results->array[a] != NULL)
-            adx_say(t, "%s *%s, ", t->real, results->array[a]);
-    adx_say(t, "%s *work)\n{\n", t->real);
+            adx_say(t, "%s *restrict %s, ", t->real, results->array[a]);
+    adx_say(t, "%s *restrict work)\n{\n", t->real);
     if (k->parts > 1)
         adx_say(t, "    int left = 0;\n");
     adx_say_unused(k);
@@ -6524,6 +6568,8 @@ static bool adx_load(ad_fn *fn, const char *stem)
     adx_symbol(library, "hvp", &c[ADX_KIND_hvp].f4, &c[ADX_KIND_hvp].work);
     if (fn->m == 1)
         adx_symbol(library, "gradient", &c[ADX_KINDS].f22, &c[ADX_KINDS].work);
+    adx_symbol(library, "jacobian", &c[ADX_KINDS + 1].f2,
+               &c[ADX_KINDS + 1].work);
     if (fn->library != NULL)
         dlclose(fn->library);
     fn->library = library;
@@ -6558,6 +6604,7 @@ ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options)
         .exported = true,
         .functions = ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP | ADREV_C_HVP
                    | (fn->m == 1 ? ADREV_C_GRADIENT : 0u)
+                   | (fn->n * fn->m <= 1000 ? ADREV_C_JACOBIAN : 0u)
     };
     size_t bytes = 0;
     size_t limit = o->limit == 0 ? 2000000 : o->limit;

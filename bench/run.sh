@@ -29,6 +29,15 @@ done
 link=$cc
 libraries=
 
+# Recorded functions, where there is xxHash.
+if echo '#include <xxhash.h>' | $cc -fsyntax-only -x c - 2> /dev/null; then
+    # shellcheck disable=SC2086
+    $cc -std=c11 $flags -c functions.c -o "$out/functions.o" || exit 1
+    objects="$objects $out/functions.o"
+else
+    echo "skipped: replay and compiled, xxhash.h is not installed"
+fi
+
 # tool NAME LIBRARIES PROBE...: joins if the probe compiles
 tool() {
     name=$1

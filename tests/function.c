@@ -121,7 +121,7 @@ static void counted_free(void *block)
         heap_free(block, &standard);
 }
 
-/* --- all that can be asked of a function, at one point ---------------------- */
+/* --- all that can be asked of a function, at one point -------------------- */
 
 #define QUESTIONS(ROW)                                                      \
     ROW( EVAL,     "ad_fn_eval" )                                           \
@@ -230,7 +230,7 @@ static bool same(double a, double b)
     return (a != a && b != b) || memcmp(&a, &b, sizeof a) == 0;
 }
 
-/* --- what is right: values, first and second derivatives -------------------- */
+/* --- what is right: values, first and second derivatives ------------------ */
 
 struct truth {
     long double y[MOST];
@@ -354,7 +354,7 @@ static ad_fn *recorded_plain(const char *name, ad_vector_fn *f, void *ctx,
     return fn;
 }
 
-/* --- the program of the title ------------------------------------------------ */
+/* --- the program of the title --------------------------------------------- */
 
 static void title(const ad_rev *x, ad_rev *y, void *ctx)
 {
@@ -385,7 +385,7 @@ static void test_title(void)
     ad_fn_free(fn);
 }
 
-/* --- S1 ... S24 of spec/slang.md ---------------------------------------------- */
+/* --- S1 ... S24 of spec/slang.md ------------------------------------------ */
 
 #define NUM       ad_rev
 #define REC(e)    ad_rec(e)
@@ -412,7 +412,7 @@ static void run_call(const ad_rev *x, ad_rev *y, void *ctx)
 }
 
 /* Value and Jacobian by hand, in long double. Loops carry them along; P and Q
- * are the derivatives of s by x[0] and x[1].                                  */
+ * are the derivatives of s by x[0] and x[1].                                 */
 
 #define TRUTH(name)                                                         \
     static void truth_##name(const long double *x, int k, long double *y,   \
@@ -608,7 +608,7 @@ TRUTH(s22)
 
 /* Points of a program, the one of the sheet first, with what the sheet says
  * there. All are recorded, and evaluated where the others are: where the path
- * is the same, the answer is right, and elsewhere it is ADREV_EPATH.          */
+ * is the same, the answer is right, and elsewhere it is ADREV_EPATH.         */
 
 struct slang {
     const char *name;
@@ -719,7 +719,7 @@ static struct truth truth_of(const struct slang *s, const double *at)
     return t;
 }
 
-/* What f decides at a point, as a hook on a tape is told: the oracle of paths. */
+// What f decides at a point, as a hook on a tape is told: the oracle of paths.
 
 enum { DECISIONS = 200 };
 
@@ -855,7 +855,7 @@ static void test_detached_pair(void)
     ad_fn_free(fn);
 }
 
-/* --- which guard, and where ---------------------------------------------------- */
+/* --- which guard, and where ----------------------------------------------- */
 
 // By hand, so that the oracle of paths is itself checked.
 static void test_guards_by_hand(void)
@@ -941,7 +941,7 @@ static void test_guard_site(void)
     ad_fn_free(fn);
 }
 
-/* --- numbers that leave the recording ------------------------------------------ */
+/* --- numbers that leave the recording ------------------------------------- */
 
 static void leave_value(const ad_rev *x, ad_rev *y, void *ctx)
 {
@@ -1082,7 +1082,8 @@ static void test_piecewise(void)
     t = (struct truth){ { 4, 9, 0 }, { 1, 0, 0, 0, 0, 0 }, { 0 } };
     check_answers("piecewise, right", fn, z, &t);
     t = (struct truth){
-        { 2.5L, 6.25L, 1 }, { 1, 0,  5, 0,  2, 0.5L - 2 }, { -2, 0.5L, 0.5L, -1 }
+        { 2.5L, 6.25L, 1 }, { 1, 0,  5, 0,  2, 0.5L - 2 },
+        { -2, 0.5L, 0.5L, -1 }
     };
     check_answers("piecewise, inside", fn, u, &t);
     ad_fn_free(fn);
@@ -1110,7 +1111,7 @@ static void test_detach(void)
     ad_fn_free(fn);
 }
 
-/* --- shapes ---------------------------------------------------------------------- */
+/* --- shapes --------------------------------------------------------------- */
 
 static void some_results(const ad_rev *x, ad_rev *y, void *ctx)
 {
@@ -1186,7 +1187,7 @@ static void test_smallest(void)
 }
 
 /* Many inputs and results, neither a multiple of the lanes: y[i] is the sum of
- * (i + 1) / (j + 1) x[j]^2, and x[j] x[j + 1] for the j with j % m = i.       */
+ * (i + 1) / (j + 1) x[j]^2, and x[j] x[j + 1] for the j with j % m = i.      */
 
 struct grid {
     size_t n;
@@ -1321,7 +1322,7 @@ static void test_many(void)
     run_grid(130, 1);
 }
 
-/* --- zero absorbs ---------------------------------------------------------------- */
+/* --- zero absorbs --------------------------------------------------------- */
 
 static void root_or_0(const ad_rev *x, ad_rev *y, void *ctx)
 {
@@ -1399,10 +1400,10 @@ static void test_zero_seeds(void)
     ad_fn_free(fn);
 }
 
-/* --- infinities, NaN, -0, and what simplifying must not do -------------------------
+/* --- infinities, NaN, -0, and what simplifying must not do-------------------
  * Pieces of programs that an optimiser is tempted to shorten. At every pair of
  * special numbers the value has the bits of a tape, simplified or not, and the
- * gradient is that of the tape.                                               */
+ * gradient is that of the tape.                                              */
 
 #define A x[0]
 #define B x[1]
@@ -1640,7 +1641,7 @@ static void test_guards_of_nan(void)
                  (const double[2]){ 0, 3 });
 }
 
-/* --- what simplifying removes ------------------------------------------------------- */
+/* --- what simplifying removes --------------------------------------------- */
 
 static void twice_sine(const ad_rev *x, ad_rev *y, void *ctx)
 {
@@ -1801,7 +1802,7 @@ static void test_guards_counted(void)
     }
 }
 
-/* --- errors --------------------------------------------------------------------------- */
+/* --- errors --------------------------------------------------------------- */
 
 #define EXPECT(call, want)                                                  \
     do {                                                                    \
@@ -1890,7 +1891,7 @@ static void test_too_many(void)
           ad_message(s));
 }
 
-/* --- numbers of others ------------------------------------------------------------------ */
+/* --- numbers of others ---------------------------------------------------- */
 
 struct stranger {
     ad_rev z;
@@ -1997,7 +1998,7 @@ static void test_untraced(void)
     refused("compiled with it", hidden, &traced, 1, at, 1, ADREV_OK);
 }
 
-/* --- beside other recordings -------------------------------------------------------------- */
+/* --- beside other recordings ---------------------------------------------- */
 
 static size_t told;
 
@@ -2149,7 +2150,7 @@ static void test_own_input(void)
     }
 }
 
-/* --- memory that runs out ----------------------------------------------------------------- */
+/* --- memory that runs out ------------------------------------------------- */
 
 // A bit of everything: guards, steps, constants, common and dead operations,
 // an array, one result or two.
@@ -2307,7 +2308,7 @@ static void test_steady(void)
     ad_fn_free(fn);
 }
 
-/* --- threads ------------------------------------------------------------------------------- */
+/* --- threads -------------------------------------------------------------- */
 
 enum { THREADS = 6, POINTS = 12, ROUNDS = 12 };
 
@@ -2403,9 +2404,9 @@ static void test_threads(void)
     CHECK(h.live == 0 && !h.wrong, "%zu blocks leak", h.live);
 }
 
-/* --- a large one ----------------------------------------------------------------------------
+/* --- a large one-------------------------------------------------------------
  * v = v + h sin v, x[1] added now and then: a chain as deep as it is long, on a
- * stack on which nothing can recurse along it.                                */
+ * stack on which nothing can recurse along it.                               */
 
 struct chain {
     size_t steps;

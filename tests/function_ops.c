@@ -43,10 +43,10 @@ static const char *const mode_names[MODE_COUNT] = { MODES(ENTER) };
 
 static bool seen[ADREV_OP_COUNT][MODE_COUNT];
 
-/* --- asking ----------------------------------------------------------------
+/* --- asking------------------------------------------------------------------
  * Of a function with one result, whatever the mode yields: the value, n first
  * or n x n second derivatives. Weights and directions are powers of two, which
- * cost no rounding.                                                           */
+ * cost no rounding.                                                          */
 
 static size_t answers(enum mode mode, size_t n)
 {
@@ -125,9 +125,9 @@ static bool same(ad_real a, ad_real b)
     return (a != a && b != b) || memcmp(&a, &b, sizeof a) == 0;
 }
 
-/* --- the rows as functions ---------------------------------------------------
+/* --- the rows as functions---------------------------------------------------
  * Operand i is a[i] where bit i of mask is set, else the plain number p[i].
- * nested: u - f(-x, y, -z), where nothing more is rounded.                    */
+ * nested: u - f(-x, y, -z), where nothing more is rounded.                   */
 
 #define FRONT_select(name, x, y, z)  ad_select(p[0] != 0, y, z)
 #define FRONT_integer(name, x, y, z) ad_##name(x, (int)p[1])
@@ -218,10 +218,10 @@ static void perform(const ad_rev *x, ad_rev *y, void *ctx)
                                   a, t->p);
 }
 
-/* --- what is allowed ---------------------------------------------------------
+/* --- what is allowed---------------------------------------------------------
  * Ulps of value, first and second partials; one that is not listed has the
  * three below. Second partials are sums: they are allowed a part of the first
- * partial, too, which stands for the size of the terms.                       */
+ * partial, too, which stands for the size of the terms.                      */
 
 enum { VALUE_ULPS = 2, SLOPE_ULPS = 4, SECOND_ULPS = 12 };
 
@@ -272,10 +272,10 @@ static struct limit limit_of(ad_opcode op)
     return usual;
 }
 
-/* --- the oracle for second partials ------------------------------------------
+/* --- the oracle for second partials------------------------------------------
  * Differences of the closed forms of the first ones, extrapolated: of the
  * tableau the entry that differs least from its neighbours, plus what the
- * rounding of the closed forms can do. NaN, beyond a domain, loses.           */
+ * rounding of the closed forms can do. NaN, beyond a domain, loses.          */
 
 enum { LEVELS = 9 };
 
@@ -645,9 +645,9 @@ static void run_edges(void)
         run_edge(&edges[i], &state);
 }
 
-/* --- second partials at extreme arguments ------------------------------------
+/* --- second partials at extreme arguments------------------------------------
  * From closed forms. The size of the largest term is allowed 16 ulps: nothing
- * may over- or underflow on the way to a result that does not.                */
+ * may over- or underflow on the way to a result that does not.               */
 
 #define S_TANH(x)    (-2 * tanhl(x) / coshl(x) / coshl(x))
 #define S_SIGMOID(x) (expl(-(x)) * (expl(-(x)) - 1) / powl(1 + expl(-(x)), 3))
@@ -666,6 +666,8 @@ static void run_edges(void)
     ROW( sigmoid, 40,      0,     0, 0, S_SIGMOID(40.0L),        "1 - 2 v is -1" )        \
     ROW( sigmoid, -40,     0,     0, 0, -S_SIGMOID(40.0L),       "odd" )                  \
     ROW( sigmoid, -1000,   0,     0, 0, 0,                       "no overflow" )          \
+    ROW( sigmoid, 0,       0,     0, 0, 0,                       "odd" )                  \
+    ROW( softplus, 0,      0,     0, 0, 0.25L,                   "the slope of sigmoid" ) \
     ROW( softplus, 1000,   0,     0, 0, 0,                       "no overflow" )          \
     ROW( softplus, 40,     0,     0, 0, expl(-40.0L),            "the slope of sigmoid" ) \
     ROW( expm1,   -40,     0,     0, 0, expl(-40.0L),            "v + 1 would be 0" )     \
@@ -673,9 +675,14 @@ static void run_edges(void)
     ROW( exp,     -750,    0,     0, 0, 0,                       "underflows" )           \
     ROW( atan,    1e9,     0,     0, 0, -2e-27L,                 "the far formula" )      \
     ROW( atan,    1e150,   0,     0, 0, 0,                       "2e-450 rounds to 0" )   \
+    ROW( atan2,   2,       0,     0, 1, 0.25L,                   "(x^2 - y^2)/r^4" )      \
+    ROW( atan2,   0,       2,     1, 0, -0.25L,                  "(x^2 - y^2)/r^4" )      \
     ROW( atan2,   1e100,   1e100, 0, 0, -5e-201L,                "no square overflows" )  \
     ROW( hypot,   3e200,   4e200, 0, 0, 1.28e-201L,              "no cube overflows" )    \
     ROW( hypot,   3e200,   4e200, 0, 1, -9.6e-202L,              "no cube overflows" )    \
+    ROW( hypot,   0,       3,     0, 0, 1 / 3.0L,                "the slope rises from 0" ) \
+    ROW( hypot,   -3,      0,     1, 1, 1 / 3.0L,                "the slope rises from 0" ) \
+    ROW( hypot,   0,       3,     0, 1, 0,                       "x y/r^3" )              \
     ROW( hypot,   3e-200,  4e-200, 1, 1, 7.2e198L,               "no cube underflows" )   \
     ROW( asinh,   1e10,    0,     0, 0, -1e-20L,                 "-1/x^2" )               \
     ROW( asinh,   1e200,   0,     0, 0, 0,                       "1e-400 rounds to 0" )   \
@@ -683,6 +690,8 @@ static void run_edges(void)
     ROW( acosh,   1.0000000001, 0, 0, 0, S_ACOSH(ABOVE_1),       "close to 1" )           \
     ROW( erf,     5,       0,     0, 0, S_ERF(5.0L),             "-2 x times the first" ) \
     ROW( erfc,    20,      0,     0, 0, -S_ERF(20.0L),           "-2 x times the first" ) \
+    ROW( erf,     0,       0,     0, 0, 0,                       "odd" )                  \
+    ROW( asinh,   0,       0,     0, 0, 0,                       "odd" )                  \
     ROW( asin,    0.9999999999999999, 0, 0, 0, S_ASIN(BELOW_1),  "close to 1" )           \
     ROW( acos,    -0.9999999999999999, 0, 0, 0, S_ASIN(BELOW_1), "close to -1" )          \
     ROW( atanh,   0.9999999999999999, 0, 0, 0,                                            \
@@ -693,12 +702,20 @@ static void run_edges(void)
     ROW( sqrt,    0,       0,     0, 0, (long double)-INFINITY,  "true limit, not NaN" )  \
     ROW( cbrt,    1e-150,  0,     0, 0, -2e250L / 9,             "x^2 underflows" )       \
     ROW( sqr,     1e200,   0,     0, 0, 2,                       "whatever x is" )        \
+    ROW( div,     0,       2,     1, 0, -0.25L,                  "-1/y^2" )               \
+    ROW( div,     0,       2,     1, 1, 0,                       "2 x/y^3" )              \
     ROW( div,     1,       1e-100, 1, 1, 2e300L,                 "2 x/y^3" )              \
     ROW( div,     1,       1e-100, 0, 1, -1e200L,                "-1/y^2" )               \
     ROW( pow,     0,       0,     0, 0, 0,                       "constant 1" )           \
     ROW( pow,     -2,      0,     0, 0, 0,                       "constant 1" )           \
     ROW( pow,     0,       1,     0, 0, 0,                       "x is straight" )        \
     ROW( pow,     0,       2,     0, 0, 2,                       "x^2 at its minimum" )   \
+    ROW( pow,     0,       2,     0, 1, 0,                       "x (1 + 2 log x)" )      \
+    ROW( pow,     0,       2,     1, 0, 0,                       "x (1 + 2 log x)" )      \
+    ROW( pow,     0,       2,     1, 1, 0,                       "x^2 log^2 x" )          \
+    ROW( pow,     2,       0,     0, 0, 0,                       "constant 1 along x" )   \
+    ROW( pow,     2,       0,     0, 1, 0.5L,                    "1/x: not along y" )     \
+    ROW( pow,     2,       0,     1, 0, 0.5L,                    "1/x: not along y" )     \
     ROW( pow,     0,       3,     0, 0, 0,                       "6 x" )                  \
     ROW( pow,     -2,      3,     0, 0, -12,                     "6 x" )                  \
     ROW( pow,     1e-200,  2,     0, 0, 2,                       "the value underflows" ) \
@@ -773,9 +790,9 @@ static void run_extremes(void)
     }
 }
 
-/* --- comparisons --------------------------------------------------------------
+/* --- comparisons-------------------------------------------------------------
  * y = x0 x1 where the comparison holds, else x0 + x1. The operands are the
- * inputs, or one is the number c, or both are expressions.                    */
+ * inputs, or one is the number c, or both are expressions.                   */
 
 enum { HOWS = 4 };
 
@@ -902,9 +919,9 @@ static void run_comparisons(void)
             }
 }
 
-/* --- step functions, and ad_detach -------------------------------------------
+/* --- step functions, and ad_detach-------------------------------------------
  * y = x step(2 x): the step is a constant of the recording. y = x detach(2 x):
- * it is not, but has no derivative.                                           */
+ * it is not, but has no derivative.                                          */
 
 #define DEFINE(name, ...)                                                   \
     static ad_rev step_##name(ad_rev x)                                     \

@@ -29,7 +29,7 @@ enum {
 // Where a program is made, values and slopes stay below this.
 #define RANDOM_BOUND 8
 
-/* --- the operations ---------------------------------------------------------- */
+/* --- the operations ------------------------------------------------------- */
 
 #define FRONT_select(name, x, y, z)  ad_select(k > 0, y, z)
 #define FRONT_integer(name, x, y, z) ad_##name(x, k)
@@ -73,7 +73,7 @@ static const struct random_row {
 
 enum { RANDOM_ROWS = sizeof random_rows / sizeof random_rows[0] };
 
-/* --- programs ---------------------------------------------------------------- */
+/* --- programs ------------------------------------------------------------- */
 
 enum random_kind {
     RANDOM_OP,              // a row of the table, or a step function
@@ -114,6 +114,7 @@ typedef struct random_trace {
     ad_real decision[RANDOM_NODES]; // outcomes of what must not change,
     int decisions;                  // in order
     bool open;                      // C leaves open what a value is
+    bool kink;                      // exactly where two pieces meet
 } random_trace;
 
 static ad_real random_operand_at(const random_trace *t, random_operand o)
@@ -144,6 +145,27 @@ static bool random_is_open(const random_node *node, const ad_real *a)
         || (node->row == ADREV_OP_copysign && isnan(a[1]));
 }
 
+// Exactly where two pieces meet differences take the mean of both.
+static bool random_is_kink(const random_node *node, const ad_real *a,
+                           ad_real v)
+{
+    switch (node->row) {
+    case ADREV_OP_abs: case ADREV_OP_relu:
+        return a[0] == 0;
+    case ADREV_OP_copysign:         // the oracle does not keep the sign of 0
+        return a[0] == 0 || a[1] == 0;
+    case ADREV_OP_min: case ADREV_OP_max: case ADREV_OP_fdim:
+        return a[0] == a[1];
+    case ADREV_OP_clamp:
+        return a[0] == a[1] || a[0] == a[2];
+    case ADREV_OP_fmod:
+        return v == 0;
+    case ADREV_OP_hypot:
+        return v == 0;
+    }
+    return false;
+}
+
 static void random_trace_op(random_trace *t, const random_node *node, int i,
                             int at, const ad_real *a)
 {
@@ -163,6 +185,7 @@ static void random_trace_op(random_trace *t, const random_node *node, int i,
     t->active[at] = (first && random_active(t, node, 0, 1))
                  || (rest && random_active(t, node, 1, row->arity));
     t->open = t->open || random_is_open(node, a);
+    t->kink = t->kink || random_is_kink(node, a, t->v[at]);
     if (row->partial[0] == NULL) {
         random_decide(t, t->active[at], t->v[at]);
         t->active[at] = false;
@@ -232,7 +255,7 @@ static void random_trace_at(const random_program *p, const ad_real *x,
         random_trace_node(t, &p->node[i], i, p->n + i);
 }
 
-/* --- making them --------------------------------------------------------------- */
+/* --- making them ---------------------------------------------------------- */
 
 static int random_below(uint64_t *seed, int n)
 {
@@ -306,7 +329,7 @@ static void random_make(random_program *p, uint64_t *seed)
     }
 }
 
-/* --- running them ----------------------------------------------------------------- */
+/* --- running them --------------------------------------------------------- */
 
 static ad_rev random_run_node(const random_node *node, const ad_rev *a)
 {
@@ -345,7 +368,7 @@ static void random_run(const ad_rev *x, ad_rev *y, void *ctx)
         y[i] = v[p->output[i]];
 }
 
-/* --- the oracle -------------------------------------------------------------------
+/* --- the oracle--------------------------------------------------------------
  * The program once more in long double, near a point at which it was traced:
  * decisions, steps and detached numbers stay what they were there. To every
  * operation is added what the double of the trace is off by, so that at the
@@ -442,8 +465,9 @@ static void random_exact_values(const random_program *p, const random_trace *t,
         }
         long double v = random_exact_op(node, t->chose[i], a);
         if (anchor)
-            e->offset[i] = known - v;
-        e->v[p->n + i] = v + e->offset[i];
+            e->offset[i] = known == v ? 0 : known - v;
+        // Adding 0 would make a 0 of -0.
+        e->v[p->n + i] = e->offset[i] == 0 ? v : v + e->offset[i];
     }
 }
 
@@ -469,7 +493,7 @@ static void random_exact_sweep(const random_program *p, const random_exact *e,
 /* The size of all terms of a second derivative along d: what rounding is
  * proportional to. Second partials of single operations are differences here;
  * a few digits of them are enough. They may be small sums of large terms, for
- * which part of the slope stands.                                             */
+ * which part of the slope stands.                                            */
 
 static long double random_bend(const random_trace *t, const random_node *node,
                                bool chose, int j, int k, const long double *v)
@@ -488,6 +512,8 @@ static long double random_bend(const random_trace *t, const random_node *node,
     return bend > 0 ? bend + fabsl(side[1]) / 4 : 0;
 }
 
+// d NULL: instead of a direction, the rounding of every value, in units of its
+// size.
 static void random_second_size(const random_program *p, const random_trace *t,
                                const random_exact *e, const long double *w,
                                const long double *d, long double *size)
@@ -496,12 +522,15 @@ static void random_second_size(const random_program *p, const random_trace *t,
     long double adjoint[RANDOM_VALUES] = { 0 };
     long double both[RANDOM_VALUES] = { 0 };
     for (int i = 0; i < p->n; i++)
-        tangent[i] = fabsl(d[i]);
-    for (int i = 0; i < p->nodes; i++)
+        tangent[i] = fabsl(d != NULL ? d[i] : e->v[i]);
+    for (int i = 0; i < p->nodes; i++) {
+        if (d == NULL)
+            tangent[p->n + i] = fabsl(e->v[p->n + i]);
         for (int j = 0; j < 3; j++)
             if (p->node[i].arg[j].value >= 0)
                 tangent[p->n + i] += fabsl(e->slope[i][j])
                                    * tangent[p->node[i].arg[j].value];
+    }
     for (int i = 0; i < p->m; i++)
         adjoint[p->output[i]] += fabsl(w[i]);
     for (int i = p->nodes; i-- > 0;)
