@@ -3266,15 +3266,45 @@ typedef struct adx_wanted {
     ad_real *to;
 } adx_wanted;
 
-// By machine code. `again`: there is none, or a result is NaN, and the zeros of
-// the chain rule must be looked at (see adx_run_point).
+static bool adx_overlap(const ad_real *a, size_t n, const ad_real *b, size_t m)
+{
+    return (uintptr_t)a < (uintptr_t)(b + m) && (uintptr_t)b < (uintptr_t)(a + n);
+}
+
+// Where machine code may write: into the caller's array, unless that is not
+// wanted, or overlaps an argument or the other result.
+static ad_real *adx_target(const adx_wanted *to, size_t parts,
+                           const adx_given given[], const adx_wanted *other,
+                           ad_real *room)
+{
+    bool apart = to->to != NULL;
+    for (size_t i = 0; i < parts && apart; i++)
+        apart = !adx_overlap(to->to, to->n, given[i].x, given[i].n);
+    if (apart && other != NULL && other->to != NULL)
+        apart = !adx_overlap(to->to, to->n, other->to, other->n);
+    return apart ? to->to : room;
+}
+
+static int adx_call_compiled(const adx_compiled *c, size_t parts,
+                             const adx_given given[], ad_real *y, ad_real *g,
+                             ad_real *work)
+{
+    return g != NULL ? c->f22(given[0].x, g, y, work)
+         : parts == 1 ? c->f2(given[0].x, y, work)
+         : parts == 2 ? c->f3(given[0].x, given[1].x, y, work)
+         : c->f4(given[0].x, given[1].x, given[2].x, y, work);
+}
+
+// By machine code. `again`: there is none, or a result is not finite, and the
+// zeros of the chain rule must be looked at (see adx_run_point).
 static ad_status adx_run_compiled(const ad_fn *fn, adx_compiled *c,
                                   size_t parts, const adx_given given[],
                                   size_t wants, const adx_wanted wanted[],
                                   bool *again)
 {
     ad_real few[256];
-    size_t results = wants == 2 ? fn->n + 1 : wanted[0].n;
+    bool two = wants == 2;
+    size_t results = wanted[0].n + (two ? 1 : 0);
     size_t size = c->work + results;
     *again = true;
     if (fn->library == NULL || (c->f2 == NULL && c->f3 == NULL
@@ -3288,15 +3318,19 @@ static ad_status adx_run_compiled(const ad_fn *fn, adx_compiled *c,
         r = (ad_real *)adx_take(&fn->memory, size, sizeof *r);
     if (r == NULL)
         return ADREV_ENOMEM;
-    ad_real *work = r + results;
-    int left = wants == 2 ? c->f22(given[0].x, r + fn->n, r, work)
-             : parts == 1 ? c->f2(given[0].x, r, work)
-             : parts == 2 ? c->f3(given[0].x, given[1].x, r, work)
-             : c->f4(given[0].x, given[1].x, given[2].x, r, work);
-    *again = left == 0 && !adx_finite_all(results, r);
-    for (size_t k = 0; left == 0 && !*again && k < wants; k++)
-        if (wanted[k].to != NULL)
-            memcpy(wanted[k].to, r + wanted[k].from, wanted[k].n * sizeof *r);
+    ad_real *y = adx_target(&wanted[0], parts, given, two ? &wanted[1] : NULL,
+                            r);
+    ad_real *value = r + wanted[0].n;
+    int left = adx_call_compiled(c, parts, given, y, two ? value : NULL,
+                                 r + results);
+    *again = left == 0 && !(adx_finite_all(wanted[0].n, y)
+                            && (!two || *value * 0 == 0));
+    if (left == 0 && !*again) {
+        if (y != wanted[0].to && wanted[0].to != NULL)
+            memcpy(wanted[0].to, y, wanted[0].n * sizeof *y);
+        if (two && wanted[1].to != NULL)
+            *wanted[1].to = *value;
+    }
     if (r != few)
         adx_drop(&fn->memory, atomic_exchange_explicit(&c->spare, r,
                                                        memory_order_acq_rel));
@@ -5612,17 +5646,42 @@ typedef struct adx_results {
     size_t length[2];
 } adx_results;
 
-// How many of the next outputs follow one another in work.
+// How many of the next outputs follow one another in work or in an input.
 static size_t adx_run_length(const adx_writing *k, size_t at, size_t most)
 {
-    const uint32_t *output = k->p->output + at;
+    const adx_program *p = k->p;
+    const uint32_t *output = p->output + at;
+    adx_numbers run = { *output, 0, 1 };
+    bool stored = k->stored[*output];
     size_t n = 1;
-    if (!k->stored[*output])
+    if (!stored && p->number[*output].from != ADX_FROM_INPUT)
         return 1;
-    while (n < most && k->stored[output[n]]
-           && k->place[output[n]] == k->place[*output] + n)
+    while (n < most && k->stored[output[n]] == stored
+           && (stored ? k->place[output[n]] == k->place[*output] + n
+               : output[n] == *output + n
+                 && adx_array_of(k, &run, 1, n + 1) >= 0))
         n++;
     return n;
+}
+
+// A run of outputs as a loop.
+static void adx_say_run(adx_writing *k, const char *array, size_t i, size_t at,
+                        size_t n)
+{
+    uint32_t first = k->p->output[at];
+    const char *from = "work";
+    size_t base = k->place[first];
+    if (!k->stored[first]) {
+        size_t a = 0;
+        for (base = first; base >= k->length[a]; a++)
+            base -= k->length[a];
+        from = k->array[a];
+    }
+    adx_say(k->text, "    {\n        long i;\n"
+            "        for (i = 0; i < %lu; i++)\n"
+            "            %s[%lu + i] = %s[%lu + i];\n    }\n",
+            (unsigned long)n, array, (unsigned long)i, from,
+            (unsigned long)base);
 }
 
 static void adx_say_results(adx_writing *k, const adx_results *results)
@@ -5631,17 +5690,13 @@ static void adx_say_results(adx_writing *k, const adx_results *results)
     for (size_t a = 0; a < 2; a++)
         for (size_t i = 0, n; i < results->length[a]; i += n, at += n) {
             n = adx_run_length(k, at, results->length[a] - i);
-            unsigned long to = (unsigned long)i;
             if (n > 4) {
-                adx_say(k->text, "    {\n        long i;\n"
-                        "        for (i = 0; i < %lu; i++)\n"
-                        "            %s[%lu + i] = work[%lu + i];\n    }\n",
-                        (unsigned long)n, results->array[a], to,
-                        (unsigned long)k->place[k->p->output[at]]);
+                adx_say_run(k, results->array[a], i, at, n);
                 continue;
             }
             n = 1;
-            adx_say(k->text, "    %s[%lu] = ", results->array[a], to);
+            adx_say(k->text, "    %s[%lu] = ", results->array[a],
+                    (unsigned long)i);
             adx_say_number(k, k->p->output[at]);
             adx_say(k->text, ";\n");
         }

@@ -6,7 +6,10 @@
  *
  * Shows    functions written by ad_fn_write_c in use
  * Needs    13_kalman, which is built and run first: sh examples/13_kalman.sh
- * Prints   ?
+ * Prints   after 60 s at (-8.3, 36.8)
+ *          without beacons: off by 6.51 m
+ *          with beacons: off by 0.16 m, at most 0.73 m, on average 0.23 m
+ *          the filter expected 0.29 m
  *
  * SPDX-License-Identifier: MIT-0
  */
@@ -24,7 +27,7 @@ typedef struct filter {
     float P[N][N];          // covariance of their errors
 } filter;
 
-static const float moved_sigma[2] = { 0.02f, 0.2f };    // turn, acceleration
+static const float moved_sigma[2] = { 0.1f, 0.5f };     // turn, acceleration
 static const float seen_sigma[2] = { 0.3f, 0.02f };     // distance, bearing
 
 // x = f(x, u), P = F P F' + G Q G', with [F G] the Jacobian.
@@ -83,16 +86,12 @@ static void corrected(filter *f, const float beacon[2], const float seen[2])
     }
 }
 
-// The sum of twelve even numbers is nearly normal.
+// Even noise with deviation sigma.
 static float noise(float sigma)
 {
     static uint32_t state = 13;
-    float sum = -6;
-    for (int i = 0; i < 12; i++) {
-        state = state * 1664525u + 1013904223u;
-        sum += (float)(state >> 8) / 16777216.0f;
-    }
-    return sigma * sum;
+    state = state * 1664525u + 1013904223u;
+    return sigma * 3.4641016f * ((float)(state >> 8) / 16777216.0f - 0.5f);
 }
 
 static float distance(const float a[2], const float b[2])
@@ -102,7 +101,8 @@ static float distance(const float a[2], const float b[2])
 
 int main(void)
 {
-    static const float beacon[BEACONS][2] = { { 0, 20 }, { 40, 0 }, { 30, 40 } };
+    static const float beacon[BEACONS][2] = { { 0, 30 }, { 20, 0 },
+                                              { -20, 0 } };
     filter f = { { 0, 0, 0, 2 }, { { 0.01f }, { 0, 0.01f }, { 0, 0, 0.01f },
                                    { 0, 0, 0, 0.01f } } };
     float truth[IN] = { 0, 0, 0, 2 }, blind[IN] = { 0, 0, 0, 2 };
@@ -110,7 +110,7 @@ int main(void)
 
     for (int k = 1; k <= STEPS; k++) {
         float work[predict_value_WORK], u[2], next[N];
-        truth[4] = 0.15f * cosf(0.01f * (float)k);      // turn rate
+        truth[4] = 0.15f + 0.1f * sinf(0.03f * (float)k);      // turn rate
         truth[5] = 0.5f * sinf(0.05f * (float)k);       // acceleration
         for (int i = 0; i < 2; i++)
             blind[N + i] = u[i] = truth[N + i] + noise(moved_sigma[i]);
@@ -136,6 +136,7 @@ int main(void)
     printf("without beacons: off by %.2f m\n", (double)distance(blind, truth));
     printf("with beacons: off by %.2f m, at most %.2f m, on average %.2f m\n",
            (double)distance(f.x, truth), (double)worst, (double)sum);
-    printf("the filter expected %.2f m\n", (double)sqrtf(f.P[0][0] + f.P[1][1]));
+    printf("the filter expected %.2f m\n",
+           (double)sqrtf(f.P[0][0] + f.P[1][1]));
     return 0;
 }
