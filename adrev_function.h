@@ -2983,8 +2983,11 @@ typedef struct adx_compiled {
     int (*f4)(const ad_real *x, const ad_real *w, const ad_real *v,
               ad_real *y, ad_real *work);
     int (*f22)(const ad_real *x, ad_real *y, ad_real *g, ad_real *work);
+    // of ADREV_LANES_MOST points side by side; NULL: there is none
+    void (*block)(const ad_real *in, ad_real *out);
     size_t work;
     _Atomic(ad_real *) spare;   // memory of a call, kept for the next one
+    _Atomic(ad_real *) spare_block;
 } adx_compiled;
 
 struct ad_fn {
@@ -3019,6 +3022,14 @@ ADX_API ad_fn_report ad_fn_about(const ad_fn *fn)
     return fn == NULL ? none : fn->program.report;
 }
 
+static void adx_drop_spares(ad_fn *fn, adx_compiled *c)
+{
+    adx_drop(&fn->memory, atomic_load_explicit(&c->spare,
+                                               memory_order_relaxed));
+    adx_drop(&fn->memory, atomic_load_explicit(&c->spare_block,
+                                               memory_order_relaxed));
+}
+
 ADX_API void ad_fn_free(ad_fn *fn)
 {
     // acq_rel: what the other holders did comes before the memory goes.
@@ -3032,9 +3043,8 @@ ADX_API void ad_fn_free(ad_fn *fn)
     for (size_t i = 0; i < 2; i++)
         adx_free_pattern(atomic_load_explicit(&fn->pattern[i],
                                               memory_order_relaxed));
-    for (size_t i = 0; i < ADX_KINDS + 2; i++)
-        adx_drop(&fn->memory, atomic_load_explicit(&fn->compiled[i].spare,
-                                                   memory_order_relaxed));
+    for (size_t i = 0; i < ADX_KINDS + 2; i++)      // relaxed as above
+        adx_drop_spares(fn, &fn->compiled[i]);
     if (fn->library != NULL)
         adx_close_library(fn->library);
     adx_free_program(&fn->program);
@@ -3580,6 +3590,7 @@ ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
 typedef struct adx_mapping {
     ad_fn *fn;
     adx_machine *machine;
+    adx_compiled *compiled;
     size_t points;
     const ad_column *given[2];
     size_t given_n[2];
@@ -3593,17 +3604,18 @@ typedef struct adx_mapping {
     atomic_int status;
 } adx_mapping;
 
+// Lanes behind the last point are that point again.
 static ad_real *adx_fill_column(const ad_column *c, size_t point, size_t n,
                                 ad_real *w)
 {
     const ad_real *v = c->v + (ptrdiff_t)point * c->step;
-    if (c->step == 1 && n == ADREV_LANES_MOST)
+    if (c->step == 1)
         memcpy(w, v, n * sizeof *w);
-    else if (c->step == 0)
-        for (size_t l = 0; l < ADREV_LANES_MOST; l++)
-            w[l] = *v;
-    else for (size_t l = 0; l < ADREV_LANES_MOST; l++)       // the last one again
-        w[l] = v[(ptrdiff_t)(l < n ? l : n - 1) * c->step];
+    else
+        for (size_t l = 0; l < n; l++)
+            w[l] = v[(ptrdiff_t)l * c->step];
+    for (size_t l = n; l < ADREV_LANES_MOST; l++)
+        w[l] = w[n - 1];
     return w + ADREV_LANES_MOST;
 }
 
@@ -3649,21 +3661,26 @@ static void adx_add_column(const ad_column *to, size_t point, size_t n,
 static void adx_store_column(const ad_column *to, size_t point, size_t n,
                              const ad_real from[], const bool take[])
 {
+    if (to->v != NULL && take == NULL && to->step == 1) {
+        memcpy(to->v + point, from, n * sizeof *from);
+        return;
+    }
     for (size_t l = 0; to->v != NULL && l < n; l++)
         if (take == NULL || take[l])
             to->v[(ptrdiff_t)(point + l) * to->step] = from[l];
 }
 
-// Results of the lanes in `take`; NULL: of all. waiting NULL: adjoints are added
-// at once, of all lanes.
+// Results of the lanes in `take`; NULL: of all. output: their places in w; NULL:
+// in order. waiting NULL: adjoints are added at once, of all lanes.
 static void adx_take_block(const adx_mapping *k, size_t point, size_t n,
-                           const ad_real w[], const bool take[],
-                           ad_real waiting[])
+                           const ad_real w[], const uint32_t output[],
+                           const bool take[], ad_real waiting[])
 {
-    const uint32_t *output = k->machine->output;
+    size_t at = 0;
     for (size_t g = 0; g < 2; g++)
-        for (size_t i = 0; i < k->wanted_n[g]; i++, output++) {
-            const ad_real *from = w + *output * ADREV_LANES_MOST;
+        for (size_t i = 0; i < k->wanted_n[g]; i++, at++) {
+            const ad_real *from = w + (output == NULL ? at : output[at])
+                                    * ADREV_LANES_MOST;
             if (g != 0 || !k->adds) {
                 adx_store_column(&k->wanted[g][i], point, n, from, take);
                 continue;
@@ -3727,26 +3744,48 @@ static void adx_map_some(adx_mapping *k, adx_workspace *work, size_t point,
         take[l] = flipped[l] == 0 && !nan[l];
         nan[l] = flipped[l] == 0 && nan[l];
     }
-    adx_take_block(k, point, n, work->w, take, waiting);
+    const uint32_t *output = k->machine->output;
+    adx_take_block(k, point, n, work->w, output, take, waiting);
     adx_fill_block(k, point, n, work->w);
     adx_run_lanes(k->machine, work->w, ADREV_LANES_MOST, true, flipped);
-    adx_take_block(k, point, n, work->w, nan, waiting);
+    adx_take_block(k, point, n, work->w, output, nan, waiting);
+}
+
+// By machine code; false: there is none, or a result is not finite.
+static bool adx_map_compiled(const adx_mapping *k, size_t point, size_t n,
+                             ad_real *room, ad_real waiting[])
+{
+    size_t inputs = k->machine->inputs * ADREV_LANES_MOST;
+    size_t results = k->machine->outputs * ADREV_LANES_MOST;
+    if (room == NULL)
+        return false;
+    adx_fill_block(k, point, n, room);
+    k->compiled->block(room, room + inputs);
+    if (!adx_finite_all(results, room + inputs))
+        return false;
+    for (size_t l = 0; k->left != NULL && l < n; l++)
+        k->left[point + l] = 0;
+    adx_take_block(k, point, n, room + inputs, NULL, NULL, waiting);
+    return true;
 }
 
 // waiting: where adjoints wait for other blocks, if these run in parallel.
-static void adx_map_block(adx_mapping *k, adx_workspace *work, size_t block,
-                          ad_real waiting[])
+static void adx_map_block(adx_mapping *k, adx_workspace *work, ad_real *room,
+                          size_t block, ad_real waiting[])
 {
     uint32_t flipped[ADREV_LANES_MOST];
     bool nan[ADREV_LANES_MOST];
     size_t point = block * ADREV_LANES_MOST;
     size_t n = k->points - point < ADREV_LANES_MOST ? k->points - point
                                                     : ADREV_LANES_MOST;
+    if (adx_map_compiled(k, point, n, room, waiting))
+        return;
     adx_fill_block(k, point, n, work->w);
     adx_run_lanes(k->machine, work->w, ADREV_LANES_MOST, false, flipped);
     bool again = adx_lanes_with_nan(k->machine, work->w, n, nan);
     if (!adx_note_left(k, point, n, flipped) && !again) {
-        adx_take_block(k, point, n, work->w, NULL, waiting);
+        adx_take_block(k, point, n, work->w, k->machine->output, NULL,
+                       waiting);
         return;
     }
     bool alone = k->adds && waiting == NULL;
@@ -3756,6 +3795,20 @@ static void adx_map_block(adx_mapping *k, adx_workspace *work, size_t block,
     adx_map_some(k, work, point, n, flipped, nan, wait);
     if (alone)
         adx_add_waiting(k, point, n, wait);
+}
+
+// Memory of a block for machine code; NULL: there is none of either.
+static ad_real *adx_take_room(const adx_mapping *k)
+{
+    size_t numbers = k->machine->inputs + k->machine->outputs;
+    if (k->compiled->block == NULL)
+        return NULL;
+    // acq_rel: who takes it comes after who gave it back.
+    ad_real *room = atomic_exchange_explicit(&k->compiled->spare_block, NULL,
+                                             memory_order_acq_rel);
+    return room != NULL ? room
+         : (ad_real *)adx_take(&k->fn->memory, numbers * ADREV_LANES_MOST,
+                               sizeof *room);
 }
 
 // Blocks of the batch, with memory of this thread.
@@ -3768,9 +3821,14 @@ static void adx_map_blocks(size_t begin, size_t end, void *user)
         atomic_store_explicit(&k->status, ADREV_ENOMEM, memory_order_relaxed);
         return;
     }
+    ad_real *room = adx_take_room(k);
     for (size_t i = begin; i < end; i++)
-        adx_map_block(k, work, k->first + i,
+        adx_map_block(k, work, room, k->first + i,
                       k->together ? k->waiting + i * size : NULL);
+    if (room != NULL)           // acq_rel: as in adx_take_room
+        adx_drop(&k->fn->memory,
+                 atomic_exchange_explicit(&k->compiled->spare_block, room,
+                                          memory_order_acq_rel));
     adx_give_work(k->machine, work);
 }
 
@@ -3811,6 +3869,7 @@ static ad_status adx_map_all(adx_mapping *k, adx_kind kind)
     ad_fn *fn = k->fn;
     size_t blocks = (k->points + ADREV_LANES_MOST - 1) / ADREV_LANES_MOST;
     ad_status status = adx_machine_of(fn, kind, &k->machine);
+    k->compiled = &fn->compiled[kind];
     atomic_init(&k->status, ADREV_OK);
     if (status != ADREV_OK)
         return status;
@@ -5264,11 +5323,16 @@ typedef struct adx_writing {
     uint32_t *part;             // the C function that makes the number
     size_t places;
     size_t parts;
+    bool block;                 // of ADREV_LANES_MOST points side by side
 } adx_writing;
 
 static void adx_say_input(adx_writing *k, uint32_t x)
 {
     size_t i = 0;
+    if (k->block) {
+        adx_say(k->text, "x[%lu + l]", (unsigned long)x * ADREV_LANES_MOST);
+        return;
+    }
     for (; x >= k->length[i]; i++)
         x -= (uint32_t)k->length[i];
     adx_say(k->text, "%s[%lu]", k->array[i], (unsigned long)x);
@@ -5737,6 +5801,34 @@ static void adx_say_function(adx_writing *k, const adx_results *results,
                 t->name, k->what, t->name, k->what);
 }
 
+// All points of a block in one loop, which the compiler makes one of vectors.
+// Only of programs without guards and arrays.
+static void adx_say_block(adx_writing *k)
+{
+    adx_text *t = k->text;
+    const adx_program *p = k->p;
+    k->block = true;
+    adx_say(t, "void %s_%s_block(const %s *restrict x, %s *restrict y)\n{\n"
+            "    long l;\n    for (l = 0; l < %lu; l++) {\n", t->name, k->what,
+            t->real, t->real, (unsigned long)ADREV_LANES_MOST);
+    adx_say_steps(k, 0);
+    for (size_t i = 0; i < p->outputs; i++) {
+        adx_say(t, "    y[%lu + l] = ", (unsigned long)i * ADREV_LANES_MOST);
+        adx_say_number(k, p->output[i]);
+        adx_say(t, ";\n");
+    }
+    adx_say(t, "    }\n}\n\n");
+    k->block = false;
+}
+
+static bool adx_has_block(const adx_writing *k)
+{
+    for (size_t i = 0; i < k->p->steps; i++)
+        if (k->p->step[i].op == ADX_OP_guard)
+            return false;
+    return k->p->manys == 0 && k->parts == 1;
+}
+
 /* --- 11.6  what is asked for ------------------------------------------------ */
 
 // Outputs of q from a matrix of numbers, zero where there is none.
@@ -5850,10 +5942,13 @@ static ad_status adx_write_kind(ad_fn *fn, const adx_c_kind *kind,
         k.length[i] = adx_c_length(fn, kind->in[i]);
     }
     if (status == ADREV_OK) {
-        if (adx_begin_writing(&k))
-            adx_say_function(&k, &results, o->exported);
-        else
+        if (!adx_begin_writing(&k))
             status = ADREV_ENOMEM;
+        else {
+            adx_say_function(&k, &results, o->exported);
+            if (t->sizes && kind->bit <= ADREV_C_VJP && adx_has_block(&k))
+                adx_say_block(&k);
+        }
         adx_end_writing(&k);
     }
     adx_free_program(&q);
@@ -6625,6 +6720,14 @@ static bool adx_load(ad_fn *fn, const char *stem)
         adx_symbol(library, "gradient", &c[ADX_KINDS].f22, &c[ADX_KINDS].work);
     adx_symbol(library, "jacobian", &c[ADX_KINDS + 1].f2,
                &c[ADX_KINDS + 1].work);
+    for (size_t i = 0; i <= ADX_KIND_vjp; i++) {
+        static const char *const name[] = {
+            ADX_C_NAME "_value_block", ADX_C_NAME "_jvp_block",
+            ADX_C_NAME "_vjp_block"
+        };
+        void *symbol = dlsym(library, name[i]);
+        memcpy(&c[i].block, &symbol, sizeof symbol);
+    }
     if (fn->library != NULL)
         dlclose(fn->library);
     fn->library = library;
