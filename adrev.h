@@ -867,11 +867,11 @@ typedef struct ad_array_operation {
 
 // trace        told of every operation that has a recorded operand, every
 //              step function and every comparison of one, in an order in
-//              which C may evaluate them; and of ad_value of one, as a
-//              comparison with that number: the program goes on with a plain
-//              number and may do anything with it. While it is set, each
-//              operation is a statement of its own, and ad_detach is an
-//              operation. Code compiled without
+//              which C may evaluate them. While it is set, each operation is a
+//              statement of its own, and ad_detach is an operation. So are
+//              ad_value and ad_dual of a recorded number, with a constant as
+//              their result: the program goes on with a plain number and may
+//              do anything with it. Code compiled without
 //              ADREV_TRACE cannot tell: when it records, the tape fails with
 //              ADREV_EHOOK (its comparisons pass unnoticed); so it does for an
 //              ad_expr made before the hook was set.
@@ -1912,21 +1912,13 @@ ADREV_COMPARISONS(ADX_DEFINE)
 
 /* --- 6.6  leaving the recording ------------------------------------------- */
 
-ADX_INLINE ad_fwd adx_dual(ad_expr e)
-{
-    ad_fwd y;
-    y.v = e.v;
-    y.d = e.dual ? e.d : 0;
-    return y;
-}
-
 ADX_INLINE ad_real adx_plain_number(ad_real x) { return x; }
 
-// The program may do anything with the number: to the hook, it was compared.
+// The program may do anything with the number: the hook is told of a constant.
 ADX_INLINE ad_real adx_plain_rev(ad_rev x)
 {
     if (ADREV_TRACE && x.job != 0 && ADX_UNLIKELY(adx_now.trace))
-        adx_observed(ADREV_OP_eq, x.v == x.v, x, adx_passive(x.v));
+        adx_observed(ADREV_OP_detach, x.v, x, x);
     return x.v;
 }
 
@@ -1934,6 +1926,14 @@ ADX_INLINE ad_real adx_plain_fwd(ad_fwd x) { return x.v; }
 ADX_INLINE ad_real adx_plain_expr(ad_expr e)
 {
     return e.n > 0 ? adx_plain_rev(adx_node(e)) : e.v;
+}
+
+ADX_INLINE ad_fwd adx_dual(ad_expr e)
+{
+    ad_fwd y;
+    y.v = e.n > 0 ? adx_plain_rev(adx_node(e)) : e.v;
+    y.d = e.dual ? e.d : 0;
+    return y;
 }
 
 ADX_INLINE ad_rev adx_detach_rev(ad_rev x)

@@ -451,7 +451,7 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
     ROW( or,         2, x != 0 || y != 0,       0,                              0,                 0 )     \
     ROW( and,        2, x != 0 && y != 0,       0,                              0,                 0 )     \
     ROW( share,      2, adx_share(x, y),        0,                              0,                 0 )     \
-    ROW( cosine,     2, adx_cosine(x, y),       x == 0 ? 0 : 1 / y,             x == 0 ? 0 : -v / y, 0 )   \
+    ROW( cosine,     2, adx_cosine(x, y),       y == 0 ? 0 : 1 / y,             y == 0 ? 0 : -v / y, 0 )   \
     ROW( over_square, 2, adx_over_square(x, y), adx_over_square(y, x) * adx_over_square(y, x) - v * v,     \
                                                 -2 * v * adx_over_square(y, x), 0 )                        \
     ROW( atan_dx,    1, adx_atan_dx(x),         -2 * x * v * v,                 0,                 0 )     \
@@ -459,7 +459,7 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
     ROW( expm1_dx,   2, adx_expm1_dx(x, y),     v,                              0,                 0 )     \
     ROW( sigmoid_dx, 1, adx_sigmoid_dx(x),      -v * adm_tanh(x / 2),           0,                 0 )     \
     ROW( gauss,      1, adx_gauss(x),           -2 * x * v,                     0,                 0 )     \
-    ROW( pow_dx,     3, adx_pow_dx(x, y, z),    y * adx_pow_dx(x, y - 1, adm_pow(x, y - 1)),               \
+    ROW( pow_dx,     3, adx_pow_dx(x, y, z),    y == 0 ? 0 : y * adx_pow_dx(x, y - 1, adm_pow(x, y - 1)),  \
                                                 adm_pow(x, y - 1) + y * adx_pow_dy(x, y - 1, adm_pow(x, y - 1)), 0 ) \
     ROW( pow_dy,     3, adx_pow_dy(x, y, z),    y * adx_pow_dy(x, y - 1, adm_pow(x, y - 1)) + adm_pow(x, y - 1), \
                                                 adx_pow_dy(x, y, v),            0 )                        \
@@ -651,6 +651,7 @@ typedef struct adx_program {
     bool plain;                 // do not simplify
     ad_status status;
     ad_fn_report report;
+    size_t conditions;          // steps that only guards asked for
 } adx_program;
 
 static void adx_begin_program(adx_program *p, const ad_allocator *memory,
@@ -2081,10 +2082,12 @@ typedef struct adx_recorder {
     size_t guard_room;
 } adx_recorder;
 
+// What f brings along, an input of its own among it, is a constant.
 static uint32_t adx_number_of(adx_recorder *r, ad_rev x)
 {
-    return x.job == 0 || x.seq >= r->ids ? adx_fixed(r->p, x.v)
-                                         : r->number[x.seq];
+    bool known = x.job != 0 && x.seq < r->ids
+              && r->number[x.seq] != ADX_NOWHERE;
+    return known ? r->number[x.seq] : adx_fixed(r->p, x.v);
 }
 
 // The tape's value `id` is that number.
@@ -2093,7 +2096,7 @@ static void adx_name_number(adx_recorder *r, size_t id, uint32_t number)
     while (r->ids <= id && r->p->status == ADREV_OK)
         if (adx_make_room_for(r->p->memory, (void **)&r->number, &r->room, r->ids,
                       sizeof *r->number))
-            r->number[r->ids++] = 0;
+            r->number[r->ids++] = ADX_NOWHERE;
         else
             adx_spoil(r->p, ADREV_ENOMEM);
     if (r->p->status == ADREV_OK)
@@ -2112,8 +2115,13 @@ static void adx_record_guard(adx_recorder *r, const ad_operation *o,
     }
     r->guard[which] = (adx_code_place){ o->file, o->line };
     p->report.guards++;
-    adx_emit_guard(p, adx_emit2(p, o->code, x, y), adx_fixed(p, o->result.v),
-                   (uint32_t)which);
+    const ad_fn_report before = p->report;
+    size_t steps = p->steps;
+    uint32_t outcome = adx_emit2(p, o->code, x, y);
+    p->conditions += p->steps - steps;
+    p->report = before;
+    adx_emit_guard(p, outcome, adx_fixed(p, o->result.v), (uint32_t)which);
+    p->report = before;         // of what f computes, not of this
 }
 
 static void adx_record_operation(void *user, const ad_operation *o)
@@ -2791,16 +2799,15 @@ static void adx_run_many(const adx_many *k, ad_real r[], ad_real w[],
 
 /* --- 8.4  one point ------------------------------------------------------- */
 
+// To the bit: what f made of 0 and of -0 may differ. Every NaN is the same.
 static bool adx_same_value(ad_real a, ad_real b)
 {
-    return a == b || (a != a && b != b);
+    return memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b);
 }
 
 // Steps of one operation follow one another often enough that a loop over
 // them saves half of the jumps. Returns the guard that stopped it, or NULL.
-// careful: zeros absorb, see adx_run_point.
-ADX_INLINE const adx_step *adx_steps(const adx_machine *m, ad_real w[],
-                                     const bool careful)
+static const adx_step *adx_steps_plain(const adx_machine *m, ad_real w[])
 {
     const adx_step *s = m->step;
     for (;;)
@@ -2817,9 +2824,8 @@ ADX_INLINE const adx_step *adx_steps(const adx_machine *m, ad_real w[],
             } while (s->op == code);                                        \
             break;
         ADX_EVERY
-        ADX_DO(ADX_OP_chain, careful ? adx_absorb(x, y) : x * y)
-        ADX_DO(ADX_OP_chain_add,
-               adx_sum_product(careful ? adx_absorb(x, y) : x * y, z))
+        ADX_DO(ADX_OP_chain, x * y)
+        ADX_DO(ADX_OP_chain_add, adx_sum_product(x * y, z))
 #undef ADX_DO
         case ADX_OP_guard:
             if (!adx_same_value(w[s->a], w[s->b]))
@@ -2827,7 +2833,7 @@ ADX_INLINE const adx_step *adx_steps(const adx_machine *m, ad_real w[],
             s++;
             break;
         case ADX_OP_many:
-            adx_run_many(&m->many[s->a], w + s->r, w, 1, careful);
+            adx_run_many(&m->many[s->a], w + s->r, w, 1, false);
             s++;
             break;
         default:
@@ -2835,14 +2841,19 @@ ADX_INLINE const adx_step *adx_steps(const adx_machine *m, ad_real w[],
         }
 }
 
-static const adx_step *adx_steps_plain(const adx_machine *m, ad_real w[])
-{
-    return adx_steps(m, w, false);
-}
-
+// The same with zeros that absorb: rare, so not compiled twice.
 static const adx_step *adx_steps_careful(const adx_machine *m, ad_real w[])
 {
-    return adx_steps(m, w, true);
+    for (const adx_step *s = m->step; s->op != ADX_OP_end; s++)
+        if (s->op == ADX_OP_guard && !adx_same_value(w[s->a], w[s->b]))
+            return s;
+        else if (s->op == ADX_OP_many)
+            adx_run_many(&m->many[s->a], w + s->r, w, 1, true);
+        else if (s->op != ADX_OP_guard)
+            adx_map_of(s->op, true)(1, w + s->r, (adx_stream){ w + s->a, 1 },
+                                    (adx_stream){ w + s->b, 1 },
+                                    (adx_stream){ w + s->c, 1 });
+    return NULL;
 }
 
 // Takes the memory that is kept, if it fits, or new memory; NULL: none.
@@ -2890,8 +2901,8 @@ static void adx_guard_lanes(const adx_step *s, const ad_real w[],
 
 // Full blocks: the loops have a constant length. (burgers, bench/: 1.5 times as
 // fast as calls of adx_map_of.)
-ADX_INLINE void adx_run_block(const adx_machine *m, ad_real w[],
-                              const bool careful, uint32_t flipped[])
+static void adx_run_block(const adx_machine *m, ad_real w[],
+                          uint32_t flipped[])
 {
     const size_t L = ADREV_LANES_MOST;
     for (const adx_step *s = m->step;; s++)
@@ -2912,31 +2923,18 @@ ADX_INLINE void adx_run_block(const adx_machine *m, ad_real w[],
             break;                                                          \
         }
         ADX_EVERY
-        ADX_DO(ADX_OP_chain, careful ? adx_absorb(x, y) : x * y)
-        ADX_DO(ADX_OP_chain_add,
-               adx_sum_product(careful ? adx_absorb(x, y) : x * y, z))
+        ADX_DO(ADX_OP_chain, x * y)
+        ADX_DO(ADX_OP_chain_add, adx_sum_product(x * y, z))
 #undef ADX_DO
         case ADX_OP_guard:
             adx_guard_lanes(s, w, L, flipped);
             break;
         case ADX_OP_many:
-            adx_run_many(&m->many[s->a], w + s->r * L, w, L, careful);
+            adx_run_many(&m->many[s->a], w + s->r * L, w, L, false);
             break;
         default:
             return;
         }
-}
-
-static void adx_run_block_plain(const adx_machine *m, ad_real w[],
-                                uint32_t flipped[])
-{
-    adx_run_block(m, w, false, flipped);
-}
-
-static void adx_run_block_careful(const adx_machine *m, ad_real w[],
-                                  uint32_t flipped[])
-{
-    adx_run_block(m, w, true, flipped);
 }
 
 // flipped[lanes]: 1 + the guard that a lane did not pass; 0: none.
@@ -2944,8 +2942,8 @@ static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
                           bool careful, uint32_t flipped[])
 {
     memset(flipped, 0, lanes * sizeof *flipped);
-    if (lanes == ADREV_LANES_MOST) {
-        (careful ? adx_run_block_careful : adx_run_block_plain)(m, w, flipped);
+    if (lanes == ADREV_LANES_MOST && !careful) {
+        adx_run_block(m, w, flipped);
         return;
     }
     for (const adx_step *s = m->step; s->op != ADX_OP_end; s++)
@@ -3093,6 +3091,7 @@ static void adx_count_program(adx_program *p)
         p->report.arrays += s->op == ADX_OP_many && live;
         p->report.dead += !live;
     }
+    p->report.operations -= p->conditions;
     adx_drop(p->memory, used);
 }
 
@@ -3376,11 +3375,15 @@ static ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
     return stopped == NULL ? ADREV_OK : adx_flip(fn, stopped->c);
 }
 
-#define ADX_SHAPE(fn, array) ((fn) == NULL || (array) == NULL)
+// Whether an array of results is missing.
+static bool adx_lacks(const ad_fn *fn, size_t n, const ad_real *array)
+{
+    return fn == NULL || (n > 0 && array == NULL);
+}
 
 ADX_API ad_status ad_fn_eval(ad_fn *fn, const ad_real x[], ad_real y[])
 {
-    if (ADX_SHAPE(fn, y))
+    if (adx_lacks(fn, 1, y))
         return ADREV_ESHAPE;
     const adx_given given[] = { { x, fn->n } };
     const adx_wanted wanted[] = { { 0, fn->m, y } };
@@ -3390,7 +3393,7 @@ ADX_API ad_status ad_fn_eval(ad_fn *fn, const ad_real x[], ad_real y[])
 ADX_API ad_status ad_fn_jvp(ad_fn *fn, const ad_real x[], const ad_real v[],
                             ad_real dy[])
 {
-    if (ADX_SHAPE(fn, dy))
+    if (adx_lacks(fn, 1, dy))
         return ADREV_ESHAPE;
     const adx_given given[] = { { x, fn->n }, { v, fn->n } };
     const adx_wanted wanted[] = { { 0, fn->m, dy } };
@@ -3400,7 +3403,7 @@ ADX_API ad_status ad_fn_jvp(ad_fn *fn, const ad_real x[], const ad_real v[],
 ADX_API ad_status ad_fn_vjp(ad_fn *fn, const ad_real x[], const ad_real w[],
                             ad_real dx[])
 {
-    if (ADX_SHAPE(fn, dx))
+    if (fn == NULL || adx_lacks(fn, fn->n, dx))
         return ADREV_ESHAPE;
     const adx_given given[] = { { x, fn->n }, { w, fn->m } };
     const adx_wanted wanted[] = { { 0, fn->n, dx } };
@@ -3411,7 +3414,7 @@ ADX_API ad_status ad_fn_gradient(ad_fn *fn, const ad_real x[], ad_real *y,
                                  ad_real g[])
 {
     static const ad_real one = 1;
-    if (ADX_SHAPE(fn, g) || fn->m != 1)
+    if (fn == NULL || adx_lacks(fn, fn->n, g) || fn->m != 1)
         return ADREV_ESHAPE;
     const adx_given given[] = { { x, fn->n }, { &one, 1 } };
     const adx_wanted wanted[] = { { 0, fn->n, g }, { fn->n, 1, y } };
@@ -3421,7 +3424,7 @@ ADX_API ad_status ad_fn_gradient(ad_fn *fn, const ad_real x[], ad_real *y,
 ADX_API ad_status ad_fn_hvp(ad_fn *fn, const ad_real x[], const ad_real w[],
                             const ad_real v[], ad_real hv[])
 {
-    if (ADX_SHAPE(fn, hv))
+    if (fn == NULL || adx_lacks(fn, fn->n, hv))
         return ADREV_ESHAPE;
     const adx_given given[] = { { x, fn->n }, { w, fn->m }, { v, fn->n } };
     const adx_wanted wanted[] = { { 0, fn->n, hv } };
@@ -3502,8 +3505,10 @@ static ad_status adx_all_directions(const adx_directions *d,
                                     adx_take_fn *take, void *user)
 {
     adx_machine *m;
+    if (d->n == 0)
+        return ADREV_OK;
     ad_status status = adx_machine_of(d->fn, d->kind, &m);
-    if (status != ADREV_OK || d->n == 0)
+    if (status != ADREV_OK)
         return status;
     adx_workspace *work = adx_take_work(m, adx_lanes_for(d->n));
     if (work == NULL)
@@ -3541,7 +3546,7 @@ static ad_status adx_fill_dense(const adx_directions *d, ad_real to[],
 
 ADX_API ad_status ad_fn_jacobian(ad_fn *fn, const ad_real x[], ad_real J[])
 {
-    if (fn == NULL || J == NULL || (x == NULL && fn->n > 0))
+    if (fn == NULL || adx_lacks(fn, fn->n, J) || adx_lacks(fn, fn->n, x))
         return ADREV_ESHAPE;
     size_t n = fn->n;
     size_t m = fn->m;
@@ -3567,7 +3572,8 @@ ADX_API ad_status ad_fn_jacobian(ad_fn *fn, const ad_real x[], ad_real J[])
 ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
                                 const ad_real w[], ad_real H[])
 {
-    if (fn == NULL || H == NULL || (x == NULL && fn->n > 0) || w == NULL)
+    if (fn == NULL || adx_lacks(fn, fn->n, H) || adx_lacks(fn, fn->n, x)
+        || w == NULL)
         return ADREV_ESHAPE;
     size_t n = fn->n;
     const adx_directions d = { fn, ADX_KIND_hvp, 3,
@@ -5111,25 +5117,48 @@ static void adx_take_sparse(void *user, const adx_machine *m,
     }
 }
 
+// The columns or rows of a colour, or the full ones by themselves.
+static ad_status adx_fill_sparse(ad_fn *fn, const adx_pattern *s,
+                                 const ad_real x[], bool apart,
+                                 ad_real value[])
+{
+    bool reverse = s->by_rows != apart;
+    adx_sparse k = { s, value, apart ? s->groups : 0,
+                     apart ? s->groups + s->aparts : s->groups };
+    const adx_directions d = {
+        fn, reverse ? ADX_KIND_vjp : ADX_KIND_jvp, 2,
+        { { x, fn->n }, { NULL, reverse ? fn->m : fn->n } },
+        apart ? s->aparts : s->groups, reverse ? fn->n : fn->m,
+        apart ? s->apart : s->group
+    };
+    return adx_all_directions(&d, adx_take_sparse, &k);
+}
+
 ADX_API ad_status ad_fn_jacobian_sparse(ad_fn *fn, const ad_real x[],
                                         ad_real value[])
 {
     adx_pattern *s;
-    if (fn == NULL || value == NULL || (x == NULL && fn->n > 0))
+    if (fn == NULL || adx_lacks(fn, fn->n, x))
         return ADREV_ESHAPE;
     ad_status status = adx_pattern_of(fn, false, &s);
-    for (int apart = 0; apart < 2 && status == ADREV_OK; apart++) {
-        bool reverse = s->by_rows != (apart != 0);
-        size_t directions = apart ? s->aparts : s->groups;
-        adx_sparse k = { s, value, apart ? s->groups : 0,
-                         apart ? s->groups + s->aparts : s->groups };
-        const adx_directions d = {
-            fn, reverse ? ADX_KIND_vjp : ADX_KIND_jvp, 2,
-            { { x, fn->n }, { NULL, reverse ? fn->m : fn->n } }, directions,
-            reverse ? fn->n : fn->m, apart ? s->apart : s->group
-        };
-        status = adx_all_directions(&d, adx_take_sparse, &k);
-    }
+    if (status != ADREV_OK)
+        return status;
+    size_t entries = s->g.start[s->g.rows];
+    if (adx_lacks(fn, entries, value))
+        return ADREV_ESHAPE;
+    // The second sweep may fail when the first has written its entries.
+    bool twice = s->groups > 0 && s->aparts > 0;
+    ad_real *to = twice ? (ad_real *)adx_take(&fn->memory, entries, sizeof *to)
+                        : value;
+    if (twice && to == NULL)
+        return ADREV_ENOMEM;
+    status = adx_fill_sparse(fn, s, x, false, to);
+    if (status == ADREV_OK)
+        status = adx_fill_sparse(fn, s, x, true, to);
+    if (twice && status == ADREV_OK)
+        memcpy(value, to, entries * sizeof *value);
+    if (twice)
+        adx_drop(&fn->memory, to);
     return status;
 }
 
@@ -5137,11 +5166,13 @@ ADX_API ad_status ad_fn_hessian_sparse(ad_fn *fn, const ad_real x[],
                                        const ad_real w[], ad_real value[])
 {
     adx_pattern *s;
-    if (fn == NULL || value == NULL || (x == NULL && fn->n > 0) || w == NULL)
+    if (fn == NULL || adx_lacks(fn, fn->n, x) || w == NULL)
         return ADREV_ESHAPE;
     ad_status status = adx_pattern_of(fn, true, &s);
     if (status != ADREV_OK)
         return status;
+    if (adx_lacks(fn, s->g.start[s->g.rows], value))
+        return ADREV_ESHAPE;
     adx_sparse k = { s, value, 0, s->groups };
     const adx_directions d = {
         fn, ADX_KIND_hvp, 3, { { x, fn->n }, { w, fn->m }, { NULL, fn->n } },

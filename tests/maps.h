@@ -58,7 +58,7 @@ static void maps_absorb_bits(size_t n, const ad_real *v)
     }
 }
 
-/* --- memory that is counted, and runs out ------------------------------------ */
+/* --- memory that is counted, and runs out --------------------------------- */
 
 struct maps_heap {
     atomic_size_t allocations;
@@ -88,7 +88,7 @@ static void maps_free(void *block, void *user)
     free(block);
 }
 
-/* --- functions ----------------------------------------------------------------- */
+/* --- functions ------------------------------------------------------------ */
 
 static void maps_smooth(const ad_rev *x, ad_rev *y, void *ctx)
 {
@@ -204,7 +204,7 @@ static ad_fn *maps_record(const struct maps_function *f,
     return fn;
 }
 
-/* --- columns ------------------------------------------------------------------- */
+/* --- columns -------------------------------------------------------------- */
 
 // Numbers, and columns of them.
 struct maps_table {
@@ -302,7 +302,7 @@ static void maps_check_equal(const struct maps_table *got,
               points, i, (double)got->v[i], (double)want->v[i]);
 }
 
-/* --- one set of columns, all three calls --------------------------------------- */
+/* --- one set of columns, all three calls ---------------------------------- */
 
 struct maps_case {
     const struct maps_function *f;
@@ -549,7 +549,7 @@ static void maps_functions_at(size_t points, bool wide)
     }
 }
 
-/* --- closed forms --------------------------------------------------------------- */
+/* --- closed forms --------------------------------------------------------- */
 
 // y = a x[p]^2 + x[p+1], with a shared: dx and da of the sum.
 static void maps_square(const ad_rev *x, ad_rev *y, void *ctx)
@@ -591,7 +591,7 @@ static void maps_exact(size_t points)
     free(dx);
 }
 
-/* --- errors ---------------------------------------------------------------------- */
+/* --- errors --------------------------------------------------------------- */
 
 static void maps_errors(void)
 {
@@ -623,7 +623,7 @@ static void maps_errors(void)
     ad_fn_free(fn);
 }
 
-/* --- memory that runs out ----------------------------------------------------------- */
+/* --- memory that runs out ------------------------------------------------- */
 
 enum { MAPS_HARD = 4 * ADREV_LANES_MOST + 3 };
 

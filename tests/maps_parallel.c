@@ -5,7 +5,7 @@
  *
  * maps.h with pools of 1, 2, 3 and 8 threads, and without one: the checks of
  * maps.c, and the bits of all adjoints must be those without a pool. Then one
- * function in the branches of a fork, where nobody has used it before.       */
+ * function in the branches of a fork, where nobody has used it before.      */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,7 +36,7 @@ static uint64_t everything(void)
     return maps_digest;
 }
 
-/* --- in branches ------------------------------------------------------------ */
+/* --- in branches ---------------------------------------------------------- */
 
 struct work {
     ad_fn *fn;

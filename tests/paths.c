@@ -6,7 +6,7 @@
  * The paths that are kept are those of a list in this file. What a call yields
  * is compared with the same program written out. Taylor coefficients are
  * compared with series in long double, which are computed here from the
- * differential equations of the functions.                                   */
+ * differential equations of the functions.                                  */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ static void counted_free(void *block);
 #define UNTOUCHED ((ad_real)-12345.5)
 #define COUNT(a)  (sizeof(a) / sizeof(a)[0])
 
-/* --- memory that is counted, and runs out ---------------------------------- */
+/* --- memory that is counted, and runs out --------------------------------- */
 
 static struct heap {
     size_t allocations;
@@ -86,7 +86,7 @@ static size_t below(size_t n)
     return (size_t)(state >> 20) % n;
 }
 
-/* --- paths ------------------------------------------------------------------- */
+/* --- paths ---------------------------------------------------------------- */
 
 // floor(x[0]) turns: as many paths as there are whole numbers.
 static void turns(const ad_rev *x, ad_rev *y, void *ctx)
@@ -284,8 +284,8 @@ static void check_paths(void)
     until_success(traced_attempt);
 }
 
-/* --- calls ----------------------------------------------------------------------
- * inner is called, by a function or as it is written here: the same program.   */
+/* --- calls -------------------------------------------------------------------
+ * inner is called, by a function or as it is written here: the same program. */
 
 enum { IN = 3, OUT = 3 };
 
@@ -581,7 +581,7 @@ static bool call_attempt(size_t failing, bool for_ever)
     ad_tape *t = ad_tape_new();
     ad_tape *before = ad_use(t);
     ad_rev x[IN];
-    ad_rev y[OUT];
+    ad_rev y[OUT] = { { 0, 7, 7 }, { 0, 7, 7 }, { 0, 7, 7 } };
     ad_real g[IN];
     reset(IN, g);
     ad_inputs(IN, where[0], x);
@@ -589,7 +589,8 @@ static bool call_attempt(size_t failing, bool for_ever)
     ad_status s = ad_fn_call(fn, x, y);
     CHECK(s == ADREV_OK || s == ADREV_ENOMEM, "call: %s", ad_message(s));
     CHECK(s == ADREV_OK || (y[0].job == 0 && y[2].job == 0),
-          "a call that failed: recorded numbers");
+          "failing at %zu: a call that failed yields recorded numbers",
+          failing);
     ad_fn_free(fn);
     if (s == ADREV_OK) {
         s = ad_gradient(t, y[0], IN, x, g);
@@ -617,7 +618,7 @@ static void check_calls(void)
     until_success(call_attempt);
 }
 
-/* --- series in long double ----------------------------------------------------- */
+/* --- series in long double ------------------------------------------------ */
 
 enum { ORDER = 22 };
 
@@ -822,7 +823,7 @@ static series s_tgamma(series u)
     return s_exp(s_lgamma(u));
 }
 
-/* --- Taylor coefficients of functions of one argument ---------------------------- */
+/* --- Taylor coefficients of functions of one argument --------------------- */
 
 #define ALONE(ROW)                                                          \
     ROW(exp, 0.5) ROW(exp2, 1.5) ROW(expm1, 0.1) ROW(log, 1.25)             \
@@ -912,7 +913,7 @@ static void check_alone(const char *name, ad_vector_fn *f,
     ad_fn_free(fn);
 }
 
-/* --- and of compositions, which are checked against products, too ---------------- */
+/* --- and of compositions, which are checked against products, too --------- */
 
 enum { VN = 4, VM = 9 };
 
@@ -1026,7 +1027,7 @@ static void check_vector(const char *name, ad_vector_fn *f,
     ad_fn_free(fn);
 }
 
-/* --- values to the last bit, guards, zeros, errors ------------------------------- */
+/* --- values to the last bit, guards, zeros, errors ------------------------ */
 
 static void zeros(const ad_rev *x, ad_rev *y, void *ctx)
 {
@@ -1065,12 +1066,6 @@ static void check_taylor_guard(void)
     CHECK(ad_fn_taylor(fn, NULL, &one, 3, y) == ADREV_ESHAPE, "x is NULL");
     CHECK(ad_fn_taylor(fn, &at, NULL, 3, y) == ADREV_ESHAPE, "v is NULL");
     CHECK(ad_fn_taylor(fn, &at, &one, 3, NULL) == ADREV_ESHAPE, "y is NULL");
-    s = ad_fn_taylor(fn, &at, &one, SIZE_MAX, y);
-    CHECK(s != ADREV_OK && untouched(4, y), "order SIZE_MAX: %s",
-          ad_message(s));
-    s = ad_fn_taylor(fn, &at, &one, SIZE_MAX / 16, y);
-    CHECK(s != ADREV_OK && untouched(4, y), "order SIZE_MAX/16: %s",
-          ad_message(s));
     ad_fn_free(fn);
 }
 

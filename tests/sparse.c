@@ -7,7 +7,7 @@
  * derivative. A pattern must be sorted and hold every entry that is not zero;
  * of the structured programs it must be the pattern that they were built with,
  * in no more directions than that needs. Values are compared with the oracle,
- * with the dense matrices, and with the tape.                                */
+ * with the dense matrices, and with the tape.                               */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -254,7 +254,7 @@ static void oracle(const struct program *p, const ad_real *x, size_t i,
                                  v[p->step[k].b]);
 }
 
-/* --- patterns --------------------------------------------------------------- */
+/* --- patterns ------------------------------------------------------------- */
 
 struct pattern {
     bool hessian;
@@ -371,7 +371,7 @@ static size_t entry(const struct pattern *p, size_t i, size_t j)
     return p->about.nonzeros;
 }
 
-/* --- values ----------------------------------------------------------------- */
+/* --- values --------------------------------------------------------------- */
 
 static ad_real *numbers(size_t count)
 {
@@ -508,7 +508,7 @@ static void hessian_by_dense(const struct program *p, ad_fn *fn,
     free(H);
 }
 
-/* --- one program, all checks ------------------------------------------------ */
+/* --- one program, all checks ---------------------------------------------- */
 
 typedef bool present_fn(size_t i, size_t j, size_t k);
 
@@ -577,7 +577,7 @@ static void check_program(struct program *p, const struct truth *t)
     end(p);
 }
 
-/* --- structured programs ---------------------------------------------------- */
+/* --- structured programs -------------------------------------------------- */
 
 static bool none(size_t i, size_t j, size_t k)
 {
@@ -745,7 +745,7 @@ static void products(size_t n)
     check_program(&p, &(struct truth){ full, pair, 0, 1, 2 });
 }
 
-/* --- random programs --------------------------------------------------------- */
+/* --- random programs ------------------------------------------------------ */
 
 // An expression of some of `few` inputs.
 static size_t tree(struct program *p, int depth, const size_t few[4])
@@ -779,7 +779,7 @@ static void random_program(size_t n, size_t m)
 /* --- arrays in the program ---------------------------------------------------
  * Blocks of B inputs; y has, for each block, its norm, its softmax, and its
  * product with a constant matrix: block diagonal, and so are the second
- * derivatives. (Sections of a vector, so that ids are strided, too.)          */
+ * derivatives. (Sections of a vector, so that ids are strided, too.)        */
 
 enum { B = 5, PER = 2 * B + 3 };
 
@@ -872,7 +872,7 @@ static void arrays(size_t count)
     free(J);
 }
 
-/* --- very many inputs -------------------------------------------------------- */
+/* --- very many inputs ----------------------------------------------------- */
 
 static ad_sparsity large(size_t n)
 {
@@ -945,7 +945,7 @@ static void large_jacobian(size_t n)
     ad_fn_free(fn);
 }
 
-/* --- guards and errors -------------------------------------------------------- */
+/* --- guards and errors ---------------------------------------------------- */
 
 static void guarded(const ad_rev *x, ad_rev *y, void *ctx)
 {
@@ -1003,7 +1003,7 @@ static void check_errors(void)
     ad_fn_free(fn);
 }
 
-/* --- infinities: a zero absorbs, in both matrices ----------------------------- */
+/* --- infinities: a zero absorbs, in both matrices ------------------------- */
 
 static void absorbs(const ad_rev *x, ad_rev *y, void *ctx)
 {
@@ -1032,7 +1032,7 @@ static void check_absorbing(void)
     ad_fn_free(fn);
 }
 
-/* --- memory that runs out ------------------------------------------------------ */
+/* --- memory that runs out ------------------------------------------------- */
 
 struct heap {
     size_t allocations;

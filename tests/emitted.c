@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: MIT-0
+/* emitted.c - writes C code of recorded functions, and a driver that compares
+ * what it computes with what the recordings yield. Run by emitted.sh:
+ *
+ *     emitted DIRECTORY
+ *
+ * writes code.c, code.h and driver.c, and prints how many checks of its own
+ * passed and failed. Each row of ADREV_OPS is a function at a point of its
+ * box; besides there are guards, arrays, and a large function in parts.     */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define ADREV_IMPLEMENTATION
+#include "../adrev_function.h"
+
+#include "check.h"
+#include "fronts.h"
+
+#include <stdint.h>
+#include <string.h>
+
+enum { MOST = 64, BIG = 12, ALL = 127 };
+
+#define UNTOUCHED ((ad_real)-12345.5)
+#define SINGLE    (sizeof(ad_real) == sizeof(float))
+
+/* --- functions ------------------------------------------------------------ */
+
+#define FRONT_select(name, x, y, z)  ad_select(p[0] != 0, y, z)
+#define FRONT_integer(name, x, y, z) ad_##name(x, (int)p[1])
+
+#define DEFINE(name, n, ...)                                                \
+    static void row_##name(const ad_rev *x, ad_rev *y, void *ctx)           \
+    {                                                                       \
+        const ad_real *p = ctx;                                             \
+        (void)p;                                                            \
+        y[0] = ad_rec(CALL(name, n, x[0], x[1], x[2]));                     \
+    }
+ADREV_OPS(DEFINE)
+#undef DEFINE
+
+static void several(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = ad_rec(ad_add(ad_sin(ad_mul(x[0], x[1])), ad_exp(x[2])));
+    y[1] = ad_rec(ad_div(ad_log(x[0]), ad_add(x[1], ad_sqr(x[2]))));
+    y[2] = x[1];
+    y[3] = ad_rec(0.1);
+}
+
+static void guarded(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = ad_rec(ad_mul(x[0], ad_floor(x[1])));
+    if (ad_lt(x[0], 1))
+        y[0] = ad_rec(ad_add(y[0], ad_exp(x[2])));
+    if (ad_value(x[2]) > 0)
+        y[0] = ad_rec(ad_mul(y[0], x[2]));
+}
+
+static void steps(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = ad_rec(ad_add(ad_mul(ad_floor(x[0]), x[1]), ad_round(x[1])));
+    y[0] = ad_rec(ad_add(ad_mul(ad_ceil(x[0]), y[0]), ad_trunc(x[2])));
+    y[0] = ad_rec(ad_add(ad_mul(ad_rint(x[0]), y[0]), ad_nearbyint(x[2])));
+    y[0] = ad_rec(ad_mul(ad_sign(x[1]), y[0]));
+    y[1] = ad_ge(x[0], x[1]) && ad_ne(x[0], 3) ? x[0] : x[1];
+    y[2] = ad_le(x[0], x[2]) || ad_eq(x[0], 5) ? x[1] : x[2];
+}
+
+static void singular(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = ad_rec(ad_mul(ad_sqrt(x[0]), x[1]));
+}
+
+static void arrays(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    static const ad_real A[2 * BIG] = { 1, 2, 3, 0, 5, 6, 7, 8, 9, 1, 1, 2 };
+    ad_rev z[BIG];
+    (void)ctx;
+    y[0] = ad_sum(BIG, x);
+    y[1] = ad_dot_s(BIG / 2, x, 2, x + BIG - 1, -1);
+    y[2] = ad_norm2(BIG, x);
+    y[3] = ad_logsumexp(BIG, x);
+    y[4] = ad_sqdist(BIG / 2, x, x + BIG / 2);
+    ad_softmax(BIG, x, z);
+    y[5] = ad_dotc(BIG, z, A);
+    ad_matvecc(2, BIG, A, x, y + 6);
+    ad_each(ADREV_OP_sin, BIG, x, NULL, NULL, z);
+    ad_axpy(BIG, x[0], x, z);
+    ad_scale(BIG, x[1], z, z);
+    y[8] = ad_norm2(BIG, z);
+    ad_trimatvec(3, x, x + 3, x + 6, z);
+    y[9] = ad_dot(3, z, x);
+    ad_matmul(2, 2, 2, x, x + 4, z);
+    y[10] = ad_rec(ad_mul(z[0], z[3]));
+}
+
+static void large(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = x[0];
+    for (int i = 0; i < 300; i++)
+        y[0] = ad_rec(ad_add(ad_sin(ad_mul(y[0], x[i % 3])), x[(i + 1) % 3]));
+}
+
+static const struct function {
+    const char *name;
+    ad_vector_fn *f;
+    size_t n;
+    size_t m;
+    double at[3];
+    size_t split;
+    bool sums;                  // arrays: summed in another order, perhaps
+} functions[] = {
+    { "several",  several,  3, 4, { 0.7, 1.3, 0.4 }, 0, false },
+    { "guarded",  guarded,  3, 1, { 0.7, 1.3, 0.4 }, 0, false },
+    { "steps",    steps,    3, 3, { 2.3, 1.6, 3.2 }, 0, false },
+    { "arrays",   arrays,   BIG, 11, { 0.7, 1.3, 0.4 }, 0, true },
+    { "large",    large,    3, 1, { 0.7, 0.3, 0.4 }, 50, false },
+    { "singular", singular, 2, 1, { 0.5, 0.3, 0 }, 0, false },
+};
+
+/* --- files ---------------------------------------------------------------- */
+
+static FILE *code;
+static FILE *header;
+static FILE *driver;
+static size_t written;
+
+static void to_code(const char *text, size_t length, void *user)
+{
+    (void)user;
+    written += length;
+    CHECK(fwrite(text, 1, length, code) == length, "cannot write");
+}
+
+static FILE *opened(const char *directory, const char *name)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *file = fopen(path, "w");
+    if (file == NULL)
+        exit(2);
+    return file;
+}
+
+// As many numbers as the driver reads; hex, so that every bit is there.
+static void print_numbers(const char *name, size_t count, const ad_real *v)
+{
+    fprintf(driver, "    static const real %s[] = {", name);
+    for (size_t i = 0; i < count; i++)
+        if (isfinite(v[i]))
+            fprintf(driver, "%s(real)%a,", i % 3 == 0 ? "\n        " : " ",
+                    (double)v[i]);
+        else
+            fprintf(driver, " (real)%s%s,", v[i] < 0 ? "-" : "",
+                    v[i] != v[i] ? "NAN" : "INFINITY");
+    fprintf(driver, "\n    };\n");
+}
+
+static const char *const modes[] = {
+    "value", "jvp", "vjp", "gradient", "hvp", "jacobian", "hessian"
+};
+static const char *const arguments[] = {
+    "x, o", "x, v, o", "x, w, o", "x, o, o + 1", "x, w, v, o", "x, o",
+    "x, w, o"
+};
+static const char *const parameters[] = {
+    "const real *x, real *y", "const real *x, const real *v, real *dy",
+    "const real *x, const real *w, real *dx",
+    "const real *x, real *y, real *g",
+    "const real *x, const real *w, const real *v, real *hv",
+    "const real *x, real *J", "const real *x, const real *w, real *H"
+};
+
+static size_t results(int mode, size_t n, size_t m)
+{
+    const size_t count[] = { m, m, n, 1 + n, n, m * n, n * n };
+    return count[mode];
+}
+
+static ad_status ask(int mode, ad_fn *fn, const ad_real *x, const ad_real *w,
+                     const ad_real *v, ad_real *o)
+{
+    switch (mode) {
+    case 0: return ad_fn_eval(fn, x, o);
+    case 1: return ad_fn_jvp(fn, x, v, o);
+    case 2: return ad_fn_vjp(fn, x, w, o);
+    case 3: return ad_fn_gradient(fn, x, o, o + 1);
+    case 4: return ad_fn_hvp(fn, x, w, v, o);
+    case 5: return ad_fn_jacobian(fn, x, o);
+    }
+    return ad_fn_hessian(fn, x, w, o);
+}
+
+/* --- the driver ----------------------------------------------------------- */
+
+static const char preamble[] =
+    "#include <math.h>\n#include <stdio.h>\n#include \"code.h\"\n"
+    "static long passed, failed;\n"
+    "static real o[400], work[60000];\n"
+    "static void check(int ok, const char *what, int i, double got,\n"
+    "                  double want)\n"
+    "{\n"
+    "    passed += ok;\n"
+    "    failed += !ok;\n"
+    "    if (!ok && failed < 20)\n"
+    "        printf(\"%s: number %d: got %a, want %a\\n\", what, i, got,\n"
+    "               want);\n"
+    "}\n"
+    "static void begin(int size, const char *what)\n"
+    "{\n"
+    "    int i;\n"
+    "    for (i = 0; i < 60000; i++)\n"
+    "        work[i] = (real)-77.25;\n"
+    "    for (i = 0; i < 400; i++)\n"
+    "        o[i] = (real)-12345.5;\n"
+    "    check(size >= 1 && size < 60000, what, size, 0, 0);\n"
+    "}\n"
+    "static void end(const char *what, int size, int code, int want_code,\n"
+    "                int count, const real *want, double ulps)\n"
+    "{\n"
+    "    int i;\n"
+    "    double sum = 0;\n"
+    "    check(code == want_code, what, -1, code, want_code);\n"
+    "    for (i = size; i < 60000; i++)\n"
+    "        if (work[i] < (real)-77.25 || work[i] > (real)-77.25)\n"
+    "            check(0, what, -2, i, size);\n"
+    "    for (i = 0; i < count; i++)\n"
+    "        sum += fabs((double)want[i]);\n"
+    "    for (i = 0; i < count; i++) {\n"
+    "        double a = (double)o[i], b = (double)want[i];\n"
+    "        int same = !(a < b) && !(a > b) && isnan(a) == isnan(b);\n"
+    "        check(same || fabs(a - b) <= ulps * EPS * sum, what, i, a, b);\n"
+    "    }\n"
+    "    for (i = count; i < 400; i++)\n"
+    "        if (o[i] < (real)-12345.5 || o[i] > (real)-12345.5)\n"
+    "            check(0, what, i, (double)o[i], -12345.5);\n"
+    "}\n";
+
+// One call of the emitted code, with the answer of the recording.
+static void print_call(const char *name, int mode, const ad_fn *fn,
+                       ad_status s, const ad_real *o, bool sums, int index)
+{
+    size_t n = ad_fn_inputs(fn);
+    size_t count = s == ADREV_OK ? results(mode, n, ad_fn_outputs(fn)) : 0;
+    size_t guard = s == ADREV_EPATH ? 1 + ad_fn_guard().index : 0;
+    char id[32];
+    snprintf(id, sizeof id, "want%d", index);
+    print_numbers(id, count > 0 ? count : 1, o);
+    fprintf(driver,
+            "    begin(WORK_%s_%s, \"%s_%s\");\n"
+            "    code = %s_%s(%s, work);\n"
+            "    end(\"%s_%s\", WORK_%s_%s, code, %zu, %zu, %s, %s);\n",
+            name, modes[mode], name, modes[mode], name, modes[mode],
+            arguments[mode], name, modes[mode], name, modes[mode], guard,
+            count, id, sums ? "4" : "0");
+}
+
+static void print_prototypes(const char *name, unsigned mask)
+{
+    for (int mode = 0; mode < 7; mode++)
+        if (mask >> mode & 1) {
+            fprintf(header, "int %s_%s(%s, real *work);\n", name,
+                    modes[mode], parameters[mode]);
+            fprintf(header, "extern const int WORK_%s_%s;\n", name,
+                    modes[mode]);
+            fprintf(code, "extern const int WORK_%s_%s;\n"
+                    "const int WORK_%s_%s = %s_%s_WORK;\n", name,
+                    modes[mode], name, modes[mode], name, modes[mode]);
+        }
+}
+
+// What may be written of fn: all of the mask, but derivatives of lgamma.
+static unsigned write_all(const char *name, ad_fn *fn, size_t split,
+                          bool absorbing, bool refusing)
+{
+    ad_c_options options = { .name = name, .single = SINGLE,
+                             .absorbing = absorbing, .exported = true,
+                             .split = split };
+    unsigned all = ad_fn_outputs(fn) == 1 ? ALL : ALL & ~8u;
+    options.functions = all;
+    size_t bytes = 77;
+    size_t counted = 77;
+    ad_status s = ad_fn_write_c(fn, &options, NULL, NULL, &counted);
+    if (refusing && s == ADREV_EEXTERNAL) {
+        written = 0;
+        s = ad_fn_write_c(fn, &options, to_code, NULL, NULL);
+        CHECK(s == ADREV_EEXTERNAL && written == 0, "%s: %s, %zu bytes",
+              name, ad_message(s), written);
+        options.functions = all = ADREV_C_VALUE;
+        s = ad_fn_write_c(fn, &options, NULL, NULL, &counted);
+    }
+    CHECK(s == ADREV_OK, "%s: count: %s", name, ad_message(s));
+    written = 0;
+    s = ad_fn_write_c(fn, &options, to_code, NULL, &bytes);
+    CHECK(s == ADREV_OK && bytes == written && counted == written,
+          "%s: %s, %zu bytes, %zu counted, %zu written", name, ad_message(s),
+          bytes, counted, written);
+    print_prototypes(name, all);
+    return all;
+}
+
+static void print_function(const char *name, ad_fn *fn, unsigned mask,
+                           bool sums, size_t points, const ad_real *xs)
+{
+    size_t n = ad_fn_inputs(fn);
+    ad_real v[MOST];
+    ad_real w[MOST];
+    for (size_t i = 0; i < MOST; i++) {
+        v[i] = (ad_real)(0.5 - 0.125 * (double)(i % 7));
+        w[i] = (ad_real)(1 + 0.25 * (double)(i % 3));
+    }
+    for (size_t p = 0; p < points; p++) {
+        fprintf(driver, "static void test_%s_%zu(void)\n{\n    int code;\n",
+                name, p);
+        print_numbers("x", n, xs + p * n);
+        print_numbers("v", n, v);
+        print_numbers("w", ad_fn_outputs(fn), w);
+        for (int mode = 0; mode < 7; mode++) {
+            ad_real o[400] = { 0 };
+            if ((mask >> mode & 1) == 0)
+                continue;
+            ad_status s = ask(mode, fn, xs + p * n, w, v, o);
+            CHECK(s == ADREV_OK || s == ADREV_EPATH, "%s: %s", name,
+                  ad_message(s));
+            print_call(name, mode, fn, s, o, sums, mode);
+        }
+        fprintf(driver, "    (void)v;\n    (void)w;\n}\n");
+    }
+}
+
+/* --- everything ----------------------------------------------------------- */
+
+static struct called {
+    char name[40];
+    size_t points;
+} called[200];
+static size_t calls;
+
+static void emit(const char *name, ad_vector_fn *f, void *ctx, size_t n,
+                 size_t m, const ad_real *xs, size_t points, size_t split,
+                 bool sums, bool refusing)
+{
+    ad_fn *fn = NULL;
+    ad_status s = ad_fn_record(&fn, f, ctx, n, xs, m);
+    if (!CHECK(s == ADREV_OK, "%s: %s", name, ad_message(s)))
+        return;
+    unsigned mask = write_all(name, fn, split, true, refusing);
+    print_function(name, fn, mask, sums, points, xs);
+    snprintf(called[calls].name, sizeof called[calls].name, "%s", name);
+    called[calls++].points = points;
+    ad_fn_free(fn);
+}
+
+static void emit_rows(void)
+{
+    static ad_vector_fn *const rows[ADREV_OP_COUNT] = {
+#define ENTER(name, ...) [ADREV_OP_##name] = row_##name,
+        ADREV_OPS(ENTER)
+#undef ENTER
+    };
+    for (int op = 0; op < ADREV_OP_COUNT; op++) {
+        const ad_op_info *info = &ad_op_table()[op];
+        ad_real xs[9];
+        char name[40];
+        if (rows[op] == NULL)
+            continue;
+        for (int p = 0; p < 3; p++)
+            for (int k = 0; k < 3; k++) {
+                double a = info->box[2 * k];
+                double b = info->box[2 * k + 1];
+                xs[3 * p + k] = (ad_real)(a + (b - a) * (0.3 + 0.17 * p
+                                                         + 0.05 * k));
+            }
+        snprintf(name, sizeof name, "row_%s", info->name);
+        bool refusing = op == ADREV_OP_lgamma || op == ADREV_OP_tgamma;
+        emit(name, rows[op], xs, 3, 1, xs, 3, 0, false, refusing);
+    }
+}
+
+static void emit_functions(void)
+{
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+        const struct function *f = &functions[i];
+        ad_real xs[4 * BIG];
+        for (size_t p = 0; p < 4; p++)
+            for (size_t k = 0; k < f->n; k++)
+                xs[p * f->n + k] = (ad_real)(f->at[k % 3] + 0.01 * (double)k
+                                             + 0.37 * (double)p);
+        for (size_t k = 0; k < f->n && f->f == singular; k++)
+            xs[3 * f->n + k] = 0;
+        emit(f->name, f->f, NULL, f->n, f->m, xs, 4, f->split, f->sums,
+             false);
+    }
+}
+
+// Without `absorbing`, 0*inf is NaN in C: d/dx0 of sqrt(x0) x1 at 0, 0.
+static void emit_ieee(void)
+{
+    const ad_real at[] = { 1, 1 };
+    ad_fn *fn = NULL;
+    ad_status s = ad_fn_record(&fn, singular, NULL, 2, at, 1);
+    CHECK(s == ADREV_OK, "%s", ad_message(s));
+    write_all("ieee", fn, 0, false, false);
+    fprintf(driver, "static void test_ieee(void)\n{\n"
+            "    static const real x[] = { 0, 0 };\n"
+            "    begin(1, \"ieee\");\n"
+            "    check(ieee_gradient(x, o, o + 1, work) == 0, \"ieee\", 0, 0,"
+            " 0);\n"
+            "    check(isnan((double)o[1]), \"ieee\", 1, (double)o[1], 0);\n"
+            "}\n");
+    ad_fn_free(fn);
+}
+
+static void check_errors(void)
+{
+    const ad_real at[] = { 1, 1, 1 };
+    ad_fn *fn = NULL;
+    ad_status s = ad_fn_record(&fn, several, NULL, 3, at, 4);
+    CHECK(s == ADREV_OK, "%s", ad_message(s));
+    ad_c_options options = { .functions = ADREV_C_GRADIENT };
+    size_t bytes = 77;
+    s = ad_fn_write_c(fn, &options, NULL, NULL, &bytes);
+    CHECK(s == ADREV_ESHAPE, "gradient of several results: %s",
+          ad_message(s));
+    options.functions = 128;
+    s = ad_fn_write_c(fn, &options, NULL, NULL, &bytes);
+    CHECK(s == ADREV_ESHAPE, "no such function: %s", ad_message(s));
+    CHECK(bytes == 77, "bytes are written on failure");
+    s = ad_fn_write_c(fn, NULL, NULL, NULL, NULL);
+    CHECK(s == ADREV_OK, "without options: %s", ad_message(s));
+    ad_fn_free(fn);
+}
+
+int main(int count, char **argument)
+{
+    if (count != 2)
+        return 2;
+    code = opened(argument[1], "code.c");
+    header = opened(argument[1], "code.h");
+    driver = opened(argument[1], "driver.c");
+    fprintf(header, "typedef %s real;\n#define EPS %a\n",
+            SINGLE ? "float" : "double",
+            SINGLE ? (double)FLT_EPSILON : DBL_EPSILON);
+    fprintf(code, "#include <math.h>\n#include \"code.h\"\n");
+    fputs(preamble, driver);
+    emit_rows();
+    emit_functions();
+    emit_ieee();
+    check_errors();
+    fprintf(driver, "int main(void)\n{\n    test_ieee();\n");
+    for (size_t i = 0; i < calls; i++)
+        for (size_t p = 0; p < called[i].points; p++)
+            fprintf(driver, "    test_%s_%zu();\n", called[i].name, p);
+    fprintf(driver, "    printf(\"driver: %%ld passed, %%ld failed\\n\","
+            " passed, failed);\n    return failed != 0;\n}\n");
+    fclose(code);
+    fclose(header);
+    fclose(driver);
+    return check_done("generator");
+}

@@ -1,0 +1,513 @@
+// SPDX-License-Identifier: MIT-0
+// flags: -DADREV_DEBUG=1
+// needs: xxhash.h
+/* saved.c - saved functions: what was saved is what is loaded, in every way in
+ * which a function is asked; and no bytes whatever do harm. Files are cut,
+ * altered bit by bit, with and without a checksum that fits, and made up.   */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#define ADREV_IMPLEMENTATION
+#include "../adrev_function.h"
+
+#include "check.h"
+
+#include <stdint.h>
+#include <string.h>
+
+enum { N = 8, M = 12, ROOM = 1 << 18 };
+
+#define UNTOUCHED ((ad_real)-12345.5)
+
+static uint64_t state = 88172645463325252u;
+
+static size_t below(size_t n)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (size_t)(state >> 20) % n;
+}
+
+/* --- memory --------------------------------------------------------------- */
+
+struct heap {
+    size_t allocations;
+    size_t failing;
+    bool for_ever;
+    size_t live;
+    size_t most;                // bytes of one block
+};
+
+// Nothing here needs a block this large: a file that asks for it has made up
+// its counts.
+enum { LARGEST = 1 << 26 };
+
+static void *heap_alloc(size_t bytes, void *user)
+{
+    struct heap *h = user;
+    h->allocations++;
+    h->most = bytes > h->most ? bytes : h->most;
+    bool fails = h->failing > 0 && h->allocations >= h->failing;
+    if (fails && (h->for_ever || h->allocations == h->failing))
+        return NULL;
+    void *p = bytes <= LARGEST ? malloc(bytes) : NULL;
+    h->live += p != NULL;
+    return p;
+}
+
+static void heap_free(void *block, void *user)
+{
+    struct heap *h = user;
+    h->live -= block != NULL;
+    free(block);
+}
+
+/* --- functions ------------------------------------------------------------ */
+
+static void scalars(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    for (int i = 0; i < M; i++)
+        y[i] = ad_rec(ad_mul(x[i % N], i));
+    y[0] = ad_rec(ad_add(ad_sin(x[0]), ad_pow(x[1], x[2])));
+    y[1] = ad_rec(ad_div(ad_erf(x[3]), ad_add(2, ad_sqr(x[4]))));
+    y[2] = ad_rec(ad_fma(x[5], x[6], ad_tanh(x[7])));
+    y[3] = ad_rec(0.1);
+    y[4] = ad_rec(ad_mul(ad_sqrt(x[0]), x[1]));
+    y[5] = ad_rec(ad_lgamma(ad_add(x[2], 1)));
+}
+
+static void guarded(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    scalars(x, y, ctx);
+    if (ad_lt(x[0], 1))
+        y[6] = ad_rec(ad_exp(x[1]));
+    y[7] = ad_rec(ad_mul(ad_floor(x[2]), x[3]));
+    y[8] = ad_rec(ad_value(x[4]) > 0 ? ad_mul(x[4], 2) : ad_neg(x[4]));
+}
+
+static void arrays(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    static const ad_real A[2 * N] = { 1, 2, 3, 0, 5, 6, 7, 8 };
+    ad_rev z[N];
+    (void)ctx;
+    y[0] = ad_sum(N, x);
+    y[1] = ad_dot_s(N / 2, x, 2, x + N - 1, -1);
+    y[2] = ad_norm2(N, x);
+    y[3] = ad_logsumexp(N, x);
+    y[4] = ad_sqdist(N / 2, x, x + N / 2);
+    ad_softmax(N, x, z);
+    y[5] = ad_dotc(N, z, A);
+    ad_matvecc(2, N, A, x, y + 6);
+    ad_each(ADREV_OP_sin, N, x, NULL, NULL, z);
+    ad_axpy(N, x[0], x, z);
+    ad_scale(N, x[1], z, z);
+    y[8] = ad_norm2(N, z);
+    ad_trimatvec(3, x, x + 3, x + 5, z);
+    y[9] = ad_dot(3, z, x);
+    ad_matmul(2, 2, 2, x, x + 4, z);
+    y[10] = ad_rec(ad_mul(z[0], z[3]));
+    y[11] = ad_rec(ad_mul(z[1], z[2]));
+}
+
+static void nothing(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)x, (void)ctx;
+    for (int i = 0; i < M; i++)
+        y[i] = ad_rec(i);
+}
+
+static ad_vector_fn *const functions[] = { scalars, guarded, arrays, nothing };
+enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
+
+static const ad_real at[N] = {
+    (ad_real)0.3, (ad_real)0.7, (ad_real)1.2, (ad_real)0.45, (ad_real)0.9,
+    (ad_real)1.6, (ad_real)0.25, (ad_real)0.65
+};
+
+/* --- files ---------------------------------------------------------------- */
+
+struct file {
+    size_t bytes;
+    size_t calls;
+    unsigned char *data;
+};
+
+static void collect(const char *text, size_t length, void *user)
+{
+    struct file *f = user;
+    f->calls++;
+    if (f->bytes + length <= ROOM)
+        memcpy(f->data + f->bytes, text, length);
+    f->bytes += length;
+}
+
+static ad_fn *record(ad_vector_fn *f)
+{
+    ad_fn *fn = NULL;
+    ad_status s = ad_fn_record(&fn, f, NULL, N, at, M);
+    CHECK(s == ADREV_OK, "record: %s", ad_message(s));
+    return fn;
+}
+
+static struct file save(const ad_fn *fn)
+{
+    struct file f = { 0, 0, malloc(ROOM) };
+    ad_status s = ad_fn_save(fn, collect, &f);
+    CHECK(s == ADREV_OK && f.calls == 1 && f.bytes <= ROOM,
+          "save: %s, %zu calls, %zu bytes", ad_message(s), f.calls, f.bytes);
+    return f;
+}
+
+// Of exactly so many bytes, so that a sanitizer sees what is read beyond.
+static ad_status load(ad_fn **fn, const void *data, size_t bytes,
+                      struct heap *h)
+{
+    ad_allocator a = { heap_alloc, heap_free, h };
+    ad_fn_options options = { .allocator = &a };
+    void *copy = malloc(bytes > 0 ? bytes : 1);
+    memcpy(copy, data, bytes);
+    *fn = (ad_fn *)(uintptr_t)copy;
+    ad_status s = ad_fn_load(fn, copy, bytes, &options);
+    CHECK((s == ADREV_OK) == (*fn != NULL), "%s, but fn is %p",
+          ad_message(s), (void *)*fn);
+    CHECK(s == ADREV_OK || s == ADREV_EFILE || s == ADREV_ENOMEM, "load: %s",
+          ad_message(s));
+    free(copy);
+    return s;
+}
+
+/* --- asking --------------------------------------------------------------- */
+
+enum { MODES = 11, MOST = 4096 };
+
+static ad_status ask(int mode, ad_fn *fn, const ad_real *x, ad_real *out)
+{
+    ad_real *v = (ad_real *)(uintptr_t)x;
+    ad_column in[N];
+    ad_column y[M];
+    ad_real w[M];
+    for (int i = 0; i < M; i++) {
+        w[i] = (ad_real)(1 - 0.25 * i);
+        y[i] = (ad_column){ out + 3 * i, 1 };
+    }
+    for (int i = 0; i < N; i++)
+        in[i] = (ad_column){ v + i, 0 };
+    switch (mode) {
+    case 0: return ad_fn_eval(fn, x, out);
+    case 1: return ad_fn_jvp(fn, x, x, out);
+    case 2: return ad_fn_vjp(fn, x, w, out);
+    case 3: return ad_fn_hvp(fn, x, w, x, out);
+    case 4: return ad_fn_jacobian(fn, x, out);
+    case 5: return ad_fn_hessian(fn, x, w, out);
+    case 6: return ad_fn_taylor(fn, x, x, 4, out);
+    case 7: return ad_fn_jacobian_sparse(fn, x, out);
+    case 8: return ad_fn_hessian_sparse(fn, x, w, out);
+    case 9: return ad_fn_map(fn, 3, in, y, NULL);
+    }
+    return ad_fn_gradient(fn, x, out, out + 1);
+}
+
+static void reset(ad_real *out)
+{
+    for (int i = 0; i < MOST; i++)
+        out[i] = UNTOUCHED;
+}
+
+static bool same(const ad_real *a, const ad_real *b)
+{
+    for (int i = 0; i < MOST; i++)
+        if (memcmp(&a[i], &b[i], sizeof *a) != 0 && (a[i] == a[i]
+                                                     || b[i] == b[i]))
+            return false;
+    return true;
+}
+
+static void check_patterns(ad_fn *fn, ad_fn *again)
+{
+    size_t a[2][N * M];
+    size_t b[2][N * M];
+    ad_sparsity about[2];
+    memset(a, 0, sizeof a);
+    memset(b, 0, sizeof b);
+    for (int i = 0; i < 2; i++) {
+        ad_fn *f = i == 0 ? fn : again;
+        CHECK(ad_fn_jacobian_pattern(f, &about[i], NULL, a[i], b[i])
+                  == ADREV_OK, "pattern");
+    }
+    CHECK(memcmp(a[0], a[1], sizeof a[0]) == 0
+              && memcmp(b[0], b[1], sizeof b[0]) == 0
+              && memcmp(&about[0], &about[1], sizeof about[0]) == 0,
+          "other patterns");
+}
+
+static void check_text(ad_fn *fn, ad_fn *again)
+{
+    const ad_c_options options = { .functions = ADREV_C_VALUE };
+    struct file a = { 0, 0, malloc(ROOM) };
+    struct file b = { 0, 0, malloc(ROOM) };
+    ad_status s = ad_fn_write_c(fn, &options, collect, &a, NULL);
+    ad_status r = ad_fn_write_c(again, &options, collect, &b, NULL);
+    CHECK(s == ADREV_OK && r == ADREV_OK, "%s, %s", ad_message(s),
+          ad_message(r));
+    CHECK(a.bytes == b.bytes && a.bytes < ROOM
+              && memcmp(a.data, b.data, a.bytes) == 0, "other C code");
+    free(a.data);
+    free(b.data);
+}
+
+static void check_same(ad_fn *fn, ad_fn *again, const char *what)
+{
+    static ad_real a[MOST];
+    static ad_real b[MOST];
+    CHECK(ad_fn_inputs(again) == N && ad_fn_outputs(again) == M, "shape");
+    for (int point = 0; point < 3; point++)
+        for (int mode = 0; mode < MODES; mode++) {
+            ad_real x[N];
+            for (int i = 0; i < N; i++)
+                x[i] = at[i] + (ad_real)(point == 2 ? 0.9 : 0.01 * point);
+            reset(a);
+            reset(b);
+            ad_status s = ask(mode, fn, x, a);
+            ad_guard g = ad_fn_guard();
+            ad_status r = ask(mode, again, x, b);
+            ad_guard h = ad_fn_guard();
+            CHECK(s == r && same(a, b), "%s, mode %d, point %d: %s, %s", what,
+                  mode, point, ad_message(s), ad_message(r));
+            CHECK(s != ADREV_EPATH
+                      || (g.index == h.index && g.line == h.line
+                          && h.file != NULL && strcmp(g.file, h.file) == 0),
+                  "%s: another guard", what);
+        }
+    check_patterns(fn, again);
+    check_text(fn, again);
+}
+
+static void check_round_trip(size_t i)
+{
+    struct heap h = { .failing = 0 };
+    ad_fn *fn = record(functions[i]);
+    ad_fn *again = NULL;
+    ad_fn *third = NULL;
+    struct file f = save(fn);
+    ad_status s = load(&again, f.data, f.bytes, &h);
+    if (!CHECK(s == ADREV_OK, "load: %s", ad_message(s)))
+        return;
+    check_same(fn, again, "loaded");
+    ad_fn_report a = ad_fn_about(fn);
+    ad_fn_report b = ad_fn_about(again);
+    CHECK(a.operations == b.operations && a.arrays == b.arrays
+              && a.guards == b.guards, "another report");
+    struct file g = save(again);
+    CHECK(g.bytes == f.bytes && memcmp(g.data, f.data, f.bytes) == 0,
+          "saved again: other bytes");
+    s = ad_fn_load(&third, f.data, f.bytes, NULL);
+    CHECK(s == ADREV_OK, "without options: %s", ad_message(s));
+    ad_fn_free(third);
+    ad_fn_free(again);
+    ad_fn_free(fn);
+    CHECK(h.live == 0, "%zu blocks leaked", h.live);
+    free(f.data);
+    free(g.data);
+}
+
+/* --- files that are not right --------------------------------------------- */
+
+static void repair(unsigned char *data, size_t bytes)
+{
+    if (bytes < 8)
+        return;
+    XXH64_hash_t sum = XXH3_64bits(data, bytes - 8);
+    for (int i = 0; i < 8; i++)
+        data[bytes - 8 + (size_t)i] = (unsigned char)(sum >> (8 * i));
+}
+
+// Accepted or not: nothing else may happen. Returns whether it was.
+static bool harmless(const unsigned char *data, size_t bytes)
+{
+    static ad_real out[1 << 16];
+    static ad_real in[1 << 12];
+    struct heap h = { .failing = 0 };
+    ad_fn *fn = NULL;
+    ad_status s = load(&fn, data, bytes, &h);
+    if (s == ADREV_OK && ad_fn_inputs(fn) <= 64 && ad_fn_outputs(fn) <= 64) {
+        memcpy(in, at, sizeof at);
+        CHECK(ad_fn_eval(fn, in, out) < ADREV_STATUS_COUNT, "eval");
+    }
+    // derivatives are made anew for each file: of one in 16
+    if (s == ADREV_OK && ad_fn_inputs(fn) <= 64 && ad_fn_outputs(fn) <= 64
+        && below(16) == 0) {
+        CHECK(ad_fn_vjp(fn, in, in, out) < ADREV_STATUS_COUNT, "vjp");
+        CHECK(ad_fn_jvp(fn, in, in, out) < ADREV_STATUS_COUNT, "jvp");
+        CHECK(ad_fn_hvp(fn, in, in, in, out) < ADREV_STATUS_COUNT, "hvp");
+    }
+    ad_fn_free(fn);
+    CHECK(h.live == 0, "%zu blocks leaked", h.live);
+    CHECK(h.most <= LARGEST, "a block of %zu bytes for a file of %zu",
+          h.most, bytes);
+    return s == ADREV_OK;
+}
+
+static void check_cut(const struct file *f)
+{
+    unsigned char *data = malloc(f->bytes + 9);
+    for (size_t n = 0; n < f->bytes; n++) {
+        CHECK(!harmless(f->data, n), "cut to %zu bytes: accepted", n);
+        memcpy(data, f->data, n);
+        repair(data, n);
+        CHECK(!harmless(data, n), "cut to %zu, repaired: accepted", n);
+    }
+    for (size_t more = 1; more < 10; more++) {
+        memset(data, 0, f->bytes + 9);
+        memcpy(data, f->data, f->bytes);
+        CHECK(!harmless(data, f->bytes + more), "%zu bytes more: accepted",
+              more);
+        repair(data, f->bytes + more);
+        CHECK(!harmless(data, f->bytes + more), "%zu bytes more, repaired: "
+              "accepted", more);
+    }
+    free(data);
+}
+
+static void check_flipped(const struct file *f)
+{
+    unsigned char *data = malloc(f->bytes);
+    size_t accepted = 0;
+    for (size_t i = 0; i < f->bytes; i++)
+        for (int bit = 0; bit < 8; bit++) {
+            memcpy(data, f->data, f->bytes);
+            data[i] ^= (unsigned char)(1u << bit);
+            CHECK(!harmless(data, f->bytes), "byte %zu, bit %d: accepted", i,
+                  bit);
+            repair(data, f->bytes);
+            accepted += harmless(data, f->bytes);
+        }
+    CHECK(accepted > 0, "no altered constant is accepted");
+    free(data);
+}
+
+// Words are replaced by counts that are far too large, or nearly right.
+static void check_counts(const struct file *f)
+{
+    const uint64_t counts[] = { 0, 1, 0x7FFFFFFF, 0x80000000u, 0xFFFFFFFF,
+                                0x100000000u, UINT64_MAX, UINT64_MAX / 8,
+                                UINT64_MAX / 2 + 1 };
+    unsigned char *data = malloc(f->bytes);
+    for (size_t i = 0; i + 16 <= f->bytes; i += 2)
+        for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++)
+            for (int width = 4; width <= 8; width *= 2) {
+                memcpy(data, f->data, f->bytes);
+                for (int b = 0; b < width; b++)
+                    data[i + (size_t)b] = (unsigned char)(counts[k]
+                                                          >> (8 * b));
+                repair(data, f->bytes);
+                harmless(data, f->bytes);
+            }
+    free(data);
+}
+
+static void check_garbage(const struct file *f)
+{
+    unsigned char data[600];
+    for (int i = 0; i < 2000; i++) {
+        size_t n = below(sizeof data);
+        for (size_t k = 0; k < n; k++)
+            data[k] = (unsigned char)below(256);
+        size_t head = below(64);
+        if (i % 2 == 0 && head < n && head < f->bytes)
+            memcpy(data, f->data, head);
+        if (i % 4 < 2)
+            repair(data, n);
+        CHECK(!harmless(data, n) || n > 16, "garbage: accepted");
+    }
+    for (int i = 0; i < 2000; i++) {
+        unsigned char *copy = malloc(f->bytes);
+        memcpy(copy, f->data, f->bytes);
+        for (size_t k = 1 + below(6); k > 0; k--)
+            copy[below(f->bytes)] = (unsigned char)below(256);
+        repair(copy, f->bytes);
+        harmless(copy, f->bytes);
+        free(copy);
+    }
+}
+
+/* --- errors --------------------------------------------------------------- */
+
+static bool attempt(size_t failing, bool for_ever, const struct file *f)
+{
+    struct heap h = { .failing = failing, .for_ever = for_ever };
+    ad_fn *fn = NULL;
+    ad_status s = load(&fn, f->data, f->bytes, &h);
+    CHECK(s == ADREV_OK || s == ADREV_ENOMEM, "allocation %zu fails, and the "
+          "answer is: %s", failing, ad_message(s));
+    h.failing = 0;
+    ad_fn_free(fn);
+    CHECK(h.live == 0, "failing at %zu: %zu blocks leaked", failing, h.live);
+    return s == ADREV_OK;
+}
+
+static void check_memory(const struct file *f)
+{
+    for (int for_ever = 0; for_ever < 2; for_ever++) {
+        size_t n = 1;
+        while (n < 2000 && !attempt(n, for_ever, f))
+            n++;
+        CHECK(n > 1 && n < 2000, "%zu allocations", n - 1);
+    }
+}
+
+static void check_errors(void)
+{
+    struct heap h = { .failing = 0 };
+    ad_allocator a = { heap_alloc, heap_free, &h };
+    ad_fn_options options = { .allocator = &a };
+    ad_fn *fn = NULL;
+    CHECK(ad_fn_record_with(&fn, &options, scalars, NULL, N, at, M)
+              == ADREV_OK, "record");
+    struct file f = save(fn);
+    CHECK(ad_fn_save(fn, NULL, NULL) == ADREV_ESHAPE, "write is NULL");
+    CHECK(ad_fn_load(NULL, f.data, f.bytes, NULL) == ADREV_ESHAPE, "out");
+    ad_fn *out = fn;
+    CHECK(ad_fn_load(&out, NULL, 4, NULL) == ADREV_ESHAPE && out == NULL,
+          "data is NULL");
+    struct file g = { 0, 0, malloc(ROOM) };
+    h.failing = h.allocations + 1;
+    h.for_ever = true;
+    ad_status s = ad_fn_save(fn, collect, &g);
+    CHECK(s == ADREV_OK || (s == ADREV_ENOMEM && g.calls == 0), "save: %s",
+          ad_message(s));
+    h.failing = 0;
+    ad_fn_free(fn);
+    CHECK(h.live == 0, "%zu blocks leaked", h.live);
+    free(f.data);
+    free(g.data);
+}
+
+static void check_file(size_t i)
+{
+    ad_fn *fn = record(functions[i]);
+    struct file f = save(fn);
+    check_cut(&f);
+    check_flipped(&f);
+    check_counts(&f);
+    check_garbage(&f);
+    check_memory(&f);
+    ad_fn_free(fn);
+    free(f.data);
+}
+
+int main(void)
+{
+    check_errors();
+    for (size_t i = 0; i < FUNCTIONS; i++)
+        check_round_trip(i);
+    for (size_t i = 0; i < FUNCTIONS; i++)
+        check_file(i);
+    return check_done("saved");
+}
