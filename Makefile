@@ -28,6 +28,8 @@ $B/%: examples/%.c $(wildcard examples/*.h) examples/build.sh \
       $(wildcard adrev*.h)
 	sh examples/build.sh $@ $(CC) $(STRICT) -O2
 
+$B/13_kalman_firmware: $B/13_kalman
+
 matrix:             ## all compilers, standards and levels (long)
 	@$(SUITE) tests/plans/matrix.txt
 

@@ -61,11 +61,11 @@
 //   recorded. A file that records long tapes, but no such functions, should say
 //   0 before it includes this header.
 
-// ADREV_LANES_MOST   points evaluated side by side.       default 64, 4 to 256
+// ADREV_LANES_MOST   points evaluated side by side.       default 32, 4 to 256
 //   A number of the program takes this many numbers of memory: more of them
 //   hide the cost of reading the program, fewer stay in the cache.
 #ifndef ADREV_LANES_MOST
-#define ADREV_LANES_MOST 64
+#define ADREV_LANES_MOST 32
 #endif
 
 // ADREV_COMPILE      0: without ad_fn_compile.     default 1 where <dlfcn.h> is
@@ -142,7 +142,9 @@ extern "C" {
 //
 //   out          out   the function, to be freed with ad_fn_free; NULL unless
 //                      ADREV_OK is returned
-//   f            in    must be compiled with ADREV_TRACE (this header does it)
+//   f            in    must be compiled with ADREV_TRACE (this header does it).
+//                      A number that it takes by ad_value or ad_dual is one of
+//                      this point: elsewhere that is a guard not passed
 //   x   [n]      in    where f is run; decides which way its branches go
 //   m            in    results of f
 //
@@ -161,7 +163,8 @@ ADX_API size_t ad_fn_inputs(const ad_fn *fn);
 ADX_API size_t ad_fn_outputs(const ad_fn *fn);
 ADX_API ad_fn_report ad_fn_about(const ad_fn *fn);
 
-// The guard for which this thread was last answered ADREV_EPATH.
+// The guard for which this thread was last answered ADREV_EPATH, but by ad_fn_map
+// and its kin: these say it point by point.
 ADX_API ad_guard ad_fn_guard(void);
 
 /* --- 3.2  evaluation ------------------------------------------------------ */
@@ -284,7 +287,7 @@ ADX_API size_t ad_traced_paths(const ad_traced *traced, size_t *recordings);
  * implemented, blocks of points run on the pool, with the same bits.         */
 
 typedef struct ad_column {
-    ad_real *v;             // NULL: this one is not wanted (results only)
+    ad_real *v;             // NULL: this one is not wanted (results and dx only)
     ptrdiff_t step;
 } ad_column;
 
@@ -332,7 +335,9 @@ ADX_API ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
  *     int f_hessian(const double *x, const double *w, double *H, double *work);
  *
  * They return 0, or 1 + the guard that x did not pass; then nothing but work has
- * been written. Arrays are as in 3.2, and do not overlap (restrict).                        */
+ * been written. Arrays are as in 3.2, and do not overlap (restrict). Several
+ * functions with different names may stand in one file. Jacobian and Hessian
+ * are programs of their own, up to so many times as long as they have rows.  */
 
 enum {
     ADREV_C_VALUE = 1, ADREV_C_JVP = 2, ADREV_C_VJP = 4, ADREV_C_GRADIENT = 8,
@@ -462,7 +467,7 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
     ROW( pow_dx,     3, adx_pow_dx(x, y, z),    y == 0 ? 0 : y * adx_pow_dx(x, y - 1, adm_pow(x, y - 1)),  \
                                                 adm_pow(x, y - 1) + y * adx_pow_dy(x, y - 1, adm_pow(x, y - 1)), 0 ) \
     ROW( pow_dy,     3, adx_pow_dy(x, y, z),    y * adx_pow_dy(x, y - 1, adm_pow(x, y - 1)) + adm_pow(x, y - 1), \
-                                                adx_pow_dy(x, y, v),            0 )                        \
+                                                x == 0 && y > 0 ? 0 : v * adm_log(x), 0 )                  \
     ROW( digamma,    1, adx_digamma(x),         adx_polygamma(1, x),            0,                 0 )     \
     ROW( polygamma,  2, adx_polygamma(x, y),    0,                              adx_polygamma(x + 1, y), 0 ) \
     ROW( weight,     2, adx_weight(x, y),       v,                              -v,                0 )
@@ -3608,6 +3613,7 @@ typedef struct adx_mapping {
     ad_real *waiting;           // [blocks of a batch][first results][lanes]
     size_t first;               // block of the batch
     atomic_int status;
+    atomic_bool short_of;       // memory, in a thread
 } adx_mapping;
 
 // Lanes behind the last point are that point again.
@@ -3817,48 +3823,70 @@ static ad_real *adx_take_room(const adx_mapping *k)
                                sizeof *room);
 }
 
-// Blocks of the batch, with memory of this thread.
-static void adx_map_blocks(size_t begin, size_t end, void *user)
+static void adx_give_room(const adx_mapping *k, ad_real *room)
 {
-    adx_mapping *k = (adx_mapping *)user;
-    size_t size = k->wanted_n[0] * ADREV_LANES_MOST;
-    adx_workspace *work = adx_take_work(k->machine, ADREV_LANES_MOST);
-    if (work == NULL) {
-        atomic_store_explicit(&k->status, ADREV_ENOMEM, memory_order_relaxed);
-        return;
-    }
-    ad_real *room = adx_take_room(k);
-    for (size_t i = begin; i < end; i++)
-        adx_map_block(k, work, room, k->first + i,
-                      k->together ? k->waiting + i * size : NULL);
     if (room != NULL)           // acq_rel: as in adx_take_room
         adx_drop(&k->fn->memory,
                  atomic_exchange_explicit(&k->compiled->spare_block, room,
                                           memory_order_acq_rel));
+}
+
+// Blocks of the batch.
+static void adx_map_range(adx_mapping *k, adx_workspace *work, size_t begin,
+                          size_t end)
+{
+    size_t size = k->wanted_n[0] * ADREV_LANES_MOST;
+    ad_real *room = adx_take_room(k);
+    for (size_t i = begin; i < end; i++)
+        adx_map_block(k, work, room, k->first + i,
+                      k->together ? k->waiting + i * size : NULL);
+    adx_give_room(k, room);
+}
+
+#ifdef ADREV_PARALLEL_H
+// The same with memory of this thread. Where there is none, the whole batch is
+// done once more by the one that has some: results are only stored.
+static void adx_map_blocks(size_t begin, size_t end, void *user)
+{
+    adx_mapping *k = (adx_mapping *)user;
+    adx_workspace *work = adx_take_work(k->machine, ADREV_LANES_MOST);
+    if (work == NULL) {         // relaxed: read when all is joined
+        atomic_store_explicit(&k->short_of, true, memory_order_relaxed);
+        return;
+    }
+    adx_map_range(k, work, begin, end);
     adx_give_work(k->machine, work);
 }
 
-// A batch of blocks: on the pool, if there is one.
-static void adx_map_batch(adx_mapping *k, size_t blocks)
+static void adx_map_together(adx_mapping *k, adx_workspace *work,
+                             size_t blocks)
 {
-#ifdef ADREV_PARALLEL_H
     size_t size = k->wanted_n[0] * ADREV_LANES_MOST;
     if (k->adds)                // of points that are left: nothing
         memset(k->waiting, 0, blocks * size * sizeof *k->waiting);
+    atomic_store_explicit(&k->short_of, false, memory_order_relaxed);
     ad_tape *before = ad_use(NULL);
     ad_parallel_for(blocks, 4, adx_map_blocks, k);
     ad_use(before);
-    if (atomic_load_explicit(&k->status, memory_order_relaxed) == ADREV_ENOMEM)
-        return;
+    if (atomic_load_explicit(&k->short_of, memory_order_relaxed))
+        adx_map_range(k, work, 0, blocks);
     for (size_t b = 0; k->adds && b < blocks; b++) {
         size_t point = (k->first + b) * ADREV_LANES_MOST;
         size_t left = k->points - point;
         adx_add_waiting(k, point,
-                      left < ADREV_LANES_MOST ? left : ADREV_LANES_MOST,
-                      k->waiting + b * size);
+                        left < ADREV_LANES_MOST ? left : ADREV_LANES_MOST,
+                        k->waiting + b * size);
     }
+}
+#endif
+
+// A batch of blocks: on the pool, if there is one.
+static void adx_map_batch(adx_mapping *k, adx_workspace *work, size_t blocks)
+{
+#ifdef ADREV_PARALLEL_H
+    adx_map_together(k, work, blocks);
 #else
-    adx_map_blocks(0, blocks, k);
+    adx_map_range(k, work, 0, blocks);
 #endif
 }
 
@@ -3890,10 +3918,16 @@ static ad_status adx_map_all(adx_mapping *k, adx_kind kind)
         if (k->waiting == NULL)
             return ADREV_ENOMEM;
     }
+    adx_workspace *work = adx_take_work(k->machine, ADREV_LANES_MOST);
+    if (work == NULL) {
+        adx_drop(&fn->memory, k->waiting);
+        return ADREV_ENOMEM;
+    }
     for (k->first = 0; k->first < blocks; k->first += ADX_BATCH) {
         size_t left = blocks - k->first;
-        adx_map_batch(k, left < ADX_BATCH ? left : ADX_BATCH);
+        adx_map_batch(k, work, left < ADX_BATCH ? left : ADX_BATCH);
     }
+    adx_give_work(k->machine, work);
     adx_drop(&fn->memory, k->waiting);
     return (ad_status)atomic_load_explicit(&k->status, memory_order_relaxed);
 }
@@ -4005,6 +4039,8 @@ ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[])
     size_t bytes = sizeof(adx_saved_call) + fn->n * sizeof *x;
     adx_saved_call *call = (adx_saved_call *)adx_take(
         &fn->memory, bytes + fn->m * sizeof(ad_real), 1);
+    for (size_t i = 0; call == NULL && i < fn->m; i++)
+        y[i] = adx_passive(ADX_K(NAN));
     if (call == NULL)
         return ADREV_ENOMEM;
     ad_real *v = call->x + fn->n;
@@ -4331,21 +4367,21 @@ static void adx_list_add(adx_list_of *l, uint32_t v)
 }
 
 // Rows of column indices, one behind the other.
-typedef struct adx_graph {
+typedef struct adx_entries {
     size_t rows;
     size_t cols;
     uint32_t *start;            // [rows + 1]
     uint32_t *col;
-} adx_graph;
+} adx_entries;
 
-static void adx_free_graph(const ad_allocator *a, adx_graph *g)
+static void adx_free_graph(const ad_allocator *a, adx_entries *g)
 {
     adx_drop(a, g->start);
     adx_drop(a, g->col);
     memset(g, 0, sizeof *g);
 }
 
-static bool adx_new_graph(const ad_allocator *a, adx_graph *g, size_t rows,
+static bool adx_new_graph(const ad_allocator *a, adx_entries *g, size_t rows,
                           size_t cols, size_t entries)
 {
     g->rows = rows;
@@ -4358,8 +4394,8 @@ static bool adx_new_graph(const ad_allocator *a, adx_graph *g, size_t rows,
 }
 
 // Columns as rows, each sorted. Of symmetric use: twice sorts g itself.
-static bool adx_transpose(const ad_allocator *a, const adx_graph *g,
-                          adx_graph *t)
+static bool adx_transpose(const ad_allocator *a, const adx_entries *g,
+                          adx_entries *t)
 {
     if (!adx_new_graph(a, t, g->cols, g->rows, g->start[g->rows]))
         return false;
@@ -4375,10 +4411,10 @@ static bool adx_transpose(const ad_allocator *a, const adx_graph *g,
     return true;
 }
 
-static bool adx_sort_graph(const ad_allocator *a, adx_graph *g)
+static bool adx_sort_graph(const ad_allocator *a, adx_entries *g)
 {
-    adx_graph t = {0};
-    adx_graph sorted = {0};
+    adx_entries t = {0};
+    adx_entries sorted = {0};
     bool ok = adx_transpose(a, g, &t) && adx_transpose(a, &t, &sorted);
     adx_free_graph(a, &t);
     adx_free_graph(a, ok ? g : &sorted);
@@ -4418,7 +4454,7 @@ static void adx_collect_inputs(const adx_program *p, uint32_t x,
 }
 
 // p: without steps of many results.
-static bool adx_jacobian_graph(const adx_program *p, adx_graph *g)
+static bool adx_jacobian_graph(const adx_program *p, adx_entries *g)
 {
     const ad_allocator *a = p->memory;
     adx_list_of stack = { .memory = a };
@@ -4585,7 +4621,7 @@ static void adx_find_pairs(adx_sets *k, const bool used[],
 
 // Pairs as a graph: sorted, each once.
 static bool adx_graph_of_pairs(const ad_allocator *a, const adx_list_of *pairs,
-                               size_t n, adx_graph *g)
+                               size_t n, adx_entries *g)
 {
     if (!adx_new_graph(a, g, n, n, pairs->n / 2))
         return false;
@@ -4611,7 +4647,7 @@ static bool adx_graph_of_pairs(const ad_allocator *a, const adx_list_of *pairs,
     return true;
 }
 
-static bool adx_hessian_graph(const adx_program *p, adx_graph *g)
+static bool adx_hessian_graph(const adx_program *p, adx_entries *g)
 {
     const ad_allocator *a = p->memory;
     unsigned curved[ADX_OP_COUNT];
@@ -4654,7 +4690,7 @@ typedef struct adx_colouring {
 
 // Rows to be computed by themselves: so many of the fullest that these and the
 // colours that the others need at least are fewest.
-static uint32_t adx_full_from(const adx_graph *g, const ad_allocator *a)
+static uint32_t adx_full_from(const adx_entries *g, const ad_allocator *a)
 {
     uint32_t *count = (uint32_t *)adx_take(a, g->cols + 1, sizeof *count);
     uint32_t best = (uint32_t)g->cols;
@@ -4675,7 +4711,7 @@ static uint32_t adx_full_from(const adx_graph *g, const ad_allocator *a)
 }
 
 // Columns in the order of their number of entries, or as they stand.
-static void adx_order(const adx_graph *t, bool sorted, uint32_t order[],
+static void adx_order(const adx_entries *t, bool sorted, uint32_t order[],
                       uint32_t bucket[])
 {
     size_t n = t->rows;
@@ -4694,8 +4730,8 @@ static void adx_order(const adx_graph *t, bool sorted, uint32_t order[],
 
 // What a greedy colouring needs.
 typedef struct adx_greedy {
-    const adx_graph *g;         // rows: of columns
-    const adx_graph *t;         // columns: of rows
+    const adx_entries *g;         // rows: of columns
+    const adx_entries *t;         // columns: of rows
     uint32_t full;              // rows with more entries do not count
     const uint32_t *order;
     uint32_t *colour;
@@ -4741,7 +4777,7 @@ static uint32_t adx_colour_columns(const adx_greedy *k)
 // Two steps away from v by way of w. (Algorithm 4.1 there.)
 static void adx_take_star(const adx_greedy *k, uint32_t v, uint32_t w)
 {
-    const adx_graph *g = k->g;
+    const adx_entries *g = k->g;
     for (uint32_t b = g->start[w]; b < g->start[w + 1]; b++) {
         uint32_t x = g->col[b];
         if (x == v || x == w || k->colour[x] == ADX_UNCOLOURED
@@ -4762,7 +4798,7 @@ static void adx_take_star(const adx_greedy *k, uint32_t v, uint32_t w)
 // four has three colours. Full vertices come last, each with its own.
 static uint32_t adx_colour_stars(const adx_greedy *k)
 {
-    const adx_graph *g = k->g;
+    const adx_entries *g = k->g;
     uint32_t colours = 0;
     for (size_t i = 0; i < g->rows; i++) {
         uint32_t v = k->order[i];
@@ -4789,8 +4825,8 @@ static uint32_t adx_colour_stars(const adx_greedy *k)
 typedef uint32_t adx_colour_fn(const adx_greedy *k);
 
 // The best of several orders; UINT32_MAX: no memory.
-static uint32_t adx_best_colouring(const ad_allocator *a, const adx_graph *g,
-                                   const adx_graph *t, uint32_t full,
+static uint32_t adx_best_colouring(const ad_allocator *a, const adx_entries *g,
+                                   const adx_entries *t, uint32_t full,
                                    adx_colour_fn *colour, uint32_t best[])
 {
     size_t n = t->rows;
@@ -4818,7 +4854,7 @@ static uint32_t adx_best_colouring(const ad_allocator *a, const adx_graph *g,
 
 struct adx_pattern {
     const ad_allocator *memory;
-    adx_graph g;                // the entries that are asked for
+    adx_entries g;                // the entries that are asked for
     bool by_rows;               // the colours are those of rows: reverse sweeps
     uint32_t *group;            // colour of each column (row, if by_rows)
     uint32_t groups;
@@ -4885,8 +4921,8 @@ typedef struct adx_plan {
     uint32_t aparts;
 } adx_plan;
 
-static bool adx_make_plan(const ad_allocator *a, const adx_graph *g,
-                          const adx_graph *t, adx_plan *plan)
+static bool adx_make_plan(const ad_allocator *a, const adx_entries *g,
+                          const adx_entries *t, adx_plan *plan)
 {
     plan->full = adx_full_from(g, a);
     plan->colour = (uint32_t *)adx_take(a, g->cols, sizeof *plan->colour);
@@ -4914,7 +4950,7 @@ static void adx_place_entries(adx_pattern *s)
 
 // The chosen plan: major are the rows of what was coloured.
 static bool adx_follow(adx_pattern *s, const adx_plan *plan,
-                       const adx_graph *major)
+                       const adx_entries *major)
 {
     if (!adx_begin_plan(s, major->rows, major->cols))
         return false;
@@ -4933,7 +4969,7 @@ static bool adx_follow(adx_pattern *s, const adx_plan *plan,
 static bool adx_plan_jacobian(adx_pattern *s)
 {
     const ad_allocator *a = s->memory;
-    adx_graph t = {0};
+    adx_entries t = {0};
     adx_plan columns = {0};
     adx_plan rows = {0};
     bool ok = adx_transpose(a, &s->g, &t)
@@ -4952,10 +4988,10 @@ static bool adx_plan_jacobian(adx_pattern *s)
 }
 
 // Both triangles.
-static bool adx_symmetric(const ad_allocator *a, const adx_graph *lower,
-                          adx_graph *both)
+static bool adx_symmetric(const ad_allocator *a, const adx_entries *lower,
+                          adx_entries *both)
 {
-    adx_graph t = {0};
+    adx_entries t = {0};
     size_t n = lower->rows;
     bool ok = adx_transpose(a, lower, &t)
            && adx_new_graph(a, both, n, n, 2 * (size_t)lower->start[n]);
@@ -4973,7 +5009,7 @@ static bool adx_symmetric(const ad_allocator *a, const adx_graph *lower,
 }
 
 // Whether row i has no other entry with the colour of column j.
-static bool adx_is_apart_in(const adx_graph *both, const uint32_t colour[],
+static bool adx_is_apart_in(const adx_entries *both, const uint32_t colour[],
                             uint32_t i, uint32_t j)
 {
     for (uint32_t k = both->start[i]; k < both->start[i + 1]; k++)
@@ -4988,7 +5024,7 @@ static bool adx_is_apart_in(const adx_graph *both, const uint32_t colour[],
 static bool adx_plan_hessian(adx_pattern *s)
 {
     const ad_allocator *a = s->memory;
-    adx_graph both = {0};
+    adx_entries both = {0};
     size_t n = s->g.rows;
     bool ok = adx_begin_plan(s, n, n) && adx_symmetric(a, &s->g, &both);
     uint32_t full = ok ? adx_full_from(&both, a) : UINT32_MAX;
@@ -5066,7 +5102,7 @@ static ad_status adx_give_pattern(ad_fn *fn, bool hessian, ad_sparsity *about,
     ad_status status = adx_pattern_of(fn, hessian, &s);
     if (status != ADREV_OK)
         return status;
-    const adx_graph *g = &s->g;
+    const adx_entries *g = &s->g;
     if (about != NULL)
         *about = (ad_sparsity){ g->start[g->rows],
                                 (size_t)s->groups + s->aparts, s->aparts };
@@ -5963,6 +5999,7 @@ static ad_status adx_write_kind(ad_fn *fn, const adx_c_kind *kind,
 {
     adx_program q;
     ad_status status = adx_make_c_kind(&q, &fn->program, kind->bit);
+    size_t all = q.outputs;     // values too, which only blocks of points want
     adx_writing k = { .text = t, .p = &q, .what = kind->what,
                       .split = o->split == 0 ? 2000 : o->split };
     adx_results results = { { kind->out[0], kind->out[1] },
@@ -5972,26 +6009,31 @@ static ad_status adx_write_kind(ad_fn *fn, const adx_c_kind *kind,
         k.array[i] = kind->in[i];
         k.length[i] = adx_c_length(fn, kind->in[i]);
     }
-    if (status == ADREV_OK) {
-        if (!adx_begin_writing(&k))
-            status = ADREV_ENOMEM;
-        else {
-            adx_say_function(&k, &results, o->exported);
-            if (t->sizes && kind->bit <= ADREV_C_VJP && adx_has_block(&k))
-                adx_say_block(&k);
-        }
-        adx_end_writing(&k);
+    q.outputs = results.length[0] + results.length[1];
+    if (status == ADREV_OK && !adx_begin_writing(&k))
+        status = ADREV_ENOMEM;
+    if (status == ADREV_OK)
+        adx_say_function(&k, &results, o->exported);
+    if (status == ADREV_OK && t->sizes && kind->bit <= ADREV_C_VJP
+        && adx_has_block(&k)) {
+        q.outputs = all;
+        adx_mark_used(&q, k.used);
+        adx_say_block(&k);
     }
+    adx_end_writing(&k);
     adx_free_program(&q);
     return status;
 }
 
 // Marks the helper functions that a kind of function calls.
-static ad_status adx_need_helpers(const ad_fn *fn, unsigned bit,
+static ad_status adx_need_helpers(const ad_fn *fn, const adx_c_kind *kind,
                                   const adx_text *t, bool needed[])
 {
     adx_program q;
-    ad_status status = adx_make_c_kind(&q, &fn->program, bit);
+    ad_status status = adx_make_c_kind(&q, &fn->program, kind->bit);
+    if (!t->sizes)
+        q.outputs = adx_c_length(fn, kind->out[0])
+                  + adx_c_length(fn, kind->out[1]);
     bool *used = (bool *)adx_take(&fn->memory, q.numbers, sizeof *used);
     if (status == ADREV_OK && used == NULL)
         status = ADREV_ENOMEM;
@@ -6018,7 +6060,7 @@ static ad_status adx_write_all(ad_fn *fn, const ad_c_options *o,
     ad_status status = ADREV_OK;
     for (size_t i = 0; i < ADX_C_KINDS && status == ADREV_OK; i++)
         if (functions & adx_c_kinds[i].bit)
-            status = adx_need_helpers(fn, adx_c_kinds[i].bit, t, needed);
+            status = adx_need_helpers(fn, &adx_c_kinds[i], t, needed);
     if (status != ADREV_OK)
         return status;
     adx_say(t, "/* %lu inputs, %lu results; written by adrev " ADREV_VERSION
@@ -6153,7 +6195,14 @@ ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
 {
     if (fn == NULL || write == NULL)
         return ADREV_ESHAPE;
-    const adx_program *p = &fn->program;
+    adx_program copy;           // without what no result needs
+    ad_status status = adx_make_copy(&copy, &fn->program);
+    if (status != ADREV_OK) {
+        adx_free_program(&copy);
+        return status;
+    }
+    const adx_program *p = &copy;
+    copy.report = fn->program.report;
     adx_bytes b = { .memory = &fn->memory };
     const uint64_t head[] = { ADX_FILE_MAGIC, ADX_FILE_VERSION,
                               sizeof(ad_real) };
@@ -6178,6 +6227,7 @@ ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
     if (!b.failed)
         write((const char *)b.v, b.n, user);
     adx_drop(&fn->memory, b.v);
+    adx_free_program(&copy);
     return b.failed ? ADREV_ENOMEM : ADREV_OK;
 }
 
@@ -6475,7 +6525,8 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
     k.p = &fn->program;
     k.p->plain = false;
     adx_get_program(&k, fn, numbers, steps, &report);
-    ad_status status = k.b.bad ? ADREV_EFILE : fn->program.status;
+    ad_status status = fn->program.status != ADREV_OK ? fn->program.status
+                     : k.b.bad ? ADREV_EFILE : ADREV_OK;
     if (status == ADREV_OK)
         *out = fn;
     else

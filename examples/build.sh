@@ -47,12 +47,21 @@ case $name in
                    set -- "$@" -DNO_LBFGS
                fi ;;
         esac ;;
-    11_*)
+    11_* | 12_* | 13_kalman)
         libraries="-lm -pthread"
         if ! links "$xxhash" "$@" "$out.probe.c" -o "$out.probe"; then
             echo "$name: skipped, needs xxHash" | tee "$out.skipped"
             exit 0
         fi ;;
+    13_kalman_firmware)         # with the header that 13_kalman writes
+        model=$(dirname "$out")/13_kalman
+        [ -x "$model" ] || sh "$0" "$model" "$@" || exit
+        if [ -f "$model.skipped" ]; then
+            echo "$name: skipped, needs 13_kalman" | tee "$out.skipped"
+            exit 0
+        fi
+        "$model" "${model}_model.h" > /dev/null || exit
+        set -- "$@" -std=c99 -I"$(dirname "$out")" ;;
 esac
 # shellcheck disable=SC2086  # a list
 exec "$@" -I"$here/.." "$here/$name.c" -o "$out" $libraries
