@@ -5292,8 +5292,12 @@ static void adx_say_name(adx_text *t, const char *word, size_t n)
 static const char *adx_say_constant(adx_text *t, const char *at)
 {
     size_t n = strcspn(at, ")");
-    adx_put_text(t, at, n);
-    adx_say(t, t->single ? "f" : "");
+    if (t->single && strtod(at, NULL) < 1e-37 && strtod(at, NULL) > -1e-37)
+        adx_say(t, "1e-37f");           // smaller ones stand for double only
+    else {
+        adx_put_text(t, at, n);
+        adx_say(t, t->single ? "f" : "");
+    }
     return at + n + 1;
 }
 
@@ -6310,28 +6314,36 @@ static void adx_get_operations(adx_loading *k)
     for (uint32_t i = 0; i < k->ops && !k->b.bad; i++) {
         size_t n;
         const char *name = adx_get_string(&k->b, &n);
-        k->op[i] = adx_operation_named(name, n);
+        uint32_t op = adx_operation_named(name, n);
+        k->op[i] = op < ADX_OP_COUNT ? op : (uint32_t)ADX_OP_end;
     }
 }
 
-// The code here of an operation there; ADX_OP_COUNT: there is none.
+// The code here of an operation there; ADX_OP_end: there is none.
 static uint32_t adx_get_code(const adx_loading *k, uint32_t op)
 {
     return op < k->ops ? k->op[op]
          : op == k->ops ? (uint32_t)ADX_OP_guard
-         : op == k->ops + 1 ? (uint32_t)ADX_OP_many : (uint32_t)ADX_OP_COUNT;
+         : op == k->ops + 1 ? (uint32_t)ADX_OP_many : (uint32_t)ADX_OP_end;
 }
 
-// Whether a number has been made before.
+// Whether a number has been made before; that of a guard is none.
 static bool adx_is_made(const adx_program *p, uint64_t x)
 {
     return x < p->numbers && p->number[x].from != ADX_FROM_INPUT - 1;
 }
 
+static bool adx_is_readable(const adx_program *p, uint64_t x)
+{
+    return adx_is_made(p, x)
+        && (p->number[x].from >= ADX_FROM_INPUT
+            || p->step[p->number[x].from].op != ADX_OP_guard);
+}
+
 static void adx_check_read(void *user, uint32_t x)
 {
     adx_loading *k = (adx_loading *)user;
-    if (!adx_is_made(k->p, x))
+    if (!adx_is_readable(k->p, x))
         k->b.bad = true;
 }
 
@@ -6404,11 +6416,15 @@ static void adx_get_step(adx_loading *k, size_t i, size_t guards)
         s.b = 0;
         s.c = 0;
         adx_get_many(k, &p->many[p->manys++]);
-    } else if (s.op > ADX_OP_guard || (s.op == ADX_OP_COUNT && guards == 0)
+    } else if (s.op > ADX_OP_guard
                || (s.op == ADX_OP_guard && s.c >= guards))
         k->b.bad = true;
     if (k->b.bad || p->status != ADREV_OK)
         return;
+    if (s.op < ADX_OP_COUNT) {          // arguments that there are not
+        s.b = adx_row_of(s.op)->arity > 1 ? s.b : s.a;
+        s.c = adx_row_of(s.op)->arity > 2 ? s.c : s.a;
+    }
     adx_visit_reads(p, &s, adx_check_read, k);
     for (size_t j = 0; j < adx_results_of(p, &s) && !k->b.bad; j++)
         if ((uint64_t)s.r + j >= p->numbers || adx_is_made(p, s.r + j))
@@ -6470,7 +6486,7 @@ static void adx_get_program(adx_loading *k, ad_fn *fn, size_t numbers,
         adx_get_step(k, i, report->guards);
     for (size_t i = 0; i < fn->m && !k->b.bad && p->status == ADREV_OK; i++) {
         uint32_t y = adx_get_word(&k->b);
-        if (!adx_is_made(p, y))
+        if (!adx_is_readable(p, y))
             k->b.bad = true;
         else
             adx_new_output(p, y);
