@@ -6390,6 +6390,10 @@ static void adx_get_many(adx_loading *k, adx_many *m)
         m->arg[i].rs = (int32_t)adx_get_word(&k->b);
         m->arg[i].cs = (int32_t)adx_get_word(&k->b);
     }
+    int arity = m->kind == ADX_MANY_each && m->op < ADX_OP_COUNT
+              ? adx_row_of(m->op)->arity : m->kind == ADX_MANY_product ? 2 : 1;
+    for (int i = arity; i < 3; i++)     // arguments that there are not
+        m->arg[i] = m->arg[0];
     if (!adx_is_plausible(k, m))
         k->b.bad = true;
     else if (m->kind == ADX_MANY_gather)
