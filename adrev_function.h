@@ -6195,18 +6195,36 @@ static void adx_put_program(adx_bytes *b, const adx_program *p)
         adx_put_word(b, p->output[i], 4);
 }
 
+// Whether there are steps that no result needs; without memory: no.
+static bool adx_has_dead(const adx_program *p)
+{
+    bool *used = (bool *)adx_take(p->memory, p->numbers, sizeof *used);
+    bool dead = false;
+    if (used == NULL)
+        return false;
+    adx_mark_used(p, used);
+    for (size_t i = 0; i < p->steps && !dead; i++)
+        dead = !adx_is_used(p, &p->step[i], used);
+    adx_drop(p->memory, used);
+    return dead;
+}
+
 ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
 {
     if (fn == NULL || write == NULL)
         return ADREV_ESHAPE;
     adx_program copy;           // without what no result needs
-    ad_status status = adx_make_copy(&copy, &fn->program);
-    if (status != ADREV_OK) {
-        adx_free_program(&copy);
-        return status;
+    const adx_program *p = &fn->program;
+    adx_begin_program(&copy, &fn->memory, false);
+    if (adx_has_dead(p)) {
+        ad_status status = adx_make_copy(&copy, p);
+        if (status != ADREV_OK) {
+            adx_free_program(&copy);
+            return status;
+        }
+        copy.report = p->report;
+        p = &copy;
     }
-    const adx_program *p = &copy;
-    copy.report = fn->program.report;
     adx_bytes b = { .memory = &fn->memory };
     const uint64_t head[] = { ADX_FILE_MAGIC, ADX_FILE_VERSION,
                               sizeof(ad_real) };

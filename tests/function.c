@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// plan: listed
 // flags: -pthread
 // with: errors_plain.c
 // needs: xxhash.h
@@ -732,8 +733,9 @@ struct path {
 static void decided(void *user, const ad_operation *o)
 {
     struct path *p = user;
-    if (o->code >= ADREV_OP_floor && o->code != ADREV_OP_detach
-        && p->n < DECISIONS)
+    bool left = o->code == ADREV_OP_detach && o->result.job == 0;   // ad_value
+    bool step = o->code >= ADREV_OP_floor && o->code != ADREV_OP_detach;
+    if ((left || step) && p->n < DECISIONS)
         p->outcome[p->n++] = o->result.v;
 }
 
@@ -1408,78 +1410,85 @@ static void test_zero_seeds(void)
 #define A x[0]
 #define B x[1]
 #define PIECES(ROW)                                                         \
-    ROW( ad_add(A, 0) )             ROW( ad_add(0, A) )                     \
-    ROW( ad_add(A, -0.0) )          ROW( ad_add(-0.0, A) )                  \
-    ROW( ad_sub(A, 0) )             ROW( ad_sub(A, -0.0) )                  \
-    ROW( ad_sub(0, A) )             ROW( ad_sub(-0.0, A) )                  \
-    ROW( ad_mul(A, 1) )             ROW( ad_mul(1, A) )                     \
-    ROW( ad_mul(A, -1) )            ROW( ad_mul(-1, A) )                    \
-    ROW( ad_mul(A, 0) )             ROW( ad_mul(-0.0, A) )                  \
-    ROW( ad_mul(A, 2) )             ROW( ad_add(A, A) )                     \
-    ROW( ad_div(A, 1) )             ROW( ad_div(A, -1) )                    \
-    ROW( ad_div(0, A) )             ROW( ad_div(A, A) )                     \
-    ROW( ad_div(1, ad_div(1, A)) )  ROW( ad_div(A, 2) )                     \
-    ROW( ad_div(A, 3) )             ROW( ad_sub(A, A) )                     \
-    ROW( ad_neg(ad_neg(A)) )        ROW( ad_neg(ad_sub(A, B)) )             \
-    ROW( ad_add(A, ad_neg(B)) )     ROW( ad_sub(A, ad_neg(B)) )             \
-    ROW( ad_add(ad_sub(A, B), B) )  ROW( ad_div(ad_mul(A, B), B) )          \
-    ROW( ad_mul(ad_neg(A), B) )     ROW( ad_mul(ad_neg(A), ad_neg(B)) )     \
-    ROW( ad_fma(A, 1, B) )          ROW( ad_fma(A, B, 0) )                  \
-    ROW( ad_fma(A, B, -0.0) )       ROW( ad_fma(A, 0, B) )                  \
-    ROW( ad_fma(0, A, B) )          ROW( ad_fma(A, -1, B) )                 \
-    ROW( ad_sqr(A) )                ROW( ad_mul(A, A) )                     \
-    ROW( ad_pow(A, 0) )             ROW( ad_pow(A, 1) )                     \
-    ROW( ad_pow(A, 2) )             ROW( ad_pow(A, -1) )                    \
-    ROW( ad_pow(A, 0.5) )           ROW( ad_pow(1, A) )                     \
-    ROW( ad_powi(A, 0) )            ROW( ad_powi(A, 1) )                    \
-    ROW( ad_powi(A, 2) )            ROW( ad_powi(A, -1) )                   \
-    ROW( ad_sqrt(ad_sqr(A)) )       ROW( ad_sqr(ad_sqrt(A)) )               \
-    ROW( ad_exp(ad_log(A)) )        ROW( ad_log(ad_exp(A)) )                \
-    ROW( ad_abs(ad_abs(A)) )        ROW( ad_abs(ad_neg(A)) )                \
-    ROW( ad_relu(ad_relu(A)) )      ROW( ad_relu(ad_abs(A)) )               \
-    ROW( ad_max(A, A) )             ROW( ad_min(A, A) )                     \
-    ROW( ad_max(A, 0) )             ROW( ad_max(0, A) )                     \
-    ROW( ad_min(A, -0.0) )          ROW( ad_min(A, B) )                     \
-    ROW( ad_max(A, -INF) )          ROW( ad_min(A, INF) )                   \
-    ROW( ad_max(A, QNAN) )          ROW( ad_max(A, B) )                     \
-    ROW( ad_clamp(A, -INF, INF) )   ROW( ad_clamp(A, 1, 1) )                \
-    ROW( ad_clamp(1, A, B) )        ROW( ad_clamp(A, B, B) )                \
-    ROW( ad_select(true, A, B) )    ROW( ad_select(false, A, B) )           \
-    ROW( ad_select(true, A, A) )    ROW( ad_fdim(A, A) )                    \
-    ROW( ad_fdim(A, 0) )            ROW( ad_copysign(A, A) )                \
-    ROW( ad_copysign(A, 1) )        ROW( ad_copysign(A, B) )                \
-    ROW( ad_copysign(1, A) )        ROW( ad_hypot(A, 0) )                   \
-    ROW( ad_hypot(A, B) )           ROW( ad_atan2(A, B) )                   \
-    ROW( ad_atan2(A, 1) )           ROW( ad_ldexp(A, 0) )                   \
-    ROW( ad_ldexp(ad_ldexp(A, 4), -4) )                                     \
-    ROW( ad_fmod(A, B) )            ROW( ad_remainder(A, 1) )               \
-    ROW( ad_neg(ad_mul(A, B)) )     ROW( ad_add(ad_mul(A, B), ad_mul(B, A)) ) \
-    ROW( ad_sub(ad_mul(A, B), ad_mul(B, A)) )                               \
-    ROW( ad_sub(ad_sub(A, B), ad_sub(B, A)) )                               \
-    ROW( ad_mul(ad_detach(A), B) )  ROW( ad_sub(A, ad_detach(A)) )          \
-    ROW( ad_add(ad_mul(A, 0.5), ad_mul(A, 0.5)) )                           \
-    ROW( ad_add(ad_add(A, 1e16), -1e16) )                                   \
-    ROW( ad_mul(ad_mul(A, 1e300), 1e-300) )                                 \
-    ROW( ad_mul(ad_select(true, 3, A), B) )                                 \
-    ROW( ad_add(ad_mul(ad_powi(A, 0), 2), B) )
+    ROW(  1, ad_add(A, 0) )              ROW(  2, ad_add(0, A) )            \
+    ROW(  3, ad_add(A, -0.0) )           ROW(  4, ad_add(-0.0, A) )         \
+    ROW(  5, ad_sub(A, 0) )              ROW(  6, ad_sub(A, -0.0) )         \
+    ROW(  7, ad_sub(0, A) )              ROW(  8, ad_sub(-0.0, A) )         \
+    ROW(  9, ad_mul(A, 1) )              ROW( 10, ad_mul(1, A) )            \
+    ROW( 11, ad_mul(A, -1) )             ROW( 12, ad_mul(-1, A) )           \
+    ROW( 13, ad_mul(A, 0) )              ROW( 14, ad_mul(-0.0, A) )         \
+    ROW( 15, ad_mul(A, 2) )              ROW( 16, ad_add(A, A) )            \
+    ROW( 17, ad_div(A, 1) )              ROW( 18, ad_div(A, -1) )           \
+    ROW( 19, ad_div(0, A) )              ROW( 20, ad_div(A, A) )            \
+    ROW( 21, ad_div(1, ad_div(1, A)) )   ROW( 22, ad_div(A, 2) )            \
+    ROW( 23, ad_div(A, 3) )              ROW( 24, ad_sub(A, A) )            \
+    ROW( 25, ad_neg(ad_neg(A)) )         ROW( 26, ad_neg(ad_sub(A, B)) )    \
+    ROW( 27, ad_add(A, ad_neg(B)) )      ROW( 28, ad_sub(A, ad_neg(B)) )    \
+    ROW( 29, ad_add(ad_sub(A, B), B) )                                      \
+    ROW( 30, ad_div(ad_mul(A, B), B) )   ROW( 31, ad_mul(ad_neg(A), B) )    \
+    ROW( 32, ad_mul(ad_neg(A), ad_neg(B)) )                                 \
+    ROW( 33, ad_fma(A, 1, B) )           ROW( 34, ad_fma(A, B, 0) )         \
+    ROW( 35, ad_fma(A, B, -0.0) )        ROW( 36, ad_fma(A, 0, B) )         \
+    ROW( 37, ad_fma(0, A, B) )           ROW( 38, ad_fma(A, -1, B) )        \
+    ROW( 39, ad_sqr(A) )                 ROW( 40, ad_mul(A, A) )            \
+    ROW( 41, ad_pow(A, 0) )              ROW( 42, ad_pow(A, 1) )            \
+    ROW( 43, ad_pow(A, 2) )              ROW( 44, ad_pow(A, -1) )           \
+    ROW( 45, ad_pow(A, 0.5) )            ROW( 46, ad_pow(1, A) )            \
+    ROW( 47, ad_powi(A, 0) )             ROW( 48, ad_powi(A, 1) )           \
+    ROW( 49, ad_powi(A, 2) )             ROW( 50, ad_powi(A, -1) )          \
+    ROW( 51, ad_sqrt(ad_sqr(A)) )        ROW( 52, ad_sqr(ad_sqrt(A)) )      \
+    ROW( 53, ad_exp(ad_log(A)) )         ROW( 54, ad_log(ad_exp(A)) )       \
+    ROW( 55, ad_abs(ad_abs(A)) )         ROW( 56, ad_abs(ad_neg(A)) )       \
+    ROW( 57, ad_relu(ad_relu(A)) )       ROW( 58, ad_relu(ad_abs(A)) )      \
+    ROW( 59, ad_max(A, A) )              ROW( 60, ad_min(A, A) )            \
+    ROW( 61, ad_max(A, 0) )              ROW( 62, ad_max(0, A) )            \
+    ROW( 63, ad_min(A, -0.0) )           ROW( 64, ad_min(A, B) )            \
+    ROW( 65, ad_max(A, -INF) )           ROW( 66, ad_min(A, INF) )          \
+    ROW( 67, ad_max(A, QNAN) )           ROW( 68, ad_max(A, B) )            \
+    ROW( 69, ad_clamp(A, -INF, INF) )    ROW( 70, ad_clamp(A, 1, 1) )       \
+    ROW( 71, ad_clamp(1, A, B) )         ROW( 72, ad_clamp(A, B, B) )       \
+    ROW( 73, ad_select(true, A, B) )     ROW( 74, ad_select(false, A, B) )  \
+    ROW( 75, ad_select(true, A, A) )     ROW( 76, ad_fdim(A, A) )           \
+    ROW( 77, ad_fdim(A, 0) )             ROW( 78, ad_copysign(A, A) )       \
+    ROW( 79, ad_copysign(A, 1) )         ROW( 80, ad_copysign(A, B) )       \
+    ROW( 81, ad_copysign(1, A) )         ROW( 82, ad_hypot(A, 0) )          \
+    ROW( 83, ad_hypot(A, B) )            ROW( 84, ad_atan2(A, B) )          \
+    ROW( 85, ad_atan2(A, 1) )            ROW( 86, ad_ldexp(A, 0) )          \
+    ROW( 87, ad_ldexp(ad_ldexp(A, 4), -4) )                                 \
+    ROW( 88, ad_fmod(A, B) )             ROW( 89, ad_remainder(A, 1) )      \
+    ROW( 90, ad_neg(ad_mul(A, B)) )                                         \
+    ROW( 91, ad_add(ad_mul(A, B), ad_mul(B, A)) )                           \
+    ROW( 92, ad_sub(ad_mul(A, B), ad_mul(B, A)) )                           \
+    ROW( 93, ad_sub(ad_sub(A, B), ad_sub(B, A)) )                           \
+    ROW( 94, ad_mul(ad_detach(A), B) )                                      \
+    ROW( 95, ad_sub(A, ad_detach(A)) )                                      \
+    ROW( 96, ad_add(ad_mul(A, 0.5), ad_mul(A, 0.5)) )                       \
+    ROW( 97, ad_add(ad_add(A, 1e16), -1e16) )                               \
+    ROW( 98, ad_mul(ad_mul(A, 1e300), 1e-300) )                             \
+    ROW( 99, ad_mul(ad_select(true, 3, A), B) )                             \
+    ROW( 100, ad_add(ad_mul(ad_powi(A, 0), 2), B) )
+
+#define DEFINE(id, e)                                                       \
+    static void piece_##id(const ad_rev *x, ad_rev *y) { y[0] = ad_rec(e); }
+PIECES(DEFINE)
+#undef DEFINE
+
+static const struct piece {
+    void (*f)(const ad_rev *x, ad_rev *y);
+    const char *text;
+} pieces[] = {
+#define ENTER(id, e) { piece_##id, #e },
+    PIECES(ENTER)
+#undef ENTER
+};
 
 static const double special[] = {
     0, -0.0, 1, -1, 2.5, -3, 1e-310, -5e-324, 1e300, -1e300, INF, -INF, QNAN
 };
 
-#define ENTER(e) #e,
-static const char *const piece_text[] = { PIECES(ENTER) };
-#undef ENTER
-
 static void one_piece(const ad_rev *x, ad_rev *y, void *ctx)
 {
-    const size_t *wanted = ctx;
-    size_t i = 0;
-#define ENTER(e)                                                            \
-    if (i++ == *wanted)                                                     \
-        y[0] = ad_rec(e);
-    PIECES(ENTER)
-#undef ENTER
+    pieces[*(const size_t *)ctx].f(x, y);
 }
 
 static void tape_of(ad_vector_fn *f, void *ctx, size_t n, const double *x,
@@ -1511,8 +1520,8 @@ static bool as_on_tape(double got, double tape, bool shortened)
 // C leaves open which of 0 and -0 is the smaller one.
 static bool value_on_tape(size_t i, double got, double tape)
 {
-    bool tie = strstr(piece_text[i], "ad_min") != NULL
-            || strstr(piece_text[i], "ad_max") != NULL;
+    bool tie = strstr(pieces[i].text, "ad_min") != NULL
+            || strstr(pieces[i].text, "ad_max") != NULL;
     return same(got, tape) || (tie && got == 0 && tape == 0);
 }
 
@@ -1523,27 +1532,27 @@ static void check_piece(size_t i, const char *how, ad_fn *fn, const double *x)
     static answers a;
     tape_of(one_piece, &i, 2, x, &y, g);
     ask_all(fn, x, &a);
-    check_status(piece_text[i], fn, &a, ADREV_OK);
+    check_status(pieces[i].text, fn, &a, ADREV_OK);
     CHECK(value_on_tape(i, a.out[ASK_EVAL][0], y), "%s, %s at (%g, %g): got "
-          "%.17g, want %.17g", piece_text[i], how, x[0], x[1],
+          "%.17g, want %.17g", pieces[i].text, how, x[0], x[1],
           a.out[ASK_EVAL][0], y);
     bool shortened = strcmp(how, "plain") != 0;
     for (int k = 0; k < 2; k++) {
         CHECK(as_on_tape(a.out[ASK_GRADIENT][k], g[k], shortened),
               "%s, %s at (%g, %g), gradient [%d]: got %.17g, want %.17g",
-              piece_text[i], how, x[0], x[1], k, a.out[ASK_GRADIENT][k], g[k]);
+              pieces[i].text, how, x[0], x[1], k, a.out[ASK_GRADIENT][k], g[k]);
         CHECK(as_on_tape(a.out[ASK_JACOBIAN][k], g[k], shortened),
               "%s, %s at (%g, %g), jacobian [%d]: got %.17g, want %.17g",
-              piece_text[i], how, x[0], x[1], k, a.out[ASK_JACOBIAN][k], g[k]);
+              pieces[i].text, how, x[0], x[1], k, a.out[ASK_JACOBIAN][k], g[k]);
     }
 }
 
 static void test_special(void)
 {
     const double at[2] = { 0.75, 1.5 };
-    for (size_t i = 0; i < COUNT(piece_text); i++) {
-        ad_fn *fn = recorded(piece_text[i], one_piece, &i, 2, at, 1);
-        ad_fn *plain = recorded_plain(piece_text[i], one_piece, &i, 2, at, 1);
+    for (size_t i = 0; i < COUNT(pieces); i++) {
+        ad_fn *fn = recorded(pieces[i].text, one_piece, &i, 2, at, 1);
+        ad_fn *plain = recorded_plain(pieces[i].text, one_piece, &i, 2, at, 1);
         for (size_t k = 0; k < COUNT(special) * COUNT(special); k++) {
             double x[2] = { special[k / COUNT(special)],
                             special[k % COUNT(special)] };
@@ -1559,9 +1568,9 @@ static void test_special(void)
 static void test_recorded_special(void)
 {
     const double at[][2] = { { QNAN, 1 }, { 0, -0.0 }, { INF, -INF } };
-    for (size_t i = 0; i < COUNT(piece_text); i++)
+    for (size_t i = 0; i < COUNT(pieces); i++)
         for (size_t k = 0; k < COUNT(at); k++) {
-            ad_fn *fn = recorded(piece_text[i], one_piece, &i, 2, at[k], 1);
+            ad_fn *fn = recorded(pieces[i].text, one_piece, &i, 2, at[k], 1);
             check_piece(i, "recorded elsewhere", fn,
                         (const double[2]){ 2.5, -3 });
             check_piece(i, "recorded here", fn, at[k]);
@@ -1804,7 +1813,7 @@ static void test_guards_counted(void)
 
 /* --- arrays -----------------------------------------------------------------
  * Each array statement, and the same written with single operations: all that
- * can be asked of the one is what the other answers.                          */
+ * can be asked of the one is what the other answers.                         */
 
 struct array_case {
     const char *name;

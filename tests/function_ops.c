@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// plan: listed
 // needs: xxhash.h
 /* function_ops.c - every operation, in every way a recorded function is asked.
  *

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// plan: listed
 // needs: xxhash.h
 /* maps.c - recorded functions at many points, on one thread. See maps.h.    */
 

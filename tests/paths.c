@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// plan: listed
 // needs: xxhash.h
 /* paths.c - functions of several paths, functions that are called in other
  * recordings, and Taylor coefficients.

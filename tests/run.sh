@@ -10,8 +10,10 @@
 #     // flags: -DADREV_TRACE=1
 #     // with: errors_plain.c
 #     // needs: xxhash.h
+#     // plan: listed
 #
-# The last is a header without which it is skipped by name.
+# `needs` is a header without which it is skipped by name; a test that is
+# `listed` runs only where a plan names it, not for `all`.
 #
 # Every build is strict, runs, and prints `name: N passed, M failed`. The
 # last line is the sum. A build that fails counts as a failure; a compiler
@@ -91,6 +93,7 @@ while IFS='|' read -r cc flags tests; do
     fi
     case $tests in
         *" all"*) tests=$(cd "$here" && grep -l 'int main' ./*.c \
+                       | xargs grep -L '^// plan: listed' \
                        | sed 's|^./||; s|\.c$||') ;;
     esac
     for name in $tests; do

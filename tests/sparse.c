@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// plan: listed
 // needs: xxhash.h
 /* sparse.c - sparse Jacobians and Hessians of recorded functions.
  *

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT-0
+// plan: listed
+// needs: xxhash.h
+/* compiled.c - ad_fn_compile: machine code gives the bits of the replay, is
+ * found again in its cache, and is not believed where that was touched.      */
+
+#define ADREV_IMPLEMENTATION
+#include "../adrev_function.h"
+
+#include "check.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define N 5
+
+static char cache[64];
+
+static void program(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_rev s = x[0];
+    (void)ctx;
+    for (int i = 1; i < N; i++)
+        s = ad_rec(ad_add(ad_mul(s, ad_sin(x[i])),
+                          ad_tanh(ad_mul(x[i], x[i - 1]))));
+    if (ad_lt(x[0], 5))
+        s = ad_rec(ad_mul(s, 2.5));
+    y[0] = s;
+}
+
+// Without guards: blocks of points are compiled, too. sqrt(0) needs care.
+static void smooth(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = ad_rec(ad_mul(x[0], ad_exp(ad_mul(x[1], x[2]))));
+    y[1] = ad_rec(ad_select(false, ad_sqrt(x[3]), ad_mul(x[4], x[3])));
+}
+
+static bool same_bits(size_t n, const ad_real *a, const ad_real *b)
+{
+    return memcmp(a, b, n * sizeof *a) == 0;
+}
+
+static ad_fn *recorded(ad_vector_fn *f, size_t m)
+{
+    static const ad_real at[N] = { 0.3, 0.2, 0.7, 0.4, 1.1 };
+    ad_fn *fn = NULL;
+    CHECK(ad_fn_record(&fn, f, NULL, N, at, m) == ADREV_OK, "record");
+    return fn;
+}
+
+static ad_status compile(ad_fn *fn, const char *compiler)
+{
+    const ad_compile_options o = {
+        .compiler = compiler, .cache = cache,
+        .flags = "-O1 -ffp-contract=off"
+    };
+    return ad_fn_compile(fn, &o);
+}
+
+// Every evaluation of one function against that of another.
+static void compare(ad_fn *a, ad_fn *b, size_t m, const ad_real x[N])
+{
+    const ad_real w[2] = { 1, -2 };
+    const ad_real v[N] = { 1, 2, 3, 4, 5 };
+    ad_real p[2 * N * N];
+    ad_real q[2 * N * N];
+#define BOTH(n, call)                                                       \
+    do {                                                                    \
+        ad_fn *fn = a;                                                      \
+        ad_real *to = p;                                                    \
+        ad_status s = call;                                                 \
+        fn = b;                                                             \
+        to = q;                                                             \
+        ad_status t = call;                                                 \
+        CHECK(s == ADREV_OK && t == ADREV_OK, #call ": %s, %s",             \
+              ad_message(s), ad_message(t));                                \
+        CHECK(same_bits(n, p, q), #call);                                   \
+    } while (0)
+    BOTH(m, ad_fn_eval(fn, x, to));
+    BOTH(m, ad_fn_jvp(fn, x, v, to));
+    BOTH(N, ad_fn_vjp(fn, x, w, to));
+    BOTH(N, ad_fn_hvp(fn, x, w, v, to));
+    BOTH(N * N, ad_fn_hessian(fn, x, w, to));
+    if (m == 1)
+        BOTH(N + 1, ad_fn_gradient(fn, x, to + N, to));
+#undef BOTH
+    // A program of its own, which adds in another order.
+    CHECK(ad_fn_jacobian(a, x, p) == ADREV_OK
+          && ad_fn_jacobian(b, x, q) == ADREV_OK, "jacobian");
+    for (size_t i = 0; i < m * N; i++)
+        CHECK_CLOSE(p[i], q[i], 4);
+}
+
+static void test_bits(void)
+{
+    const ad_real x[N] = { 0.31, -0.2, 0.7, 0.9, 1.3 };
+    const ad_real zero[N] = { 0.31, -0.2, 0.7, 0, 1.3 };
+    const ad_real left[N] = { 6, 1, 1, 1, 1 };
+    ad_real y = 7;
+    for (int k = 0; k < 2; k++) {
+        size_t m = k == 0 ? 1 : 2;
+        ad_fn *replayed = recorded(k == 0 ? program : smooth, m);
+        ad_fn *fn = recorded(k == 0 ? program : smooth, m);
+        ad_status s = compile(fn, NULL);
+        CHECK(s == ADREV_OK, "compile: %s", ad_message(s));
+        compare(fn, replayed, m, x);
+        compare(fn, replayed, m, zero);
+        if (k == 0) {
+            CHECK(ad_fn_eval(fn, left, &y) == ADREV_EPATH && y == 7, "guard");
+            CHECK(ad_fn_guard().index == 0, "which guard");
+        }
+        ad_fn_free(fn);
+        ad_fn_free(replayed);
+    }
+}
+
+// Arguments and results may be the same array, as in a replay.
+static void test_overlap(void)
+{
+    ad_real x[N] = { 0.31, -0.2, 0.7, 0.9, 1.3 };
+    ad_real g[N];
+    const ad_real one = 1;
+    ad_fn *fn = recorded(program, 1);
+    CHECK(compile(fn, NULL) == ADREV_OK, "compile");
+    CHECK(ad_fn_vjp(fn, x, &one, g) == ADREV_OK, "apart");
+    CHECK(ad_fn_vjp(fn, x, &one, x) == ADREV_OK, "in place");
+    CHECK(same_bits(N, x, g), "in place the result is another one");
+    ad_fn_free(fn);
+}
+
+static void test_blocks(void)
+{
+    enum { POINTS = 3 * ADREV_LANES_MOST + 5 };
+    static ad_real x[N][POINTS];
+    static ad_real dx[2][N][POINTS];
+    static ad_real y[2][2][POINTS];
+    ad_real one = 1;
+    ad_fn *fn[2] = { recorded(smooth, 2), recorded(smooth, 2) };
+    ad_column in[N];
+    const ad_column w[2] = { { &one, 0 }, { &one, 0 } };
+    CHECK(compile(fn[0], NULL) == ADREV_OK, "compile");
+    for (size_t i = 0; i < N; i++) {
+        in[i] = (ad_column){ x[i], 1 };
+        for (size_t p = 0; p < POINTS; p++)
+            x[i][p] = p % 7 == 0 ? 0 : (ad_real)(i + p % 11) / 8;
+    }
+    for (int k = 0; k < 2; k++) {
+        ad_column out[2] = { { y[k][0], 1 }, { y[k][1], 1 } };
+        ad_column d[N];
+        for (size_t i = 0; i < N; i++)
+            d[i] = (ad_column){ dx[k][i], 1 };
+        CHECK(ad_fn_map_vjp(fn[k], POINTS, in, w, d, out, NULL) == ADREV_OK,
+              "map");
+    }
+    CHECK(same_bits(2 * POINTS, y[0][0], y[1][0]), "values of points");
+    CHECK(same_bits(N * POINTS, dx[0][0], dx[1][0]), "adjoints of points");
+    ad_fn_free(fn[0]);
+    ad_fn_free(fn[1]);
+}
+
+// Whatever was done to the files: the function is compiled anew, and right.
+static void test_touched(const char *command)
+{
+    const ad_real x[N] = { 0.31, -0.2, 0.7, 0.9, 1.3 };
+    char line[256];
+    ad_fn *replayed = recorded(program, 1);
+    ad_fn *fn = recorded(program, 1);
+    snprintf(line, sizeof line, "cd %s && %s", cache, command);
+    CHECK(system(line) == 0, "%s", line);
+    CHECK(compile(fn, NULL) == ADREV_OK, "after %s", command);
+    compare(fn, replayed, 1, x);
+    ad_fn_free(fn);
+    ad_fn_free(replayed);
+}
+
+static void test_refused(void)
+{
+    const ad_real x[N] = { 0.31, -0.2, 0.7, 0.9, 1.3 };
+    ad_real y = 0;
+    ad_fn *fn = recorded(program, 1);
+    CHECK(compile(fn, "no-such-compiler") == ADREV_ECOMPILE, "no compiler");
+    CHECK(chmod(cache, 0777) == 0, "chmod");
+    CHECK(compile(fn, NULL) == ADREV_ECOMPILE, "others may write the cache");
+    CHECK(chmod(cache, 0700) == 0, "chmod");
+    const ad_compile_options small = { .cache = cache, .limit = 100 };
+    CHECK(ad_fn_compile(fn, &small) == ADREV_ECOMPILE, "too long");
+    const ad_compile_options quoted = { .cache = "/tmp/a'b" };
+    CHECK(ad_fn_compile(fn, &quoted) == ADREV_ECOMPILE, "a quote in a name");
+    CHECK(ad_fn_compile(NULL, NULL) == ADREV_ESHAPE, "no function");
+    CHECK(ad_fn_eval(fn, x, &y) == ADREV_OK && y != 0, "replayed as before");
+    ad_fn_free(fn);
+}
+
+int main(void)
+{
+    char line[128];
+    snprintf(cache, sizeof cache, "/tmp/adrev-test-%ld", (long)getpid());
+    test_bits();
+    test_bits();                // from the cache
+    test_overlap();
+    test_blocks();
+    test_touched("true");
+    test_touched("for f in *.so; do echo x >> $f; done");
+    test_touched("for f in *.sum; do echo 0 > $f; done");
+    test_touched("chmod 666 *.so");
+    test_touched("rm *.sum");
+    test_refused();
+    snprintf(line, sizeof line, "rm -r %s", cache);
+    CHECK(system(line) == 0, "%s", line);
+    return check_done("compiled");
+}
