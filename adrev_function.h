@@ -381,8 +381,9 @@ typedef struct ad_compile_options {
 } ad_compile_options;
 
 // Evaluates the function from now on by machine code: value, products, gradient,
-// Hessian product and, up to 1000 entries, the Jacobian at one point. The code is written as C, compiled
-// by the system's compiler and kept in the cache under the XXH128 of the code,
+// Hessian product and, up to 1000 entries, the Jacobian at one point. The code
+// is written as C, compiled by the system's compiler and kept in the cache under
+// the XXH128 of the code,
 // the flags and the compiler's version; next time, in any process, it is only
 // loaded. A file of the cache is loaded only if it and its directory belong to
 // the user and nobody else can write them, and if its hash is that of what was
