@@ -6162,15 +6162,24 @@ static void adx_put_operations(adx_bytes *b)
         adx_put_string(b, adx_row_of(op)->name);
 }
 
+// Arguments; the others repeat the first.
+static int adx_many_arity(const adx_many *k)
+{
+    return k->kind == ADX_MANY_product ? 2
+         : k->kind != ADX_MANY_each || k->op >= ADX_OP_COUNT ? 1
+         : adx_row_of(k->op)->arity;
+}
+
 static void adx_put_many(adx_bytes *b, const adx_many *k)
 {
     const uint32_t word[] = { (uint32_t)k->kind, k->op, k->m, k->k, k->n };
     for (size_t i = 0; i < 5; i++)
         adx_put_word(b, word[i], 4);
-    for (size_t i = 0; i < 3; i++) {
-        adx_put_word(b, k->arg[i].base, 4);
-        adx_put_word(b, (uint32_t)k->arg[i].rs, 4);
-        adx_put_word(b, (uint32_t)k->arg[i].cs, 4);
+    for (int i = 0; i < 3; i++) {
+        const adx_numbers *arg = &k->arg[i < adx_many_arity(k) ? i : 0];
+        adx_put_word(b, arg->base, 4);
+        adx_put_word(b, (uint32_t)arg->rs, 4);
+        adx_put_word(b, (uint32_t)arg->cs, 4);
     }
     for (size_t i = 0; k->kind == ADX_MANY_gather && i < k->n; i++)
         adx_put_word(b, k->list[i], 4);
@@ -6409,9 +6418,7 @@ static void adx_get_many(adx_loading *k, adx_many *m)
         m->arg[i].rs = (int32_t)adx_get_word(&k->b);
         m->arg[i].cs = (int32_t)adx_get_word(&k->b);
     }
-    int arity = m->kind == ADX_MANY_each && m->op < ADX_OP_COUNT
-              ? adx_row_of(m->op)->arity : m->kind == ADX_MANY_product ? 2 : 1;
-    for (int i = arity; i < 3; i++)     // arguments that there are not
+    for (int i = adx_many_arity(m); i < 3; i++)
         m->arg[i] = m->arg[0];
     if (!adx_is_plausible(k, m))
         k->b.bad = true;
