@@ -1,0 +1,2487 @@
+/* adrev_loop.h - loops whose tape does not grow with their length.
+ *
+ *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
+ *     #include "adrev_loop.h"           // before adrev.h
+ *
+ * A loop of 100 000 steps as one statement, of which the tape keeps 20 states:
+ *
+ *     #include <stdio.h>
+ *
+ *     static void step(ad_step *s, void *ctx)
+ *     {
+ *         const ad_rev x = s->state[0][0], r = s->parameter[0];
+ *         (void)ctx;
+ *         s->next[0][0] = ad_rec(ad_mul(r, ad_sin(x)));
+ *     }
+ *
+ *     int main(void)
+ *     {
+ *         ad_tape *t = ad_tape_new();
+ *         ad_use(t);
+ *         ad_rev x = ad_input(0.5), r = ad_input(2.0), y;
+ *         const ad_scan_state state = { .size = 1, .initial = &x, .last = &y };
+ *         const ad_scan_desc loop = {
+ *             .step = step, .steps = 100000, .states = 1, .state = &state,
+ *             .parameters = 1, .parameter = &r,
+ *             .schedule = { ADREV_BINOMIAL, 20, NULL }
+ *         };
+ *         double g = 0;
+ *         ad_scan(&loop, NULL);
+ *         ad_status s = ad_gradient(t, y, 1, &r, &g);
+ *         printf("%s: y = %.6f, dy/dr = %.6f\n", ad_message(s), y.v, g);
+ *         ad_tape_free(t);
+ *     }
+ *
+ *     success: y = 1.895494, dy/dr = 0.578584
+ *
+ * ad_checkpoint does the same for one call. Second derivatives: record the
+ * whole with ad_fn_record (adrev_function.h).
+ *
+ * If adrev_function.h is included before this header where both are
+ * implemented, a step is recorded once, and replayed as long as it takes the
+ * same path.
+ *
+ *   1 >>config   2 >>types   3 >>api
+ *   4 >>stage    5 >>checkpoint   6 >>schedule   7 >>scan   8 >>bulk
+ *
+ * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
+ */
+
+#include "adrev.h"
+
+#ifndef ADREV_LOOP_H
+#define ADREV_LOOP_H
+
+/* ===========================================================================
+ * 1  CONFIGURATION                                                  >>config
+ * ======================================================================== */
+
+// ADREV_REPLAY_FROM   steps that a scan must have to be replayed.  default 64
+//   Recording a step as a function costs as much as some 20 runs of it.
+#ifndef ADREV_REPLAY_FROM
+#define ADREV_REPLAY_FROM 64
+#endif
+
+/* ===========================================================================
+ * 2  TYPES                                                           >>types
+ * ======================================================================== */
+
+// What is kept of a call for the reverse pass.
+typedef enum ad_keep {
+    ADREV_KEEP_INPUTS,      // and the call is recorded again
+    ADREV_KEEP_ALL,         // its recording
+    ADREV_KEEP_AUTOMATIC    // its recording, as long as there is room
+} ad_keep;
+
+typedef struct ad_checkpoint_options {
+    ad_keep keep;
+    size_t budget;          // AUTOMATIC: bytes that the recordings of all
+                            // checkpoints of the tape may have together
+    size_t context;         // bytes of *ctx that are copied; 0: none, *ctx
+                            // must stay as it is as long as the recording
+    size_t *evaluations;    // counts calls of f, also those of later sweeps;
+                            // may be NULL
+    const ad_allocator *allocator;  // NULL: that of the tape; a fixed tape has
+                                    // none, and f is recorded on it
+} ad_checkpoint_options;
+
+// What one step of a scan is given, and what it returns.
+typedef struct ad_step {
+    const ad_rev *const *state;     // [states] of numbers: tap after tap, as
+                                    // listed, each of `size`
+    const ad_rev *const *sequence;  // [sequences] likewise
+    const ad_rev *parameter;        // [parameters]
+    ad_rev *const *next;            // [states] the new row of each; all of it
+                                    // must be set
+    ad_rev *const *output;          // [outputs] likewise
+    void *untraced;                 // carried from step to step, to be changed
+    bool stop;                      // true: this was the last step
+    ad_status status;               // not ADREV_OK: the step failed, and so
+                                    // does the scan
+    struct adx_stepping *adx_owner;
+} ad_step;
+
+typedef void ad_step_fn(ad_step *s, void *ctx);
+
+// A carried state: a sequence of rows. Tap -k is the row written k steps ago,
+// and depth is the largest k: so many rows there must be at the beginning.
+typedef struct ad_scan_state {
+    size_t size;            // numbers of a row
+    const ad_rev *initial;  // [depth*size] in, oldest row first
+    ad_rev *last;           // [depth*size] out: the last rows; may be NULL, or
+                            // `initial`
+    ad_rev *rows;           // [steps*size] out: all new rows; may be NULL
+    size_t taps;            // 0: one, -1
+    const int *tap;         // [taps] below 0
+} ad_scan_state;
+
+// Rows that the steps read: step s, tap k: row s + k - (the smallest tap, if
+// that is below 0).
+typedef struct ad_scan_sequence {
+    size_t size;
+    size_t rows;            // as many as all steps read, or more
+    const ad_rev *row;      // [rows*size] in
+    bool backward;          // row r is read in place of row rows - 1 - r
+    size_t taps;            // 0: one, 0
+    const int *tap;
+} ad_scan_sequence;
+
+typedef struct ad_scan_output {
+    size_t size;
+    ad_rev *row;            // [steps*size] out, a row for each step
+} ad_scan_output;
+
+// What a scan keeps of its states for the reverse pass.
+typedef enum ad_schedule_kind {
+    ADREV_STORE_ALL,        // the state before each step
+    ADREV_EVERY,            // before each n-th: n more states in a sweep
+    ADREV_BINOMIAL,         // n states, the first included, where they save
+                            // most (Griewank and Walther 2000)
+    ADREV_BYTES             // as BINOMIAL, with as many as fit into n bytes
+} ad_schedule_kind;
+
+// Where states may be kept besides memory: a file, another memory. They are
+// numbered; each is put once, and got any number of times. False: it failed.
+typedef struct ad_store {
+    bool (*put)(void *user, size_t number, const void *state, size_t bytes);
+    bool (*get)(void *user, size_t number, void *state, size_t bytes);
+    void (*drop)(void *user);       // none is needed any more; may be NULL
+    void *user;
+    size_t every;           // the state before each of so many steps is put;
+                            // between two of them the schedule is followed
+} ad_store;
+
+typedef struct ad_schedule {
+    ad_schedule_kind kind;
+    size_t n;
+    const ad_store *store;  // NULL: memory alone; must outlive the recording
+} ad_schedule;
+
+typedef struct ad_scan_desc {
+    ad_step_fn *step;
+    void *ctx;                          // must stay as it is as long as the
+                                        // recording, as must what it points to
+    size_t steps;                       // at most
+    size_t states;
+    const ad_scan_state *state;
+    size_t sequences;
+    const ad_scan_sequence *sequence;
+    size_t outputs;
+    const ad_scan_output *output;
+    size_t parameters;                  // the same in all steps
+    const ad_rev *parameter;
+    void *untraced;                     // in/out: plain data, carried along
+    size_t untraced_bytes;
+    bool open_ended;                    // `steps` will hardly be reached: keep
+                                        // states for any number of them
+    bool truncated;                     // only the last steps are reversed:
+    size_t reversed;                    // so many
+    ad_schedule schedule;
+    bool unreplayed;                    // never replay steps
+    bool compiled;                      // replay them by ad_fn_compile
+    const ad_allocator *allocator;      // NULL: that of the tape; a fixed tape
+                                        // has none, and all is recorded on it
+} ad_scan_desc;
+
+// What a scan did; sweeps go on counting.
+typedef struct ad_scan_report {
+    size_t steps;           // that ran
+    size_t evaluations;     // of the step, in all, by whatever means
+    size_t recorded;        // of these: on a tape
+    size_t replayed;        // of these: by a recorded function
+    size_t paths;           // functions that were recorded
+    size_t snapshots;       // most states in memory at a time
+    size_t bytes;           // of memory kept for the reverse pass, at most
+    size_t put;             // states that went to the store
+} ad_scan_report;
+
+/* ===========================================================================
+ * 3  INTERFACE                                                         >>api
+ *
+ * Each call is one statement of the current tape, whatever happens within. It
+ * returns ADREV_OK or why it failed; then nothing is written, and the tape
+ * fails with it. Numbers that f or a step brings along from outside (by ctx)
+ * are inputs like the others, as long as they are of the same recording.
+ * Under a trace hook, so in a function that is recorded, and where no tape is
+ * current, f or the steps simply run.
+ * ======================================================================== */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- 3.1  one call -------------------------------------------------------- */
+
+// y = f(x), without recording it: its inputs are kept, and each reverse sweep
+// records it again on a tape of its own. Calls may nest.
+//
+//   f, ctx       in    run again later, with the same x: it must do the same
+//   x   [n]      in    numbers
+//   y   [m]      out   results
+//
+//   returns      ADREV_OK; ADREV_EFOREIGN: f uses numbers of another recording;
+//                ADREV_ESHAPE; ADREV_ENOMEM; what a recording of f may meet
+//   cost         in a sweep: f once more, and its reverse
+//   memory       n numbers; in a sweep a recording of f
+//   see          tests/checkpoint.c
+ADX_API ad_status ad_checkpoint(ad_vector_fn *f, void *ctx, size_t n,
+                                const ad_rev x[], size_t m, ad_rev y[]);
+
+// The same with hints, which do not change a bit of the derivatives.
+//
+//   options      in    NULL: as ad_checkpoint
+ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
+                                     ad_vector_fn *f, void *ctx, size_t n,
+                                     const ad_rev x[], size_t m, ad_rev y[]);
+
+/* --- 3.2  loops ----------------------------------------------------------- */
+
+// Runs the steps. All arrays of `scan` are read or written during the call.
+//
+//   report       out   may be NULL; otherwise it must outlive the recording
+//
+//   returns      ADREV_OK; ADREV_ESHAPE: an array is missing, a tap is out of
+//                range, a sequence is too short, a step did not set a result;
+//                the status that a step set; ADREV_EFOREIGN; ADREV_ENOMEM;
+//                ADREV_EEXTERNAL: the store failed
+//   cost         in a sweep, with n steps: n evaluations and their reverse,
+//                and those that the schedule repeats
+//   memory       the states kept, the sequences and parameters; in a sweep a
+//                recording of one step
+//   see          examples/14_wave.c, tests/scan.c
+ADX_API ad_status ad_scan(const ad_scan_desc *scan, ad_scan_report *report);
+
+// The number of the step, from 0. A scan whose steps ask for it is not
+// replayed: a recording would take it for a constant.
+ADX_API size_t ad_step_index(ad_step *s);
+
+// The same as a number without derivative: it may be replayed.
+ADX_API ad_rev ad_step_number(ad_step *s);
+
+// x = f(x, p), so many times: a scan of one state.
+//
+//   f            in    [n + np] -> [n]
+//   x   [n]      in/out
+//   p   [np]     in    parameters; NULL if np is 0
+ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
+                          ad_rev x[], size_t np, const ad_rev p[],
+                          ad_schedule schedule);
+
+// Evaluations of a step that a binomial schedule repeats, beyond one for each
+// of n steps, with s states in memory (the first included).
+ADX_API size_t ad_binomial_repeats(size_t n, size_t s);
+
+/* --- 3.3  what depends on what -------------------------------------------- */
+
+typedef enum ad_connection {
+    ADREV_DISCONNECTED,     // the derivative is 0, whatever the values are
+    ADREV_CONNECTED,        // there is a derivative; it may be 0 here
+    ADREV_NOT_ASKED         // x is a constant
+} ad_connection;
+
+// Whether any of y depends on x, from the recording alone.
+//
+//   answer [n]   out   of each of x
+//
+//   returns      as ad_pullback, but constants among x are allowed
+//   cost         one pass over the recording, and a byte per value
+ADX_API ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
+                               size_t n, const ad_rev x[],
+                               ad_connection answer[]);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // ADREV_LOOP_H
+
+#ifdef ADREV_IMPLEMENTATION
+#ifndef ADREV_LOOP_IMPLEMENTED
+#define ADREV_LOOP_IMPLEMENTED
+
+#include <limits.h>
+
+/* ===========================================================================
+ * 4  STAGE                                                           >>stage
+ *
+ * A tape apart, on which a part of a program runs: with constants, for its
+ * values, or recorded, for a sweep. Numbers that it takes from outside reach
+ * the foreign hook of that tape and become further inputs. What runs on a
+ * stage may need one itself: that is the inner stage.
+ * ======================================================================== */
+
+// Numbers from outside, in the order of their first use.
+typedef struct adx_captured {
+    uint64_t *id;
+    uint32_t *local;        // id of the input that stands for it; 0: none yet
+    size_t n, room;
+    uint32_t *table;        // open addressing: index + 1; 0: free
+    size_t slots;           // a power of 2
+} adx_captured;
+
+typedef struct adx_stage {
+    ad_allocator memory;
+    ad_tape *tape;
+    struct adx_stage *inner;
+    size_t holders;         // statements and outer stages
+    adx_captured *captured; // of the run in progress
+    bool recorded;          // the run in progress is
+    bool complete;          // it may capture nothing new
+    bool busy;
+    bool full;              // checkpoints: no room for more recordings
+    size_t kept;            // bytes of those kept
+} adx_stage;
+
+static void *adx_memory(const ad_allocator *a, size_t n, size_t size)
+{
+    return n > SIZE_MAX / 4 / (size + 1) ? NULL
+                                         : a->alloc(n * size + 1, a->user);
+}
+
+static void adx_release(const ad_allocator *a, void *p)
+{
+    if (p != NULL)
+        a->free(p, a->user);
+}
+
+// An array that has room for n.
+static bool adx_widen(const ad_allocator *a, void **array, size_t *room,
+                      size_t n, size_t size)
+{
+    if (n <= *room)
+        return true;
+    size_t more = n + n / 2 + 8;
+    void *wide = adx_memory(a, more, size);
+    if (wide == NULL)
+        return false;
+    if (*array != NULL)
+        memcpy(wide, *array, *room * size);
+    adx_release(a, *array);
+    *array = wide;
+    *room = more;
+    return true;
+}
+
+/* --- 4.1  captured numbers ------------------------------------------------- */
+
+static void adx_free_captured(const ad_allocator *a, adx_captured *k)
+{
+    adx_release(a, k->id);
+    adx_release(a, k->local);
+    adx_release(a, k->table);
+    memset(k, 0, sizeof *k);
+}
+
+// Where an id is in the table, or the free place for it. Ids of one tape are
+// small numbers behind the same job: the multiplication spreads them.
+static size_t adx_captured_slot(const adx_captured *k, uint64_t id)
+{
+    size_t at = (size_t)(id * UINT64_C(0x9e3779b97f4a7c15) >> 32)
+              & (k->slots - 1);
+    while (k->table[at] != 0 && k->id[k->table[at] - 1] != id)
+        at = (at + 1) & (k->slots - 1);
+    return at;
+}
+
+static bool adx_rehash(const ad_allocator *a, adx_captured *k)
+{
+    size_t slots = k->slots == 0 ? 16 : 2 * k->slots;
+    uint32_t *table = (uint32_t *)adx_memory(a, slots, sizeof *table);
+    if (table == NULL)
+        return false;
+    memset(table, 0, slots * sizeof *table);
+    adx_release(a, k->table);
+    k->table = table;
+    k->slots = slots;
+    for (size_t i = 0; i < k->n; i++)
+        k->table[adx_captured_slot(k, k->id[i])] = (uint32_t)i + 1;
+    return true;
+}
+
+// The place of a number, made if it is new; SIZE_MAX: no memory, or it may not
+// be new.
+static size_t adx_capture(const ad_allocator *a, adx_captured *k, uint64_t id,
+                          bool complete)
+{
+    size_t at = k->slots == 0 ? 0 : adx_captured_slot(k, id);
+    if (k->slots > 0 && k->table[at] != 0)
+        return k->table[at] - 1;
+    if (complete)
+        return SIZE_MAX;
+    size_t room = k->room;
+    if ((2 * k->n >= k->slots && !adx_rehash(a, k))
+        || !adx_widen(a, (void **)&k->id, &room, k->n + 1, sizeof *k->id)
+        || !adx_widen(a, (void **)&k->local, &k->room, k->n + 1,
+                      sizeof *k->local))
+        return SIZE_MAX;
+    k->id[k->n] = id;
+    k->local[k->n] = 0;
+    k->table[adx_captured_slot(k, id)] = (uint32_t)++k->n;
+    return k->n - 1;
+}
+
+// The hook: a constant where only values are wanted, otherwise an input.
+static ad_rev adx_from_outside(void *user, ad_rev x)
+{
+    adx_stage *s = (adx_stage *)user;
+    ad_tape *t = s->tape;
+    size_t i = adx_capture(&s->memory, s->captured,
+                           adx_compound(x.job, x.seq), s->complete);
+    if (i == SIZE_MAX && !s->complete)
+        adx_fail(t, ADREV_ENOMEM);
+    if (i == SIZE_MAX)
+        return x;
+    if (!s->recorded)
+        return adx_passive(0);
+    if (s->captured->local[i] == 0) {
+        ad_rev input = (ad_input)(0);
+        s->captured->local[i] = input.seq;
+    }
+    return adx_known(x, s->captured->local[i]);
+}
+
+/* --- 4.2  stages ------------------------------------------------------------ */
+
+static void adx_free_stage(adx_stage *s)
+{
+    if (s == NULL || --s->holders > 0)
+        return;
+    ad_tape_free(s->tape);
+    adx_free_stage(s->inner);
+    ad_allocator memory = s->memory;
+    adx_release(&memory, s);
+}
+
+static adx_stage *adx_new_stage(const ad_allocator *a)
+{
+    adx_stage *s = (adx_stage *)adx_memory(a, 1, sizeof *s);
+    if (s == NULL)
+        return NULL;
+    memset(s, 0, sizeof *s);
+    s->memory = *a;
+    s->holders = 1;
+    s->tape = ad_tape_new_with(a);
+    if (s->tape == NULL) {
+        adx_release(a, s);
+        return NULL;
+    }
+    const ad_hooks hooks = { .foreign = adx_from_outside, .user = s };
+    ad_tape_hooks(s->tape, &hooks);
+    return s;
+}
+
+// A statement that holds a stage begins what it saves with this.
+typedef struct adx_staged {
+    adx_stage *stage;
+    ad_allocator memory;
+} adx_staged;
+
+static void adx_destroy_checkpoint(const void *saved);
+static void adx_destroy_scan(const void *saved);
+
+// The stage that a statement on t shares with the latest one that has one.
+static adx_stage *adx_stage_below(const ad_tape *t)
+{
+    if (t->last == NULL || t->last->rule != &adx_external_kind)
+        return NULL;
+    const adx_external *e = (const adx_external *)t->last;
+    if (e->rule->destroy != adx_destroy_checkpoint
+        && e->rule->destroy != adx_destroy_scan)
+        return NULL;
+    return (*(adx_staged *const *)e->saved)->stage;
+}
+
+// The stage for what runs now and for the statement it becomes, with one more
+// holder. NULL: no memory.
+static adx_stage *adx_stage_for(const ad_tape *t, const ad_allocator *a)
+{
+    adx_stage *outer = t->hooks.foreign == adx_from_outside
+                     ? (adx_stage *)t->hooks.user : NULL;
+    adx_stage *s = outer != NULL ? outer->inner : adx_stage_below(t);
+    if (s == NULL || s->busy) {
+        s = adx_new_stage(a);
+        if (s == NULL || outer == NULL || outer->inner != NULL)
+            return s;
+        outer->inner = s;
+    }
+    s->holders++;
+    return s;
+}
+
+// Gives a new statement its stage. Where several threads may sweep the tape
+// it has none. False: no memory.
+static bool adx_share_stage(adx_staged *of)
+{
+    if (adx_now.tape->annex != NULL)
+        return true;
+    of->stage = adx_stage_for(adx_now.tape, &of->memory);
+    return of->stage != NULL;
+}
+
+// For one run: the statement's, or one for the time being.
+static adx_stage *adx_borrow_stage(const adx_staged *of)
+{
+    adx_stage *s = of->stage;
+    if (s == NULL || s->busy)
+        return adx_new_stage(&of->memory);
+    s->holders++;
+    return s;
+}
+
+// Begins a run on a stage, with an empty tape. Returns the tape to go back to.
+static ad_tape *adx_enter_stage(adx_stage *s, adx_captured *k, bool recorded,
+                                bool complete)
+{
+    s->captured = k;
+    s->recorded = recorded;
+    s->complete = complete;
+    s->busy = true;
+    for (size_t i = 0; recorded && i < k->n; i++)
+        k->local[i] = 0;
+    if (adx_live(s->tape)->seq > 0 || s->tape->status != ADREV_OK)
+        ad_tape_clear(s->tape);
+    return ad_use(s->tape);
+}
+
+static void adx_leave_stage(adx_stage *s, ad_tape *before)
+{
+    ad_use(before);
+    s->busy = false;
+}
+
+// Results of a run as values of the stage's tape; those from outside too.
+static void adx_own_results(adx_stage *s, size_t m, ad_rev y[])
+{
+    for (size_t i = 0; i < m; i++)
+        if (y[i].job != 0 && s->tape->status == ADREV_OK)
+            y[i] = adx_known(y[i], adx_resolve(y[i]));
+}
+
+/* --- 4.3  derivatives of a run -----------------------------------------------
+ * On the stage's tape as it was left: from n inputs, and those captured, to m
+ * results.                                                                   */
+
+static bool adx_all_passive(size_t m, const ad_rev y[])
+{
+    for (size_t i = 0; i < m; i++)
+        if (y[i].job != 0)
+            return false;
+    return true;
+}
+
+// dx = dy J, and what is captured: += to da.
+static ad_status adx_stage_pull(const adx_stage *s, size_t m, const ad_rev y[],
+                          const ad_real dy[], size_t n, const ad_rev x[],
+                          ad_real dx[], const adx_captured *k, ad_real da[])
+{
+    if (adx_all_passive(m, y)) {
+        memset(dx, 0, n * sizeof *dx);
+        return s->tape->status;
+    }
+    ad_status status = ad_pullback(s->tape, m, y, dy, n, x, dx);
+    for (size_t i = 0; i < k->n && status == ADREV_OK; i++)
+        if (k->local[i] != 0)
+            da[i] += s->tape->adjoint[k->local[i]];
+    return status;
+}
+
+// dy = J dx, where x and dx have room for those captured behind their n, whose
+// tangents are in dx already.
+static ad_status adx_stage_push(const adx_stage *s, size_t m, const ad_rev y[],
+                          ad_real dy[], size_t n, ad_rev x[],
+                          const ad_real dx[], const adx_captured *k,
+                          ad_real tangents[])
+{
+    size_t all = n;
+    if (adx_all_passive(m, y) || s->tape->status != ADREV_OK) {
+        memset(dy, 0, m * sizeof *dy);
+        return s->tape->status;
+    }
+    memcpy(tangents, dx, n * sizeof *dx);
+    for (size_t i = 0; i < k->n; i++)
+        if (k->local[i] != 0) {
+            uint32_t job = adx_segment_of(s->tape, k->local[i])->job;
+            x[all] = (ad_rev){ 0, k->local[i], job };
+            tangents[all++] = dx[n + i];
+        }
+    return ad_pushforward(s->tape, all, x, tangents, m, y, dy);
+}
+
+/* ===========================================================================
+ * 5  CHECKPOINT                                                 >>checkpoint
+ * ======================================================================== */
+
+typedef struct adx_call {
+    adx_staged of;
+    ad_vector_fn *f;
+    void *ctx;
+    size_t n, m;
+    adx_captured captured;
+    size_t *evaluations;
+    adx_stage *kept;            // with the recording; NULL: only inputs
+    ad_rev *in, *out;           // [n + captured], [m] of the recording, or room
+    ad_real *x;                 // [n]
+    void *copy;                 // of *ctx, or NULL
+} adx_call;
+
+static void adx_free_call(adx_call *c)
+{
+    ad_allocator memory = c->of.memory;
+    adx_free_stage(c->of.stage);
+    adx_free_stage(c->kept);
+    adx_free_captured(&memory, &c->captured);
+    adx_release(&memory, c->x);
+    adx_release(&memory, c->in);
+    adx_release(&memory, c->out);
+    adx_release(&memory, c->copy);
+    adx_release(&memory, c);
+}
+
+static void adx_destroy_checkpoint(const void *saved)
+{
+    adx_free_call(*(adx_call *const *)saved);
+}
+
+// Runs f on a stage; recorded, its inputs and results are c->in and c->out.
+static ad_status adx_run_call(adx_call *c, adx_stage *s, bool recorded,
+                              bool complete, void *ctx)
+{
+    ad_tape *before = adx_enter_stage(s, &c->captured, recorded, complete);
+    for (size_t i = 0; i < c->n; i++)
+        c->in[i] = recorded ? (ad_input)(c->x[i]) : adx_passive(c->x[i]);
+    for (size_t i = 0; i < c->m; i++)
+        c->out[i] = adx_passive(0);
+    if (c->evaluations != NULL)
+        ++*c->evaluations;
+    c->f(c->in, c->out, ctx);
+    if (adx_now.tape != s->tape) {      // f has left it
+        ad_use(s->tape);
+        adx_fail(s->tape, ADREV_EMARK);
+    }
+    adx_own_results(s, c->m, c->out);
+    adx_leave_stage(s, before);
+    return s->tape->status;
+}
+
+// The stage with a recording of f at x. NULL: there is none.
+static adx_stage *adx_call_again(adx_call *c)
+{
+    if (c->kept != NULL) {
+        c->kept->holders++;
+        return c->kept;
+    }
+    adx_stage *s = adx_borrow_stage(&c->of);
+    void *ctx = c->copy != NULL ? c->copy : c->ctx;
+    if (s != NULL && adx_run_call(c, s, true, true, ctx) != ADREV_OK) {
+        adx_free_stage(s);
+        s = NULL;
+    }
+    return s;
+}
+
+static bool adx_checkpoint_pullback(const void *saved, size_t m,
+                                    const ad_real dy[], size_t n, ad_real dx[])
+{
+    adx_call *c = *(adx_call *const *)saved;
+    adx_stage *s = adx_call_again(c);
+    ad_real *g = (ad_real *)adx_memory(&c->of.memory, c->n, sizeof *g);
+    (void)n;
+    bool ok = s != NULL && g != NULL
+           && adx_stage_pull(s, m, c->out, dy, c->n, c->in, g, &c->captured,
+                       dx + c->n) == ADREV_OK;
+    for (size_t i = 0; ok && i < c->n; i++)
+        dx[i] += g[i];
+    adx_release(&c->of.memory, g);
+    adx_free_stage(s);
+    return ok;
+}
+
+static bool adx_checkpoint_pushforward(const void *saved, size_t n,
+                                       const ad_real dx[], size_t m,
+                                       ad_real dy[])
+{
+    adx_call *c = *(adx_call *const *)saved;
+    adx_stage *s = adx_call_again(c);
+    ad_real *tangents = (ad_real *)adx_memory(&c->of.memory, n,
+                                              sizeof *tangents);
+    bool ok = s != NULL && tangents != NULL
+           && adx_stage_push(s, m, c->out, dy, c->n, c->in, dx, &c->captured,
+                       tangents) == ADREV_OK;
+    adx_release(&c->of.memory, tangents);
+    adx_free_stage(s);
+    return ok;
+}
+
+static const ad_external_rule adx_checkpoint_rule = {
+    .name = "checkpoint", .pullback = adx_checkpoint_pullback,
+    .pushforward = adx_checkpoint_pushforward,
+    .destroy = adx_destroy_checkpoint
+};
+
+// NULL: no memory.
+static adx_call *adx_new_call(const ad_checkpoint_options *o,
+                              const ad_allocator *a, ad_vector_fn *f,
+                              void *ctx, size_t n, const ad_rev x[], size_t m)
+{
+    adx_call *c = (adx_call *)adx_memory(a, 1, sizeof *c);
+    if (c == NULL)
+        return NULL;
+    *c = (adx_call){ .of = { .memory = *a }, .f = f, .ctx = ctx, .n = n,
+                     .m = m, .evaluations = o->evaluations };
+    c->x = (ad_real *)adx_memory(a, n, sizeof *c->x);
+    c->in = (ad_rev *)adx_memory(a, n, sizeof *c->in);
+    c->out = (ad_rev *)adx_memory(a, m, sizeof *c->out);
+    if (o->context > 0)
+        c->copy = adx_memory(a, o->context, 1);
+    if (c->x == NULL || c->in == NULL || c->out == NULL
+        || (o->context > 0 && c->copy == NULL)) {
+        adx_free_call(c);
+        return NULL;
+    }
+    for (size_t i = 0; i < n; i++)
+        c->x[i] = x[i].v;
+    if (c->copy != NULL)
+        memcpy(c->copy, ctx, o->context);
+    return c;
+}
+
+// The first run: recorded and kept if that is wanted and there is room.
+static ad_status adx_first_run(adx_call *c, const ad_checkpoint_options *o)
+{
+    adx_stage *shared = c->of.stage;
+    bool automatic = o->keep == ADREV_KEEP_AUTOMATIC;
+    if (o->keep == ADREV_KEEP_INPUTS || (automatic
+        && (shared == NULL || shared->full || shared->kept >= o->budget))) {
+        adx_stage *s = adx_borrow_stage(&c->of);
+        if (s == NULL)
+            return ADREV_ENOMEM;
+        ad_status status = adx_run_call(c, s, false, false, c->ctx);
+        adx_free_stage(s);
+        return status;
+    }
+
+    c->kept = adx_new_stage(&c->of.memory);
+    if (c->kept == NULL)
+        return ADREV_ENOMEM;
+    ad_status status = adx_run_call(c, c->kept, true, false, c->ctx);
+    size_t held = c->kept->tape->held;
+    if (!automatic || status != ADREV_OK)
+        return status;
+    shared->full = shared->kept + held > o->budget;
+    if (!shared->full)
+        shared->kept += held;
+    else {
+        for (size_t i = 0; i < c->m; i++)
+            c->out[i] = adx_passive(c->out[i].v);
+        adx_free_stage(c->kept);
+        c->kept = NULL;
+    }
+    return status;
+}
+
+// Room behind the inputs for what was captured, which is known now.
+static bool adx_settle_captured(const ad_allocator *a, ad_rev **in, size_t n,
+                                const adx_captured *k)
+{
+    size_t room = n;
+    return adx_widen(a, (void **)in, &room, n + k->n, sizeof **in);
+}
+
+// The inputs of a statement: x, and what was captured, by its id alone.
+static ad_rev *adx_operands_of(const ad_allocator *a, size_t n,
+                               const ad_rev x[], const adx_captured *k)
+{
+    ad_rev *all = (ad_rev *)adx_memory(a, n + k->n, sizeof *all);
+    for (size_t i = 0; all != NULL && i < n; i++)
+        all[i] = x[i];
+    for (size_t i = 0; all != NULL && i < k->n; i++)
+        all[n + i] = (ad_rev){ 0, (uint32_t)k->id[i],
+                               (uint32_t)(k->id[i] >> 32) };
+    return all;
+}
+
+static ad_status adx_record_checkpoint(adx_call *c, const ad_rev x[],
+                                       ad_rev y[])
+{
+    ad_allocator memory = c->of.memory;
+    size_t m = c->m;
+    size_t n = c->n + c->captured.n;
+    ad_rev *all = adx_operands_of(&memory, c->n, x, &c->captured);
+    ad_rev *out = (ad_rev *)adx_memory(&memory, m, sizeof *out);
+    ad_real *v = (ad_real *)adx_memory(&memory, m, sizeof *v);
+    ad_status status = ADREV_ENOMEM;
+    if (all == NULL || out == NULL || v == NULL
+        || !adx_settle_captured(&memory, &c->in, c->n, &c->captured))
+        adx_free_call(c);
+    else {
+        for (size_t i = 0; i < m; i++)
+            v[i] = c->out[i].v;
+        status = (ad_external)(&adx_checkpoint_rule, &c, sizeof c, n, all, m,
+                               v, out);
+    }
+    for (size_t i = 0; status == ADREV_OK && i < m; i++)
+        y[i] = out[i];
+    adx_release(&memory, all);
+    adx_release(&memory, out);
+    adx_release(&memory, v);
+    return status;
+}
+
+// Of what is recorded now: NULL if there is no tape, or no memory beside it.
+static const ad_allocator *adx_loop_memory(const ad_allocator *given)
+{
+    const ad_tape *t = adx_now.tape;
+    if (t == NULL || adx_now.trace || t->status != ADREV_OK)
+        return NULL;
+    return given != NULL && given->alloc != NULL && given->free != NULL ? given
+         : t->allocator.alloc != NULL ? &t->allocator : NULL;
+}
+
+// Fails the current tape, too.
+static ad_status adx_failed(ad_status status)
+{
+    if (adx_now.tape != NULL && status != ADREV_OK)
+        adx_fail(adx_now.tape, status);
+    return status;
+}
+
+ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
+                                     ad_vector_fn *f, void *ctx, size_t n,
+                                     const ad_rev x[], size_t m, ad_rev y[])
+{
+    static const ad_checkpoint_options none;
+    const ad_checkpoint_options *o = options == NULL ? &none : options;
+    const ad_allocator *a = adx_loop_memory(o->allocator);
+    ad_tape *t = adx_now.tape;
+
+    if (f == NULL || (n > 0 && x == NULL) || (m > 0 && y == NULL)
+        || (o->context > 0 && ctx == NULL))
+        return adx_failed(ADREV_ESHAPE);
+    if (a == NULL) {
+        if (o->evaluations != NULL)
+            ++*o->evaluations;
+        f(x, y, ctx);
+        return t == NULL ? ADREV_OK : t->status;
+    }
+    adx_call *c = adx_new_call(o, a, f, ctx, n, x, m);
+    if (c == NULL)
+        return adx_failed(ADREV_ENOMEM);
+    ad_status status = adx_share_stage(&c->of) ? adx_first_run(c, o)
+                                               : ADREV_ENOMEM;
+    if (status == ADREV_OK && m > 0)
+        return adx_failed(adx_record_checkpoint(c, x, y));
+    adx_free_call(c);
+    return adx_failed(status);
+}
+
+ADX_API ad_status ad_checkpoint(ad_vector_fn *f, void *ctx, size_t n,
+                                const ad_rev x[], size_t m, ad_rev y[])
+{
+    return ad_checkpoint_with(NULL, f, ctx, n, x, m, y);
+}
+
+/* ===========================================================================
+ * 6  SCHEDULE                                                     >>schedule
+ *
+ * States are plain bytes here. A loop is gone through backwards in ranges,
+ * level by level: at one level each so many-th state is kept, at the next the
+ * same is done between two of them; the last level, of a binomial schedule,
+ * keeps a stack of states where they save most.
+ * ======================================================================== */
+
+// C(n, k), or SIZE_MAX/4 if that is less.
+static size_t adx_binomial(size_t n, size_t k)
+{
+    double c = 1;
+    for (size_t i = 1; i <= k; i++)
+        c = c * (double)(n - k + i) / (double)i;
+    const double most = (double)(SIZE_MAX / 4);
+    return c < most ? (size_t)(c + 0.5) : SIZE_MAX / 4;
+}
+
+// The least r with n <= C(s + r, s): how often a step is repeated at most.
+static size_t adx_repetitions(size_t n, size_t s)
+{
+    size_t r = 0;
+    size_t reach = 1;
+    while (reach < n) {
+        r++;
+        reach = s < r ? adx_binomial(s + r, s) : adx_binomial(s + r, r);
+    }
+    return r;
+}
+
+ADX_API size_t ad_binomial_repeats(size_t n, size_t s)
+{
+    if (n <= 1 || s == 0)
+        return 0;
+    if (s == 1)
+        return n % 2 == 0 ? n / 2 * (n - 1) : (n - 1) / 2 * n;
+    size_t r = adx_repetitions(n, s);
+    return r * n - (s + 1 < r - 1 ? adx_binomial(s + r, s + 1)
+                                  : adx_binomial(s + r, r - 1));
+}
+
+// How far from a state, of n steps to go, the next one is to be kept, if there
+// is room for s with this one; n > 1, s > 1. All between the bounds cost the
+// same: the first part needs one repetition less, the second one state less.
+static size_t adx_split(size_t n, size_t s)
+{
+    size_t r = adx_repetitions(n, s);
+    size_t most = adx_binomial(s + r - 1, s < r - 1 ? s : r - 1);
+    size_t rest = adx_binomial(s + r - 1, s - 1 < r ? s - 1 : r);
+    size_t m = n > rest ? n - rest : 1;
+    size_t least = r < 2 ? 1 : adx_binomial(s + r - 2, s < r - 2 ? s : r - 2);
+    m = m < least ? least : m;
+    m = m > most ? most : m;
+    return m < n ? m : n - 1;
+}
+
+// States in memory, by number. Blocks, so that none is moved when it grows.
+typedef struct adx_shelf {
+    char **block;
+    size_t blocks, room;
+    size_t per;                 // states of a block; 0: not set yet
+} adx_shelf;
+
+// Every `every`-th state of a range, or (every 0) a stack of them.
+typedef struct adx_level {
+    size_t every;
+    const ad_store *store;      // NULL: in memory
+    adx_shelf shelf;
+    size_t *at;                 // [most] steps before which the stack's are
+    size_t depth, most;
+} adx_level;
+
+typedef struct adx_plan {
+    ad_allocator memory;
+    size_t bytes;               // of a state
+    adx_level level[3];
+    size_t levels;
+    size_t next;                // step before which a state is kept next, in
+    size_t stride;              // the first run; open ended: one in so many
+    size_t end;                 // steps that are expected
+    size_t tail;                // state `most` of the stack: before this step,
+                                // the last one; SIZE_MAX: there is none
+    size_t held;                // states in memory
+    bool put;                   // something is in the store
+    ad_scan_report *report;     // never NULL
+    // The loop: its state, which each step changes; what a step does.
+    void *state;
+    bool (*advance)(void *user, size_t s);
+    bool (*reverse)(void *user, size_t s);
+    void *user;
+    size_t first;               // steps before it are not reversed
+} adx_plan;
+
+/* --- 6.1  keeping ------------------------------------------------------------ */
+
+static void *adx_on_shelf(adx_plan *p, adx_shelf *s, size_t i)
+{
+    if (s->per == 0)
+        s->per = p->bytes < 4096 ? 65536 / (p->bytes + 1) + 1 : 16;
+    size_t b = i / s->per;
+    if (b < s->blocks)
+        return s->block[b] + i % s->per * p->bytes;
+    char *more = (char *)adx_memory(&p->memory, s->per, p->bytes);
+    if (more == NULL || !adx_widen(&p->memory, (void **)&s->block, &s->room,
+                                   s->blocks + 1, sizeof *s->block)) {
+        adx_release(&p->memory, more);
+        return NULL;
+    }
+    s->block[s->blocks++] = more;
+    return adx_on_shelf(p, s, i);
+}
+
+static void adx_clear_shelf(adx_plan *p, adx_shelf *s)
+{
+    for (size_t i = 0; i < s->blocks; i++)
+        adx_release(&p->memory, s->block[i]);
+    adx_release(&p->memory, s->block);
+    memset(s, 0, sizeof *s);
+}
+
+static void adx_count_held(adx_plan *p, size_t more, size_t less)
+{
+    p->held = p->held + more - less;
+    if (p->held > p->report->snapshots)
+        p->report->snapshots = p->held;
+}
+
+// The state as number i of a level.
+static bool adx_keep(adx_plan *p, adx_level *l, size_t i)
+{
+    if (l->store != NULL) {
+        p->put = true;
+        p->report->put++;
+        return l->store->put(l->store->user, i, p->state, p->bytes);
+    }
+    void *to = adx_on_shelf(p, &l->shelf, i);
+    if (to != NULL)
+        memcpy(to, p->state, p->bytes);
+    return to != NULL;
+}
+
+static bool adx_fetch(adx_plan *p, adx_level *l, size_t i)
+{
+    if (l->store != NULL)
+        return l->store->get(l->store->user, i, p->state, p->bytes);
+    void *from = adx_on_shelf(p, &l->shelf, i);
+    if (from != NULL)
+        memcpy(p->state, from, p->bytes);
+    return from != NULL;
+}
+
+/* --- 6.2  the first run -------------------------------------------------------- */
+
+static bool adx_push_state(adx_plan *p, adx_level *l, size_t s)
+{
+    if (!adx_keep(p, l, l->depth))
+        return false;
+    l->at[l->depth++] = s;
+    adx_count_held(p, 1, 0);
+    return true;
+}
+
+// Leaves out every other state of a full stack.
+static void adx_thin(adx_plan *p, adx_level *l)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < l->depth; i += 2, kept++)
+        if (i > 0) {
+            l->at[kept] = l->at[i];
+            memcpy(adx_on_shelf(p, &l->shelf, kept),
+                   adx_on_shelf(p, &l->shelf, i), p->bytes);
+        }
+    adx_count_held(p, 0, l->depth - kept);
+    l->depth = kept;
+}
+
+static bool adx_stack_state(adx_plan *p, adx_level *l, size_t s,
+                            bool open_ended)
+{
+    if (s + 1 == p->end && s > 0) {
+        p->tail = s;
+        return adx_keep(p, l, l->most);
+    }
+    if (s < p->next)
+        return true;
+    if (open_ended && l->depth == l->most && l->most > 1) {
+        adx_thin(p, l);
+        p->stride *= 2;
+        p->next = (s + p->stride - 1) / p->stride * p->stride;
+        if (s < p->next)
+            return true;
+    }
+    if (!adx_push_state(p, l, s))
+        return false;
+    size_t left = l->most - l->depth + 1;
+    p->next = open_ended && l->most > 1 ? s + p->stride
+            : left > 1 && p->end - s > 1 ? s + adx_split(p->end - s, left)
+                                         : SIZE_MAX;
+    return true;
+}
+
+// Before step s of the first run.
+static bool adx_keep_first(adx_plan *p, size_t s, bool open_ended)
+{
+    adx_level *l = &p->level[0];
+    if (l->every == 0)
+        return adx_stack_state(p, l, s, open_ended);
+    if (s % l->every != 0)
+        return true;
+    if (l->store == NULL)
+        adx_count_held(p, 1, 0);
+    return adx_keep(p, l, s / l->every);
+}
+
+// Whether the states that were kept cost more than the first one alone, from
+// which they may be chosen anew.
+static void adx_judge_stack(adx_plan *p, adx_level *l, size_t n)
+{
+    size_t cost = 0;
+    for (size_t i = l->depth; i-- > 0;) {
+        size_t end = i + 1 < l->depth ? l->at[i + 1] : n;
+        cost += ad_binomial_repeats(end - l->at[i], l->most - i);
+    }
+    if (cost > ad_binomial_repeats(n, l->most)) {
+        adx_count_held(p, 0, l->depth - 1);
+        l->depth = 1;
+    }
+}
+
+/* --- 6.3  backwards ------------------------------------------------------------ */
+
+static bool adx_advance(adx_plan *p, size_t from, size_t to)
+{
+    for (size_t s = from; s < to; s++)
+        if (!p->advance(p->user, s))
+            return false;
+    return true;
+}
+
+// The state before step `to`, from the top of the stack, keeping others on the
+// way as long as there is room.
+static bool adx_reach(adx_plan *p, adx_level *l, size_t to)
+{
+    size_t s = l->at[l->depth - 1];
+    if (!adx_fetch(p, l, l->depth - 1))
+        return false;
+    while (s < to && l->depth < l->most) {
+        size_t m = adx_split(to + 1 - s, l->most - l->depth + 1);
+        if (!adx_advance(p, s, s + m))
+            return false;
+        s += m;
+        if (s == to)
+            return true;        // reversed at once: not worth a place
+        if (!adx_push_state(p, l, s))
+            return false;
+    }
+    return adx_advance(p, s, to);
+}
+
+static bool adx_unwind(adx_plan *p, adx_level *l, size_t end)
+{
+    size_t begin = l->at[0] > p->first ? l->at[0] : p->first;
+    while (end > begin) {
+        bool there = end - 1 == p->tail ? adx_fetch(p, l, l->most)
+                                        : adx_reach(p, l, end - 1);
+        if (!there || !p->reverse(p->user, end - 1))
+            return false;
+        end--;
+        while (l->depth > 1 && l->at[l->depth - 1] >= end) {
+            l->depth--;
+            adx_count_held(p, 0, 1);
+        }
+    }
+    while (l->depth > 1) {
+        l->depth--;
+        adx_count_held(p, 0, 1);
+    }
+    return true;
+}
+
+static bool adx_go_back(adx_plan *p, size_t level, size_t begin, size_t end,
+                        bool kept);
+
+// Every so many-th state of a range, from its first, which is there.
+static bool adx_keep_range(adx_plan *p, adx_level *l, size_t begin, size_t end)
+{
+    for (size_t s = begin; s < end; s += l->every) {
+        if (s > begin && !adx_advance(p, s - l->every, s))
+            return false;
+        if (!adx_keep(p, l, (s - begin) / l->every))
+            return false;
+    }
+    return true;
+}
+
+static bool adx_unwind_range(adx_plan *p, size_t level, size_t begin,
+                             size_t end, bool kept)
+{
+    adx_level *l = &p->level[level];
+    size_t n = (end - begin + l->every - 1) / l->every;
+    bool ok = true;
+    if (!kept) {
+        ok = adx_keep_range(p, l, begin, end);
+        adx_count_held(p, n, 0);
+    }
+    for (size_t i = n; ok && i-- > 0;) {
+        size_t from = begin + i * l->every;
+        size_t to = end - from > l->every ? from + l->every : end;
+        ok = to <= p->first
+          || (adx_fetch(p, l, i)
+              && (to - from == 1 ? p->reverse(p->user, from)
+                                 : adx_go_back(p, level + 1, from, to, false)));
+    }
+    if (!kept)
+        adx_count_held(p, 0, n);
+    return ok;
+}
+
+// Reverses the steps of a range, whose first state is there; kept: as the
+// first run left it.
+static bool adx_go_back(adx_plan *p, size_t level, size_t begin, size_t end,
+                        bool kept)
+{
+    adx_level *l = &p->level[level];
+    if (l->every > 0)
+        return adx_unwind_range(p, level, begin, end, kept);
+    if (kept)
+        return adx_unwind(p, l, end);
+    l->depth = 0;
+    bool ok = adx_push_state(p, l, begin) && adx_unwind(p, l, end);
+    adx_count_held(p, 0, l->depth);
+    l->depth = 0;
+    return ok;
+}
+
+/* --- 6.4  plans ------------------------------------------------------------------ */
+
+static void adx_free_plan(adx_plan *p)
+{
+    for (size_t i = 0; i < p->levels; i++) {
+        adx_level *l = &p->level[i];
+        if (l->store != NULL && p->put && l->store->drop != NULL)
+            l->store->drop(l->store->user);
+        adx_clear_shelf(p, &l->shelf);
+        adx_release(&p->memory, l->at);
+    }
+    p->levels = 0;
+}
+
+static bool adx_add_stack(adx_plan *p, size_t most)
+{
+    adx_level *l = &p->level[p->levels++];
+    most = most == 0 ? 1 : most > p->end ? p->end : most;
+    l->most = most;
+    l->at = (size_t *)adx_memory(&p->memory, most, sizeof *l->at);
+    return l->at != NULL;
+}
+
+// Up to three levels for a loop of p->end steps and states of p->bytes.
+static ad_status adx_make_plan(adx_plan *p, const ad_schedule *s)
+{
+    bool counted = s->kind == ADREV_EVERY || s->kind == ADREV_BINOMIAL;
+    if ((unsigned)s->kind > ADREV_BYTES || (counted && s->n == 0))
+        return ADREV_ESHAPE;
+    if (s->store != NULL) {
+        if (s->store->put == NULL || s->store->get == NULL
+            || s->store->every == 0)
+            return ADREV_ESHAPE;
+        p->level[p->levels++] = (adx_level){
+            .every = s->store->every < p->end ? s->store->every : p->end,
+            .store = s->store
+        };
+    }
+    if (s->kind == ADREV_BINOMIAL || s->kind == ADREV_BYTES) {
+        size_t most = s->kind == ADREV_BINOMIAL ? s->n
+                                                : s->n / (p->bytes + 1);
+        return adx_add_stack(p, most) ? ADREV_OK : ADREV_ENOMEM;
+    }
+    if (s->kind == ADREV_EVERY && s->n > 1)
+        p->level[p->levels++].every = s->n < p->end ? s->n : p->end;
+    p->level[p->levels++].every = 1;
+    return ADREV_OK;
+}
+
+/* ===========================================================================
+ * 7  SCAN                                                             >>scan
+ *
+ * The numbers of a step lie one behind the other: in, the taps of the states,
+ * then of the sequences, the parameters and the step's number; out, the new
+ * rows of the states and the outputs. What a step carries on is the window:
+ * of each state the last `depth` rows, oldest first. The first run calls the
+ * step with constants. Going back, the adjoints of the window are carried.
+ * ======================================================================== */
+
+// What a tap reads: of a state from the window, of a sequence from the data.
+typedef struct adx_piece {
+    size_t at;                  // numbers of the step from here on
+    size_t size;
+    size_t from;                // at step 0
+    ptrdiff_t move;             // from one step to the next
+} adx_piece;
+
+// A state or an output of a scan; of a state with `depth` rows in the window.
+typedef struct adx_slice {
+    size_t size;
+    size_t depth;
+    size_t base;                // in the window
+    bool told;                  // its new rows are results of the scan
+    bool last;                  // so are its last ones
+} adx_slice;
+
+#define ADX_PATHS 8             // functions for one step; more paths than
+                                // these are rare, and recorded at each step
+
+typedef struct adx_path {
+    struct ad_fn *fn;
+    size_t upto;                // for this step and those before it, so that
+                                // a second sweep does what the first one did
+} adx_path;
+
+typedef struct adx_scan {
+    adx_staged of;
+    ad_step_fn *step;
+    ad_vector_fn *f;            // instead of it: of ad_loop
+    void *ctx;
+    size_t states, sequences, outputs;
+    adx_slice *slice;           // of states, then of outputs
+    adx_piece *piece;           // of states, then of sequences
+    size_t state_pieces, pieces;
+    size_t *given;              // [states + sequences] first number of each
+    size_t window, data, parameters, in, out;   // numbers
+    size_t told;                // results of each step
+    size_t results;
+    size_t steps;               // that ran
+    size_t untraced;            // bytes
+    ad_real *value;             // of sequences and parameters
+    adx_captured captured;
+    adx_plan plan;
+    ad_scan_report *report, own_report;
+    bool varies;                // steps are never replayed
+    bool compiled;
+    bool swept;                 // by a whole sweep: no further paths
+    size_t missed;              // steps that took none of the paths
+    adx_path path[ADX_PATHS];
+    size_t paths;
+} adx_scan;
+
+// A run of steps, forwards or backwards.
+typedef struct adx_stepping {
+    adx_scan *scan;
+    adx_stage *stage;
+    size_t index;
+    ad_status status;
+    char *state;                // the window, and untraced data behind it
+    ad_real *in, *out;
+    ad_rev *rin, *rout;         // the same numbers, as a step is given them
+    const ad_rev **given;       // [states + sequences]
+    ad_rev **taken;             // [states + outputs]
+    ad_rev number;
+    bool stale;                 // rin is not made of constants yet
+    // Of sweeps.
+    ad_real *carried;           // adjoints or tangents of the window
+    ad_real *weight;            // [in or out, whichever is more, + captured]
+    ad_real *product;           // the same
+    ad_real *room;              // the same
+    const ad_real *dy;          // adjoints of the results, or tangents of all
+    ad_real *dx;                // inputs; the other way round
+} adx_stepping;
+
+/* --- 7.1  descriptions ----------------------------------------------------------
+ * What is asked for is counted first, then written down.                     */
+
+static const int adx_before = -1;
+static const int adx_here_now = 0;
+
+static size_t adx_taps_of_state(const ad_scan_state *x, const int **tap)
+{
+    *tap = x->taps == 0 ? &adx_before : x->tap;
+    return x->taps == 0 ? 1 : x->taps;
+}
+
+static size_t adx_taps_of_sequence(const ad_scan_sequence *u, const int **tap)
+{
+    *tap = u->taps == 0 ? &adx_here_now : u->tap;
+    return u->taps == 0 ? 1 : u->taps;
+}
+
+// The rows that a state begins with; 0: its taps are wrong.
+static size_t adx_depth(const ad_scan_state *x)
+{
+    const int *tap;
+    size_t taps = adx_taps_of_state(x, &tap);
+    size_t depth = 0;
+    if (tap == NULL)
+        return 0;
+    for (size_t i = 0; i < taps; i++) {
+        if (tap[i] >= 0 || tap[i] < -INT_MAX)
+            return 0;
+        depth = (size_t)-tap[i] > depth ? (size_t)-tap[i] : depth;
+    }
+    return depth;
+}
+
+// The row of a sequence that tap 0 reads at step 0, and how many rows `steps`
+// steps need; false: its taps are wrong.
+static bool adx_reach_of(const ad_scan_sequence *u, size_t steps, size_t *low,
+                         size_t *rows)
+{
+    const int *tap;
+    size_t taps = adx_taps_of_sequence(u, &tap);
+    size_t high = 0;
+    *low = 0;
+    if (tap == NULL)
+        return false;
+    for (size_t i = 0; i < taps; i++) {
+        if (tap[i] < -INT_MAX)
+            return false;
+        if (tap[i] < 0 && (size_t)-tap[i] > *low)
+            *low = (size_t)-tap[i];
+        if (tap[i] > 0 && (size_t)tap[i] > high)
+            high = (size_t)tap[i];
+    }
+    *rows = *low + high + steps;
+    return *rows >= steps;
+}
+
+#define ADX_NUMBERS_MOST (SIZE_MAX / 256)
+
+static bool adx_fits_scan(size_t rows, size_t size)
+{
+    return size == 0 || rows <= ADX_NUMBERS_MOST / size;
+}
+
+static bool adx_right_state(const ad_scan_state *x, size_t steps)
+{
+    size_t depth = adx_depth(x);
+    return depth > 0 && adx_fits_scan(depth, x->size)
+        && (x->size == 0 || x->initial != NULL)
+        && (x->rows == NULL || adx_fits_scan(steps, x->size));
+}
+
+static bool adx_right_sequence(const ad_scan_sequence *u, size_t steps)
+{
+    size_t low;
+    size_t rows;
+    return adx_reach_of(u, steps, &low, &rows)
+        && (steps == 0 || u->rows >= rows) && adx_fits_scan(u->rows, u->size)
+        && (u->rows == 0 || u->size == 0 || u->row != NULL);
+}
+
+static bool adx_right_scan(const ad_scan_desc *d)
+{
+    if ((d->states > 0 && d->state == NULL)
+        || (d->sequences > 0 && d->sequence == NULL)
+        || (d->outputs > 0 && d->output == NULL)
+        || (d->parameters > 0 && d->parameter == NULL)
+        || (d->untraced_bytes > 0 && d->untraced == NULL))
+        return false;
+    for (size_t j = 0; j < d->states; j++)
+        if (!adx_right_state(&d->state[j], d->steps))
+            return false;
+    for (size_t j = 0; j < d->sequences; j++)
+        if (!adx_right_sequence(&d->sequence[j], d->steps))
+            return false;
+    for (size_t j = 0; j < d->outputs; j++)
+        if (d->output[j].row != NULL
+            && !adx_fits_scan(d->steps, d->output[j].size))
+            return false;
+    return true;
+}
+
+static void adx_describe_state(adx_scan *c, size_t j, const ad_scan_state *x)
+{
+    const int *tap;
+    size_t taps = adx_taps_of_state(x, &tap);
+    adx_slice *l = &c->slice[j];
+    *l = (adx_slice){ x->size, adx_depth(x), c->window, x->rows != NULL,
+                      x->last != NULL };
+    c->given[j] = c->in;
+    for (size_t t = 0; t < taps; t++, c->in += l->size) {
+        size_t row = l->depth - (size_t)-tap[t];
+        c->piece[c->pieces++] = (adx_piece){ c->in, l->size,
+                                             l->base + row * l->size, 0 };
+    }
+    c->window += l->depth * l->size;
+    c->out += l->size;
+    c->told += l->told ? l->size : 0;
+    c->results += l->last ? l->depth * l->size : 0;
+}
+
+static void adx_describe_sequence(adx_scan *c, size_t j,
+                                  const ad_scan_sequence *u, size_t steps)
+{
+    const int *tap;
+    size_t taps = adx_taps_of_sequence(u, &tap);
+    size_t low;
+    size_t rows;
+    ptrdiff_t size = (ptrdiff_t)u->size;
+    adx_reach_of(u, steps, &low, &rows);
+    c->given[c->states + j] = c->in;
+    for (size_t t = 0; t < taps; t++, c->in += u->size) {
+        size_t row = low + (size_t)(ptrdiff_t)tap[t];
+        row = u->backward ? u->rows - 1 - row : row;
+        c->piece[c->pieces++] = (adx_piece){
+            c->in, u->size, c->data + row * u->size,
+            u->backward ? -size : size
+        };
+    }
+    c->data += u->rows * u->size;
+}
+
+static void adx_describe(adx_scan *c, const ad_scan_desc *d)
+{
+    for (size_t j = 0; j < d->states; j++)
+        adx_describe_state(c, j, &d->state[j]);
+    c->state_pieces = c->pieces;
+    for (size_t j = 0; j < d->sequences; j++)
+        adx_describe_sequence(c, j, &d->sequence[j], d->steps);
+    for (size_t j = 0; j < d->outputs; j++) {
+        const ad_scan_output *o = &d->output[j];
+        c->slice[d->states + j] = (adx_slice){ .size = o->size,
+                                               .told = o->row != NULL };
+        c->out += o->size;
+        c->told += o->row != NULL ? o->size : 0;
+    }
+    c->in += c->parameters + 1;     // and the number of the step
+}
+
+/* --- 7.2  one step ---------------------------------------------------------------- */
+
+static size_t adx_state_bytes(const adx_scan *c)
+{
+    return c->window * sizeof(ad_real) + c->untraced;
+}
+
+// Where a step finds its numbers and leaves its results.
+static void adx_point_at(adx_stepping *k, const ad_rev *x, ad_rev *y)
+{
+    const adx_scan *c = k->scan;
+    for (size_t j = 0; j < c->states + c->sequences; j++)
+        k->given[j] = x + c->given[j];
+    for (size_t j = 0; j < c->states + c->outputs; j++) {
+        k->taken[j] = y;
+        y += c->slice[j].size;
+    }
+}
+
+#define ADX_NOT_SET UINT32_MAX      // seq of a result that no step has set
+
+// Calls the step with x and y; whether it says that it was the last one.
+static bool adx_call_step(adx_stepping *k, const ad_rev *x, ad_rev *y)
+{
+    const adx_scan *c = k->scan;
+    ad_step s = { .state = k->given, .sequence = k->given + c->states,
+                  .parameter = x + c->in - 1 - c->parameters,
+                  .next = k->taken, .output = k->taken + c->states,
+                  .untraced = k->state + c->window * sizeof(ad_real),
+                  .adx_owner = k };
+    for (size_t i = 0; i < c->out; i++)
+        y[i] = (ad_rev){ ADX_K(NAN), ADX_NOT_SET, 0 };
+    k->number = x[c->in - 1];
+    if (c->f != NULL)
+        c->f(x, y, c->ctx);
+    else
+        c->step(&s, c->ctx);
+    for (size_t i = 0; i < c->out && s.status == ADREV_OK; i++)
+        if (y[i].seq == ADX_NOT_SET && y[i].job == 0)
+            s.status = ADREV_ESHAPE;
+    if (k->status == ADREV_OK)
+        k->status = s.status;
+    return s.stop;
+}
+
+ADX_API size_t ad_step_index(ad_step *s)
+{
+    s->adx_owner->scan->varies = true;
+    return s->adx_owner->index;
+}
+
+ADX_API ad_rev ad_step_number(ad_step *s)
+{
+    return s->adx_owner->number;
+}
+
+// The numbers that step s is given.
+static void adx_gather_step(adx_stepping *k, size_t s)
+{
+    const adx_scan *c = k->scan;
+    const ad_real *window = (const ad_real *)(const void *)k->state;
+    for (size_t i = 0; i < c->pieces; i++) {
+        const adx_piece *p = &c->piece[i];
+        const ad_real *from = i < c->state_pieces ? window + p->from
+            : c->value + p->from + (ptrdiff_t)s * p->move;
+        for (size_t w = 0; w < p->size; w++)
+            k->in[p->at + w] = from[w];
+    }
+    k->in[c->in - 1] = (ad_real)s;
+    k->index = s;
+}
+
+// Runs the step that was gathered, with constants or recorded: rin to rout.
+static bool adx_run_step(adx_stepping *k, bool recorded, bool complete)
+{
+    adx_scan *c = k->scan;
+    adx_stage *s = k->stage;
+    ad_tape *before = adx_enter_stage(s, &c->captured, recorded, complete);
+    size_t varying = k->stale ? c->in - 1 : c->in - 1 - c->parameters;
+    if (recorded)
+        (ad_inputs)(c->in - 1, k->in, k->rin);
+    else
+        for (size_t i = 0; i < varying; i++)
+            k->rin[i] = adx_passive(k->in[i]);
+    k->stale = recorded;
+    k->rin[c->in - 1] = adx_passive(k->in[c->in - 1]);
+    c->report->evaluations++;
+    c->report->recorded += recorded;
+    bool stop = adx_call_step(k, k->rin, k->rout);
+    if (adx_now.tape != s->tape) {      // the step has left it
+        ad_use(s->tape);
+        adx_fail(s->tape, ADREV_EMARK);
+    }
+    adx_own_results(s, c->out, k->rout);
+    adx_leave_stage(s, before);
+    if (k->status == ADREV_OK)
+        k->status = s->tape->status;
+    return stop;
+}
+
+// Shifts the window of numbers by one row, and appends the new ones.
+static void adx_shift(const adx_scan *c, ad_real window[], const ad_real out[])
+{
+    for (size_t j = 0; j < c->states; j++) {
+        const adx_slice *l = &c->slice[j];
+        ad_real *row = window + l->base;
+        size_t rest = (l->depth - 1) * l->size;
+        memmove(row, row + l->size, rest * sizeof *row);
+        for (size_t i = 0; i < l->size; i++)
+            row[rest + i] = *out++;
+    }
+}
+
+// The state before the next step. Returns whether that was the last one.
+static bool adx_do_step(adx_stepping *k, size_t s, bool complete)
+{
+    const adx_scan *c = k->scan;
+    adx_gather_step(k, s);
+    bool stop = adx_run_step(k, false, complete);
+    for (size_t i = 0; i < c->out; i++)
+        k->out[i] = k->rout[i].v;
+    if (k->status == ADREV_OK)
+        adx_shift(c, (ad_real *)(void *)k->state, k->out);
+    return stop;
+}
+
+static bool adx_advance_scan(void *user, size_t s)
+{
+    adx_stepping *k = (adx_stepping *)user;
+    adx_do_step(k, s, true);
+    return k->status == ADREV_OK;
+}
+
+static void adx_end_stepping(adx_stepping *k)
+{
+    const ad_allocator *a = &k->scan->of.memory;
+    adx_free_stage(k->stage);
+    adx_release(a, k->state);
+    adx_release(a, k->in);
+    adx_release(a, k->rin);
+    adx_release(a, k->given);
+    adx_release(a, k->taken);
+    adx_release(a, k->carried);
+    memset(k, 0, sizeof *k);
+}
+
+typedef enum adx_purpose { ADX_RUN, ADX_SWEEP, ADX_UNROLL } adx_purpose;
+
+// Memory for a run of steps. Pairs with adx_end_stepping, whatever it returns.
+static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
+                               adx_purpose purpose)
+{
+    bool sweep = purpose == ADX_SWEEP;
+    const ad_allocator *a = &c->of.memory;
+    size_t outside = c->captured.n;
+    size_t most = (c->in > c->out ? c->in : c->out) + outside;
+    *k = (adx_stepping){ .scan = c };
+    if (purpose != ADX_UNROLL)
+        k->stage = adx_borrow_stage(&c->of);
+    k->state = (char *)adx_memory(a, adx_state_bytes(c), 1);
+    k->in = (ad_real *)adx_memory(a, c->in + c->out, sizeof *k->in);
+    k->rin = (ad_rev *)adx_memory(a, c->in + c->out + outside, sizeof *k->rin);
+    k->given = (const ad_rev **)adx_memory(a, c->states + c->sequences,
+                                           sizeof *k->given);
+    k->taken = (ad_rev **)adx_memory(a, c->states + c->outputs,
+                                     sizeof *k->taken);
+    if (sweep)
+        k->carried = (ad_real *)adx_memory(a, c->window + 3 * most,
+                                           sizeof *k->carried);
+    if ((k->stage == NULL && purpose != ADX_UNROLL) || k->state == NULL
+        || k->in == NULL || k->rin == NULL || k->given == NULL || k->taken == NULL
+        || (sweep && k->carried == NULL))
+        return false;
+    k->out = k->in + c->in;
+    k->rout = k->rin + c->in + outside;
+    adx_point_at(k, k->rin, k->rout);
+    memset(k->in, 0, c->in * sizeof *k->in);
+    for (size_t i = 0; i < c->parameters; i++)
+        k->in[c->in - 1 - c->parameters + i] = c->value[c->data + i];
+    k->stale = true;
+    c->plan.state = k->state;
+    c->plan.user = k;
+    c->plan.advance = adx_advance_scan;
+    if (sweep) {
+        k->weight = k->carried + c->window;
+        k->product = k->weight + most;
+        k->room = k->product + most;
+    }
+    return true;
+}
+
+/* --- 7.3  replay -------------------------------------------------------------------
+ * With adrev_function.h. Going back, a step is recorded as a function the first
+ * time, and again when a step has taken another path twice.                   */
+
+static void adx_free_paths(adx_scan *c)
+{
+#ifdef ADREV_FUNCTION_IMPLEMENTED
+    for (size_t i = 0; i < c->paths; i++)
+        ad_fn_free(c->path[i].fn);
+#endif
+    c->paths = 0;
+}
+
+#ifdef ADREV_FUNCTION_IMPLEMENTED
+
+static void adx_step_as_function(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    adx_stepping *k = (adx_stepping *)ctx;
+    adx_point_at(k, x, y);
+    adx_call_step(k, x, y);
+}
+
+// What cannot be recorded runs step by step for good.
+static void adx_record_path(adx_stepping *k, size_t s)
+{
+    adx_scan *c = k->scan;
+    const ad_fn_options options = { .allocator = &c->of.memory };
+    ad_fn *fn;
+    ad_tape *before = ad_use(NULL);
+    ad_status status = ad_fn_record_with(&fn, &options, adx_step_as_function,
+                                         k, c->in, k->in, c->out);
+    ad_use(before);
+    adx_point_at(k, k->rin, k->rout);
+    if (status != ADREV_OK || k->status != ADREV_OK || c->varies) {
+        ad_fn_free(fn);
+        c->varies = true;
+        return;
+    }
+    if (c->compiled)
+        ad_fn_compile(fn, NULL);        // else it is replayed, as good
+    c->path[c->paths++] = (adx_path){ fn, s };
+    c->report->paths++;
+}
+
+// Adjoints of what step s was given, by a function for its path; false: by
+// none.
+static bool adx_replay_step(adx_stepping *k, size_t s)
+{
+    adx_scan *c = k->scan;
+    if (c->varies || c->steps < ADREV_REPLAY_FROM)
+        return false;
+    if (c->paths == 0 && !c->swept)
+        adx_record_path(k, s);
+    for (int again = 0; again < 2; again++) {
+        for (size_t i = 0; i < c->paths; i++)
+            if (s <= c->path[i].upto
+                && ad_fn_vjp(c->path[i].fn, k->in, k->weight, k->product)
+                       == ADREV_OK) {
+                c->report->evaluations++;
+                c->report->replayed++;
+                return true;
+            }
+        if (c->swept || c->varies || c->paths == ADX_PATHS
+            || c->missed++ % 2 == 0)
+            return false;
+        adx_record_path(k, s);
+    }
+    return false;
+}
+
+#else
+
+static bool adx_replay_step(adx_stepping *k, size_t s)
+{
+    (void)k;
+    (void)s;
+    return false;
+}
+
+#endif
+
+static void adx_note_bytes(adx_scan *c)
+{
+    size_t bytes = sizeof *c + (c->data + c->parameters) * sizeof(ad_real)
+                 + c->report->snapshots * c->plan.bytes;
+    if (bytes > c->report->bytes)
+        c->report->bytes = bytes;
+}
+
+/* --- 7.4  sweeps -------------------------------------------------------------------- */
+
+// Adjoints of what step s returned.
+static bool adx_weigh(adx_stepping *k, size_t s)
+{
+    const adx_scan *c = k->scan;
+    const ad_real *dy = k->dy + s * c->told;
+    ad_real *w = k->weight;
+    bool any = false;
+    for (size_t j = 0; j < c->states + c->outputs; j++) {
+        const adx_slice *l = &c->slice[j];
+        const ad_real *carried = k->carried + l->base
+                               + (l->depth > 0 ? l->depth - 1 : 0) * l->size;
+        for (size_t i = 0; i < l->size; i++, w++) {
+            *w = (l->depth > 0 ? carried[i] : 0) + (l->told ? *dy++ : 0);
+            any |= *w != 0;
+        }
+    }
+    return any;
+}
+
+// The window one step earlier, and room for what is new in it.
+static void adx_shift_back(const adx_scan *c, ad_real window[])
+{
+    for (size_t j = 0; j < c->states; j++) {
+        const adx_slice *l = &c->slice[j];
+        ad_real *row = window + l->base;
+        memmove(row + l->size, row, (l->depth - 1) * l->size * sizeof *row);
+        memset(row, 0, l->size * sizeof *row);
+    }
+}
+
+static void adx_spread_step(adx_stepping *k, size_t s)
+{
+    const adx_scan *c = k->scan;
+    for (size_t i = 0; i < c->pieces; i++) {
+        const adx_piece *p = &c->piece[i];
+        ad_real *to = i < c->state_pieces ? k->carried + p->from
+            : k->dx + c->window + p->from + (ptrdiff_t)s * p->move;
+        for (size_t w = 0; w < p->size; w++)
+            to[w] += k->product[p->at + w];
+    }
+    ad_real *to = k->dx + c->window + c->data;
+    const ad_real *from = k->product + c->in - 1 - c->parameters;
+    for (size_t i = 0; i < c->parameters; i++)
+        to[i] += from[i];
+}
+
+static bool adx_reverse_scan(void *user, size_t s)
+{
+    adx_stepping *k = (adx_stepping *)user;
+    adx_scan *c = k->scan;
+    ad_real *outside = k->dx + c->window + c->data + c->parameters;
+    bool any = adx_weigh(k, s);
+    adx_shift_back(c, k->carried);
+    if (!any)
+        return true;
+    adx_gather_step(k, s);
+    if (!adx_replay_step(k, s)) {
+        adx_run_step(k, true, true);
+        if (k->status == ADREV_OK)
+            k->status = adx_stage_pull(k->stage, c->out, k->rout, k->weight,
+                                       c->in - 1, k->rin, k->product,
+                                       &c->captured, outside);
+    }
+    if (k->status == ADREV_OK)
+        adx_spread_step(k, s);
+    return k->status == ADREV_OK;
+}
+
+// Moves between the last rows among the results (adjoints or tangents of them)
+// and the window.
+static void adx_last_rows(const adx_scan *c, ad_real window[],
+                          const ad_real from[], ad_real to[])
+{
+    for (size_t j = 0; j < c->states; j++) {
+        const adx_slice *l = &c->slice[j];
+        for (size_t i = 0; l->last && i < l->depth * l->size; i++)
+            if (from != NULL)
+                window[l->base + i] = *from++;
+            else
+                *to++ = window[l->base + i];
+    }
+}
+
+// Rows of the window before step `first` that are initial ones: calls for
+// adding adjoints to them, or reading tangents of them.
+static void adx_initial_rows(const adx_scan *c, ad_real window[],
+                             ad_real adjoint[], const ad_real tangent[])
+{
+    size_t first = c->plan.first;
+    for (size_t j = 0; j < c->states; j++) {
+        const adx_slice *l = &c->slice[j];
+        for (size_t r = 0; r + first < l->depth; r++)
+            for (size_t i = 0; i < l->size; i++) {
+                size_t now = l->base + r * l->size + i;
+                size_t then = now + first * l->size;
+                if (adjoint != NULL)
+                    adjoint[then] += window[now];
+                else
+                    window[now] = tangent[then];
+            }
+    }
+}
+
+static bool adx_scan_pullback(const void *saved, size_t m, const ad_real dy[],
+                              size_t n, ad_real dx[])
+{
+    adx_scan *c = *(adx_scan *const *)saved;
+    adx_stepping k;
+    (void)m;
+    (void)n;
+    bool ok = adx_begin_stepping(&k, c, ADX_SWEEP);
+    if (ok) {
+        k.dy = dy;
+        k.dx = dx;
+        memset(k.carried, 0, c->window * sizeof *k.carried);
+        adx_last_rows(c, k.carried, dy + c->steps * c->told, NULL);
+        c->plan.reverse = adx_reverse_scan;
+        ok = c->plan.first >= c->steps
+          || adx_go_back(&c->plan, 0, 0, c->steps, true);
+    }
+    if (ok)
+        adx_initial_rows(c, k.carried, dx, NULL);
+    c->swept |= ok;
+    adx_note_bytes(c);
+    adx_end_stepping(&k);
+    return ok;
+}
+
+// Tangents of what step s is given.
+static void adx_gather_tangents(adx_stepping *k, size_t s)
+{
+    const adx_scan *c = k->scan;
+    for (size_t i = 0; i < c->pieces; i++) {
+        const adx_piece *p = &c->piece[i];
+        const ad_real *from = i < c->state_pieces ? k->carried + p->from
+            : k->dy + c->window + p->from + (ptrdiff_t)s * p->move;
+        for (size_t w = 0; w < p->size; w++)
+            k->weight[p->at + w] = from[w];
+    }
+    const ad_real *given = k->dy + c->window + c->data;
+    size_t others = c->parameters + c->captured.n;
+    for (size_t i = 0; i < others; i++)
+        k->weight[c->in - 1 - c->parameters + i] = given[i];
+}
+
+// Tangents of what it returns, in `product`.
+static bool adx_push_step(adx_stepping *k, size_t s)
+{
+    adx_scan *c = k->scan;
+    adx_gather_step(k, s);
+    adx_gather_tangents(k, s);
+    adx_run_step(k, true, true);
+    if (k->status == ADREV_OK)
+        k->status = adx_stage_push(k->stage, c->out, k->rout, k->product,
+                                   c->in - 1, k->rin, k->weight, &c->captured,
+                                   k->room);
+    for (size_t i = 0; i < c->out; i++)
+        k->out[i] = k->rout[i].v;
+    return k->status == ADREV_OK;
+}
+
+static bool adx_push_steps(adx_stepping *k, ad_real dy[])
+{
+    adx_scan *c = k->scan;
+    for (size_t s = 0; s < c->steps; s++) {
+        if (s == c->plan.first)
+            adx_initial_rows(c, k->carried, NULL, k->dy);
+        if (s < c->plan.first) {
+            if (!adx_advance_scan(k, s))
+                return false;
+            for (size_t i = 0; i < c->told; i++)
+                *dy++ = 0;
+            continue;
+        }
+        if (!adx_push_step(k, s))
+            return false;
+        const ad_real *out = k->product;
+        for (size_t j = 0; j < c->states + c->outputs; j++)
+            for (size_t i = 0; i < c->slice[j].size; i++, out++)
+                if (c->slice[j].told)
+                    *dy++ = *out;
+        adx_shift(c, (ad_real *)(void *)k->state, k->out);
+        adx_shift(c, k->carried, k->product);
+    }
+    if (c->plan.first == c->steps)
+        adx_initial_rows(c, k->carried, NULL, k->dy);
+    adx_last_rows(c, k->carried, NULL, dy);
+    return true;
+}
+
+static bool adx_scan_pushforward(const void *saved, size_t n,
+                                 const ad_real dx[], size_t m, ad_real dy[])
+{
+    adx_scan *c = *(adx_scan *const *)saved;
+    adx_stepping k;
+    (void)m;
+    (void)n;
+    bool ok = adx_begin_stepping(&k, c, ADX_SWEEP);
+    if (ok) {
+        k.dy = dx;
+        memset(k.carried, 0, c->window * sizeof *k.carried);
+        ok = (c->steps == 0 || adx_fetch(&c->plan, &c->plan.level[0], 0))
+          && adx_push_steps(&k, dy);
+    }
+    adx_end_stepping(&k);
+    return ok;
+}
+
+static void adx_free_scan(adx_scan *c)
+{
+    ad_allocator memory = c->of.memory;
+    adx_free_plan(&c->plan);
+    adx_free_paths(c);
+    adx_free_stage(c->of.stage);
+    adx_free_captured(&memory, &c->captured);
+    adx_release(&memory, c->slice);
+    adx_release(&memory, c->piece);
+    adx_release(&memory, c->given);
+    adx_release(&memory, c->value);
+    adx_release(&memory, c);
+}
+
+static void adx_destroy_scan(const void *saved)
+{
+    adx_free_scan(*(adx_scan *const *)saved);
+}
+
+static const ad_external_rule adx_scan_rule = {
+    .name = "scan", .pullback = adx_scan_pullback,
+    .pushforward = adx_scan_pushforward, .destroy = adx_destroy_scan
+};
+
+/* --- 7.5  the first run ---------------------------------------------------------- */
+
+static void adx_copy_values(adx_scan *c, const ad_scan_desc *d)
+{
+    ad_real *to = c->value;
+    for (size_t j = 0; j < d->sequences; j++)
+        for (size_t i = 0; i < d->sequence[j].rows * d->sequence[j].size; i++)
+            *to++ = d->sequence[j].row[i].v;
+    for (size_t i = 0; i < d->parameters; i++)
+        *to++ = d->parameter[i].v;
+}
+
+static size_t adx_count_pieces(const ad_scan_desc *d)
+{
+    const int *tap;
+    size_t n = 0;
+    for (size_t j = 0; j < d->states; j++)
+        n += adx_taps_of_state(&d->state[j], &tap);
+    for (size_t j = 0; j < d->sequences; j++)
+        n += adx_taps_of_sequence(&d->sequence[j], &tap);
+    return n;
+}
+
+// NULL: no memory.
+static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
+                              ad_scan_report *report)
+{
+    adx_scan *c = (adx_scan *)adx_memory(a, 1, sizeof *c);
+    if (c == NULL)
+        return NULL;
+    *c = (adx_scan){
+        .of = { .memory = *a }, .step = d->step, .ctx = d->ctx,
+        .states = d->states, .sequences = d->sequences,
+        .outputs = d->outputs, .parameters = d->parameters,
+        .untraced = d->untraced_bytes, .compiled = d->compiled,
+        .varies = d->unreplayed || d->untraced_bytes > 0
+    };
+    c->report = report == NULL ? &c->own_report : report;
+    memset(c->report, 0, sizeof *c->report);
+    c->slice = (adx_slice *)adx_memory(a, d->states + d->outputs,
+                                       sizeof *c->slice);
+    c->given = (size_t *)adx_memory(a, d->states + d->sequences,
+                                    sizeof *c->given);
+    c->piece = (adx_piece *)adx_memory(a, adx_count_pieces(d),
+                                       sizeof *c->piece);
+    if (c->slice != NULL && c->given != NULL && c->piece != NULL) {
+        adx_describe(c, d);
+        c->value = (ad_real *)adx_memory(a, c->data + c->parameters,
+                                         sizeof *c->value);
+    }
+    if (c->value == NULL) {
+        adx_free_scan(c);
+        return NULL;
+    }
+    adx_copy_values(c, d);
+    c->plan.memory = *a;
+    c->plan.bytes = adx_state_bytes(c);
+    c->plan.end = d->steps;
+    c->plan.stride = 1;
+    c->plan.tail = SIZE_MAX;
+    c->plan.report = c->report;
+    return c;
+}
+
+// Results, as they come.
+typedef struct adx_results_list {
+    ad_real *v;
+    size_t n, room;
+} adx_results_list;
+
+static bool adx_tell_step(const adx_stepping *k, adx_results_list *list)
+{
+    const adx_scan *c = k->scan;
+    const ad_real *out = k->out;
+    if (!adx_widen(&c->of.memory, (void **)&list->v, &list->room,
+                   list->n + c->told, sizeof *list->v))
+        return false;
+    for (size_t j = 0; j < c->states + c->outputs; j++)
+        for (size_t i = 0; i < c->slice[j].size; i++, out++)
+            if (c->slice[j].told)
+                list->v[list->n++] = *out;
+    return true;
+}
+
+static void adx_begin_state(adx_stepping *k, const ad_scan_desc *d)
+{
+    const adx_scan *c = k->scan;
+    ad_real *window = (ad_real *)(void *)k->state;
+    for (size_t j = 0; j < c->states; j++)
+        for (size_t i = 0; i < c->slice[j].depth * c->slice[j].size; i++)
+            *window++ = d->state[j].initial[i].v;
+    if (c->untraced > 0)
+        memcpy(window, d->untraced, c->untraced);
+}
+
+static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
+                               adx_results_list *list)
+{
+    adx_scan *c = k->scan;
+    bool stop = false;
+    while (c->steps < d->steps && !stop) {
+        if (!adx_keep_first(&c->plan, c->steps, d->open_ended))
+            return d->schedule.store != NULL ? ADREV_EEXTERNAL : ADREV_ENOMEM;
+        stop = adx_do_step(k, c->steps, false);
+        if (k->status != ADREV_OK)
+            return k->status;
+        if (!adx_tell_step(k, list))
+            return ADREV_ENOMEM;
+        c->steps++;
+    }
+    if (!adx_widen(&c->of.memory, (void **)&list->v, &list->room,
+                   list->n + c->results, sizeof *list->v))
+        return ADREV_ENOMEM;
+    adx_last_rows(c, (ad_real *)(void *)k->state, NULL, list->v + list->n);
+    list->n += c->results;
+    return ADREV_OK;
+}
+
+// What is known only after it.
+static void adx_settle_scan(adx_scan *c, const ad_scan_desc *d)
+{
+    adx_level *l = &c->plan.level[0];
+    c->plan.first = d->truncated && d->reversed < c->steps
+                  ? c->steps - d->reversed : 0;
+    c->varies |= c->captured.n > 0;
+    if (l->every == 0 && c->steps > 0)
+        adx_judge_stack(&c->plan, l, c->steps);
+    c->report->steps = c->steps;
+    adx_note_bytes(c);
+}
+
+static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
+                                adx_results_list *list)
+{
+    adx_stepping k;
+    ad_status status = adx_make_plan(&c->plan, &d->schedule);
+    if (status != ADREV_OK)
+        return status;
+    status = ADREV_ENOMEM;
+    if (adx_begin_stepping(&k, c, ADX_RUN)) {
+        adx_begin_state(&k, d);
+        status = adx_run_steps(&k, d, list);
+        if (status == ADREV_OK && c->untraced > 0)
+            memcpy(d->untraced, k.state + c->window * sizeof(ad_real),
+                   c->untraced);
+    }
+    adx_end_stepping(&k);
+    if (status == ADREV_OK)
+        adx_settle_scan(c, d);
+    return status;
+}
+
+/* --- 7.6  one statement ------------------------------------------------------------ */
+
+// All inputs: initial rows, sequences, parameters, and what was captured.
+static void adx_list_inputs(const adx_scan *c, const ad_scan_desc *d,
+                            ad_rev all[])
+{
+    for (size_t j = 0; j < d->states; j++)
+        for (size_t i = 0; i < c->slice[j].depth * c->slice[j].size; i++)
+            *all++ = d->state[j].initial[i];
+    for (size_t j = 0; j < d->sequences; j++)
+        for (size_t i = 0; i < d->sequence[j].rows * d->sequence[j].size; i++)
+            *all++ = d->sequence[j].row[i];
+    for (size_t i = 0; i < d->parameters; i++)
+        *all++ = d->parameter[i];
+    for (size_t i = 0; i < c->captured.n; i++)
+        *all++ = (ad_rev){ 0, (uint32_t)c->captured.id[i],
+                           (uint32_t)(c->captured.id[i] >> 32) };
+}
+
+// The results of the steps where they belong; returns what is behind them.
+static const ad_rev *adx_hand_out_steps(const ad_scan_desc *d, size_t steps,
+                                        const ad_rev y[])
+{
+    for (size_t s = 0; s < steps; s++) {
+        for (size_t j = 0; j < d->states; j++)
+            for (size_t i = 0; d->state[j].rows != NULL
+                 && i < d->state[j].size; i++)
+                d->state[j].rows[s * d->state[j].size + i] = *y++;
+        for (size_t j = 0; j < d->outputs; j++)
+            for (size_t i = 0; d->output[j].row != NULL
+                 && i < d->output[j].size; i++)
+                d->output[j].row[s * d->output[j].size + i] = *y++;
+    }
+    return y;
+}
+
+static void adx_hand_out(const ad_scan_desc *d, size_t steps, const ad_rev y[])
+{
+    y = adx_hand_out_steps(d, steps, y);
+    for (size_t j = 0; j < d->states; j++) {
+        size_t n = adx_depth(&d->state[j]) * d->state[j].size;
+        for (size_t i = 0; d->state[j].last != NULL && i < n; i++)
+            d->state[j].last[i] = *y++;
+    }
+}
+
+static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
+                                 const adx_results_list *list)
+{
+    ad_allocator memory = c->of.memory;
+    size_t n = c->window + c->data + c->parameters + c->captured.n;
+    size_t steps = c->steps;
+    ad_rev *all = (ad_rev *)adx_memory(&memory, n + list->n, sizeof *all);
+    ad_status status = ADREV_ENOMEM;
+    if (all == NULL || list->n == 0) {
+        status = all == NULL ? ADREV_ENOMEM : ADREV_OK;
+        adx_free_scan(c);
+    } else {
+        adx_list_inputs(c, d, all);
+        status = (ad_external)(&adx_scan_rule, &c, sizeof c, n, all, list->n,
+                               list->v, all + n);
+    }
+    if (status == ADREV_OK && list->n > 0)
+        adx_hand_out(d, steps, all + n);
+    adx_release(&memory, all);
+    return status;
+}
+
+static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
+                                 const ad_allocator *a, ad_scan_report *report)
+{
+    adx_results_list list = {0};
+    adx_scan *c = adx_new_scan(d, a, report);
+    if (c == NULL)
+        return ADREV_ENOMEM;
+    ad_allocator memory = c->of.memory;
+    c->f = f;
+    ad_status status = adx_share_stage(&c->of) ? adx_first_scan(c, d, &list)
+                                               : ADREV_ENOMEM;
+    if (status == ADREV_OK)
+        status = adx_record_scan(c, d, &list);
+    else
+        adx_free_scan(c);
+    adx_release(&memory, list.v);
+    return status;
+}
+
+/* --- 7.7  unrolled ------------------------------------------------------------------
+ * Where all is to be recorded as it happens: under a hook, or in fixed memory.
+ * The same steps on the numbers themselves.                                  */
+
+typedef struct adx_unrolled {
+    adx_stepping k;
+    const ad_scan_desc *d;
+    ad_rev *window;             // [window]
+    ad_rev *data;               // [data]
+    ad_rev *told;               // results of the steps
+    size_t n, room;
+} adx_unrolled;
+
+static void adx_unrolled_inputs(adx_unrolled *u, size_t s, bool constant)
+{
+    const adx_scan *c = u->k.scan;
+    ad_rev *in = u->k.rin;
+    for (size_t i = 0; i < c->pieces; i++) {
+        const adx_piece *p = &c->piece[i];
+        const ad_rev *from = i < c->state_pieces ? u->window + p->from
+            : u->data + p->from + (ptrdiff_t)s * p->move;
+        for (size_t w = 0; w < p->size; w++)
+            in[p->at + w] = from[w];
+    }
+    for (size_t i = 0; i < c->parameters; i++)
+        in[c->in - 1 - c->parameters + i] = u->d->parameter[i];
+    in[c->in - 1] = adx_passive((ad_real)s);
+    for (size_t i = 0; constant && i < c->in; i++)
+        in[i] = adx_passive(in[i].v);
+    u->k.index = s;
+    c->report->evaluations++;
+}
+
+static bool adx_unrolled_results(adx_unrolled *u)
+{
+    const adx_scan *c = u->k.scan;
+    const ad_rev *out = u->k.rout;
+    if (!adx_widen(&c->of.memory, (void **)&u->told, &u->room, u->n + c->told,
+                   sizeof *u->told))
+        return false;
+    for (size_t j = 0; j < c->states + c->outputs; j++) {
+        const adx_slice *l = &c->slice[j];
+        ad_rev *row = u->window + l->base;
+        size_t rest = l->depth > 0 ? (l->depth - 1) * l->size : 0;
+        if (l->depth > 0)
+            memmove(row, row + l->size, rest * sizeof *row);
+        for (size_t i = 0; i < l->size; i++, out++) {
+            if (l->depth > 0)
+                row[rest + i] = *out;
+            if (l->told)
+                u->told[u->n++] = *out;
+        }
+    }
+    return true;
+}
+
+static void adx_unrolled_begin(adx_unrolled *u)
+{
+    const ad_scan_desc *d = u->d;
+    ad_rev *to = u->window;
+    for (size_t j = 0; j < d->states; j++)
+        for (size_t i = 0; i < adx_depth(&d->state[j]) * d->state[j].size; i++)
+            *to++ = d->state[j].initial[i];
+    for (size_t j = 0; j < d->sequences; j++)
+        for (size_t i = 0; i < d->sequence[j].rows * d->sequence[j].size; i++)
+            *to++ = d->sequence[j].row[i];
+    if (d->untraced_bytes > 0)
+        memcpy(u->k.state + u->k.scan->window * sizeof(ad_real), d->untraced,
+               d->untraced_bytes);
+    u->n = 0;
+    u->k.scan->steps = 0;
+}
+
+// Steps before `first` are constants.
+static ad_status adx_unroll(adx_unrolled *u, size_t first)
+{
+    adx_stepping *k = &u->k;
+    adx_scan *c = k->scan;
+    bool stop = false;
+    adx_unrolled_begin(u);
+    while (c->steps < u->d->steps && !stop) {
+        bool constant = c->steps < first;
+        adx_unrolled_inputs(u, c->steps, constant);
+        stop = adx_call_step(k, k->rin, k->rout);
+        if (k->status != ADREV_OK)
+            return k->status;
+        for (size_t i = 0; constant && i < c->out; i++)
+            k->rout[i] = adx_passive(k->rout[i].v);
+        if (!adx_unrolled_results(u))
+            return ADREV_ENOMEM;
+        c->steps++;
+    }
+    return ADREV_OK;
+}
+
+// The steps are counted first if only the last ones matter.
+static ad_status adx_unroll_all(adx_unrolled *u)
+{
+    const ad_scan_desc *d = u->d;
+    size_t first = 0;
+    if (d->truncated) {
+        ad_tape *before = ad_use(NULL);
+        ad_status status = adx_unroll(u, SIZE_MAX);
+        ad_use(before);
+        if (status != ADREV_OK)
+            return status;
+        size_t n = u->k.scan->steps;
+        first = d->reversed < n ? n - d->reversed : 0;
+    }
+    return adx_unroll(u, first);
+}
+
+static void adx_unrolled_hand_out(adx_unrolled *u)
+{
+    const adx_scan *c = u->k.scan;
+    const ad_scan_desc *d = u->d;
+    const ad_rev *told = u->told;
+    for (size_t j = 0; j < d->states; j++)
+        for (size_t i = 0; d->state[j].last != NULL
+             && i < c->slice[j].depth * c->slice[j].size; i++)
+            d->state[j].last[i] = u->window[c->slice[j].base + i];
+    adx_hand_out_steps(d, c->steps, told);
+    if (c->untraced > 0)
+        memcpy(d->untraced, u->k.state + c->window * sizeof(ad_real),
+               c->untraced);
+}
+
+static ad_status adx_unrolled_scan(const ad_scan_desc *d, ad_vector_fn *f,
+                                   const ad_allocator *a,
+                                   ad_scan_report *report)
+{
+    adx_unrolled u = { .d = d };
+    adx_scan *c = adx_new_scan(d, a, report);
+    if (c == NULL)
+        return ADREV_ENOMEM;
+    ad_allocator memory = c->of.memory;
+    c->f = f;
+    ad_status status = ADREV_ENOMEM;
+    bool begun = adx_begin_stepping(&u.k, c, ADX_UNROLL);
+    u.window = (ad_rev *)adx_memory(&memory, c->window + c->data,
+                                    sizeof *u.window);
+    if (begun && u.window != NULL) {
+        u.data = u.window + c->window;
+        status = adx_unroll_all(&u);
+    }
+    if (status == ADREV_OK) {
+        adx_unrolled_hand_out(&u);
+        c->report->steps = c->steps;
+    }
+    adx_end_stepping(&u.k);
+    adx_release(&memory, u.window);
+    adx_release(&memory, u.told);
+    adx_free_scan(c);
+    return status;
+}
+
+// Memory of the current tape, which is fixed: not given back before the tape
+// is cleared.
+static void *adx_tape_room(size_t bytes, void *user)
+{
+    (void)user;
+    return adx_add_bytes(&adx_now, ADX_DATA, bytes, 0);
+}
+
+static void adx_keep_room(void *block, void *user)
+{
+    (void)block;
+    (void)user;
+}
+
+// For what is unrolled. NULL: there is no memory.
+static const ad_allocator *adx_unrolled_memory(const ad_allocator *given)
+{
+    static const ad_allocator room = { adx_tape_room, adx_keep_room, NULL };
+    const ad_tape *t = adx_now.tape;
+    if (given != NULL && given->alloc != NULL && given->free != NULL)
+        return given;
+#ifndef ADREV_NO_STDLIB
+    if (t == NULL)
+        return &adx_libc;
+#endif
+    return t == NULL ? NULL : t->allocator.alloc != NULL ? &t->allocator
+                                                         : &room;
+}
+
+static ad_status adx_scan_with(const ad_scan_desc *d, ad_vector_fn *f,
+                               ad_scan_report *report)
+{
+    const ad_allocator *a = adx_loop_memory(d->allocator);
+    if (!adx_right_scan(d))
+        return adx_failed(ADREV_ESHAPE);
+    if (a != NULL && d->steps > 0)
+        return adx_failed(adx_staged_scan(d, f, a, report));
+    a = adx_unrolled_memory(d->allocator);
+    if (a == NULL)
+        return ADREV_ENOMEM;
+    ad_status status = adx_unrolled_scan(d, f, a, report);
+    return status != ADREV_OK ? adx_failed(status)
+                              : adx_now.tape == NULL ? ADREV_OK
+                                                     : adx_now.tape->status;
+}
+
+ADX_API ad_status ad_scan(const ad_scan_desc *scan, ad_scan_report *report)
+{
+    return scan == NULL || scan->step == NULL ? adx_failed(ADREV_ESHAPE)
+                                              : adx_scan_with(scan, NULL,
+                                                              report);
+}
+
+ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
+                          ad_rev x[], size_t np, const ad_rev p[],
+                          ad_schedule schedule)
+{
+    const ad_scan_state state = { .size = n, .initial = x, .last = x };
+    const ad_scan_desc d = {
+        .ctx = ctx, .steps = steps, .states = 1, .state = &state,
+        .parameters = np, .parameter = p, .schedule = schedule
+    };
+    return f == NULL ? adx_failed(ADREV_ESHAPE) : adx_scan_with(&d, f, NULL);
+}
+
+#endif // ADREV_LOOP_IMPLEMENTED
+#endif // ADREV_IMPLEMENTATION
