@@ -42,7 +42,8 @@
  * same path.
  *
  *   1 >>config   2 >>types   3 >>api
- *   4 >>stage    5 >>checkpoint   6 >>schedule   7 >>scan   8 >>bulk
+ *   4 >>stage    5 >>checkpoint   6 >>schedule   7 >>scan
+ *   8 >>connections   9 >>bulk
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -283,8 +284,11 @@ typedef enum ad_connection {
 //
 //   answer [n]   out   of each of x
 //
-//   returns      as ad_pullback, but constants among x are allowed
-//   cost         one pass over the recording, and a byte per value
+//   returns      as ad_pullback, but constants among x are allowed;
+//                ADREV_EFOREIGN also if parts of the recording are on other
+//                threads' tapes
+//   cost         as ad_pullback; checkpoints and steps of scans run again. A
+//                user's external statement connects all with all
 ADX_API ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
                                size_t n, const ad_rev x[],
                                ad_connection answer[]);
@@ -338,14 +342,14 @@ static void *adx_memory(const ad_allocator *a, size_t n, size_t size)
                                          : a->alloc(n * size + 1, a->user);
 }
 
-static void adx_release(const ad_allocator *a, void *p)
+static void adx_dispose(const ad_allocator *a, void *p)
 {
     if (p != NULL)
         a->free(p, a->user);
 }
 
 // An array that has room for n.
-static bool adx_widen(const ad_allocator *a, void **array, size_t *room,
+static bool adx_extend(const ad_allocator *a, void **array, size_t *room,
                       size_t n, size_t size)
 {
     if (n <= *room)
@@ -356,7 +360,7 @@ static bool adx_widen(const ad_allocator *a, void **array, size_t *room,
         return false;
     if (*array != NULL)
         memcpy(wide, *array, *room * size);
-    adx_release(a, *array);
+    adx_dispose(a, *array);
     *array = wide;
     *room = more;
     return true;
@@ -366,9 +370,9 @@ static bool adx_widen(const ad_allocator *a, void **array, size_t *room,
 
 static void adx_free_captured(const ad_allocator *a, adx_captured *k)
 {
-    adx_release(a, k->id);
-    adx_release(a, k->local);
-    adx_release(a, k->table);
+    adx_dispose(a, k->id);
+    adx_dispose(a, k->local);
+    adx_dispose(a, k->table);
     memset(k, 0, sizeof *k);
 }
 
@@ -390,7 +394,7 @@ static bool adx_rehash(const ad_allocator *a, adx_captured *k)
     if (table == NULL)
         return false;
     memset(table, 0, slots * sizeof *table);
-    adx_release(a, k->table);
+    adx_dispose(a, k->table);
     k->table = table;
     k->slots = slots;
     for (size_t i = 0; i < k->n; i++)
@@ -410,8 +414,8 @@ static size_t adx_capture(const ad_allocator *a, adx_captured *k, uint64_t id,
         return SIZE_MAX;
     size_t room = k->room;
     if ((2 * k->n >= k->slots && !adx_rehash(a, k))
-        || !adx_widen(a, (void **)&k->id, &room, k->n + 1, sizeof *k->id)
-        || !adx_widen(a, (void **)&k->local, &k->room, k->n + 1,
+        || !adx_extend(a, (void **)&k->id, &room, k->n + 1, sizeof *k->id)
+        || !adx_extend(a, (void **)&k->local, &k->room, k->n + 1,
                       sizeof *k->local))
         return SIZE_MAX;
     k->id[k->n] = id;
@@ -449,7 +453,7 @@ static void adx_free_stage(adx_stage *s)
     ad_tape_free(s->tape);
     adx_free_stage(s->inner);
     ad_allocator memory = s->memory;
-    adx_release(&memory, s);
+    adx_dispose(&memory, s);
 }
 
 static adx_stage *adx_new_stage(const ad_allocator *a)
@@ -462,7 +466,7 @@ static adx_stage *adx_new_stage(const ad_allocator *a)
     s->holders = 1;
     s->tape = ad_tape_new_with(a);
     if (s->tape == NULL) {
-        adx_release(a, s);
+        adx_dispose(a, s);
         return NULL;
     }
     const ad_hooks hooks = { .foreign = adx_from_outside, .user = s };
@@ -528,18 +532,12 @@ static adx_stage *adx_borrow_stage(const adx_staged *of)
     return s;
 }
 
-// Begins a run on a stage, with an empty tape. Returns the tape to go back to.
-static ad_tape *adx_enter_stage(adx_stage *s, adx_captured *k, bool recorded,
-                                bool complete)
+// Makes a stage's tape current, for runs. Returns the tape to go back to.
+static ad_tape *adx_enter_stage(adx_stage *s, adx_captured *k, bool complete)
 {
     s->captured = k;
-    s->recorded = recorded;
     s->complete = complete;
     s->busy = true;
-    for (size_t i = 0; recorded && i < k->n; i++)
-        k->local[i] = 0;
-    if (adx_live(s->tape)->seq > 0 || s->tape->status != ADREV_OK)
-        ad_tape_clear(s->tape);
     return ad_use(s->tape);
 }
 
@@ -549,12 +547,29 @@ static void adx_leave_stage(adx_stage *s, ad_tape *before)
     s->busy = false;
 }
 
-// Results of a run as values of the stage's tape; those from outside too.
-static void adx_own_results(adx_stage *s, size_t m, ad_rev y[])
+// Before each run: an empty tape.
+static void adx_begin_run(adx_stage *s, bool recorded)
 {
+    adx_captured *k = s->captured;
+    s->recorded = recorded;
+    for (size_t i = 0; recorded && i < k->n; i++)
+        k->local[i] = 0;
+    if (adx_now.seq > 0 || s->tape->status != ADREV_OK)
+        ad_tape_clear(s->tape);
+}
+
+// Results of a run as values of the stage's tape, those from outside, too.
+// Its status, and that of one that was left for another tape.
+static ad_status adx_end_run(adx_stage *s, size_t m, ad_rev y[])
+{
+    if (adx_now.tape != s->tape) {
+        ad_use(s->tape);
+        adx_fail(s->tape, ADREV_EMARK);
+    }
     for (size_t i = 0; i < m; i++)
         if (y[i].job != 0 && s->tape->status == ADREV_OK)
             y[i] = adx_known(y[i], adx_resolve(y[i]));
+    return s->tape->status;
 }
 
 /* --- 4.3  derivatives of a run -----------------------------------------------
@@ -611,7 +626,7 @@ static ad_status adx_stage_push(const adx_stage *s, size_t m, const ad_rev y[],
  * 5  CHECKPOINT                                                 >>checkpoint
  * ======================================================================== */
 
-typedef struct adx_call {
+typedef struct adx_checkpoint {
     adx_staged of;
     ad_vector_fn *f;
     void *ctx;
@@ -622,31 +637,32 @@ typedef struct adx_call {
     ad_rev *in, *out;           // [n + captured], [m] of the recording, or room
     ad_real *x;                 // [n]
     void *copy;                 // of *ctx, or NULL
-} adx_call;
+} adx_checkpoint;
 
-static void adx_free_call(adx_call *c)
+static void adx_free_call(adx_checkpoint *c)
 {
     ad_allocator memory = c->of.memory;
     adx_free_stage(c->of.stage);
     adx_free_stage(c->kept);
     adx_free_captured(&memory, &c->captured);
-    adx_release(&memory, c->x);
-    adx_release(&memory, c->in);
-    adx_release(&memory, c->out);
-    adx_release(&memory, c->copy);
-    adx_release(&memory, c);
+    adx_dispose(&memory, c->x);
+    adx_dispose(&memory, c->in);
+    adx_dispose(&memory, c->out);
+    adx_dispose(&memory, c->copy);
+    adx_dispose(&memory, c);
 }
 
 static void adx_destroy_checkpoint(const void *saved)
 {
-    adx_free_call(*(adx_call *const *)saved);
+    adx_free_call(*(adx_checkpoint *const *)saved);
 }
 
 // Runs f on a stage; recorded, its inputs and results are c->in and c->out.
-static ad_status adx_run_call(adx_call *c, adx_stage *s, bool recorded,
+static ad_status adx_run_call(adx_checkpoint *c, adx_stage *s, bool recorded,
                               bool complete, void *ctx)
 {
-    ad_tape *before = adx_enter_stage(s, &c->captured, recorded, complete);
+    ad_tape *before = adx_enter_stage(s, &c->captured, complete);
+    adx_begin_run(s, recorded);
     for (size_t i = 0; i < c->n; i++)
         c->in[i] = recorded ? (ad_input)(c->x[i]) : adx_passive(c->x[i]);
     for (size_t i = 0; i < c->m; i++)
@@ -654,17 +670,13 @@ static ad_status adx_run_call(adx_call *c, adx_stage *s, bool recorded,
     if (c->evaluations != NULL)
         ++*c->evaluations;
     c->f(c->in, c->out, ctx);
-    if (adx_now.tape != s->tape) {      // f has left it
-        ad_use(s->tape);
-        adx_fail(s->tape, ADREV_EMARK);
-    }
-    adx_own_results(s, c->m, c->out);
+    ad_status status = adx_end_run(s, c->m, c->out);
     adx_leave_stage(s, before);
-    return s->tape->status;
+    return status;
 }
 
 // The stage with a recording of f at x. NULL: there is none.
-static adx_stage *adx_call_again(adx_call *c)
+static adx_stage *adx_call_again(adx_checkpoint *c)
 {
     if (c->kept != NULL) {
         c->kept->holders++;
@@ -682,7 +694,7 @@ static adx_stage *adx_call_again(adx_call *c)
 static bool adx_checkpoint_pullback(const void *saved, size_t m,
                                     const ad_real dy[], size_t n, ad_real dx[])
 {
-    adx_call *c = *(adx_call *const *)saved;
+    adx_checkpoint *c = *(adx_checkpoint *const *)saved;
     adx_stage *s = adx_call_again(c);
     ad_real *g = (ad_real *)adx_memory(&c->of.memory, c->n, sizeof *g);
     (void)n;
@@ -691,7 +703,7 @@ static bool adx_checkpoint_pullback(const void *saved, size_t m,
                        dx + c->n) == ADREV_OK;
     for (size_t i = 0; ok && i < c->n; i++)
         dx[i] += g[i];
-    adx_release(&c->of.memory, g);
+    adx_dispose(&c->of.memory, g);
     adx_free_stage(s);
     return ok;
 }
@@ -700,14 +712,14 @@ static bool adx_checkpoint_pushforward(const void *saved, size_t n,
                                        const ad_real dx[], size_t m,
                                        ad_real dy[])
 {
-    adx_call *c = *(adx_call *const *)saved;
+    adx_checkpoint *c = *(adx_checkpoint *const *)saved;
     adx_stage *s = adx_call_again(c);
     ad_real *tangents = (ad_real *)adx_memory(&c->of.memory, n,
                                               sizeof *tangents);
     bool ok = s != NULL && tangents != NULL
            && adx_stage_push(s, m, c->out, dy, c->n, c->in, dx, &c->captured,
                        tangents) == ADREV_OK;
-    adx_release(&c->of.memory, tangents);
+    adx_dispose(&c->of.memory, tangents);
     adx_free_stage(s);
     return ok;
 }
@@ -719,14 +731,14 @@ static const ad_external_rule adx_checkpoint_rule = {
 };
 
 // NULL: no memory.
-static adx_call *adx_new_call(const ad_checkpoint_options *o,
+static adx_checkpoint *adx_new_call(const ad_checkpoint_options *o,
                               const ad_allocator *a, ad_vector_fn *f,
                               void *ctx, size_t n, const ad_rev x[], size_t m)
 {
-    adx_call *c = (adx_call *)adx_memory(a, 1, sizeof *c);
+    adx_checkpoint *c = (adx_checkpoint *)adx_memory(a, 1, sizeof *c);
     if (c == NULL)
         return NULL;
-    *c = (adx_call){ .of = { .memory = *a }, .f = f, .ctx = ctx, .n = n,
+    *c = (adx_checkpoint){ .of = { .memory = *a }, .f = f, .ctx = ctx, .n = n,
                      .m = m, .evaluations = o->evaluations };
     c->x = (ad_real *)adx_memory(a, n, sizeof *c->x);
     c->in = (ad_rev *)adx_memory(a, n, sizeof *c->in);
@@ -746,7 +758,7 @@ static adx_call *adx_new_call(const ad_checkpoint_options *o,
 }
 
 // The first run: recorded and kept if that is wanted and there is room.
-static ad_status adx_first_run(adx_call *c, const ad_checkpoint_options *o)
+static ad_status adx_first_run(adx_checkpoint *c, const ad_checkpoint_options *o)
 {
     adx_stage *shared = c->of.stage;
     bool automatic = o->keep == ADREV_KEEP_AUTOMATIC;
@@ -784,7 +796,7 @@ static bool adx_settle_captured(const ad_allocator *a, ad_rev **in, size_t n,
                                 const adx_captured *k)
 {
     size_t room = n;
-    return adx_widen(a, (void **)in, &room, n + k->n, sizeof **in);
+    return adx_extend(a, (void **)in, &room, n + k->n, sizeof **in);
 }
 
 // The inputs of a statement: x, and what was captured, by its id alone.
@@ -800,7 +812,7 @@ static ad_rev *adx_operands_of(const ad_allocator *a, size_t n,
     return all;
 }
 
-static ad_status adx_record_checkpoint(adx_call *c, const ad_rev x[],
+static ad_status adx_record_checkpoint(adx_checkpoint *c, const ad_rev x[],
                                        ad_rev y[])
 {
     ad_allocator memory = c->of.memory;
@@ -821,9 +833,9 @@ static ad_status adx_record_checkpoint(adx_call *c, const ad_rev x[],
     }
     for (size_t i = 0; status == ADREV_OK && i < m; i++)
         y[i] = out[i];
-    adx_release(&memory, all);
-    adx_release(&memory, out);
-    adx_release(&memory, v);
+    adx_dispose(&memory, all);
+    adx_dispose(&memory, out);
+    adx_dispose(&memory, v);
     return status;
 }
 
@@ -863,7 +875,7 @@ ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
         f(x, y, ctx);
         return t == NULL ? ADREV_OK : t->status;
     }
-    adx_call *c = adx_new_call(o, a, f, ctx, n, x, m);
+    adx_checkpoint *c = adx_new_call(o, a, f, ctx, n, x, m);
     if (c == NULL)
         return adx_failed(ADREV_ENOMEM);
     ad_status status = adx_share_stage(&c->of) ? adx_first_run(c, o)
@@ -945,18 +957,18 @@ typedef struct adx_shelf {
 } adx_shelf;
 
 // Every `every`-th state of a range, or (every 0) a stack of them.
-typedef struct adx_level {
+typedef struct adx_kept_level {
     size_t every;
     const ad_store *store;      // NULL: in memory
     adx_shelf shelf;
     size_t *at;                 // [most] steps before which the stack's are
     size_t depth, most;
-} adx_level;
+} adx_kept_level;
 
-typedef struct adx_plan {
+typedef struct adx_timetable {
     ad_allocator memory;
     size_t bytes;               // of a state
-    adx_level level[3];
+    adx_kept_level level[3];
     size_t levels;
     size_t next;                // step before which a state is kept next, in
     size_t stride;              // the first run; open ended: one in so many
@@ -972,11 +984,11 @@ typedef struct adx_plan {
     bool (*reverse)(void *user, size_t s);
     void *user;
     size_t first;               // steps before it are not reversed
-} adx_plan;
+} adx_timetable;
 
 /* --- 6.1  keeping ------------------------------------------------------------ */
 
-static void *adx_on_shelf(adx_plan *p, adx_shelf *s, size_t i)
+static void *adx_on_shelf(adx_timetable *p, adx_shelf *s, size_t i)
 {
     if (s->per == 0)
         s->per = p->bytes < 4096 ? 65536 / (p->bytes + 1) + 1 : 16;
@@ -984,24 +996,24 @@ static void *adx_on_shelf(adx_plan *p, adx_shelf *s, size_t i)
     if (b < s->blocks)
         return s->block[b] + i % s->per * p->bytes;
     char *more = (char *)adx_memory(&p->memory, s->per, p->bytes);
-    if (more == NULL || !adx_widen(&p->memory, (void **)&s->block, &s->room,
+    if (more == NULL || !adx_extend(&p->memory, (void **)&s->block, &s->room,
                                    s->blocks + 1, sizeof *s->block)) {
-        adx_release(&p->memory, more);
+        adx_dispose(&p->memory, more);
         return NULL;
     }
     s->block[s->blocks++] = more;
     return adx_on_shelf(p, s, i);
 }
 
-static void adx_clear_shelf(adx_plan *p, adx_shelf *s)
+static void adx_clear_shelf(adx_timetable *p, adx_shelf *s)
 {
     for (size_t i = 0; i < s->blocks; i++)
-        adx_release(&p->memory, s->block[i]);
-    adx_release(&p->memory, s->block);
+        adx_dispose(&p->memory, s->block[i]);
+    adx_dispose(&p->memory, s->block);
     memset(s, 0, sizeof *s);
 }
 
-static void adx_count_held(adx_plan *p, size_t more, size_t less)
+static void adx_count_held(adx_timetable *p, size_t more, size_t less)
 {
     p->held = p->held + more - less;
     if (p->held > p->report->snapshots)
@@ -1009,7 +1021,7 @@ static void adx_count_held(adx_plan *p, size_t more, size_t less)
 }
 
 // The state as number i of a level.
-static bool adx_keep(adx_plan *p, adx_level *l, size_t i)
+static bool adx_keep(adx_timetable *p, adx_kept_level *l, size_t i)
 {
     if (l->store != NULL) {
         p->put = true;
@@ -1022,7 +1034,7 @@ static bool adx_keep(adx_plan *p, adx_level *l, size_t i)
     return to != NULL;
 }
 
-static bool adx_fetch(adx_plan *p, adx_level *l, size_t i)
+static bool adx_fetch(adx_timetable *p, adx_kept_level *l, size_t i)
 {
     if (l->store != NULL)
         return l->store->get(l->store->user, i, p->state, p->bytes);
@@ -1034,7 +1046,7 @@ static bool adx_fetch(adx_plan *p, adx_level *l, size_t i)
 
 /* --- 6.2  the first run -------------------------------------------------------- */
 
-static bool adx_push_state(adx_plan *p, adx_level *l, size_t s)
+static bool adx_push_state(adx_timetable *p, adx_kept_level *l, size_t s)
 {
     if (!adx_keep(p, l, l->depth))
         return false;
@@ -1044,7 +1056,7 @@ static bool adx_push_state(adx_plan *p, adx_level *l, size_t s)
 }
 
 // Leaves out every other state of a full stack.
-static void adx_thin(adx_plan *p, adx_level *l)
+static void adx_thin(adx_timetable *p, adx_kept_level *l)
 {
     size_t kept = 0;
     for (size_t i = 0; i < l->depth; i += 2, kept++)
@@ -1057,7 +1069,7 @@ static void adx_thin(adx_plan *p, adx_level *l)
     l->depth = kept;
 }
 
-static bool adx_stack_state(adx_plan *p, adx_level *l, size_t s,
+static bool adx_stack_state(adx_timetable *p, adx_kept_level *l, size_t s,
                             bool open_ended)
 {
     if (s + 1 == p->end && s > 0) {
@@ -1083,9 +1095,9 @@ static bool adx_stack_state(adx_plan *p, adx_level *l, size_t s,
 }
 
 // Before step s of the first run.
-static bool adx_keep_first(adx_plan *p, size_t s, bool open_ended)
+static bool adx_keep_first(adx_timetable *p, size_t s, bool open_ended)
 {
-    adx_level *l = &p->level[0];
+    adx_kept_level *l = &p->level[0];
     if (l->every == 0)
         return adx_stack_state(p, l, s, open_ended);
     if (s % l->every != 0)
@@ -1097,7 +1109,7 @@ static bool adx_keep_first(adx_plan *p, size_t s, bool open_ended)
 
 // Whether the states that were kept cost more than the first one alone, from
 // which they may be chosen anew.
-static void adx_judge_stack(adx_plan *p, adx_level *l, size_t n)
+static void adx_judge_stack(adx_timetable *p, adx_kept_level *l, size_t n)
 {
     size_t cost = 0;
     for (size_t i = l->depth; i-- > 0;) {
@@ -1112,7 +1124,7 @@ static void adx_judge_stack(adx_plan *p, adx_level *l, size_t n)
 
 /* --- 6.3  backwards ------------------------------------------------------------ */
 
-static bool adx_advance(adx_plan *p, size_t from, size_t to)
+static bool adx_advance(adx_timetable *p, size_t from, size_t to)
 {
     for (size_t s = from; s < to; s++)
         if (!p->advance(p->user, s))
@@ -1122,7 +1134,7 @@ static bool adx_advance(adx_plan *p, size_t from, size_t to)
 
 // The state before step `to`, from the top of the stack, keeping others on the
 // way as long as there is room.
-static bool adx_reach(adx_plan *p, adx_level *l, size_t to)
+static bool adx_reach(adx_timetable *p, adx_kept_level *l, size_t to)
 {
     size_t s = l->at[l->depth - 1];
     if (!adx_fetch(p, l, l->depth - 1))
@@ -1140,7 +1152,7 @@ static bool adx_reach(adx_plan *p, adx_level *l, size_t to)
     return adx_advance(p, s, to);
 }
 
-static bool adx_unwind(adx_plan *p, adx_level *l, size_t end)
+static bool adx_unwind(adx_timetable *p, adx_kept_level *l, size_t end)
 {
     size_t begin = l->at[0] > p->first ? l->at[0] : p->first;
     while (end > begin) {
@@ -1161,11 +1173,11 @@ static bool adx_unwind(adx_plan *p, adx_level *l, size_t end)
     return true;
 }
 
-static bool adx_go_back(adx_plan *p, size_t level, size_t begin, size_t end,
+static bool adx_go_back(adx_timetable *p, size_t level, size_t begin, size_t end,
                         bool kept);
 
 // Every so many-th state of a range, from its first, which is there.
-static bool adx_keep_range(adx_plan *p, adx_level *l, size_t begin, size_t end)
+static bool adx_keep_range(adx_timetable *p, adx_kept_level *l, size_t begin, size_t end)
 {
     for (size_t s = begin; s < end; s += l->every) {
         if (s > begin && !adx_advance(p, s - l->every, s))
@@ -1176,10 +1188,10 @@ static bool adx_keep_range(adx_plan *p, adx_level *l, size_t begin, size_t end)
     return true;
 }
 
-static bool adx_unwind_range(adx_plan *p, size_t level, size_t begin,
+static bool adx_unwind_range(adx_timetable *p, size_t level, size_t begin,
                              size_t end, bool kept)
 {
-    adx_level *l = &p->level[level];
+    adx_kept_level *l = &p->level[level];
     size_t n = (end - begin + l->every - 1) / l->every;
     bool ok = true;
     if (!kept) {
@@ -1201,10 +1213,10 @@ static bool adx_unwind_range(adx_plan *p, size_t level, size_t begin,
 
 // Reverses the steps of a range, whose first state is there; kept: as the
 // first run left it.
-static bool adx_go_back(adx_plan *p, size_t level, size_t begin, size_t end,
+static bool adx_go_back(adx_timetable *p, size_t level, size_t begin, size_t end,
                         bool kept)
 {
-    adx_level *l = &p->level[level];
+    adx_kept_level *l = &p->level[level];
     if (l->every > 0)
         return adx_unwind_range(p, level, begin, end, kept);
     if (kept)
@@ -1218,21 +1230,21 @@ static bool adx_go_back(adx_plan *p, size_t level, size_t begin, size_t end,
 
 /* --- 6.4  plans ------------------------------------------------------------------ */
 
-static void adx_free_plan(adx_plan *p)
+static void adx_free_schedule_plan(adx_timetable *p)
 {
     for (size_t i = 0; i < p->levels; i++) {
-        adx_level *l = &p->level[i];
+        adx_kept_level *l = &p->level[i];
         if (l->store != NULL && p->put && l->store->drop != NULL)
             l->store->drop(l->store->user);
         adx_clear_shelf(p, &l->shelf);
-        adx_release(&p->memory, l->at);
+        adx_dispose(&p->memory, l->at);
     }
     p->levels = 0;
 }
 
-static bool adx_add_stack(adx_plan *p, size_t most)
+static bool adx_add_stack(adx_timetable *p, size_t most)
 {
-    adx_level *l = &p->level[p->levels++];
+    adx_kept_level *l = &p->level[p->levels++];
     most = most == 0 ? 1 : most > p->end ? p->end : most;
     l->most = most;
     l->at = (size_t *)adx_memory(&p->memory, most, sizeof *l->at);
@@ -1240,7 +1252,7 @@ static bool adx_add_stack(adx_plan *p, size_t most)
 }
 
 // Up to three levels for a loop of p->end steps and states of p->bytes.
-static ad_status adx_make_plan(adx_plan *p, const ad_schedule *s)
+static ad_status adx_make_timetable(adx_timetable *p, const ad_schedule *s)
 {
     bool counted = s->kind == ADREV_EVERY || s->kind == ADREV_BINOMIAL;
     if ((unsigned)s->kind > ADREV_BYTES || (counted && s->n == 0))
@@ -1249,7 +1261,7 @@ static ad_status adx_make_plan(adx_plan *p, const ad_schedule *s)
         if (s->store->put == NULL || s->store->get == NULL
             || s->store->every == 0)
             return ADREV_ESHAPE;
-        p->level[p->levels++] = (adx_level){
+        p->level[p->levels++] = (adx_kept_level){
             .every = s->store->every < p->end ? s->store->every : p->end,
             .store = s->store
         };
@@ -1295,11 +1307,11 @@ typedef struct adx_slice {
 #define ADX_PATHS 8             // functions for one step; more paths than
                                 // these are rare, and recorded at each step
 
-typedef struct adx_path {
+typedef struct adx_step_path {
     struct ad_fn *fn;
     size_t upto;                // for this step and those before it, so that
                                 // a second sweep does what the first one did
-} adx_path;
+} adx_step_path;
 
 typedef struct adx_scan {
     adx_staged of;
@@ -1318,20 +1330,22 @@ typedef struct adx_scan {
     size_t untraced;            // bytes
     ad_real *value;             // of sequences and parameters
     adx_captured captured;
-    adx_plan plan;
+    adx_timetable plan;
     ad_scan_report *report, own_report;
     bool varies;                // steps are never replayed
     bool compiled;
     bool swept;                 // by a whole sweep: no further paths
     size_t missed;              // steps that took none of the paths
-    adx_path path[ADX_PATHS];
+    adx_step_path path[ADX_PATHS];
     size_t paths;
 } adx_scan;
 
 // A run of steps, forwards or backwards.
 typedef struct adx_stepping {
     adx_scan *scan;
-    adx_stage *stage;
+    adx_stage *stage;           // current from begin to end
+    ad_tape *before;
+    bool entered;
     size_t index;
     ad_status status;
     char *state;                // the window, and untraced data behind it
@@ -1341,6 +1355,7 @@ typedef struct adx_stepping {
     ad_rev **taken;             // [states + outputs]
     ad_rev number;
     bool stale;                 // rin is not made of constants yet
+    bool marks;                 // not adjoints, but whether there are any
     // Of sweeps.
     ad_real *carried;           // adjoints or tangents of the window
     ad_real *weight;            // [in or out, whichever is more, + captured]
@@ -1582,12 +1597,11 @@ static void adx_gather_step(adx_stepping *k, size_t s)
 }
 
 // Runs the step that was gathered, with constants or recorded: rin to rout.
-static bool adx_run_step(adx_stepping *k, bool recorded, bool complete)
+static bool adx_run_step(adx_stepping *k, bool recorded)
 {
     adx_scan *c = k->scan;
-    adx_stage *s = k->stage;
-    ad_tape *before = adx_enter_stage(s, &c->captured, recorded, complete);
     size_t varying = k->stale ? c->in - 1 : c->in - 1 - c->parameters;
+    adx_begin_run(k->stage, recorded);
     if (recorded)
         (ad_inputs)(c->in - 1, k->in, k->rin);
     else
@@ -1598,14 +1612,9 @@ static bool adx_run_step(adx_stepping *k, bool recorded, bool complete)
     c->report->evaluations++;
     c->report->recorded += recorded;
     bool stop = adx_call_step(k, k->rin, k->rout);
-    if (adx_now.tape != s->tape) {      // the step has left it
-        ad_use(s->tape);
-        adx_fail(s->tape, ADREV_EMARK);
-    }
-    adx_own_results(s, c->out, k->rout);
-    adx_leave_stage(s, before);
+    ad_status status = adx_end_run(k->stage, c->out, k->rout);
     if (k->status == ADREV_OK)
-        k->status = s->tape->status;
+        k->status = status;
     return stop;
 }
 
@@ -1623,11 +1632,11 @@ static void adx_shift(const adx_scan *c, ad_real window[], const ad_real out[])
 }
 
 // The state before the next step. Returns whether that was the last one.
-static bool adx_do_step(adx_stepping *k, size_t s, bool complete)
+static bool adx_do_step(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
     adx_gather_step(k, s);
-    bool stop = adx_run_step(k, false, complete);
+    bool stop = adx_run_step(k, false);
     for (size_t i = 0; i < c->out; i++)
         k->out[i] = k->rout[i].v;
     if (k->status == ADREV_OK)
@@ -1638,20 +1647,22 @@ static bool adx_do_step(adx_stepping *k, size_t s, bool complete)
 static bool adx_advance_scan(void *user, size_t s)
 {
     adx_stepping *k = (adx_stepping *)user;
-    adx_do_step(k, s, true);
+    adx_do_step(k, s);
     return k->status == ADREV_OK;
 }
 
 static void adx_end_stepping(adx_stepping *k)
 {
     const ad_allocator *a = &k->scan->of.memory;
+    if (k->entered)
+        adx_leave_stage(k->stage, k->before);
     adx_free_stage(k->stage);
-    adx_release(a, k->state);
-    adx_release(a, k->in);
-    adx_release(a, k->rin);
-    adx_release(a, k->given);
-    adx_release(a, k->taken);
-    adx_release(a, k->carried);
+    adx_dispose(a, k->state);
+    adx_dispose(a, k->in);
+    adx_dispose(a, k->rin);
+    adx_dispose(a, k->given);
+    adx_dispose(a, k->taken);
+    adx_dispose(a, k->carried);
     memset(k, 0, sizeof *k);
 }
 
@@ -1692,6 +1703,10 @@ static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
     c->plan.state = k->state;
     c->plan.user = k;
     c->plan.advance = adx_advance_scan;
+    if (k->stage != NULL) {
+        k->before = adx_enter_stage(k->stage, &c->captured, sweep);
+        k->entered = true;
+    }
     if (sweep) {
         k->weight = k->carried + c->window;
         k->product = k->weight + most;
@@ -1699,6 +1714,11 @@ static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
     }
     return true;
 }
+
+static ad_status adx_connect_run(const adx_stage *s, size_t m,
+                                 const ad_rev y[], const ad_real dy[],
+                                 size_t n, const ad_rev x[], ad_real dx[],
+                                 const adx_captured *k, ad_real da[]);
 
 /* --- 7.3  replay -------------------------------------------------------------------
  * With adrev_function.h. Going back, a step is recorded as a function the first
@@ -1728,10 +1748,8 @@ static void adx_record_path(adx_stepping *k, size_t s)
     adx_scan *c = k->scan;
     const ad_fn_options options = { .allocator = &c->of.memory };
     ad_fn *fn;
-    ad_tape *before = ad_use(NULL);
     ad_status status = ad_fn_record_with(&fn, &options, adx_step_as_function,
                                          k, c->in, k->in, c->out);
-    ad_use(before);
     adx_point_at(k, k->rin, k->rout);
     if (status != ADREV_OK || k->status != ADREV_OK || c->varies) {
         ad_fn_free(fn);
@@ -1740,7 +1758,7 @@ static void adx_record_path(adx_stepping *k, size_t s)
     }
     if (c->compiled)
         ad_fn_compile(fn, NULL);        // else it is replayed, as good
-    c->path[c->paths++] = (adx_path){ fn, s };
+    c->path[c->paths++] = (adx_step_path){ fn, s };
     c->report->paths++;
 }
 
@@ -1847,12 +1865,12 @@ static bool adx_reverse_scan(void *user, size_t s)
     if (!any)
         return true;
     adx_gather_step(k, s);
-    if (!adx_replay_step(k, s)) {
-        adx_run_step(k, true, true);
+    if (k->marks || !adx_replay_step(k, s)) {
+        adx_run_step(k, true);
         if (k->status == ADREV_OK)
-            k->status = adx_stage_pull(k->stage, c->out, k->rout, k->weight,
-                                       c->in - 1, k->rin, k->product,
-                                       &c->captured, outside);
+            k->status = (k->marks ? adx_connect_run : adx_stage_pull)(
+                k->stage, c->out, k->rout, k->weight, c->in - 1, k->rin,
+                k->product, &c->captured, outside);
     }
     if (k->status == ADREV_OK)
         adx_spread_step(k, s);
@@ -1894,17 +1912,16 @@ static void adx_initial_rows(const adx_scan *c, ad_real window[],
     }
 }
 
-static bool adx_scan_pullback(const void *saved, size_t m, const ad_real dy[],
-                              size_t n, ad_real dx[])
+// Adjoints of the inputs, added to dx; or whether there are any (section 8).
+static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], ad_real dx[],
+                           bool marks)
 {
-    adx_scan *c = *(adx_scan *const *)saved;
     adx_stepping k;
-    (void)m;
-    (void)n;
     bool ok = adx_begin_stepping(&k, c, ADX_SWEEP);
     if (ok) {
         k.dy = dy;
         k.dx = dx;
+        k.marks = marks;
         memset(k.carried, 0, c->window * sizeof *k.carried);
         adx_last_rows(c, k.carried, dy + c->steps * c->told, NULL);
         c->plan.reverse = adx_reverse_scan;
@@ -1913,10 +1930,18 @@ static bool adx_scan_pullback(const void *saved, size_t m, const ad_real dy[],
     }
     if (ok)
         adx_initial_rows(c, k.carried, dx, NULL);
-    c->swept |= ok;
+    c->swept |= ok && !marks;
     adx_note_bytes(c);
     adx_end_stepping(&k);
     return ok;
+}
+
+static bool adx_scan_pullback(const void *saved, size_t m, const ad_real dy[],
+                              size_t n, ad_real dx[])
+{
+    (void)m;
+    (void)n;
+    return adx_sweep_scan(*(adx_scan *const *)saved, dy, dx, false);
 }
 
 // Tangents of what step s is given.
@@ -1942,7 +1967,7 @@ static bool adx_push_step(adx_stepping *k, size_t s)
     adx_scan *c = k->scan;
     adx_gather_step(k, s);
     adx_gather_tangents(k, s);
-    adx_run_step(k, true, true);
+    adx_run_step(k, true);
     if (k->status == ADREV_OK)
         k->status = adx_stage_push(k->stage, c->out, k->rout, k->product,
                                    c->in - 1, k->rin, k->weight, &c->captured,
@@ -2002,15 +2027,15 @@ static bool adx_scan_pushforward(const void *saved, size_t n,
 static void adx_free_scan(adx_scan *c)
 {
     ad_allocator memory = c->of.memory;
-    adx_free_plan(&c->plan);
+    adx_free_schedule_plan(&c->plan);
     adx_free_paths(c);
     adx_free_stage(c->of.stage);
     adx_free_captured(&memory, &c->captured);
-    adx_release(&memory, c->slice);
-    adx_release(&memory, c->piece);
-    adx_release(&memory, c->given);
-    adx_release(&memory, c->value);
-    adx_release(&memory, c);
+    adx_dispose(&memory, c->slice);
+    adx_dispose(&memory, c->piece);
+    adx_dispose(&memory, c->given);
+    adx_dispose(&memory, c->value);
+    adx_dispose(&memory, c);
 }
 
 static void adx_destroy_scan(const void *saved)
@@ -2097,7 +2122,7 @@ static bool adx_tell_step(const adx_stepping *k, adx_results_list *list)
 {
     const adx_scan *c = k->scan;
     const ad_real *out = k->out;
-    if (!adx_widen(&c->of.memory, (void **)&list->v, &list->room,
+    if (!adx_extend(&c->of.memory, (void **)&list->v, &list->room,
                    list->n + c->told, sizeof *list->v))
         return false;
     for (size_t j = 0; j < c->states + c->outputs; j++)
@@ -2126,14 +2151,14 @@ static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
     while (c->steps < d->steps && !stop) {
         if (!adx_keep_first(&c->plan, c->steps, d->open_ended))
             return d->schedule.store != NULL ? ADREV_EEXTERNAL : ADREV_ENOMEM;
-        stop = adx_do_step(k, c->steps, false);
+        stop = adx_do_step(k, c->steps);
         if (k->status != ADREV_OK)
             return k->status;
         if (!adx_tell_step(k, list))
             return ADREV_ENOMEM;
         c->steps++;
     }
-    if (!adx_widen(&c->of.memory, (void **)&list->v, &list->room,
+    if (!adx_extend(&c->of.memory, (void **)&list->v, &list->room,
                    list->n + c->results, sizeof *list->v))
         return ADREV_ENOMEM;
     adx_last_rows(c, (ad_real *)(void *)k->state, NULL, list->v + list->n);
@@ -2144,7 +2169,7 @@ static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
 // What is known only after it.
 static void adx_settle_scan(adx_scan *c, const ad_scan_desc *d)
 {
-    adx_level *l = &c->plan.level[0];
+    adx_kept_level *l = &c->plan.level[0];
     c->plan.first = d->truncated && d->reversed < c->steps
                   ? c->steps - d->reversed : 0;
     c->varies |= c->captured.n > 0;
@@ -2158,7 +2183,7 @@ static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
                                 adx_results_list *list)
 {
     adx_stepping k;
-    ad_status status = adx_make_plan(&c->plan, &d->schedule);
+    ad_status status = adx_make_timetable(&c->plan, &d->schedule);
     if (status != ADREV_OK)
         return status;
     status = ADREV_ENOMEM;
@@ -2239,7 +2264,7 @@ static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
     }
     if (status == ADREV_OK && list->n > 0)
         adx_hand_out(d, steps, all + n);
-    adx_release(&memory, all);
+    adx_dispose(&memory, all);
     return status;
 }
 
@@ -2258,7 +2283,7 @@ static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
         status = adx_record_scan(c, d, &list);
     else
         adx_free_scan(c);
-    adx_release(&memory, list.v);
+    adx_dispose(&memory, list.v);
     return status;
 }
 
@@ -2299,7 +2324,7 @@ static bool adx_unrolled_results(adx_unrolled *u)
 {
     const adx_scan *c = u->k.scan;
     const ad_rev *out = u->k.rout;
-    if (!adx_widen(&c->of.memory, (void **)&u->told, &u->room, u->n + c->told,
+    if (!adx_extend(&c->of.memory, (void **)&u->told, &u->room, u->n + c->told,
                    sizeof *u->told))
         return false;
     for (size_t j = 0; j < c->states + c->outputs; j++) {
@@ -2412,8 +2437,8 @@ static ad_status adx_unrolled_scan(const ad_scan_desc *d, ad_vector_fn *f,
         c->report->steps = c->steps;
     }
     adx_end_stepping(&u.k);
-    adx_release(&memory, u.window);
-    adx_release(&memory, u.told);
+    adx_dispose(&memory, u.window);
+    adx_dispose(&memory, u.told);
     adx_free_scan(c);
     return status;
 }
@@ -2481,6 +2506,218 @@ ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
         .parameters = np, .parameter = p, .schedule = schedule
     };
     return f == NULL ? adx_failed(ADREV_ESHAPE) : adx_scan_with(&d, f, NULL);
+}
+
+/* ===========================================================================
+ * 8  CONNECTIONS                                               >>connections
+ *
+ * A reverse sweep over marks in place of adjoints: 1, whatever the partial is,
+ * and 0. A statement that is run again marks what its run connects.
+ * ======================================================================== */
+
+static void adx_mark_id(ad_real mark[], const adx_ids *ids, size_t i)
+{
+    if (!adx_is_constant(ids))
+        mark[adx_id(ids, i)] = 1;
+}
+
+static void adx_mark_cell(ad_real mark[], const adx_ids *ids, size_t i,
+                          size_t j, size_t cols)
+{
+    if (!adx_is_constant(ids))
+        mark[adx_id_of(ids, i, j, cols)] = 1;
+}
+
+static void adx_mark_linear(const adx_linear *s, ad_real mark[])
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (mark[s->e.first + (s->each ? i : 0)] != 0)
+            for (size_t k = 0; k < s->spans; k++)
+                adx_mark_id(mark, &s->span[k].ids, i);
+}
+
+static void adx_mark_product(const adx_product *s, ad_real mark[])
+{
+    for (size_t i = 0; i < s->m; i++)
+        for (size_t j = 0; j < s->n; j++)
+            for (size_t l = 0; l < s->k
+                 && mark[s->e.first + i * s->n + j] != 0; l++) {
+                adx_mark_cell(mark, &s->a_ids, i, l, s->k);
+                adx_mark_cell(mark, &s->b_ids, l, j, s->n);
+            }
+}
+
+static void adx_mark_triangle(const adx_triangle *s, ad_real mark[])
+{
+    size_t at = 0;
+    for (size_t i = 0; i < s->n; i++)
+        for (size_t j = i; j < s->n; j++) {
+            if (mark[s->e.first + j] != 0) {
+                adx_mark_id(mark, &s->x_ids, i);
+                if (j == i)
+                    adx_mark_id(mark, &s->d_ids, i);
+                else
+                    adx_mark_id(mark, &s->l_ids, at);
+            }
+            at += j > i;
+        }
+}
+
+// All inputs of a statement with marked results.
+static void adx_mark_all(const adx_ids *ids, size_t n, ad_real mark[])
+{
+    for (size_t i = 0; i < n; i++)
+        adx_mark_id(mark, ids, i);
+}
+
+static ad_status adx_connect(const ad_tape *t, ad_real mark[]);
+
+// Marks of what a recorded run has on its stage, from those of its results.
+static ad_status adx_connect_run(const adx_stage *s, size_t m,
+                                 const ad_rev y[], const ad_real dy[],
+                                 size_t n, const ad_rev x[], ad_real dx[],
+                                 const adx_captured *k, ad_real da[])
+{
+    size_t values = adx_live(s->tape)->seq + 1;
+    ad_real *mark = (ad_real *)adx_memory(&s->memory, values, sizeof *mark);
+    if (mark == NULL)
+        return ADREV_ENOMEM;
+    memset(mark, 0, values * sizeof *mark);
+    for (size_t i = 0; i < m; i++)
+        if (y[i].job != 0 && dy[i] != 0)
+            mark[y[i].seq] = 1;
+    ad_status status = adx_connect(s->tape, mark);
+    for (size_t i = 0; i < n; i++)
+        dx[i] = mark[x[i].seq];
+    for (size_t i = 0; i < k->n; i++)
+        da[i] += k->local[i] == 0 ? 0 : mark[k->local[i]];
+    adx_dispose(&s->memory, mark);
+    return status;
+}
+
+static bool adx_connect_checkpoint(adx_checkpoint *c, const ad_real dy[],
+                                   ad_real dx[])
+{
+    adx_stage *s = adx_call_again(c);
+    bool ok = s != NULL && adx_connect_run(s, c->m, c->out, dy, c->n, c->in,
+                                           dx, &c->captured, dx + c->n)
+                               == ADREV_OK;
+    adx_free_stage(s);
+    return ok;
+}
+
+// Results, of which some are marked, to the inputs.
+static ad_status adx_connect_external(const adx_external *s, ad_real mark[])
+{
+    const ad_allocator *a = s->rule == &adx_scan_rule
+                         || s->rule == &adx_checkpoint_rule
+        ? &(*(adx_staged *const *)s->saved)->memory : NULL;
+    size_t n = s->e.operands;
+    bool ok = true;
+    if (a == NULL) {
+        adx_mark_all(&s->ids, n, mark);
+        return ADREV_OK;
+    }
+    ad_real *dx = (ad_real *)adx_memory(a, n, sizeof *dx);
+    if (dx == NULL)
+        return ADREV_ENOMEM;
+    memset(dx, 0, n * sizeof *dx);
+    const ad_real *dy = &mark[s->e.first];
+    if (s->rule == &adx_scan_rule)
+        ok = adx_sweep_scan(*(adx_scan *const *)s->saved, dy, dx, true);
+    else
+        ok = adx_connect_checkpoint(*(adx_checkpoint *const *)s->saved, dy, dx);
+    for (size_t i = 0; i < n; i++)
+        if (dx[i] != 0)
+            adx_mark_id(mark, &s->ids, i);
+    adx_dispose(a, dx);
+    return ok ? ADREV_OK : ADREV_EEXTERNAL;
+}
+
+static ad_status adx_connect_extended(const adx_extended *e, ad_real mark[])
+{
+    if (adx_zeros(e->values, &mark[e->first]))
+        return ADREV_OK;
+    if (e->rule == &adx_external_kind)
+        return adx_connect_external((const adx_external *)e, mark);
+    if (e->rule == &adx_linear_rule)
+        adx_mark_linear((const adx_linear *)e, mark);
+    else if (e->rule == &adx_product_rule)
+        adx_mark_product((const adx_product *)e, mark);
+    else if (e->rule == &adx_triangle_rule)
+        adx_mark_triangle((const adx_triangle *)e, mark);
+    else if (e->rule == &adx_softmax_rule)
+        adx_mark_all(&((const adx_softmax *)e)->ids, e->operands, mark);
+    else
+        return ADREV_EEXTERNAL;     // of another header
+    return ADREV_OK;
+}
+
+// One statement, whose operands end before `end`.
+static ad_status adx_connect_entry(unsigned header, const adx_operand *op,
+                                   size_t n, size_t seq, ad_real mark[])
+{
+    if (header == ADX_EXTENDED)
+        return adx_connect_extended(
+            (const adx_extended *)adx_payload(op), mark);
+    if ((header & ADX_OTHER) || mark[seq] == 0)
+        return ADREV_OK;
+    for (size_t i = 0; i < n; i++)
+        if (op[i].id != 0)
+            mark[op[i].id] = 1;
+    if (header & ADX_SUM)
+        mark[seq - 1] = 1;
+    return ADREV_OK;
+}
+
+// From the marked values to all that they depend on.
+static ad_status adx_connect(const ad_tape *t, ad_real mark[])
+{
+    const adx_context *now = adx_live(t);
+    ad_status status = ADREV_OK;
+    size_t seq = now->seq;
+    for (const adx_block *b = t->block; b != NULL; b = b->prev) {
+        const adx_operand *op = b == t->block ? now->op : b->op;
+        const uint16_t *head = b == t->block ? now->head : b->head;
+        for (; head != adx_top(b) && status == ADREV_OK; head++) {
+            size_t n = adx_operands(*head, op - 1);
+            op -= n;
+            status = adx_connect_entry(*head, op, n, seq, mark);
+            seq -= adx_values(*head, op);
+        }
+    }
+    return status;
+}
+
+ADX_API ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
+                               size_t n, const ad_rev x[],
+                               ad_connection answer[])
+{
+    bool run;
+    ad_status status = adx_check(t, m, y, 0, NULL, n > 0 && answer == NULL,
+                                 &run);
+    if (status == ADREV_OK && n > 0 && x == NULL)
+        status = ADREV_ESHAPE;
+    for (size_t i = 0; status == ADREV_OK && i < n; i++)
+        if (x[i].job != 0 && !adx_member(t, x[i]))
+            status = ADREV_EFOREIGN;
+    if (status == ADREV_OK && adx_scattered(t))
+        status = ADREV_EFOREIGN;
+    if (status != ADREV_OK)
+        return status;
+    ad_real *mark = adx_cleared(t, 1, 0);
+    if (mark == NULL)
+        return ADREV_ENOMEM;
+    for (size_t i = 0; i < m; i++)
+        if (y[i].job != 0)
+            mark[y[i].seq] = 1;
+    ad_tape *before = ad_use(NULL);
+    status = adx_connect(t, mark);
+    ad_use(before);
+    for (size_t i = 0; status == ADREV_OK && i < n; i++)
+        answer[i] = x[i].job == 0 ? ADREV_NOT_ASKED
+                  : mark[x[i].seq] != 0 ? ADREV_CONNECTED : ADREV_DISCONNECTED;
+    return status;
 }
 
 #endif // ADREV_LOOP_IMPLEMENTED
