@@ -21,7 +21,8 @@ cd "$root/bench" || exit 2
 
 # shellcheck disable=SC2086  # flags are a list
 objects=
-for unit in plain plain_real hand hand_real adrev adrev_real arrays main; do
+for unit in plain plain_real hand hand_real adrev adrev_real arrays loops \
+    main; do
     $cc -std=c11 $flags "-DBENCH_FLAGS=\"$flags\"" -c $unit.c \
         -o "$out/$unit.o" || exit 1
     objects="$objects $out/$unit.o"
@@ -33,7 +34,9 @@ libraries=
 if echo '#include <xxhash.h>' | $cc -fsyntax-only -x c - 2> /dev/null; then
     # shellcheck disable=SC2086
     $cc -std=c11 $flags -c functions.c -o "$out/functions.o" || exit 1
-    objects="$objects $out/functions.o"
+    $cc -std=c11 $flags -DLOOPS_REPLAYED -c loops.c \
+        -o "$out/loops_replayed.o" || exit 1
+    objects="$objects $out/functions.o $out/loops_replayed.o"
 else
     echo "skipped: replay and compiled, xxhash.h is not installed"
 fi
