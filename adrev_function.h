@@ -4021,7 +4021,8 @@ static void adx_call_destroy(const void *saved)
 }
 
 static const ad_external_rule adx_call_rule = {
-    "call", adx_call_pullback, adx_call_pushforward, adx_call_destroy
+    .name = "call", .pullback = adx_call_pullback,
+    .pushforward = adx_call_pushforward, .destroy = adx_call_destroy
 };
 
 // Values in, values out; y stays as it is on failure.
