@@ -226,10 +226,10 @@ ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[]);
  * Where a matrix may have entries at all is found once, from the program; so is
  * a colouring: columns that share no row (of a Hessian: that can be told apart
  * by symmetry) are computed in one direction. Rows or columns that are nearly
- * full are computed by themselves. Of an external statement every result depends
- * on every input, and is curved in all of them. Entries are sorted by row, then
- * column: CSR, or triplets as Ipopt takes them. Ask for their number, then for
- * the pattern, then for values at as many points as you like.                */
+ * full are computed by themselves. Of an external statement every result
+ * depends on every input, and is curved in all of them. Entries are sorted by
+ * row, then column: CSR, or triplets as Ipopt takes them. Ask for their number,
+ * then for the pattern, then for values at as many points as you like.       */
 
 typedef struct ad_sparsity {
     size_t nonzeros;
