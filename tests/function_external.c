@@ -26,7 +26,7 @@
 
 #include <pthread.h>
 
-enum { MOST = 80, POINTS = 2 * ADREV_LANES_MOST + 5 };
+enum { MOST = 80, POINTS = 2 * ADREV_LANES_MOST + 65 };
 
 #define UNTOUCHED (-12345.5)
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
