@@ -980,7 +980,8 @@ struct ad_external_rule {
 //                not made where all of dy is 0
 //   memory       4 bytes per operand if the ids are not evenly spaced, bytes,
 //                and 100; n + m numbers once per tape
-//   see          examples/09_linear_solve.c
+//   see          examples/09_linear_solve.c; a solve with a replay in
+//                tests/function_external.c
 ADX_API ad_status ad_external(const ad_external_rule *rule, const void *saved,
                               size_t bytes, size_t n, const ad_rev x[],
                               size_t m, const ad_real v[], ad_rev y[]);

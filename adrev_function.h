@@ -4035,9 +4035,10 @@ static void adx_take_block(const adx_mapping *k, size_t point, size_t n,
             }
             if (waiting == NULL)
                 adx_add_column(&k->wanted[0][i], point, n, from);
-            ad_real *wait = waiting + i * ADREV_LANES_MOST;
-            for (size_t l = 0; waiting != NULL && l < n; l++)
-                wait[l] = take == NULL || take[l] ? from[l] : wait[l];
+            for (size_t l = 0; waiting != NULL && l < n; l++) {
+                ad_real *wait = &waiting[i * ADREV_LANES_MOST + l];
+                *wait = take == NULL || take[l] ? from[l] : *wait;
+            }
         }
 }
 
