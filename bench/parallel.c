@@ -900,7 +900,8 @@ static bool meet_again(const void *saved, size_t m, const double dy[],
 
 static void record_apart(void *ctx)
 {
-    static const ad_external_rule rule = { "apart", meet_again, NULL, NULL };
+    static const ad_external_rule rule = { .name = "apart",
+                                           .pullback = meet_again };
     twig *t = ctx;
     const ad_rev x = ad_input(1.0);
     const double v = 1.0;

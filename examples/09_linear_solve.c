@@ -115,8 +115,10 @@ static void solve_destroy(const void *saved)
     free(*(factors *const *)saved);
 }
 
-static const ad_external_rule solve_rule = { "linear solve", solve_back,
-                                             solve_forward, solve_destroy };
+static const ad_external_rule solve_rule = { .name = "linear solve",
+                                             .pullback = solve_back,
+                                             .pushforward = solve_forward,
+                                             .destroy = solve_destroy };
 
 // Ab[n*(n+1)] holds the columns of A, then b. Returns 0; k if the k-th pivot is
 // exactly 0; below 0 if there is no memory. Errors of the tape are the tape's.

@@ -351,8 +351,10 @@ static void weights_destroy(const void *saved)
     atomic_fetch_add(&destroyed, 1);
 }
 
-static const ad_external_rule rule = { "weights", weights_back,
-                                       weights_forward, weights_destroy };
+static const ad_external_rule rule = { .name = "weights",
+                                       .pullback = weights_back,
+                                       .pushforward = weights_forward,
+                                       .destroy = weights_destroy };
 
 static void weigh(size_t n, const ad_rev x[], ad_rev y[2])
 {

@@ -92,10 +92,13 @@ static void count_destroyed(const void *saved)
     ++*w->destroyed;
 }
 
-static const ad_external_rule both = { "both ways", two_back, two_forward,
-                                       count_destroyed };
-static const ad_external_rule back = { "reverse only", two_back, NULL,
-                                       count_destroyed };
+static const ad_external_rule both = { .name = "both ways",
+                                       .pullback = two_back,
+                                       .pushforward = two_forward,
+                                       .destroy = count_destroyed };
+static const ad_external_rule back = { .name = "reverse only",
+                                       .pullback = two_back,
+                                       .destroy = count_destroyed };
 
 static int destroyed;
 

@@ -1080,7 +1080,8 @@ static bool same_pullback(const void *saved, size_t m, const ad_real dy[],
 
 static void with_external(const ad_rev *x, ad_rev *y, void *ctx)
 {
-    static const ad_external_rule rule = { "same", same_pullback, NULL, NULL };
+    static const ad_external_rule rule = { .name = "same",
+                                           .pullback = same_pullback };
     (void)ctx;
     ad_external(&rule, NULL, 0, 1, x, 1, &x[0].v, y);
 }

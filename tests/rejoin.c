@@ -157,7 +157,8 @@ static bool twofold(const void *saved, size_t m, const ad_real dy[], size_t n,
 
 static void one_way(size_t i, void *ctx)
 {
-    static const ad_external_rule rule = { "twofold", twofold, NULL, NULL };
+    static const ad_external_rule rule = { .name = "twofold",
+                                           .pullback = twofold };
     const ad_real value = 2 * x.v;
     (void)ctx;
     ad_external(&rule, NULL, 0, 1, &x, 1, &value, &out[i]);

@@ -110,7 +110,8 @@ static bool push(const void *saved, size_t n, const ad_real dx[], size_t m,
     return true;
 }
 
-static const ad_external_rule rule = { "sums", pull, push, NULL };
+static const ad_external_rule rule = { .name = "sums", .pullback = pull,
+                                       .pushforward = push };
 
 // A statement of the user's, with up to 6 inputs and 2 outputs.
 static void outside(task *t)
