@@ -158,6 +158,9 @@ typedef struct ad_schedule {
     const ad_store *store;  // NULL: memory alone; must outlive the recording
 } ad_schedule;
 
+// Functions that replay a step, kept from scan to scan (3.2).
+typedef struct ad_replays ad_replays;
+
 typedef struct ad_scan_desc {
     ad_step_fn *step;
     void *ctx;                          // must stay as it is as long as the
@@ -180,6 +183,7 @@ typedef struct ad_scan_desc {
     ad_schedule schedule;
     bool unreplayed;                    // never replay steps
     bool compiled;                      // replay them by ad_fn_compile
+    ad_replays *replays;                // NULL: those of this scan alone
     const ad_allocator *allocator;      // NULL: that of the tape; a fixed tape
                                         // has none, and all is recorded on it
 } ad_scan_desc;
@@ -251,6 +255,18 @@ ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
 //                recording of one step
 //   see          examples/14_wave.c, tests/scan.c
 ADX_API ad_status ad_scan(const ad_scan_desc *scan, ad_scan_report *report);
+
+// For a scan that is made again and again, as in a fit: its step is recorded
+// in the first one only, and if it is compiled, run by machine code also
+// forwards. Scans with the same step, ctx and sizes may share one.
+//
+//   allocator    in    NULL: malloc and free
+//
+//   returns      NULL: no memory. To be freed when no scan that was given it is
+//                recorded any more
+//   threads      one at a time
+ADX_API ad_replays *ad_replays_new(const ad_allocator *allocator);
+ADX_API void ad_replays_free(ad_replays *replays);
 
 // The number of the step, from 0. A scan whose steps ask for it is not
 // replayed: a recording would take it for a constant.
@@ -1021,7 +1037,7 @@ static void adx_count_held(adx_timetable *p, size_t more, size_t less)
 }
 
 // The state as number i of a level.
-static bool adx_keep(adx_timetable *p, adx_kept_level *l, size_t i)
+static bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
     if (l->store != NULL) {
         p->put = true;
@@ -1034,7 +1050,7 @@ static bool adx_keep(adx_timetable *p, adx_kept_level *l, size_t i)
     return to != NULL;
 }
 
-static bool adx_fetch(adx_timetable *p, adx_kept_level *l, size_t i)
+static bool adx_fetch_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
     if (l->store != NULL)
         return l->store->get(l->store->user, i, p->state, p->bytes);
@@ -1048,7 +1064,7 @@ static bool adx_fetch(adx_timetable *p, adx_kept_level *l, size_t i)
 
 static bool adx_push_state(adx_timetable *p, adx_kept_level *l, size_t s)
 {
-    if (!adx_keep(p, l, l->depth))
+    if (!adx_keep_state(p, l, l->depth))
         return false;
     l->at[l->depth++] = s;
     adx_count_held(p, 1, 0);
@@ -1074,7 +1090,7 @@ static bool adx_stack_state(adx_timetable *p, adx_kept_level *l, size_t s,
 {
     if (s + 1 == p->end && s > 0) {
         p->tail = s;
-        return adx_keep(p, l, l->most);
+        return adx_keep_state(p, l, l->most);
     }
     if (s < p->next)
         return true;
@@ -1104,7 +1120,7 @@ static bool adx_keep_first(adx_timetable *p, size_t s, bool open_ended)
         return true;
     if (l->store == NULL)
         adx_count_held(p, 1, 0);
-    return adx_keep(p, l, s / l->every);
+    return adx_keep_state(p, l, s / l->every);
 }
 
 // Whether the states that were kept cost more than the first one alone, from
@@ -1137,7 +1153,7 @@ static bool adx_advance(adx_timetable *p, size_t from, size_t to)
 static bool adx_reach(adx_timetable *p, adx_kept_level *l, size_t to)
 {
     size_t s = l->at[l->depth - 1];
-    if (!adx_fetch(p, l, l->depth - 1))
+    if (!adx_fetch_state(p, l, l->depth - 1))
         return false;
     while (s < to && l->depth < l->most) {
         size_t m = adx_split(to + 1 - s, l->most - l->depth + 1);
@@ -1156,7 +1172,7 @@ static bool adx_unwind(adx_timetable *p, adx_kept_level *l, size_t end)
 {
     size_t begin = l->at[0] > p->first ? l->at[0] : p->first;
     while (end > begin) {
-        bool there = end - 1 == p->tail ? adx_fetch(p, l, l->most)
+        bool there = end - 1 == p->tail ? adx_fetch_state(p, l, l->most)
                                         : adx_reach(p, l, end - 1);
         if (!there || !p->reverse(p->user, end - 1))
             return false;
@@ -1182,7 +1198,7 @@ static bool adx_keep_range(adx_timetable *p, adx_kept_level *l, size_t begin, si
     for (size_t s = begin; s < end; s += l->every) {
         if (s > begin && !adx_advance(p, s - l->every, s))
             return false;
-        if (!adx_keep(p, l, (s - begin) / l->every))
+        if (!adx_keep_state(p, l, (s - begin) / l->every))
             return false;
     }
     return true;
@@ -1202,7 +1218,7 @@ static bool adx_unwind_range(adx_timetable *p, size_t level, size_t begin,
         size_t from = begin + i * l->every;
         size_t to = end - from > l->every ? from + l->every : end;
         ok = to <= p->first
-          || (adx_fetch(p, l, i)
+          || (adx_fetch_state(p, l, i)
               && (to - from == 1 ? p->reverse(p->user, from)
                                  : adx_go_back(p, level + 1, from, to, false)));
     }
@@ -1230,7 +1246,7 @@ static bool adx_go_back(adx_timetable *p, size_t level, size_t begin, size_t end
 
 /* --- 6.4  plans ------------------------------------------------------------------ */
 
-static void adx_free_schedule_plan(adx_timetable *p)
+static void adx_free_timetable(adx_timetable *p)
 {
     for (size_t i = 0; i < p->levels; i++) {
         adx_kept_level *l = &p->level[i];
@@ -1309,9 +1325,23 @@ typedef struct adx_slice {
 
 typedef struct adx_step_path {
     struct ad_fn *fn;
-    size_t upto;                // for this step and those before it, so that
-                                // a second sweep does what the first one did
+    bool stop;                  // what the step said
+    size_t upto;                // in the scan that recorded it, for this step
+                                // and those before it, so that a second sweep
+                                // does what the first one did
 } adx_step_path;
+
+struct ad_replays {
+    ad_allocator memory;
+    ad_step_fn *step;           // all are of this step
+    ad_vector_fn *f;
+    const void *ctx;
+    size_t in, out;
+    adx_step_path path[ADX_PATHS];
+    size_t paths;
+    size_t missed;              // steps that took none of them
+    bool varies;                // the step cannot be replayed
+};
 
 typedef struct adx_scan {
     adx_staged of;
@@ -1335,9 +1365,9 @@ typedef struct adx_scan {
     bool varies;                // steps are never replayed
     bool compiled;
     bool swept;                 // by a whole sweep: no further paths
-    size_t missed;              // steps that took none of the paths
-    adx_step_path path[ADX_PATHS];
-    size_t paths;
+    ad_replays own_replays, *replays;
+    size_t known;               // paths at the begin of the first sweep,
+    size_t limit;               // and at its end
 } adx_scan;
 
 // A run of steps, forwards or backwards.
@@ -1631,14 +1661,19 @@ static void adx_shift(const adx_scan *c, ad_real window[], const ad_real out[])
     }
 }
 
+static bool adx_run_compiled_step(adx_stepping *k, bool *stop);     // in 7.3
+
 // The state before the next step. Returns whether that was the last one.
 static bool adx_do_step(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
+    bool stop = false;
     adx_gather_step(k, s);
-    bool stop = adx_run_step(k, false);
-    for (size_t i = 0; i < c->out; i++)
-        k->out[i] = k->rout[i].v;
+    if (!adx_run_compiled_step(k, &stop)) {
+        stop = adx_run_step(k, false);
+        for (size_t i = 0; i < c->out; i++)
+            k->out[i] = k->rout[i].v;
+    }
     if (k->status == ADREV_OK)
         adx_shift(c, (ad_real *)(void *)k->state, k->out);
     return stop;
@@ -1724,67 +1759,140 @@ static ad_status adx_connect_run(const adx_stage *s, size_t m,
  * With adrev_function.h. Going back, a step is recorded as a function the first
  * time, and again when a step has taken another path twice.                   */
 
-static void adx_free_paths(adx_scan *c)
+static void adx_free_paths(ad_replays *r)
 {
 #ifdef ADREV_FUNCTION_IMPLEMENTED
-    for (size_t i = 0; i < c->paths; i++)
-        ad_fn_free(c->path[i].fn);
+    for (size_t i = 0; i < r->paths; i++)
+        ad_fn_free(r->path[i].fn);
 #endif
-    c->paths = 0;
+    r->paths = 0;
+}
+
+ADX_API ad_replays *ad_replays_new(const ad_allocator *allocator)
+{
+    const ad_allocator *a = allocator;
+#ifndef ADREV_NO_STDLIB
+    if (a == NULL)
+        a = &adx_libc;
+#endif
+    if (a == NULL || a->alloc == NULL || a->free == NULL)
+        return NULL;
+    ad_replays *r = (ad_replays *)adx_memory(a, 1, sizeof *r);
+    if (r != NULL)
+        *r = (ad_replays){ .memory = *a };
+    return r;
+}
+
+ADX_API void ad_replays_free(ad_replays *r)
+{
+    if (r == NULL)
+        return;
+    adx_free_paths(r);
+    ad_allocator memory = r->memory;
+    adx_dispose(&memory, r);
+}
+
+// Those that were given, if they are of this step.
+static void adx_choose_replays(adx_scan *c, ad_replays *given)
+{
+    ad_replays *r = &c->own_replays;
+    *r = (ad_replays){ .memory = c->of.memory, .step = c->step, .f = c->f,
+                       .ctx = c->ctx, .in = c->in, .out = c->out };
+    c->replays = r;
+    if (given == NULL)
+        return;
+    if (given->step == NULL && given->f == NULL) {
+        r->memory = given->memory;
+        *given = *r;
+    }
+    if (given->step == r->step && given->f == r->f && given->ctx == r->ctx
+        && given->in == r->in && given->out == r->out)
+        c->replays = given;
 }
 
 #ifdef ADREV_FUNCTION_IMPLEMENTED
 
+typedef struct adx_recorded_step {
+    adx_stepping *k;
+    bool stop;
+} adx_recorded_step;
+
 static void adx_step_as_function(const ad_rev *x, ad_rev *y, void *ctx)
 {
-    adx_stepping *k = (adx_stepping *)ctx;
-    adx_point_at(k, x, y);
-    adx_call_step(k, x, y);
+    adx_recorded_step *r = (adx_recorded_step *)ctx;
+    adx_point_at(r->k, x, y);
+    r->stop = adx_call_step(r->k, x, y);
 }
 
 // What cannot be recorded runs step by step for good.
 static void adx_record_path(adx_stepping *k, size_t s)
 {
     adx_scan *c = k->scan;
-    const ad_fn_options options = { .allocator = &c->of.memory };
+    ad_replays *p = c->replays;
+    const ad_fn_options options = { .allocator = &p->memory };
+    adx_recorded_step r = { .k = k };
     ad_fn *fn;
     ad_status status = ad_fn_record_with(&fn, &options, adx_step_as_function,
-                                         k, c->in, k->in, c->out);
+                                         &r, c->in, k->in, c->out);
     adx_point_at(k, k->rin, k->rout);
     if (status != ADREV_OK || k->status != ADREV_OK || c->varies) {
         ad_fn_free(fn);
-        c->varies = true;
+        p->varies = true;
         return;
     }
     if (c->compiled)
         ad_fn_compile(fn, NULL);        // else it is replayed, as good
-    c->path[c->paths++] = (adx_step_path){ fn, s };
+    p->path[p->paths++] = (adx_step_path){ fn, r.stop, s };
     c->report->paths++;
 }
 
 // Adjoints of what step s was given, by a function for its path; false: by
 // none.
+static bool adx_try_paths(adx_stepping *k, size_t s)
+{
+    adx_scan *c = k->scan;
+    const ad_replays *r = c->replays;
+    size_t n = c->swept ? c->limit : r->paths;
+    for (size_t i = 0; i < n; i++)
+        if ((i < c->known || s <= r->path[i].upto)
+            && ad_fn_vjp(r->path[i].fn, k->in, k->weight, k->product)
+                   == ADREV_OK) {
+            c->report->evaluations++;
+            c->report->replayed++;
+            return true;
+        }
+    return false;
+}
+
 static bool adx_replay_step(adx_stepping *k, size_t s)
 {
     adx_scan *c = k->scan;
-    if (c->varies || c->steps < ADREV_REPLAY_FROM)
+    ad_replays *r = c->replays;
+    if (c->varies || r->varies
+        || (c->known == 0 && c->steps < ADREV_REPLAY_FROM))
         return false;
-    if (c->paths == 0 && !c->swept)
+    if (r->paths == 0 && !c->swept)
         adx_record_path(k, s);
-    for (int again = 0; again < 2; again++) {
-        for (size_t i = 0; i < c->paths; i++)
-            if (s <= c->path[i].upto
-                && ad_fn_vjp(c->path[i].fn, k->in, k->weight, k->product)
-                       == ADREV_OK) {
-                c->report->evaluations++;
-                c->report->replayed++;
-                return true;
-            }
-        if (c->swept || c->varies || c->paths == ADX_PATHS
-            || c->missed++ % 2 == 0)
-            return false;
-        adx_record_path(k, s);
-    }
+    if (adx_try_paths(k, s))
+        return true;
+    if (c->swept || r->varies || r->paths == ADX_PATHS || r->missed++ % 2 == 0)
+        return false;
+    adx_record_path(k, s);
+    return adx_try_paths(k, s);
+}
+
+// Results of a step by machine code, if there is some for its path.
+static bool adx_run_compiled_step(adx_stepping *k, bool *stop)
+{
+    adx_scan *c = k->scan;
+    const ad_replays *r = c->replays;
+    for (size_t i = 0; c->compiled && !c->varies && i < c->known; i++)
+        if (ad_fn_eval(r->path[i].fn, k->in, k->out) == ADREV_OK) {
+            c->report->evaluations++;
+            c->report->replayed++;
+            *stop = r->path[i].stop;
+            return true;
+        }
     return false;
 }
 
@@ -1794,6 +1902,13 @@ static bool adx_replay_step(adx_stepping *k, size_t s)
 {
     (void)k;
     (void)s;
+    return false;
+}
+
+static bool adx_run_compiled_step(adx_stepping *k, bool *stop)
+{
+    (void)k;
+    (void)stop;
     return false;
 }
 
@@ -1925,12 +2040,17 @@ static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], ad_real dx[],
         memset(k.carried, 0, c->window * sizeof *k.carried);
         adx_last_rows(c, k.carried, dy + c->steps * c->told, NULL);
         c->plan.reverse = adx_reverse_scan;
+        if (!c->swept)
+            c->known = c->replays->paths;
         ok = c->plan.first >= c->steps
           || adx_go_back(&c->plan, 0, 0, c->steps, true);
     }
     if (ok)
         adx_initial_rows(c, k.carried, dx, NULL);
-    c->swept |= ok && !marks;
+    if (ok && !marks && !c->swept) {
+        c->swept = true;
+        c->limit = c->replays->paths;
+    }
     adx_note_bytes(c);
     adx_end_stepping(&k);
     return ok;
@@ -2017,7 +2137,7 @@ static bool adx_scan_pushforward(const void *saved, size_t n,
     if (ok) {
         k.dy = dx;
         memset(k.carried, 0, c->window * sizeof *k.carried);
-        ok = (c->steps == 0 || adx_fetch(&c->plan, &c->plan.level[0], 0))
+        ok = (c->steps == 0 || adx_fetch_state(&c->plan, &c->plan.level[0], 0))
           && adx_push_steps(&k, dy);
     }
     adx_end_stepping(&k);
@@ -2027,8 +2147,8 @@ static bool adx_scan_pushforward(const void *saved, size_t n,
 static void adx_free_scan(adx_scan *c)
 {
     ad_allocator memory = c->of.memory;
-    adx_free_schedule_plan(&c->plan);
-    adx_free_paths(c);
+    adx_free_timetable(&c->plan);
+    adx_free_paths(&c->own_replays);
     adx_free_stage(c->of.stage);
     adx_free_captured(&memory, &c->captured);
     adx_dispose(&memory, c->slice);
@@ -2277,6 +2397,8 @@ static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
         return ADREV_ENOMEM;
     ad_allocator memory = c->of.memory;
     c->f = f;
+    adx_choose_replays(c, d->replays);
+    c->known = c->replays->paths;
     ad_status status = adx_share_stage(&c->of) ? adx_first_scan(c, d, &list)
                                                : ADREV_ENOMEM;
     if (status == ADREV_OK)

@@ -3,8 +3,7 @@
  *
  * Three columns of the table: the step is recorded on a small tape each time
  * (scan); or, built with -DLOOPS_REPLAYED, recorded once and replayed, or
- * compiled. That recording and compiling is in the times of no round but the
- * first.
+ * compiled, in the first round: its function is kept for the others.
  */
 
 #define ADREV_STATIC            // adrev.c has the functions of adrev.h, too
@@ -22,10 +21,38 @@
 
 static ad_tape *tape;
 
+#ifdef LOOPS_REPLAYED
+static ad_replays *kept[2][BENCH_WORKLOADS];     // replayed, compiled
+
+static ad_replays *replays_of(const bench_case *c, bool compiled)
+{
+    ad_replays **r = &kept[compiled][c->workload];
+
+    if (!*r) {
+        *r = ad_replays_new(NULL);
+    }
+    return *r;
+}
+#else
+static ad_replays *replays_of(const bench_case *c, bool compiled)
+{
+    (void)c;
+    (void)compiled;
+    return NULL;
+}
+#endif
+
 static void release(void)
 {
     ad_tape_free(tape);
     tape = NULL;
+#ifdef LOOPS_REPLAYED
+    for (size_t i = 0; i < BENCH_WORKLOADS; i++) {
+        ad_replays_free(kept[0][i]);
+        ad_replays_free(kept[1][i]);
+    }
+    memset(kept, 0, sizeof kept);
+#endif
 }
 
 static size_t bytes(void) { return ad_tape_bytes(tape); }
@@ -77,6 +104,7 @@ static void run_loop(const bench_case *c, const double *x, double *y,
     const ad_scan_desc d = {
         .step = wander, .steps = c->steps, .states = 2, .state = states,
         .parameters = 3, .parameter = in + 1, .compiled = compiled,
+        .replays = replays_of(c, compiled),
     };
 
     begin(c, x, in);
@@ -169,6 +197,7 @@ static void run_lstm(const bench_case *c, const double *x, double *y,
         .step = character, .steps = c->steps - 1, .states = 2,
         .state = states, .sequences = 1, .sequence = &text,
         .parameters = c->inputs, .parameter = in, .compiled = compiled,
+        .replays = replays_of(c, compiled),
     };
 
     ad_scan(&d, NULL);
