@@ -334,14 +334,25 @@ ADX_API ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
  *     int f_jacobian(const double *x, double *J, double *work);
  *     int f_hessian(const double *x, const double *w, double *H, double *work);
  *
+ *     #define f_jacobian_sparse_NONZEROS 7        entries of J
+ *     static const int f_jacobian_sparse_start[m + 1], f_jacobian_sparse_row[7],
+ *                      f_jacobian_sparse_column[7];
+ *     int f_jacobian_sparse(const double *x, double *J, double *work);
+ *     int f_hessian_sparse(const double *x, const double *w, double *H,
+ *                          double *work);
+ *
  * They return 0, or 1 + the guard that x did not pass; then nothing but work has
  * been written. Arrays are as in 3.2, and do not overlap (restrict). Several
  * functions with different names may stand in one file. Jacobian and Hessian
- * are programs of their own, up to so many times as long as they have rows.  */
+ * are programs of their own, up to so many times as long as they have rows;
+ * sparse ones, up to so many times as they have directions. Entries of these
+ * are in the order of 3.3, the Hessian's is its lower triangle; the constants
+ * of their patterns have one number at least.                                */
 
 enum {
     ADREV_C_VALUE = 1, ADREV_C_JVP = 2, ADREV_C_VJP = 4, ADREV_C_GRADIENT = 8,
-    ADREV_C_HVP = 16, ADREV_C_JACOBIAN = 32, ADREV_C_HESSIAN = 64
+    ADREV_C_HVP = 16, ADREV_C_JACOBIAN = 32, ADREV_C_HESSIAN = 64,
+    ADREV_C_JACOBIAN_SPARSE = 128, ADREV_C_HESSIAN_SPARSE = 256
 };
 
 // How it is written. All-zero: as the comments say first.
@@ -352,7 +363,7 @@ typedef struct ad_c_options {
     bool single;            // float instead of double
     bool absorbing;         // zeros in the chain rule absorb infinities, as in
                             // 3.2; otherwise 0*inf is NaN, as in C
-    bool exported;          // extern functions; otherwise static ones
+    bool exported;          // extern functions and patterns; otherwise static
     size_t split;           // statements of one C function at most; 0: 2000
 } ad_c_options;
 
@@ -1677,11 +1688,11 @@ static void adx_tangent_many(adx_making *k, const adx_step *s,
     }
 }
 
+// Of a step that has been copied.
 static void adx_tangent_step(adx_making *k, const adx_step *s)
 {
     uint32_t sum = ADX_NOWHERE;
     const adx_many *many = adx_many_of(k->from, s);
-    adx_copy_step(k, s);
     if (k->to->status != ADREV_OK || s->op == ADX_OP_guard)
         return;
     if (many != NULL) {
@@ -1707,8 +1718,10 @@ static ad_status adx_make_tangent(adx_program *q, const adx_program *p,
     for (size_t i = 0; i < moving; i++)
         k.derived[i] = (uint32_t)(p->inputs + i);
     for (size_t i = 0; i < p->steps; i++)
-        if (adx_is_used(p, &p->step[i], k.used))
+        if (adx_is_used(p, &p->step[i], k.used)) {
+            adx_copy_step(&k, &p->step[i]);
             adx_tangent_step(&k, &p->step[i]);
+        }
     for (size_t i = 0; i < p->outputs; i++)
         adx_new_output(q, adx_or_zero(q, k.derived[p->output[i]]));
     for (size_t i = 0; i < p->outputs; i++)
@@ -2010,13 +2023,39 @@ static ad_status adx_make_scalar(adx_program *q, const adx_program *p)
 }
 
 /* --- 6.4  matrices --------------------------------------------------------
- * All directions in one program, each a unit vector: what is zero in a column
- * is found zero when the program is made.                                    */
+ * All directions in one program, each a vector of zeros and ones: what is zero
+ * in a direction is found zero when the program is made.                     */
+
+static void adx_copy_steps(adx_making *k)
+{
+    const adx_program *p = k->from;
+    for (size_t i = 0; k->to->status == ADREV_OK && i < p->steps; i++)
+        if (adx_is_used(p, &p->step[i], k->used))
+            adx_copy_step(k, &p->step[i]);
+}
 
 static void adx_clear_derived(adx_making *k)
 {
     for (size_t i = 0; i < k->from->numbers; i++)
         k->derived[i] = ADX_NOWHERE;
+}
+
+// Tangents of all steps, which have been copied.
+static void adx_tangent_steps(adx_making *k)
+{
+    const adx_program *p = k->from;
+    for (size_t i = 0; k->to->status == ADREV_OK && i < p->steps; i++)
+        if (adx_is_used(p, &p->step[i], k->used))
+            adx_tangent_step(k, &p->step[i]);
+}
+
+// The same of adjoints.
+static void adx_adjoint_steps(adx_making *k, const bool moved[])
+{
+    const adx_program *p = k->from;
+    for (size_t i = p->steps; k->to->status == ADREV_OK && i-- > 0;)
+        if (adx_is_used(p, &p->step[i], k->used))
+            adx_adjoint_step(k, &p->step[i], moved);
 }
 
 // The first `results` outputs of p by its first `moving` inputs, row by row:
@@ -2028,12 +2067,11 @@ static ad_status adx_make_columns(adx_program *q, const adx_program *p,
     adx_making k;
     if (!adx_begin_making(&k, p, q, 0))
         return q->status;
+    adx_copy_steps(&k);
     for (size_t j = 0; j < moving && q->status == ADREV_OK; j++) {
         adx_clear_derived(&k);
         k.derived[j] = adx_fixed(q, 1);
-        for (size_t i = 0; i < p->steps; i++)
-            if (adx_is_used(p, &p->step[i], k.used))
-                adx_tangent_step(&k, &p->step[i]);
+        adx_tangent_steps(&k);
         for (size_t i = 0; i < results && q->status == ADREV_OK; i++)
             entry[i * moving + j] = k.derived[p->output[i]];
     }
@@ -2052,15 +2090,11 @@ static ad_status adx_make_rows(adx_program *q, const adx_program *p,
     bool *moved = adx_moved(&k, moving);
     if (moved == NULL)
         adx_spoil(q, ADREV_ENOMEM);
-    for (size_t i = 0; q->status == ADREV_OK && i < p->steps; i++)
-        if (adx_is_used(p, &p->step[i], k.used))
-            adx_copy_step(&k, &p->step[i]);
+    adx_copy_steps(&k);
     for (size_t r = 0; q->status == ADREV_OK && r < results; r++) {
         adx_clear_derived(&k);
         k.derived[p->output[r]] = adx_fixed(q, 1);
-        for (size_t i = p->steps; q->status == ADREV_OK && i-- > 0;)
-            if (adx_is_used(p, &p->step[i], k.used))
-                adx_adjoint_step(&k, &p->step[i], moved);
+        adx_adjoint_steps(&k, moved);
         for (size_t j = 0; j < moving; j++)
             entry[r * moving + j] = k.derived[j];
     }
@@ -5235,6 +5269,7 @@ typedef struct adx_text {
     const char *real;           // double or float
     bool single;
     bool absorbing;
+    bool exported;
     bool sizes;                 // of work as data, for ad_fn_compile
 } adx_text;
 
@@ -5395,7 +5430,9 @@ typedef struct adx_writing {
     uint32_t *part;             // the C function that makes the number
     size_t places;
     size_t parts;
+    size_t next;                // step, after the parts written so far
     bool block;                 // of ADREV_LANES_MOST points side by side
+    const adx_entries *entries; // of a sparse matrix; else NULL
 } adx_writing;
 
 static void adx_say_input(adx_writing *k, uint32_t x)
@@ -5745,15 +5782,16 @@ static void adx_say_loads(adx_writing *k)
     }
 }
 
-// The steps of a part of the program.
+// The steps of the next part of the program; part 0 is the first.
 static void adx_say_steps(adx_writing *k, size_t part)
 {
     const adx_program *p = k->p;
-    size_t count = 0;
-    for (size_t i = 0; i < p->steps; i++) {
+    size_t i = part == 0 ? 0 : k->next;
+    for (size_t count = 0; i < p->steps && count < k->split; i++) {
         const adx_step *s = &p->step[i];
-        if (!adx_is_used(p, s, k->used) || count++ / k->split != part)
+        if (!adx_is_used(p, s, k->used))
             continue;
+        count++;
         if (s->op == ADX_OP_guard)
             adx_say_guard(k, s);
         else if (s->op == ADX_OP_many)
@@ -5761,6 +5799,7 @@ static void adx_say_steps(adx_writing *k, size_t part)
         else
             adx_say_step(k, s);
     }
+    k->next = i;
 }
 
 static void adx_say_part(adx_writing *k, size_t part)
@@ -5838,15 +5877,72 @@ static void adx_say_results(adx_writing *k, const adx_results *results)
         }
 }
 
-static void adx_say_function(adx_writing *k, const adx_results *results,
-                             bool exported)
+// Constants: one after another, ten in a line.
+static void adx_say_item(adx_text *t, size_t i, uint32_t v)
+{
+    adx_say(t, "%s%lu", i == 0 ? "" : i % 10 == 0 ? ",\n    " : ", ",
+            (unsigned long)v);
+}
+
+static void adx_begin_list(adx_writing *k, const char *list, size_t n)
+{
+    adx_say(k->text, "%sconst int %s_%s_%s[%lu] = {\n    %s",
+            k->text->exported ? "" : "static ", k->text->name, k->what, list,
+            (unsigned long)(n == 0 ? 1 : n), n == 0 ? "0" : "");
+}
+
+static void adx_say_pattern(adx_writing *k)
 {
     adx_text *t = k->text;
+    const adx_entries *g = k->entries;
+    size_t n = g->start[g->rows];
+    adx_say(t, "#define %s_%s_NONZEROS %lu\n", t->name, k->what,
+            (unsigned long)n);
+    adx_begin_list(k, "start", g->rows + 1);
+    for (size_t i = 0; i <= g->rows; i++)
+        adx_say_item(t, i, g->start[i]);
+    adx_say(t, "\n};\n");
+    adx_begin_list(k, "row", n);
+    for (uint32_t i = 0; i < g->rows; i++)
+        for (size_t j = g->start[i]; j < g->start[i + 1]; j++)
+            adx_say_item(t, j, i);
+    adx_say(t, "\n};\n");
+    adx_begin_list(k, "column", n);
+    for (size_t j = 0; j < n; j++)
+        adx_say_item(t, j, g->col[j]);
+    adx_say(t, "\n};\n\n");
+}
+
+// So that no compiler calls the constants unused.
+static void adx_say_pattern_unused(adx_writing *k)
+{
+    static const char *const list[] = { "start", "row", "column" };
+    for (size_t i = 0; i < 3; i++)
+        adx_say(k->text, "    (void)%s_%s_%s;\n", k->text->name, k->what,
+                list[i]);
+}
+
+// The body of a function whose steps are in functions of their own.
+static void adx_say_calls(adx_writing *k)
+{
+    for (size_t part = 0; part < k->parts; part++) {
+        adx_say(k->text, "    left = %s_%s_%lu(", k->text->name, k->what,
+                (unsigned long)part);
+        adx_say_inputs(k, false);
+        adx_say(k->text, "work);\n    if (left != 0) return left;\n");
+    }
+}
+
+static void adx_say_function(adx_writing *k, const adx_results *results)
+{
+    adx_text *t = k->text;
+    if (k->entries != NULL)
+        adx_say_pattern(k);
     for (size_t part = 0; k->parts > 1 && part < k->parts; part++)
         adx_say_part(k, part);
     adx_say(t, "#define %s_%s_WORK %lu\n%sint %s_%s(", t->name, k->what,
             (unsigned long)(k->places == 0 ? 1 : k->places),
-            exported ? "" : "static ", t->name, k->what);
+            t->exported ? "" : "static ", t->name, k->what);
     adx_say_inputs(k, true);
     for (size_t a = 0; a < 2; a++)
         if (results->array[a] != NULL)
@@ -5855,13 +5951,10 @@ static void adx_say_function(adx_writing *k, const adx_results *results,
     if (k->parts > 1)
         adx_say(t, "    int left = 0;\n");
     adx_say_unused(k);
+    if (k->entries != NULL)
+        adx_say_pattern_unused(k);
     if (k->parts > 1)
-        for (size_t part = 0; part < k->parts; part++) {
-            adx_say(t, "    left = %s_%s_%lu(", t->name, k->what,
-                    (unsigned long)part);
-            adx_say_inputs(k, false);
-            adx_say(t, "work);\n    if (left != 0) return left;\n");
-        }
+        adx_say_calls(k);
     else {
         adx_say_loads(k);
         adx_say_steps(k, 0);
@@ -5950,6 +6043,76 @@ static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
     return status == ADREV_OK ? q->status : status;
 }
 
+// Where the derivatives of a direction begin: at the inputs or outputs of its
+// colour, or at a full one.
+static void adx_seed_direction(adx_making *k, const adx_pattern *s, uint32_t d)
+{
+    bool apart = d >= s->groups;
+    bool reverse = s->by_rows != apart;
+    const uint32_t *group = apart ? s->apart : s->group;
+    size_t n = reverse ? s->g.rows : s->g.cols;
+    adx_clear_derived(k);
+    for (size_t i = 0; i < n; i++)
+        if (group[i] == (apart ? d - s->groups : d))
+            k->derived[reverse ? k->from->output[i] : i] = adx_fixed(k->to, 1);
+}
+
+// Entries of a sparse matrix in the order of its pattern, as section 10 computes
+// them: one sweep for all columns or rows of a colour.
+static ad_status adx_make_entries(adx_program *q, const adx_program *p,
+                                  const adx_pattern *s, uint32_t entry[])
+{
+    adx_making k;
+    if (!adx_begin_making(&k, p, q, 0))
+        return q->status;
+    bool *moved = adx_moved(&k, s->g.cols);
+    if (moved == NULL)
+        adx_spoil(q, ADREV_ENOMEM);
+    adx_copy_steps(&k);
+    for (uint32_t d = 0; d < s->groups + s->aparts; d++) {
+        bool reverse = s->by_rows != (d >= s->groups);
+        adx_seed_direction(&k, s, d);
+        if (reverse)
+            adx_adjoint_steps(&k, moved);
+        else
+            adx_tangent_steps(&k);
+        for (uint32_t i = s->first[d]; i < s->first[d + 1]; i++) {
+            uint32_t at = s->at[s->entry[i]];
+            entry[s->entry[i]] = k.derived[reverse ? at : p->output[at]];
+        }
+    }
+    adx_drop(p->memory, moved);
+    adx_end_making(&k);
+    return q->status;
+}
+
+static ad_status adx_make_sparse(adx_program *q, ad_fn *fn, bool hessian)
+{
+    const ad_allocator *a = &fn->memory;
+    const adx_program *p = &fn->program;
+    adx_program adjoint;
+    adx_pattern *s;
+    adx_begin_program(&adjoint, a, false);
+    ad_status status = adx_pattern_of(fn, hessian, &s);
+    if (status == ADREV_OK && hessian)
+        status = adx_make_adjoint(&adjoint, p, fn->n);
+    if (status != ADREV_OK) {
+        adx_free_program(&adjoint);
+        return status;
+    }
+    size_t entries = s->g.start[s->g.rows];
+    uint32_t *entry = (uint32_t *)adx_take(a, entries, sizeof *entry);
+    if (hessian)
+        adjoint.outputs = fn->n;        // without the values
+    status = entry == NULL ? ADREV_ENOMEM
+           : adx_make_entries(q, hessian ? &adjoint : p, s, entry);
+    if (status == ADREV_OK)
+        adx_matrix_outputs(q, entries, entry);
+    adx_drop(a, entry);
+    adx_free_program(&adjoint);
+    return status == ADREV_OK ? q->status : status;
+}
+
 // A kind of function: its name, inputs and results.
 typedef struct adx_c_kind {
     unsigned bit;
@@ -5966,16 +6129,21 @@ static const adx_c_kind adx_c_kinds[] = {
     { ADREV_C_HVP,      "hvp",      { "x", "w", "v" }, { "hv" } },
     { ADREV_C_JACOBIAN, "jacobian", { "x" },           { "J" } },
     { ADREV_C_HESSIAN,  "hessian",  { "x", "w" },      { "H" } },
+    { ADREV_C_JACOBIAN_SPARSE, "jacobian_sparse", { "x" }, { "J" } },
+    { ADREV_C_HESSIAN_SPARSE, "hessian_sparse", { "x", "w" }, { "H" } },
 };
 #define ADX_C_KINDS (sizeof adx_c_kinds / sizeof *adx_c_kinds)
+#define ADX_C_SPARSE (ADREV_C_JACOBIAN_SPARSE | ADREV_C_HESSIAN_SPARSE)
 
 // The program behind a function. Outputs: results of the first array, then of
 // the second.
-static ad_status adx_make_c_kind(adx_program *q, const adx_program *p,
-                                 unsigned bit)
+static ad_status adx_make_c_kind(adx_program *q, ad_fn *fn, unsigned bit)
 {
+    const adx_program *p = &fn->program;
     size_t n = p->inputs;
     adx_begin_program(q, p->memory, false);
+    if (bit & ADX_C_SPARSE)
+        return adx_make_sparse(q, fn, bit == ADREV_C_HESSIAN_SPARSE);
     if (bit == ADREV_C_JVP)
         return adx_make_tangent(q, p, n);
     if (bit == ADREV_C_VJP)
@@ -5999,11 +6167,20 @@ static size_t adx_c_length(const ad_fn *fn, const char *array)
          : *array == 'H' ? fn->n * fn->n : fn->n;
 }
 
+// The pattern of a sparse kind, which has been made for the program already.
+static const adx_entries *adx_entries_of(ad_fn *fn, unsigned bit)
+{
+    adx_pattern *s;
+    return !(bit & ADX_C_SPARSE)
+        || adx_pattern_of(fn, bit == ADREV_C_HESSIAN_SPARSE, &s) != ADREV_OK
+         ? NULL : &s->g;
+}
+
 static ad_status adx_write_kind(ad_fn *fn, const adx_c_kind *kind,
                                 const ad_c_options *o, adx_text *t)
 {
     adx_program q;
-    ad_status status = adx_make_c_kind(&q, &fn->program, kind->bit);
+    ad_status status = adx_make_c_kind(&q, fn, kind->bit);
     size_t all = q.outputs;     // values too, which only blocks of points want
     adx_writing k = { .text = t, .p = &q, .what = kind->what,
                       .split = o->split == 0 ? 2000 : o->split };
@@ -6014,11 +6191,15 @@ static ad_status adx_write_kind(ad_fn *fn, const adx_c_kind *kind,
         k.array[i] = kind->in[i];
         k.length[i] = adx_c_length(fn, kind->in[i]);
     }
+    if (status == ADREV_OK && kind->bit & ADX_C_SPARSE) {
+        k.entries = adx_entries_of(fn, kind->bit);
+        results.length[0] = all;
+    }
     q.outputs = results.length[0] + results.length[1];
     if (status == ADREV_OK && !adx_begin_writing(&k))
         status = ADREV_ENOMEM;
     if (status == ADREV_OK)
-        adx_say_function(&k, &results, o->exported);
+        adx_say_function(&k, &results);
     if (status == ADREV_OK && t->sizes && kind->bit <= ADREV_C_VJP
         && adx_has_block(&k)) {
         q.outputs = all;
@@ -6031,12 +6212,12 @@ static ad_status adx_write_kind(ad_fn *fn, const adx_c_kind *kind,
 }
 
 // Marks the helper functions that a kind of function calls.
-static ad_status adx_need_helpers(const ad_fn *fn, const adx_c_kind *kind,
+static ad_status adx_need_helpers(ad_fn *fn, const adx_c_kind *kind,
                                   const adx_text *t, bool needed[])
 {
     adx_program q;
-    ad_status status = adx_make_c_kind(&q, &fn->program, kind->bit);
-    if (!t->sizes)
+    ad_status status = adx_make_c_kind(&q, fn, kind->bit);
+    if (!t->sizes && !(kind->bit & ADX_C_SPARSE))
         q.outputs = adx_c_length(fn, kind->out[0])
                   + adx_c_length(fn, kind->out[1]);
     bool *used = (bool *)adx_take(&fn->memory, q.numbers, sizeof *used);
@@ -6083,13 +6264,13 @@ static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, bool sizes,
 {
     unsigned functions = o->functions != 0 ? o->functions
         : ADREV_C_VALUE | ADREV_C_VJP | (fn->m == 1 ? ADREV_C_GRADIENT : 0u);
-    if (functions > 127 || (functions & ADREV_C_GRADIENT && fn->m != 1))
+    if (functions > 511 || (functions & ADREV_C_GRADIENT && fn->m != 1))
         return ADREV_ESHAPE;
     adx_text t = { .write = write, .user = user,
                    .name = o->name == NULL ? "f" : o->name,
                    .real = o->single ? "float" : "double",
                    .single = o->single, .absorbing = o->absorbing,
-                   .sizes = sizes };
+                   .exported = o->exported, .sizes = sizes };
     ad_status status = adx_write_all(fn, o, functions, &t);
     if (bytes != NULL)
         *bytes = t.bytes;
