@@ -5913,10 +5913,12 @@ static void adx_say_pattern(adx_writing *k)
     adx_say(t, "\n};\n\n");
 }
 
-// So that no compiler calls the constants unused.
-static void adx_say_pattern_unused(adx_writing *k)
+// So that no compiler calls the constants unused, or a matrix without entries.
+static void adx_say_pattern_unused(adx_writing *k, const adx_results *results)
 {
     static const char *const list[] = { "start", "row", "column" };
+    if (results->length[0] == 0)
+        adx_say(k->text, "    (void)%s;\n", results->array[0]);
     for (size_t i = 0; i < 3; i++)
         adx_say(k->text, "    (void)%s_%s_%s;\n", k->text->name, k->what,
                 list[i]);
@@ -5952,7 +5954,7 @@ static void adx_say_function(adx_writing *k, const adx_results *results)
         adx_say(t, "    int left = 0;\n");
     adx_say_unused(k);
     if (k->entries != NULL)
-        adx_say_pattern_unused(k);
+        adx_say_pattern_unused(k, results);
     if (k->parts > 1)
         adx_say_calls(k);
     else {

@@ -7,7 +7,8 @@
  *
  * writes code.c, code.h and driver.c, and prints how many checks of its own
  * passed and failed. Each row of ADREV_OPS is a function at a point of its
- * box; besides there are guards, arrays, and a large function in parts.     */
+ * box; besides there are guards, arrays, sparse matrices, and large functions
+ * in parts.                                                                 */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,7 +24,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { MOST = 64, BIG = 9, ALL = 127 };
+enum { MOST = 64, BIG = 9, CHAIN = 120, ALL = 511, MODES = 9, SPARSE = 7 };
 
 #define UNTOUCHED ((ad_real)-12345.5)
 #define SINGLE    (sizeof(ad_real) == sizeof(float))
@@ -110,6 +111,37 @@ static void large(const ad_rev *x, ad_rev *y, void *ctx)
         y[0] = ad_rec(ad_add(ad_sin(ad_mul(y[0], x[i % 3])), x[(i + 1) % 3]));
 }
 
+// A full row, a full column, and entries in between; a result that is an input,
+// a constant one, and one that depends on its input in steps only.
+static void arrow(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = x[1];
+    for (int i = 1; i < BIG; i++)
+        y[0] = ad_rec(ad_add(ad_mul(y[0], x[i]), ad_exp(x[0])));
+    for (int i = 1; i < BIG - 1; i++)
+        y[i] = ad_rec(ad_mul(ad_sin(x[i]), ad_sub(x[0], ad_sqr(x[i + 1]))));
+    y[BIG - 1] = x[3];
+    y[BIG] = ad_rec(0.5);
+    y[BIG + 1] = ad_rec(ad_add(ad_gt(x[2], 0), ad_div(x[2], x[5])));
+}
+
+// Few results of many inputs: rows are cheaper, all but one of them together.
+static void wide(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    for (int i = 0; i < 3; i++)
+        y[i] = ad_rec(ad_mul(x[3 * i], ad_exp(ad_mul(x[3 * i + 1],
+                                                     x[3 * i + 2]))));
+}
+
+static void constant(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    (void)x;
+    y[0] = ad_rec(2);
+}
+
 static const struct function {
     const char *name;
     ad_vector_fn *f;
@@ -125,6 +157,9 @@ static const struct function {
     { "arrays",   arrays,   BIG, 11, { 0.7, 1.3, 0.4 }, 0, true },
     { "large",    large,    3, 1, { 0.7, 0.3, 0.4 }, 50, false },
     { "singular", singular, 2, 1, { 0.5, 0.3, 0 }, 0, false },
+    { "arrow",    arrow,    BIG, BIG + 2, { 0.7, 1.3, 0.4 }, 0, false },
+    { "wide",     wide,     BIG, 3, { 0.7, 1.3, 0.4 }, 7, false },
+    { "constant", constant, 2, 1, { 0.5, 0.3, 0 }, 0, false },
 };
 
 /* --- files ---------------------------------------------------------------- */
@@ -165,25 +200,41 @@ static void print_numbers(const char *name, size_t count, const ad_real *v)
     fprintf(driver, "\n    };\n");
 }
 
-static const char *const modes[] = {
-    "value", "jvp", "vjp", "gradient", "hvp", "jacobian", "hessian"
-};
-static const char *const arguments[] = {
-    "x, o", "x, v, o", "x, w, o", "x, o, o + 1", "x, w, v, o", "x, o",
-    "x, w, o"
-};
-static const char *const parameters[] = {
-    "const real *x, real *y", "const real *x, const real *v, real *dy",
-    "const real *x, const real *w, real *dx",
-    "const real *x, real *y, real *g",
-    "const real *x, const real *w, const real *v, real *hv",
-    "const real *x, real *J", "const real *x, const real *w, real *H"
+static const struct mode {
+    const char *name;
+    const char *arguments;
+    const char *parameters;
+} modes[MODES] = {
+    { "value",    "x, o",        "const real *x, real *y" },
+    { "jvp",      "x, v, o",     "const real *x, const real *v, real *dy" },
+    { "vjp",      "x, w, o",     "const real *x, const real *w, real *dx" },
+    { "gradient", "x, o, o + 1", "const real *x, real *y, real *g" },
+    { "hvp",      "x, w, v, o",
+      "const real *x, const real *w, const real *v, real *hv" },
+    { "jacobian", "x, o",        "const real *x, real *J" },
+    { "hessian",  "x, w, o",     "const real *x, const real *w, real *H" },
+    { "jacobian_sparse", "x, o", "const real *x, real *J" },
+    { "hessian_sparse", "x, w, o", "const real *x, const real *w, real *H" },
 };
 
-static size_t results(int mode, size_t n, size_t m)
+static ad_status pattern(int mode, ad_fn *fn, ad_sparsity *about,
+                         size_t *start, size_t *row, size_t *column)
 {
+    return mode == SPARSE
+         ? ad_fn_jacobian_pattern(fn, about, start, row, column)
+         : ad_fn_hessian_pattern(fn, about, start, row, column);
+}
+
+static size_t results(int mode, ad_fn *fn)
+{
+    size_t n = ad_fn_inputs(fn);
+    size_t m = ad_fn_outputs(fn);
     const size_t count[] = { m, m, n, 1 + n, n, m * n, n * n };
-    return count[mode];
+    ad_sparsity about = { 0 };
+    if (mode < SPARSE)
+        return count[mode];
+    CHECK(pattern(mode, fn, &about, NULL, NULL, NULL) == ADREV_OK, "pattern");
+    return about.nonzeros;
 }
 
 static ad_status ask(int mode, ad_fn *fn, const ad_real *x, const ad_real *w,
@@ -196,8 +247,10 @@ static ad_status ask(int mode, ad_fn *fn, const ad_real *x, const ad_real *w,
     case 3: return ad_fn_gradient(fn, x, o, o + 1);
     case 4: return ad_fn_hvp(fn, x, w, v, o);
     case 5: return ad_fn_jacobian(fn, x, o);
+    case 6: return ad_fn_hessian(fn, x, w, o);
+    case 7: return ad_fn_jacobian_sparse(fn, x, o);
     }
-    return ad_fn_hessian(fn, x, w, o);
+    return ad_fn_hessian_sparse(fn, x, w, o);
 }
 
 /* --- the driver ----------------------------------------------------------- */
@@ -243,39 +296,119 @@ static const char preamble[] =
     "    for (i = count; i < 400; i++)\n"
     "        if (o[i] < (real)-12345.5 || o[i] > (real)-12345.5)\n"
     "            check(0, what, i, (double)o[i], -12345.5);\n"
+    "}\n"
+    "/* Entries in o as a dense matrix. */\n"
+    "static void scatter(const char *what, int rows, int cols, int lower,\n"
+    "                    const int *start, const int *row, const int *column,\n"
+    "                    const real *want)\n"
+    "{\n"
+    "    double full[400], sum = 0;\n"
+    "    int i, k;\n"
+    "    for (i = 0; i < rows * cols; i++) {\n"
+    "        full[i] = 0;\n"
+    "        sum += fabs((double)want[i]);\n"
+    "    }\n"
+    "    for (i = 0; i < rows; i++)\n"
+    "        for (k = start[i]; k < start[i + 1]; k++) {\n"
+    "            check(row[k] == i && (!lower || column[k] <= i), what, k,\n"
+    "                  column[k], i);\n"
+    "            full[i * cols + column[k]] = (double)o[k];\n"
+    "            if (lower)\n"
+    "                full[column[k] * cols + i] = (double)o[k];\n"
+    "        }\n"
+    "    for (i = 0; i < rows * cols; i++) {\n"
+    "        double a = full[i], b = (double)want[i];\n"
+    "        int same = !(a < b) && !(a > b) && isnan(a) == isnan(b);\n"
+    "        check(same || fabs(a - b) <= 4 * EPS * sum, what, i, a, b);\n"
+    "    }\n"
+    "}\n"
+    "static void same_list(const char *what, int n, const int *got,\n"
+    "                      const int *want)\n"
+    "{\n"
+    "    int i;\n"
+    "    for (i = 0; i < n; i++)\n"
+    "        check(got[i] == want[i], what, i, got[i], want[i]);\n"
     "}\n";
 
 // One call of the emitted code, with the answer of the recording.
-static void print_call(const char *name, int mode, const ad_fn *fn,
-                       ad_status s, const ad_real *o, bool sums, int index)
+static void print_call(const char *name, int mode, ad_fn *fn, ad_status s,
+                       const ad_real *o, bool sums)
 {
-    size_t n = ad_fn_inputs(fn);
-    size_t count = s == ADREV_OK ? results(mode, n, ad_fn_outputs(fn)) : 0;
+    size_t count = s == ADREV_OK ? results(mode, fn) : 0;
     size_t guard = s == ADREV_EPATH ? 1 + ad_fn_guard().index : 0;
     char id[32];
-    snprintf(id, sizeof id, "want%d", index);
+    char of[80];
+    snprintf(id, sizeof id, "want%d", mode);
+    snprintf(of, sizeof of, "%s_%s", name, modes[mode].name);
     print_numbers(id, count > 0 ? count : 1, o);
     fprintf(driver,
-            "    begin(WORK_%s_%s, \"%s_%s\");\n"
-            "    code = %s_%s(%s, work);\n"
-            "    end(\"%s_%s\", WORK_%s_%s, code, %zu, %zu, %s, %s);\n",
-            name, modes[mode], name, modes[mode], name, modes[mode],
-            arguments[mode], name, modes[mode], name, modes[mode], guard,
-            count, id, sums ? "4" : "0");
+            "    begin(WORK_%s, \"%s\");\n"
+            "    code = %s(%s, work);\n"
+            "    end(\"%s\", WORK_%s, code, %zu, %zu, %s, %s);\n",
+            of, of, of, modes[mode].arguments, of, of, guard, count, id,
+            sums ? "4" : "0");
+    if (mode >= SPARSE && s == ADREV_OK)
+        fprintf(driver, "    scatter(\"%s\", %zu, %zu, %d, %s_start, %s_row,"
+                " %s_column, want%d);\n", of,
+                mode == SPARSE ? ad_fn_outputs(fn) : ad_fn_inputs(fn),
+                ad_fn_inputs(fn), mode > SPARSE, of, of, of, mode - 2);
 }
 
 static void print_prototypes(const char *name, unsigned mask)
 {
-    for (int mode = 0; mode < 7; mode++)
-        if (mask >> mode & 1) {
-            fprintf(header, "int %s_%s(%s, real *work);\n", name,
-                    modes[mode], parameters[mode]);
-            fprintf(header, "extern const int WORK_%s_%s;\n", name,
-                    modes[mode]);
-            fprintf(code, "extern const int WORK_%s_%s;\n"
-                    "const int WORK_%s_%s = %s_%s_WORK;\n", name,
-                    modes[mode], name, modes[mode], name, modes[mode]);
-        }
+    for (int mode = 0; mode < MODES; mode++) {
+        const char *what = modes[mode].name;
+        if (!(mask >> mode & 1))
+            continue;
+        fprintf(header, "int %s_%s(%s, real *work);\n"
+                "extern const int WORK_%s_%s;\n", name, what,
+                modes[mode].parameters, name, what);
+        fprintf(code, "const int WORK_%s_%s = %s_%s_WORK;\n", name, what,
+                name, what);
+        if (mode < SPARSE)
+            continue;
+        fprintf(header, "extern const int %s_%s_start[], %s_%s_row[],"
+                " %s_%s_column[], NONZEROS_%s_%s;\n", name, what, name, what,
+                name, what, name, what);
+        fprintf(code, "const int NONZEROS_%s_%s = %s_%s_NONZEROS;\n", name,
+                what, name, what);
+    }
+}
+
+static void print_list(const char *of, const char *list, size_t n,
+                       const size_t *v)
+{
+    fprintf(driver, "    {\n        static const int want[] = { ");
+    for (size_t i = 0; i < n; i++)
+        fprintf(driver, "%zu,%s", v[i], i % 12 == 11 ? "\n            " : " ");
+    fprintf(driver, "0 };\n        same_list(\"%s_%s\", %zu, %s_%s, want);\n"
+            "    }\n", of, list, n, of, list);
+}
+
+// The patterns of the code are those of the recording.
+static void print_patterns(const char *name, ad_fn *fn, unsigned mask)
+{
+    fprintf(driver, "static void test_%s_patterns(void)\n{\n", name);
+    for (int mode = SPARSE; mode < MODES; mode++) {
+        size_t rows = mode == SPARSE ? ad_fn_outputs(fn) : ad_fn_inputs(fn);
+        size_t start[CHAIN + 1];
+        size_t row[400];
+        size_t column[400];
+        ad_sparsity about = { 0 };
+        char of[80];
+        snprintf(of, sizeof of, "%s_%s", name, modes[mode].name);
+        if (!(mask >> mode & 1))
+            continue;
+        ad_status s = pattern(mode, fn, &about, start, row, column);
+        CHECK(s == ADREV_OK, "%s: %s", of, ad_message(s));
+        fprintf(driver, "    check(NONZEROS_%s == %zu, \"%s\", -3,"
+                " NONZEROS_%s, %zu);\n", of, about.nonzeros, of, of,
+                about.nonzeros);
+        print_list(of, "start", rows + 1, start);
+        print_list(of, "row", about.nonzeros, row);
+        print_list(of, "column", about.nonzeros, column);
+    }
+    fprintf(driver, "}\n");
 }
 
 // What may be written of fn: all of the mask, but derivatives of lgamma.
@@ -324,14 +457,14 @@ static void print_function(const char *name, ad_fn *fn, unsigned mask,
         print_numbers("x", n, xs + p * n);
         print_numbers("v", n, v);
         print_numbers("w", ad_fn_outputs(fn), w);
-        for (int mode = 0; mode < 7; mode++) {
+        for (int mode = 0; mode < MODES; mode++) {
             ad_real o[400] = { 0 };
             if ((mask >> mode & 1) == 0)
                 continue;
             ad_status s = ask(mode, fn, xs + p * n, w, v, o);
             CHECK(s == ADREV_OK || s == ADREV_EPATH, "%s: %s", name,
                   ad_message(s));
-            print_call(name, mode, fn, s, o, sums, mode);
+            print_call(name, mode, fn, s, o, sums);
         }
         fprintf(driver, "    (void)v;\n    (void)w;\n}\n");
     }
@@ -355,6 +488,7 @@ static void emit(const char *name, ad_vector_fn *f, void *ctx, size_t n,
         return;
     unsigned mask = write_all(name, fn, split, true, refusing);
     print_function(name, fn, mask, sums, points, xs);
+    print_patterns(name, fn, mask);
     snprintf(called[calls].name, sizeof called[calls].name, "%s", name);
     called[calls++].points = points;
     ad_fn_free(fn);
@@ -420,6 +554,87 @@ static void emit_ieee(void)
     ad_fn_free(fn);
 }
 
+static void rosenbrock(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const size_t *n = ctx;
+    y[0] = ad_rec(0);
+    for (size_t i = 0; i + 1 < *n; i++)
+        y[0] = ad_rec(ad_add(y[0],
+                   ad_add(ad_sqr(ad_sub(1, x[i])),
+                          ad_mul(100, ad_sqr(ad_sub(x[i + 1],
+                                                    ad_sqr(x[i])))))));
+}
+
+static ad_fn *recorded_chain(size_t n)
+{
+    ad_real at[2 * CHAIN];
+    ad_fn *fn = NULL;
+    for (size_t i = 0; i < n; i++)
+        at[i] = ADX_K(0.5);
+    ad_status s = ad_fn_record(&fn, rosenbrock, &n, n, at, 1);
+    CHECK(s == ADREV_OK, "%s", ad_message(s));
+    return fn;
+}
+
+// A chain has three directions, however long it is: twice its length is twice
+// the code. Its second derivatives are known.
+static void emit_chain(void)
+{
+    size_t bytes[2] = { 0 };
+    ad_c_options options = { .name = "chain", .single = SINGLE,
+                             .exported = true, .split = 100,
+                             .functions = ADREV_C_HESSIAN_SPARSE };
+    for (size_t i = 2; i-- > 0;) {
+        ad_fn *fn = recorded_chain((i + 1) * CHAIN);
+        ad_status s = ad_fn_write_c(fn, &options, i == 0 ? to_code : NULL,
+                                    NULL, &bytes[i]);
+        CHECK(s == ADREV_OK, "chain: %s", ad_message(s));
+        ad_fn_free(fn);
+    }
+    CHECK(bytes[1] < bytes[0] * 21 / 10, "chain: %zu bytes, twice as long %zu",
+          bytes[0], bytes[1]);
+    print_prototypes("chain", ADREV_C_HESSIAN_SPARSE);
+    fprintf(driver, "static void test_chain(void)\n{\n"
+            "    real x[%d], w[1], want[400];\n    int i;\n"
+            "    w[0] = 2;\n"
+            "    for (i = 0; i < %d; i++)\n"
+            "        x[i] = (real)(0.5 + 0.25 * (i %% 5));\n"
+            "    for (i = 0; i < %d; i++) {\n"
+            "        want[2 * i] = (i > 0 ? 400 : 0)\n"
+            "            + (i < %d ? 2400 * x[i] * x[i] - 800 * x[i + 1] + 4\n"
+            "                      : 0);\n"
+            "        want[2 * i + 1] = -800 * x[i];\n"
+            "    }\n"
+            "    begin(WORK_chain_hessian_sparse, \"chain\");\n"
+            "    i = chain_hessian_sparse(x, w, o, work);\n"
+            "    end(\"chain\", WORK_chain_hessian_sparse, i, 0, %d, want,"
+            " 1);\n}\n", CHAIN, CHAIN, CHAIN, CHAIN - 1, 2 * CHAIN - 1);
+}
+
+// Static functions, and patterns that nobody reads: no warning.
+static void emit_static(void)
+{
+    ad_fn *fn = recorded_chain(3);
+    ad_c_options options = { .name = "hidden", .single = SINGLE,
+                             .functions = ADREV_C_JACOBIAN_SPARSE
+                                        | ADREV_C_HESSIAN_SPARSE };
+    ad_status s = ad_fn_write_c(fn, &options, to_code, NULL, NULL);
+    CHECK(s == ADREV_OK, "hidden: %s", ad_message(s));
+    fprintf(code, "int shown(const real *x, real *o, real *work)\n{\n"
+            "    real w[1];\n    w[0] = 1;\n"
+            "    return hidden_jacobian_sparse(x, o, work)\n"
+            "        || hidden_hessian_sparse(x, w, o + 3, work);\n}\n");
+    fprintf(header, "int shown(const real *x, real *o, real *work);\n");
+    fprintf(driver, "static void test_static(void)\n{\n"
+            "    static const real x[] = { 1, 1, 2 };\n"
+            "    static const real want[] = { 0, -400, 200, 802, -400, 602,\n"
+            "                                 -400, 200 };\n"
+            "    begin(1, \"hidden\");\n"
+            "    end(\"hidden\", 60000, shown(x, o, work), 0, 8, want, 1);\n"
+            "}\n");
+    ad_fn_free(fn);
+}
+
 static void check_errors(void)
 {
     const ad_real at[] = { 1, 1, 1 };
@@ -431,7 +646,7 @@ static void check_errors(void)
     s = ad_fn_write_c(fn, &options, NULL, NULL, &bytes);
     CHECK(s == ADREV_ESHAPE, "gradient of several results: %s",
           ad_message(s));
-    options.functions = 128;
+    options.functions = 512;
     s = ad_fn_write_c(fn, &options, NULL, NULL, &bytes);
     CHECK(s == ADREV_ESHAPE, "no such function: %s", ad_message(s));
     CHECK(bytes == 77, "bytes are written on failure");
@@ -455,11 +670,16 @@ int main(int count, char **argument)
     emit_rows();
     emit_functions();
     emit_ieee();
+    emit_chain();
+    emit_static();
     check_errors();
-    fprintf(driver, "int main(void)\n{\n    test_ieee();\n");
+    fprintf(driver, "int main(void)\n{\n    test_ieee();\n"
+            "    test_chain();\n    test_static();\n");
     for (size_t i = 0; i < calls; i++)
         for (size_t p = 0; p < called[i].points; p++)
             fprintf(driver, "    test_%s_%zu();\n", called[i].name, p);
+    for (size_t i = 0; i < calls; i++)
+        fprintf(driver, "    test_%s_patterns();\n", called[i].name);
     fprintf(driver, "    printf(\"driver: %%ld passed, %%ld failed\\n\","
             " passed, failed);\n    return failed != 0;\n}\n");
     fclose(code);
