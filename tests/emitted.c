@@ -116,12 +116,12 @@ static void large(const ad_rev *x, ad_rev *y, void *ctx)
 static void arrow(const ad_rev *x, ad_rev *y, void *ctx)
 {
     (void)ctx;
-    y[0] = x[1];
+    y[0] = x[3];
+    y[BIG - 1] = x[1];
     for (int i = 1; i < BIG; i++)
-        y[0] = ad_rec(ad_add(ad_mul(y[0], x[i]), ad_exp(x[0])));
+        y[BIG - 1] = ad_rec(ad_add(ad_mul(y[BIG - 1], x[i]), ad_exp(x[0])));
     for (int i = 1; i < BIG - 1; i++)
         y[i] = ad_rec(ad_mul(ad_sin(x[i]), ad_sub(x[0], ad_sqr(x[i + 1]))));
-    y[BIG - 1] = x[3];
     y[BIG] = ad_rec(0.5);
     y[BIG + 1] = ad_rec(ad_add(ad_gt(x[2], 0), ad_div(x[2], x[5])));
 }
