@@ -7,8 +7,8 @@
  *
  * writes code.c, code.h and driver.c, and prints how many checks of its own
  * passed and failed. Each row of ADREV_OPS is a function at a point of its
- * box; besides there are guards, arrays, sparse matrices, and large functions
- * in parts.                                                                 */
+ * box; besides there are guards, arrays, sparse matrices, large functions in
+ * parts, and the entry points that CasADi calls, called as it does.         */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,7 +24,8 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { MOST = 64, BIG = 9, CHAIN = 120, ALL = 511, MODES = 9, SPARSE = 7 };
+enum { MOST = 64, BIG = 9, CHAIN = 120, ALL = 511, MODES = 9, SPARSE = 7,
+       DENSE = 127, CASADI = 1024 };
 
 #define UNTOUCHED ((ad_real)-12345.5)
 #define SINGLE    (sizeof(ad_real) == sizeof(float))
@@ -150,16 +151,25 @@ static const struct function {
     double at[3];
     size_t split;
     bool sums;                  // arrays: summed in another order, perhaps
+    unsigned asked;
 } functions[] = {
-    { "several",  several,  3, 4, { 0.7, 1.3, 0.4 }, 0, false },
-    { "guarded",  guarded,  3, 1, { 0.7, 1.3, 0.4 }, 0, false },
-    { "steps",    steps,    3, 3, { 2.3, 1.6, 3.2 }, 0, false },
-    { "arrays",   arrays,   BIG, 11, { 0.7, 1.3, 0.4 }, 0, true },
-    { "large",    large,    3, 1, { 0.7, 0.3, 0.4 }, 50, false },
-    { "singular", singular, 2, 1, { 0.5, 0.3, 0 }, 0, false },
-    { "arrow",    arrow,    BIG, BIG + 2, { 0.7, 1.3, 0.4 }, 0, false },
-    { "wide",     wide,     BIG, 3, { 0.7, 1.3, 0.4 }, 7, false },
-    { "constant", constant, 2, 1, { 0.5, 0.3, 0 }, 0, false },
+    { "several",  several,  3, 4, { 0.7, 1.3, 0.4 }, 0, false, ALL },
+    { "guarded",  guarded,  3, 1, { 0.7, 1.3, 0.4 }, 0, false, ALL },
+    { "steps",    steps,    3, 3, { 2.3, 1.6, 3.2 }, 0, false, ALL },
+    { "arrays",   arrays,   BIG, 11, { 0.7, 1.3, 0.4 }, 0, true, ALL },
+    { "large",    large,    3, 1, { 0.7, 0.3, 0.4 }, 50, false, ALL },
+    { "singular", singular, 2, 1, { 0.5, 0.3, 0 }, 0, false, ALL },
+    { "arrow",    arrow,    BIG, BIG + 2, { 0.7, 1.3, 0.4 }, 0, false, ALL },
+    { "wide",     wide,     BIG, 3, { 0.7, 1.3, 0.4 }, 7, false, ALL },
+    { "constant", constant, 2, 1, { 0.5, 0.3, 0 }, 0, false, ALL },
+    { "c_several", several, 3, 4, { 0.7, 1.3, 0.4 }, 0, false, ALL | CASADI },
+    { "d_several", several, 3, 4, { 0.7, 1.3, 0.4 }, 0, false,
+      DENSE | CASADI },
+    { "c_guarded", guarded, 3, 1, { 0.7, 1.3, 0.4 }, 0, false, ALL | CASADI },
+    { "c_arrow",  arrow,    BIG, BIG + 2, { 0.7, 1.3, 0.4 }, 9, false,
+      ALL | CASADI },
+    { "c_wide",   wide,     BIG, 3, { 0.7, 1.3, 0.4 }, 0, false, ALL | CASADI },
+    { "c_constant", constant, 2, 1, { 0.5, 0.3, 0 }, 0, false, ALL | CASADI },
 };
 
 /* --- files ---------------------------------------------------------------- */
@@ -253,6 +263,83 @@ static ad_status ask(int mode, ad_fn *fn, const ad_real *x, const ad_real *w,
     return ad_fn_hessian_sparse(fn, x, w, o);
 }
 
+/* --- entry points ---------------------------------------------------------- */
+
+// Inputs: x, v, w, or none of n or m entries (N, M). Results: the answer to a
+// mode, by its number; y and g are parts of that to a gradient, T is the
+// transposed Jacobian, Z has no entries.
+static const struct entry {
+    const char *prefix;
+    const char *modes;          // those without which it is not there
+    const char *in;
+    const char *in_names;
+    const char *out;
+    const char *out_names;
+} entries[] = {
+    { "",          "0",  "x",    "x ",                     "0", "y " },
+    { "fwd1_",     "1",  "xMv",  "x out_y fwd_x ",         "1", "fwd_y " },
+    { "adj1_",     "2",  "xMw",  "x out_y adj_y ",         "2", "adj_x " },
+    { "grad_",     "3",  "x",    "x ",                     "yg", "y g " },
+    { "hvp_",      "4",  "xwv",  "x w v ",                 "4", "hv " },
+    { "jac_",      "5",  "xM",   "x out_y ",               "5", "jac_y_x " },
+    { "hess_",     "6",  "xw",   "x w ",                   "6", "h " },
+    { "jac_adj1_", "56", "xMwN", "x out_y adj_y out_adj_x ", "6ZT",
+      "jac_adj_x_x jac_adj_x_out_y jac_adj_x_adj_y " },
+};
+#define ENTRIES (sizeof entries / sizeof entries[0])
+
+static bool has_entry(const struct entry *e, unsigned mask)
+{
+    for (const char *mode = e->modes; *mode != '\0'; mode++)
+        if (!(mask >> (*mode - '0') & 1))
+            return false;
+    return true;
+}
+
+static void print_input(char what, ad_fn *fn, bool zero)
+{
+    fprintf(driver, "            { %zu, 1, %d, 0, ",
+            strchr("wM", what) ? ad_fn_outputs(fn) : ad_fn_inputs(fn),
+            strchr("NM", what) == NULL);
+    if (strchr("NM", what) || (zero && what == 'x'))
+        fprintf(driver, "0 },\n");
+    else
+        fprintf(driver, "%c },\n", what);
+}
+
+static void print_result(char what, ad_fn *fn, bool answered)
+{
+    size_t n = ad_fn_inputs(fn);
+    size_t m = ad_fn_outputs(fn);
+    bool column = strchr("56ZT", what) == NULL;
+    bool by_n = strchr("24g6ZT", what) != NULL;
+    fprintf(driver, "            { %zu, %zu, %d, %d, ", by_n ? n : m,
+            column ? (size_t)1 : strchr("ZT", what) ? m : n, what != 'Z',
+            what == 'T');
+    if (what == 'Z' || !answered)
+        fprintf(driver, "0 },\n");
+    else
+        fprintf(driver, "want%c%s },\n",
+                what == 'T' ? '5' : strchr("yg", what) ? '3' : what,
+                what == 'g' ? " + 1" : "");
+}
+
+// One call by an entry point, with the answers to the modes. A point of zeros is
+// not given at all.
+static void print_entry(const char *name, const struct entry *e, ad_fn *fn,
+                        bool zero, ad_status s)
+{
+    fprintf(driver, "    {\n        static const struct matrix in[] = {\n");
+    for (const char *what = e->in; *what != '\0'; what++)
+        print_input(*what, fn, zero);
+    fprintf(driver, "        };\n        static const struct matrix out[] = {\n");
+    for (const char *what = e->out; *what != '\0'; what++)
+        print_result(*what, fn, s == ADREV_OK);
+    fprintf(driver, "        };\n        play(&client_%s%s, \"%s\", \"%s\", in,"
+            " out, %zu);\n    }\n", e->prefix, name, e->in_names,
+            e->out_names, s == ADREV_OK ? 0 : 1 + ad_fn_guard().index);
+}
+
 /* --- the driver ----------------------------------------------------------- */
 
 static const char preamble[] =
@@ -329,6 +416,41 @@ static const char preamble[] =
     "    for (i = 0; i < n; i++)\n"
     "        check(got[i] == want[i], what, i, got[i], want[i]);\n"
     "}\n";
+
+// What a client looks up by name.
+static void print_client(const char *name, const struct entry *e)
+{
+    static const char *const heads[][2] = {
+        { "int %s%s(const real **, real **, client_int *, real *, int);\n", "" },
+        { "client_int %s%s_n_in(void);\n", "n_in" },
+        { "client_int %s%s_n_out(void);\n", "n_out" },
+        { "const char *%s%s_name_in(client_int);\n", "name_in" },
+        { "const char *%s%s_name_out(client_int);\n", "name_out" },
+        { "const client_int *%s%s_sparsity_in(client_int);\n",
+          "sparsity_in" },
+        { "const client_int *%s%s_sparsity_out(client_int);\n",
+          "sparsity_out" },
+        { "int %s%s_work(client_int *, client_int *, client_int *,"
+          " client_int *);\n", "work" },
+        { "real %s%s_default_in(client_int);\n", "default_in" },
+        { "int %s%s_alloc_mem(void);\n", "alloc_mem" },
+        { "int %s%s_init_mem(int);\n", "init_mem" },
+        { "int %s%s_checkout(void);\n", "checkout" },
+        { "void %s%s_free_mem(int);\n", "free_mem" },
+        { "void %s%s_release(int);\n", "release" },
+        { "void %s%s_incref(void);\n", "incref" },
+        { "void %s%s_decref(void);\n", "decref" },
+    };
+    size_t n = sizeof heads / sizeof heads[0];
+    for (size_t i = 0; i < n; i++)
+        fprintf(header, heads[i][0], e->prefix, name);
+    fprintf(driver, "static const struct client client_%s%s = {\n"
+            "    \"%s%s\"", e->prefix, name, e->prefix, name);
+    for (size_t i = 0; i < n; i++)
+        fprintf(driver, ",\n    %s%s%s%s", e->prefix, name, i > 0 ? "_" : "",
+                heads[i][1]);
+    fprintf(driver, "\n};\n");
+}
 
 // One call of the emitted code, with the answer of the recording.
 static void print_call(const char *name, int mode, ad_fn *fn, ad_status s,
@@ -412,13 +534,13 @@ static void print_patterns(const char *name, ad_fn *fn, unsigned mask)
 }
 
 // What may be written of fn: all of the mask, but derivatives of lgamma.
-static unsigned write_all(const char *name, ad_fn *fn, size_t split,
-                          bool absorbing, bool refusing)
+static unsigned write_all(const char *name, ad_fn *fn, unsigned asked,
+                          size_t split, bool absorbing, bool refusing)
 {
     ad_c_options options = { .name = name, .single = SINGLE,
                              .absorbing = absorbing, .exported = true,
-                             .split = split };
-    unsigned all = ad_fn_outputs(fn) == 1 ? ALL : ALL & ~8u;
+                             .split = split, .casadi = (asked & CASADI) != 0 };
+    unsigned all = asked & (ad_fn_outputs(fn) == 1 ? ALL : ALL & ~8u);
     options.functions = all;
     size_t bytes = 77;
     size_t counted = 77;
@@ -442,7 +564,8 @@ static unsigned write_all(const char *name, ad_fn *fn, size_t split,
 }
 
 static void print_function(const char *name, ad_fn *fn, unsigned mask,
-                           bool sums, size_t points, const ad_real *xs)
+                           bool casadi, bool sums, size_t points,
+                           const ad_real *xs)
 {
     size_t n = ad_fn_inputs(fn);
     ad_real v[MOST];
@@ -451,7 +574,14 @@ static void print_function(const char *name, ad_fn *fn, unsigned mask,
         v[i] = (ad_real)(0.5 - 0.125 * (double)(i % 7));
         w[i] = (ad_real)(1 + 0.25 * (double)(i % 3));
     }
+    for (size_t i = 0; i < ENTRIES && casadi; i++)
+        if (has_entry(&entries[i], mask))
+            print_client(name, &entries[i]);
     for (size_t p = 0; p < points; p++) {
+        ad_status s = ADREV_OK;
+        bool zero = true;
+        for (size_t i = 0; i < n; i++)
+            zero = zero && !(xs[p * n + i] < 0) && !(xs[p * n + i] > 0);
         fprintf(driver, "static void test_%s_%zu(void)\n{\n    int code;\n",
                 name, p);
         print_numbers("x", n, xs + p * n);
@@ -461,11 +591,14 @@ static void print_function(const char *name, ad_fn *fn, unsigned mask,
             ad_real o[400] = { 0 };
             if ((mask >> mode & 1) == 0)
                 continue;
-            ad_status s = ask(mode, fn, xs + p * n, w, v, o);
+            s = ask(mode, fn, xs + p * n, w, v, o);
             CHECK(s == ADREV_OK || s == ADREV_EPATH, "%s: %s", name,
                   ad_message(s));
             print_call(name, mode, fn, s, o, sums);
         }
+        for (size_t i = 0; i < ENTRIES && casadi; i++)
+            if (has_entry(&entries[i], mask))
+                print_entry(name, &entries[i], fn, zero, s);
         fprintf(driver, "    (void)v;\n    (void)w;\n}\n");
     }
 }
@@ -479,15 +612,15 @@ static struct called {
 static size_t calls;
 
 static void emit(const char *name, ad_vector_fn *f, void *ctx, size_t n,
-                 size_t m, const ad_real *xs, size_t points, size_t split,
-                 bool sums, bool refusing)
+                 size_t m, const ad_real *xs, size_t points, unsigned asked,
+                 size_t split, bool sums, bool refusing)
 {
     ad_fn *fn = NULL;
     ad_status s = ad_fn_record(&fn, f, ctx, n, xs, m);
     if (!CHECK(s == ADREV_OK, "%s: %s", name, ad_message(s)))
         return;
-    unsigned mask = write_all(name, fn, split, true, refusing);
-    print_function(name, fn, mask, sums, points, xs);
+    unsigned mask = write_all(name, fn, asked, split, true, refusing);
+    print_function(name, fn, mask, (asked & CASADI) != 0, sums, points, xs);
     print_patterns(name, fn, mask);
     snprintf(called[calls].name, sizeof called[calls].name, "%s", name);
     called[calls++].points = points;
@@ -516,7 +649,7 @@ static void emit_rows(void)
             }
         snprintf(name, sizeof name, "row_%s", info->name);
         bool refusing = op == ADREV_OP_lgamma || op == ADREV_OP_tgamma;
-        emit(name, rows[op], xs, 3, 1, xs, 3, 0, false, refusing);
+        emit(name, rows[op], xs, 3, 1, xs, 3, ALL, 0, false, refusing);
     }
 }
 
@@ -529,10 +662,10 @@ static void emit_functions(void)
             for (size_t k = 0; k < f->n; k++)
                 xs[p * f->n + k] = (ad_real)(f->at[k % 3] + 0.01 * (double)k
                                              + 0.37 * (double)p);
-        for (size_t k = 0; k < f->n && f->f == singular; k++)
+        for (size_t k = 0; k < f->n && (f->f == singular || f->f == wide); k++)
             xs[3 * f->n + k] = 0;
-        emit(f->name, f->f, NULL, f->n, f->m, xs, 4, f->split, f->sums,
-             false);
+        emit(f->name, f->f, NULL, f->n, f->m, xs, 4, f->asked, f->split,
+             f->sums, false);
     }
 }
 
@@ -543,7 +676,7 @@ static void emit_ieee(void)
     ad_fn *fn = NULL;
     ad_status s = ad_fn_record(&fn, singular, NULL, 2, at, 1);
     CHECK(s == ADREV_OK, "%s", ad_message(s));
-    write_all("ieee", fn, 0, false, false);
+    write_all("ieee", fn, ALL, 0, false, false);
     fprintf(driver, "static void test_ieee(void)\n{\n"
             "    static const real x[] = { 0, 0 };\n"
             "    begin(1, \"ieee\");\n"
@@ -666,7 +799,10 @@ int main(int count, char **argument)
             SINGLE ? "float" : "double",
             SINGLE ? (double)FLT_EPSILON : DBL_EPSILON);
     fprintf(code, "#include <math.h>\n#include \"code.h\"\n");
+    fprintf(header, "#ifdef casadi_int\ntypedef casadi_int client_int;\n#else\n"
+            "typedef long long int client_int;\n#endif\n");
     fputs(preamble, driver);
+    fprintf(driver, "#include \"emitted_client.h\"\n");
     emit_rows();
     emit_functions();
     emit_ieee();
