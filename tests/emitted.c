@@ -768,6 +768,50 @@ static void emit_static(void)
     ad_fn_free(fn);
 }
 
+// Allocations that still succeed, and those that were not given back.
+static size_t left_to_take;
+static size_t taken;
+
+static void *take(size_t size, void *user)
+{
+    (void)user;
+    if (left_to_take == 0)
+        return NULL;
+    left_to_take--;
+    taken++;
+    return malloc(size);
+}
+
+static void give(void *p, void *user)
+{
+    (void)user;
+    taken -= p != NULL;
+    free(p);
+}
+
+// Every allocation fails in turn, until none does.
+static void check_memory(void)
+{
+    static const ad_allocator memory = { take, give, NULL };
+    const ad_fn_options options = { .allocator = &memory };
+    const ad_c_options code_options = { .functions = ALL & ~8u,
+                                        .casadi = true };
+    const ad_real at[] = { 1, 1, 1 };
+    ad_status s = ADREV_ENOMEM;
+    for (size_t n = 0; s == ADREV_ENOMEM && n < 100000; n++) {
+        ad_fn *fn = NULL;
+        left_to_take = SIZE_MAX;
+        s = ad_fn_record_with(&fn, &options, several, NULL, 3, at, 4);
+        CHECK(s == ADREV_OK, "%s", ad_message(s));
+        left_to_take = n;
+        s = ad_fn_write_c(fn, &code_options, NULL, NULL, NULL);
+        CHECK(s == ADREV_OK || s == ADREV_ENOMEM, "%s", ad_message(s));
+        ad_fn_free(fn);
+        CHECK(taken == 0, "%zu allocations, %zu left", n, taken);
+    }
+    CHECK(s == ADREV_OK, "never enough memory");
+}
+
 static void check_errors(void)
 {
     const ad_real at[] = { 1, 1, 1 };
@@ -809,6 +853,7 @@ int main(int count, char **argument)
     emit_chain();
     emit_static();
     check_errors();
+    check_memory();
     fprintf(driver, "int main(void)\n{\n    test_ieee();\n"
             "    test_chain();\n    test_static();\n");
     for (size_t i = 0; i < calls; i++)
