@@ -352,7 +352,8 @@ ADX_API ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
 enum {
     ADREV_C_VALUE = 1, ADREV_C_JVP = 2, ADREV_C_VJP = 4, ADREV_C_GRADIENT = 8,
     ADREV_C_HVP = 16, ADREV_C_JACOBIAN = 32, ADREV_C_HESSIAN = 64,
-    ADREV_C_JACOBIAN_SPARSE = 128, ADREV_C_HESSIAN_SPARSE = 256
+    ADREV_C_JACOBIAN_SPARSE = 128, ADREV_C_HESSIAN_SPARSE = 256,
+    ADREV_C_FUNCTIONS = 9       // how many there are
 };
 
 // How it is written. All-zero: as the comments say first.
@@ -409,6 +410,27 @@ typedef struct ad_c_options {
 ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
                                 ad_write_fn *write, void *user,
                                 size_t *bytes);
+
+// What a function of the code needs.
+typedef struct ad_c_size {
+    size_t statements;      // operations; those on arrays count once, as loops
+    size_t work;            // numbers of `work`
+    size_t constants;       // numbers in the text, each counted once
+    size_t bytes;           // of its text
+} ad_c_size;
+
+// What ad_fn_write_c would write, exactly, and that nothing would refuse it.
+//
+//   size [ADREV_C_FUNCTIONS]  out  number k is of the function 1 << k; zeros if
+//                             it is not asked for
+//   bytes        out   of the whole text, with helper functions and entry points;
+//                      may be NULL
+//
+//   returns      as ad_fn_write_c
+//   cost         half of it, and mostly that of making the programs, so that an
+//                estimate would hardly be cheaper
+ADX_API ad_status ad_fn_c_size(ad_fn *fn, const ad_c_options *options,
+                               ad_c_size size[], size_t *bytes);
 
 // How ad_fn_compile works. All-zero: as the comments say first.
 typedef struct ad_compile_options {
@@ -5324,6 +5346,21 @@ static void adx_say(adx_text *t, const char *format, ...)
                                     ? (size_t)n : sizeof line - 1);
 }
 
+// before, the number in decimals, after. Most of a program's text is this: it
+// is several times as fast as a format.
+static void adx_say_index(adx_text *t, const char *before, size_t number,
+                          const char *after)
+{
+    char digits[24];
+    size_t at = sizeof digits;
+    do
+        digits[--at] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    adx_put_text(t, before, strlen(before));
+    adx_put_text(t, digits + at, sizeof digits - at);
+    adx_put_text(t, after, strlen(after));
+}
+
 static void adx_say_literal(adx_text *t, ad_real v)
 {
     char number[40];
@@ -5474,20 +5511,21 @@ static void adx_say_input(adx_writing *k, uint32_t x)
     }
     for (; x >= k->length[i]; i++)
         x -= (uint32_t)k->length[i];
-    adx_say(k->text, "%s[%lu]", k->array[i], (unsigned long)x);
+    adx_put_text(k->text, k->array[i], strlen(k->array[i]));
+    adx_say_index(k->text, "[", x, "]");
 }
 
 static void adx_say_number(adx_writing *k, uint32_t x)
 {
     const adx_number *number = &k->p->number[x];
     if (k->stored[x])
-        adx_say(k->text, "work[%lu]", (unsigned long)k->place[x]);
+        adx_say_index(k->text, "work[", k->place[x], "]");
     else if (number->from == ADX_FROM_CONSTANT)
         adx_say_literal(k->text, number->v);
     else if (number->from == ADX_FROM_INPUT)
         adx_say_input(k, x);
     else
-        adx_say(k->text, "v%lu", (unsigned long)x);
+        adx_say_index(k->text, "v", x, "");
 }
 
 // The array of inputs in which all elements of a range lie; -1: they do not.
@@ -5643,13 +5681,14 @@ static void adx_say_step(adx_writing *k, const adx_step *s)
 {
     const void *both[] = { k, s };
     if (k->stored[s->r])
-        adx_say(k->text, "    work[%lu] = ", (unsigned long)k->place[s->r]);
+        adx_say_index(k->text, "    work[", k->place[s->r], "] = ");
     else
-        adx_say(k->text, "    const %s v%lu = ", k->text->real,
-                (unsigned long)s->r);
+        adx_say_index(k->text, k->text->single ? "    const float v"
+                                               : "    const double v",
+                      s->r, " = ");
     adx_say_formula(k->text, adx_value_text(k->text, s->op), adx_say_argument,
                     both);
-    adx_say(k->text, ";\n");
+    adx_put_text(k->text, ";\n", 2);
 }
 
 // Element of an argument, by the names of loop variables.
@@ -5910,8 +5949,7 @@ static void adx_say_results(adx_writing *k, const adx_results *results)
 // Constants: one after another, ten in a line.
 static void adx_say_item(adx_text *t, size_t i, uint32_t v)
 {
-    adx_say(t, "%s%lu", i == 0 ? "" : i % 10 == 0 ? ",\n    " : ", ",
-            (unsigned long)v);
+    adx_say_index(t, i == 0 ? "" : i % 10 == 0 ? ",\n    " : ", ", v, "");
 }
 
 static void adx_begin_list(adx_writing *k, const char *list, size_t n)
@@ -6191,14 +6229,6 @@ static ad_status adx_make_c_kind(adx_program *q, ad_fn *fn, unsigned bit)
     return adx_make_copy(q, p);
 }
 
-static size_t adx_c_length(const ad_fn *fn, const char *array)
-{
-    return array == NULL ? 0
-         : strchr("yw", *array) != NULL || strcmp(array, "dy") == 0 ? fn->m
-         : *array == 'J' ? fn->m * fn->n
-         : *array == 'H' ? fn->n * fn->n : fn->n;
-}
-
 // The pattern of a sparse kind, which has been made for the program already.
 static const adx_entries *adx_entries_of(ad_fn *fn, unsigned bit)
 {
@@ -6208,66 +6238,122 @@ static const adx_entries *adx_entries_of(ad_fn *fn, unsigned bit)
          ? NULL : &s->g;
 }
 
-static ad_status adx_write_kind(ad_fn *fn, const adx_c_kind *kind,
-                                const ad_c_options *o, adx_text *t)
+static size_t adx_c_length(ad_fn *fn, const adx_c_kind *kind,
+                           const char *array)
 {
-    adx_program q;
-    ad_status status = adx_make_c_kind(&q, fn, kind->bit);
-    size_t all = q.outputs;     // values too, which only blocks of points want
-    adx_writing k = { .text = t, .p = &q, .what = kind->what,
-                      .split = o->split == 0 ? 2000 : o->split };
+    bool matrix = array != NULL && (*array == 'J' || *array == 'H');
+    const adx_entries *g = matrix ? adx_entries_of(fn, kind->bit) : NULL;
+    return array == NULL ? 0
+         : g != NULL ? g->start[g->rows]
+         : strchr("yw", *array) != NULL || strcmp(array, "dy") == 0 ? fn->m
+         : *array == 'J' ? fn->m * fn->n
+         : *array == 'H' ? fn->n * fn->n : fn->n;
+}
+
+// Everything that is to be written.
+typedef struct adx_job {
+    ad_fn *fn;
+    const ad_c_options *options;
+    unsigned asked;             // functions
+    adx_text *text;
+    bool needed[ADX_HELPER_COUNT];
+    ad_c_size *size;            // of each function; NULL: of no interest
+} adx_job;
+
+// Marks the helper functions that a program calls.
+static ad_status adx_need_helpers(adx_job *job, const adx_program *q)
+{
+    bool *used = (bool *)adx_take(q->memory, q->numbers, sizeof *used);
+    ad_status status = used == NULL ? ADREV_ENOMEM : ADREV_OK;
+    if (used != NULL)
+        adx_mark_used(q, used);
+    for (size_t i = 0; status == ADREV_OK && i < q->steps; i++) {
+        const adx_many *m = adx_many_of(q, &q->step[i]);
+        uint32_t op = m == NULL ? q->step[i].op : m->op;
+        bool plain = op >= ADX_OP_COUNT || (m != NULL
+            && m->kind != ADX_MANY_each && m->kind != ADX_MANY_product);
+        if (!plain && adx_is_used(q, &q->step[i], used)
+            && !adx_mark_helpers(adx_value_text(job->text, op), job->needed))
+            status = ADREV_EEXTERNAL;
+    }
+    adx_drop(q->memory, used);
+    return status;
+}
+
+static void adx_measure(const adx_writing *k, size_t bytes, ad_c_size *size)
+{
+    const adx_program *p = k->p;
+    for (size_t i = 0; i < p->steps; i++)
+        size->statements += adx_is_used(p, &p->step[i], k->used);
+    for (size_t i = 0; i < p->numbers; i++)
+        size->constants += k->used[i]
+                        && p->number[i].from == ADX_FROM_CONSTANT;
+    size->work = k->places == 0 ? 1 : k->places;
+    size->bytes = bytes;
+}
+
+// q has all outputs of its program: values, too, which only blocks of points
+// want.
+static ad_status adx_write_program(adx_job *job, const adx_c_kind *kind,
+                                   adx_program *q, ad_c_size *size)
+{
+    adx_text *t = job->text;
+    size_t split = job->options->split;
+    size_t before = t->bytes;
+    size_t all = q->outputs;
+    adx_writing k = { .text = t, .p = q, .what = kind->what,
+                      .split = split == 0 ? 2000 : split,
+                      .entries = adx_entries_of(job->fn, kind->bit) };
     adx_results results = { { kind->out[0], kind->out[1] },
-                            { adx_c_length(fn, kind->out[0]),
-                              adx_c_length(fn, kind->out[1]) } };
+                            { adx_c_length(job->fn, kind, kind->out[0]),
+                              adx_c_length(job->fn, kind, kind->out[1]) } };
     for (int i = 0; i < 3; i++) {
         k.array[i] = kind->in[i];
-        k.length[i] = adx_c_length(fn, kind->in[i]);
+        k.length[i] = adx_c_length(job->fn, kind, kind->in[i]);
     }
-    if (status == ADREV_OK && kind->bit & ADX_C_SPARSE) {
-        k.entries = adx_entries_of(fn, kind->bit);
-        results.length[0] = all;
-    }
-    q.outputs = results.length[0] + results.length[1];
-    if (status == ADREV_OK && !adx_begin_writing(&k))
-        status = ADREV_ENOMEM;
-    if (status == ADREV_OK)
+    q->outputs = results.length[0] + results.length[1];
+    bool ok = adx_begin_writing(&k);
+    if (ok) {
         adx_say_function(&k, &results);
-    if (status == ADREV_OK && t->sizes && kind->bit <= ADREV_C_VJP
-        && adx_has_block(&k)) {
-        q.outputs = all;
-        adx_mark_used(&q, k.used);
-        adx_say_block(&k);
+        if (size != NULL)
+            adx_measure(&k, t->bytes - before, size);
+        q->outputs = all;
+        if (t->sizes && kind->bit <= ADREV_C_VJP && adx_has_block(&k)) {
+            adx_mark_used(q, k.used);
+            adx_say_block(&k);
+        }
     }
     adx_end_writing(&k);
+    return ok ? ADREV_OK : ADREV_ENOMEM;
+}
+
+// One kind: marks what helpers it needs, writes it, or both.
+static ad_status adx_do_kind(adx_job *job, size_t which, bool mark, bool write)
+{
+    const adx_c_kind *kind = &adx_c_kinds[which];
+    adx_program q;
+    ad_status status = adx_make_c_kind(&q, job->fn, kind->bit);
+    if (status == ADREV_OK && mark) {
+        size_t all = q.outputs;
+        if (!job->text->sizes)
+            q.outputs = adx_c_length(job->fn, kind, kind->out[0])
+                      + adx_c_length(job->fn, kind, kind->out[1]);
+        status = adx_need_helpers(job, &q);
+        q.outputs = all;
+    }
+    if (status == ADREV_OK && write)
+        status = adx_write_program(job, kind, &q, job->size == NULL
+                                   ? NULL : &job->size[which]);
     adx_free_program(&q);
     return status;
 }
 
-// Marks the helper functions that a kind of function calls.
-static ad_status adx_need_helpers(ad_fn *fn, const adx_c_kind *kind,
-                                  const adx_text *t, bool needed[])
+static ad_status adx_do_kinds(adx_job *job, bool mark, bool write)
 {
-    adx_program q;
-    ad_status status = adx_make_c_kind(&q, fn, kind->bit);
-    if (!t->sizes && !(kind->bit & ADX_C_SPARSE))
-        q.outputs = adx_c_length(fn, kind->out[0])
-                  + adx_c_length(fn, kind->out[1]);
-    bool *used = (bool *)adx_take(&fn->memory, q.numbers, sizeof *used);
-    if (status == ADREV_OK && used == NULL)
-        status = ADREV_ENOMEM;
-    if (status == ADREV_OK)
-        adx_mark_used(&q, used);
-    for (size_t i = 0; status == ADREV_OK && i < q.steps; i++) {
-        const adx_many *m = adx_many_of(&q, &q.step[i]);
-        uint32_t op = m == NULL ? q.step[i].op : m->op;
-        bool plain = op >= ADX_OP_COUNT || (m != NULL
-            && m->kind != ADX_MANY_each && m->kind != ADX_MANY_product);
-        if (!plain && adx_is_used(&q, &q.step[i], used)
-            && !adx_mark_helpers(adx_value_text(t, op), needed))
-            status = ADREV_EEXTERNAL;
-    }
-    adx_drop(&fn->memory, used);
-    adx_free_program(&q);
+    ad_status status = ADREV_OK;
+    for (size_t i = 0; i < ADX_C_KINDS && status == ADREV_OK; i++)
+        if (job->asked & adx_c_kinds[i].bit)
+            status = adx_do_kind(job, i, mark, write);
     return status;
 }
 
@@ -6668,42 +6754,46 @@ static ad_status adx_write_points(ad_fn *fn, unsigned asked, adx_text *t)
 
 /* --- 11.8  all of it --------------------------------------------------------- */
 
-static ad_status adx_write_all(ad_fn *fn, const ad_c_options *o,
-                               unsigned functions, adx_text *t)
+// Helper functions come first, so the programs are made twice; but where nothing
+// is written the order does not matter.
+static ad_status adx_write_all(adx_job *job)
 {
-    bool needed[ADX_HELPER_COUNT] = {0};
-    ad_status status = ADREV_OK;
-    for (size_t i = 0; i < ADX_C_KINDS && status == ADREV_OK; i++)
-        if (functions & adx_c_kinds[i].bit)
-            status = adx_need_helpers(fn, &adx_c_kinds[i], t, needed);
+    adx_text *t = job->text;
+    bool twice = t->write != NULL;
+    ad_status status = twice ? adx_do_kinds(job, true, false) : ADREV_OK;
     if (status != ADREV_OK)
         return status;
     adx_say(t, "/* %lu inputs, %lu results; written by adrev " ADREV_VERSION
-            ". */\n\n#include <math.h>\n\n", (unsigned long)fn->n,
-            (unsigned long)fn->m);
-    adx_say_helpers(t, needed);
-    for (size_t i = 0; i < ADX_C_KINDS && status == ADREV_OK; i++)
-        if (functions & adx_c_kinds[i].bit)
-            status = adx_write_kind(fn, &adx_c_kinds[i], o, t);
-    if (o->casadi && status == ADREV_OK)
-        status = adx_write_points(fn, functions, t);
+            ". */\n\n#include <math.h>\n\n", (unsigned long)job->fn->n,
+            (unsigned long)job->fn->m);
+    if (twice)
+        adx_say_helpers(t, job->needed);
+    status = adx_do_kinds(job, !twice, true);
+    if (!twice)
+        adx_say_helpers(t, job->needed);
+    if (job->options->casadi && status == ADREV_OK)
+        status = adx_write_points(job->fn, job->asked, t);
     return status;
 }
 
 static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, bool sizes,
-                             ad_write_fn *write, void *user, size_t *bytes)
+                             ad_write_fn *write, void *user, size_t *bytes,
+                             ad_c_size size[])
 {
     unsigned functions = o->functions != 0 ? o->functions
         : ADREV_C_VALUE | ADREV_C_VJP | (fn->m == 1 ? ADREV_C_GRADIENT : 0u);
-    if (functions > 511 || (functions & ADREV_C_GRADIENT && fn->m != 1))
+    if (functions >> ADREV_C_FUNCTIONS != 0
+        || (functions & ADREV_C_GRADIENT && fn->m != 1))
         return ADREV_ESHAPE;
     adx_text t = { .write = write, .user = user,
                    .name = o->name == NULL ? "f" : o->name,
                    .real = o->single ? "float" : "double",
                    .single = o->single, .absorbing = o->absorbing,
                    .exported = o->exported, .sizes = sizes };
-    ad_status status = adx_write_all(fn, o, functions, &t);
-    if (bytes != NULL)
+    adx_job job = { .fn = fn, .options = o, .asked = functions, .text = &t,
+                    .size = size };
+    ad_status status = adx_write_all(&job);
+    if (bytes != NULL && status == ADREV_OK)
         *bytes = t.bytes;
     return status;
 }
@@ -6715,7 +6805,21 @@ ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
     static const ad_c_options none;
     return fn == NULL ? ADREV_ESHAPE
          : adx_write_c(fn, options == NULL ? &none : options, false, write,
-                       user, bytes);
+                       user, bytes, NULL);
+}
+
+ADX_API ad_status ad_fn_c_size(ad_fn *fn, const ad_c_options *options,
+                               ad_c_size size[], size_t *bytes)
+{
+    static const ad_c_options none;
+    ad_c_size found[ADREV_C_FUNCTIONS] = { { 0, 0, 0, 0 } };
+    if (fn == NULL || size == NULL)
+        return ADREV_ESHAPE;
+    ad_status status = adx_write_c(fn, options == NULL ? &none : options,
+                                   false, NULL, NULL, bytes, found);
+    if (status == ADREV_OK)
+        memcpy(size, found, sizeof found);
+    return status;
 }
 
 /* ===========================================================================
@@ -7506,13 +7610,15 @@ ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options)
     };
     size_t bytes = 0;
     size_t limit = o->limit == 0 ? 2000000 : o->limit;
-    ad_status status = adx_write_c(fn, &code, true, NULL, NULL, &bytes);
+    ad_status status = adx_write_c(fn, &code, true, NULL, NULL, &bytes,
+                                   NULL);
     if (status == ADREV_OK
         && (bytes > limit || strlen(k.compiler) + strlen(k.flags) > ADX_PATH
             || !adx_open_cache(&k, o->cache)))
         status = ADREV_ECOMPILE;
     if (status == ADREV_OK)
-        status = adx_write_c(fn, &code, true, adx_keep_code, &k.code, NULL);
+        status = adx_write_c(fn, &code, true, adx_keep_code, &k.code, NULL,
+                             NULL);
     if (status == ADREV_OK)
         status = k.code.failed ? ADREV_ENOMEM : adx_compile_code(fn, &k);
     adx_drop(k.memory, k.code.v);

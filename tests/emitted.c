@@ -179,11 +179,17 @@ static FILE *header;
 static FILE *driver;
 static size_t written;
 
-static void to_code(const char *text, size_t length, void *user)
+static char text[1 << 21];      // what was written last
+
+static void to_code(const char *piece, size_t length, void *user)
 {
     (void)user;
+    if (written + length < sizeof text) {
+        memcpy(text + written, piece, length);
+        text[written + length] = '\0';
+    }
     written += length;
-    CHECK(fwrite(text, 1, length, code) == length, "cannot write");
+    CHECK(fwrite(piece, 1, length, code) == length, "cannot write");
 }
 
 static FILE *opened(const char *directory, const char *name)
@@ -533,14 +539,56 @@ static void print_patterns(const char *name, ad_fn *fn, unsigned mask)
     fprintf(driver, "}\n");
 }
 
+// Statements in the text from `at` on: assignments to variables, and guards.
+static size_t count_statements(const char *at, size_t length)
+{
+    size_t n = 0;
+    for (const char *end = at + length; at < end; at = strchr(at, '\n') + 1)
+        n += strncmp(at, "    const ", 10) == 0
+          || strncmp(at, "    if (", 8) == 0;
+    return n;
+}
+
+// Sizes foretold against the text: where each function ends, the next begins.
+static void check_sizes(const char *name, unsigned all, bool plain,
+                        const ad_c_size size[])
+{
+    const char *begin = NULL;
+    for (int mode = 0; mode < MODES; mode++) {
+        char head[80];
+        const ad_c_size *s = &size[mode];
+        if (!(all >> mode & 1)) {
+            CHECK(s->bytes == 0 && s->work == 0, "%s: %d", name, mode);
+            continue;
+        }
+        snprintf(head, sizeof head, "int %s_%s(", name, modes[mode].name);
+        const char *end = strstr(strstr(text, head), "\n}\n\n") + 4;
+        if (begin != NULL) {
+            size_t bytes = (size_t)(end - begin);
+            CHECK(s->bytes == bytes, "%s: %zu bytes, not %zu", head, bytes,
+                  s->bytes);
+            size_t n = count_statements(begin, bytes);
+            CHECK(!plain || s->statements == n, "%s: %zu statements, not %zu",
+                  head, n, s->statements);
+        }
+        fprintf(driver, "static void size_%s_%s(void)\n{\n"
+                "    check(WORK_%s_%s == %zu, \"size\", 0, WORK_%s_%s, %zu);"
+                "\n}\n", name, modes[mode].name, name, modes[mode].name,
+                s->work, name, modes[mode].name, s->work);
+        begin = end;
+    }
+}
+
 // What may be written of fn: all of the mask, but derivatives of lgamma.
 static unsigned write_all(const char *name, ad_fn *fn, unsigned asked,
-                          size_t split, bool absorbing, bool refusing)
+                          size_t split, bool absorbing, bool refusing,
+                          bool plain)
 {
     ad_c_options options = { .name = name, .single = SINGLE,
                              .absorbing = absorbing, .exported = true,
                              .split = split, .casadi = (asked & CASADI) != 0 };
     unsigned all = asked & (ad_fn_outputs(fn) == 1 ? ALL : ALL & ~8u);
+    ad_c_size size[ADREV_C_FUNCTIONS];
     options.functions = all;
     size_t bytes = 77;
     size_t counted = 77;
@@ -560,6 +608,10 @@ static unsigned write_all(const char *name, ad_fn *fn, unsigned asked,
           "%s: %s, %zu bytes, %zu counted, %zu written", name, ad_message(s),
           bytes, counted, written);
     print_prototypes(name, all);
+    s = ad_fn_c_size(fn, &options, size, &counted);
+    CHECK(s == ADREV_OK && counted == written, "%s: %s, %zu bytes", name,
+          ad_message(s), counted);
+    check_sizes(name, all, plain, size);
     return all;
 }
 
@@ -608,6 +660,7 @@ static void print_function(const char *name, ad_fn *fn, unsigned mask,
 static struct called {
     char name[40];
     size_t points;
+    unsigned mask;
 } called[200];
 static size_t calls;
 
@@ -619,10 +672,12 @@ static void emit(const char *name, ad_vector_fn *f, void *ctx, size_t n,
     ad_status s = ad_fn_record(&fn, f, ctx, n, xs, m);
     if (!CHECK(s == ADREV_OK, "%s: %s", name, ad_message(s)))
         return;
-    unsigned mask = write_all(name, fn, asked, split, true, refusing);
+    unsigned mask = write_all(name, fn, asked, split, true, refusing,
+                              split == 0 && !sums);
     print_function(name, fn, mask, (asked & CASADI) != 0, sums, points, xs);
     print_patterns(name, fn, mask);
     snprintf(called[calls].name, sizeof called[calls].name, "%s", name);
+    called[calls].mask = mask;
     called[calls++].points = points;
     ad_fn_free(fn);
 }
@@ -676,7 +731,7 @@ static void emit_ieee(void)
     ad_fn *fn = NULL;
     ad_status s = ad_fn_record(&fn, singular, NULL, 2, at, 1);
     CHECK(s == ADREV_OK, "%s", ad_message(s));
-    write_all("ieee", fn, ALL, 0, false, false);
+    write_all("ieee", fn, ALL, 0, false, false, true);
     fprintf(driver, "static void test_ieee(void)\n{\n"
             "    static const real x[] = { 0, 0 };\n"
             "    begin(1, \"ieee\");\n"
@@ -753,6 +808,11 @@ static void emit_static(void)
                                         | ADREV_C_HESSIAN_SPARSE };
     ad_status s = ad_fn_write_c(fn, &options, to_code, NULL, NULL);
     CHECK(s == ADREV_OK, "hidden: %s", ad_message(s));
+    // 100, 2 and -2; those of the program before it was simplified are gone.
+    ad_c_size size[ADREV_C_FUNCTIONS];
+    s = ad_fn_c_size(fn, &options, size, NULL);
+    CHECK(s == ADREV_OK && size[8].constants == 3, "%s: %zu constants",
+          ad_message(s), size[8].constants);
     fprintf(code, "int shown(const real *x, real *o, real *work)\n{\n"
             "    real w[1];\n    w[0] = 1;\n"
             "    return hidden_jacobian_sparse(x, o, work)\n"
@@ -829,6 +889,18 @@ static void check_errors(void)
     CHECK(bytes == 77, "bytes are written on failure");
     s = ad_fn_write_c(fn, NULL, NULL, NULL, NULL);
     CHECK(s == ADREV_OK, "without options: %s", ad_message(s));
+    ad_c_size size[ADREV_C_FUNCTIONS] = { { 5, 5, 5, 5 } };
+    s = ad_fn_c_size(fn, &options, size, &bytes);
+    CHECK(s == ADREV_ESHAPE && bytes == 77 && size[0].work == 5, "size of no"
+          " such function: %s", ad_message(s));
+    s = ad_fn_c_size(fn, NULL, NULL, &bytes);
+    CHECK(s == ADREV_ESHAPE, "no sizes: %s", ad_message(s));
+    // Eight operations, and the 0.1 of the last result.
+    s = ad_fn_c_size(fn, NULL, size, NULL);
+    CHECK(s == ADREV_OK && size[0].statements == 8 && size[0].constants == 1
+          && size[0].work == 1 && size[1].bytes == 0 && size[2].bytes > 0,
+          "%s: %zu statements, %zu constants", ad_message(s),
+          size[0].statements, size[0].constants);
     ad_fn_free(fn);
 }
 
@@ -859,8 +931,13 @@ int main(int count, char **argument)
     for (size_t i = 0; i < calls; i++)
         for (size_t p = 0; p < called[i].points; p++)
             fprintf(driver, "    test_%s_%zu();\n", called[i].name, p);
-    for (size_t i = 0; i < calls; i++)
+    for (size_t i = 0; i < calls; i++) {
         fprintf(driver, "    test_%s_patterns();\n", called[i].name);
+        for (int mode = 0; mode < MODES; mode++)
+            if (called[i].mask >> mode & 1)
+                fprintf(driver, "    size_%s_%s();\n", called[i].name,
+                        modes[mode].name);
+    }
     fprintf(driver, "    printf(\"driver: %%ld passed, %%ld failed\\n\","
             " passed, failed);\n    return failed != 0;\n}\n");
     fclose(code);
