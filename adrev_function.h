@@ -335,8 +335,8 @@ ADX_API ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
  *     int f_hessian(const double *x, const double *w, double *H, double *work);
  *
  *     #define f_jacobian_sparse_NONZEROS 7        entries of J
- *     static const int f_jacobian_sparse_start[m + 1], f_jacobian_sparse_row[7],
- *                      f_jacobian_sparse_column[7];
+ *     static const int f_jacobian_sparse_start[m + 1],
+ *                      f_jacobian_sparse_row[7], f_jacobian_sparse_column[7];
  *     int f_jacobian_sparse(const double *x, double *J, double *work);
  *     int f_hessian_sparse(const double *x, const double *w, double *H,
  *                          double *work);
@@ -384,9 +384,9 @@ typedef struct ad_c_options {
 //   a Hessian          hess_f    (x, w) -> (h)      both triangles, n x n
 //
 // Down to jac_adj1_f, these are the names where CasADi looks for derivatives of
-// f, and for second ones. out_y and out_adj_x are not read: they have no entries,
-// nor has jac_adj_x_out_y. A matrix is sparse if the sparse function is asked
-// for, else dense, and stored by columns as CasADi has it.
+// f, and for second ones. out_y and out_adj_x are not read: they have no
+// entries, nor has jac_adj_x_out_y. A matrix is sparse if the sparse function
+// is asked for, else dense, and stored by columns as CasADi has it.
 //
 //     int f(const casadi_real **arg, casadi_real **res, casadi_int *iw,
 //           casadi_real *w, int mem);
@@ -395,8 +395,8 @@ typedef struct ad_c_options {
 // above. With each come f_n_in, f_n_out, f_name_in, f_name_out, f_sparsity_in,
 // f_sparsity_out, f_work, f_default_in, f_alloc_mem, f_init_mem, f_free_mem,
 // f_checkout, f_release, f_incref and f_decref; there is no state, so threads
-// need only w of their own. casadi_int is long long, unless it is defined before
-// (-Dcasadi_int=int: acados takes that). CasADi takes double only.
+// need only w of their own. casadi_int is long long int, unless it is defined
+// before (-Dcasadi_int=int: acados takes that). CasADi takes double only.
 
 // Writes C code. Only numbers of the recording and constants are in it, with
 // all digits.
@@ -423,8 +423,8 @@ typedef struct ad_c_size {
 //
 //   size [ADREV_C_FUNCTIONS]  out  number k is of the function 1 << k; zeros if
 //                             it is not asked for
-//   bytes        out   of the whole text, with helper functions and entry points;
-//                      may be NULL
+//   bytes        out   of the whole text, with helper functions and entry
+//                      points; may be NULL
 //
 //   returns      as ad_fn_write_c
 //   cost         half of it, and mostly that of making the programs, so that an
@@ -6127,8 +6127,8 @@ static void adx_seed_direction(adx_making *k, const adx_pattern *s, uint32_t d)
             k->derived[reverse ? k->from->output[i] : i] = adx_fixed(k->to, 1);
 }
 
-// Entries of a sparse matrix in the order of its pattern, as section 10 computes
-// them: one sweep for all columns or rows of a colour.
+// Entries of a sparse matrix in the order of its pattern, as section 10
+// computes them: one sweep for all columns or rows of a colour.
 static ad_status adx_make_entries(adx_program *q, const adx_program *p,
                                   const adx_pattern *s, uint32_t entry[])
 {
@@ -6752,10 +6752,10 @@ static ad_status adx_write_points(ad_fn *fn, unsigned asked, adx_text *t)
     return status;
 }
 
-/* --- 11.8  all of it --------------------------------------------------------- */
+/* --- 11.8  all of it ------------------------------------------------------ */
 
-// Helper functions come first, so the programs are made twice; but where nothing
-// is written the order does not matter.
+// Helper functions come first, so the programs are made twice; but where
+// nothing is written the order does not matter.
 static ad_status adx_write_all(adx_job *job)
 {
     adx_text *t = job->text;

@@ -269,7 +269,7 @@ static ad_status ask(int mode, ad_fn *fn, const ad_real *x, const ad_real *w,
     return ad_fn_hessian_sparse(fn, x, w, o);
 }
 
-/* --- entry points ---------------------------------------------------------- */
+/* --- entry points --------------------------------------------------------- */
 
 // Inputs: x, v, w, or none of n or m entries (N, M). Results: the answer to a
 // mode, by its number; y and g are parts of that to a gradient, T is the
@@ -330,15 +330,16 @@ static void print_result(char what, ad_fn *fn, bool answered)
                 what == 'g' ? " + 1" : "");
 }
 
-// One call by an entry point, with the answers to the modes. A point of zeros is
-// not given at all.
+// One call by an entry point, with the answers to the modes. A point of zeros
+// is not given at all.
 static void print_entry(const char *name, const struct entry *e, ad_fn *fn,
                         bool zero, ad_status s)
 {
     fprintf(driver, "    {\n        static const struct matrix in[] = {\n");
     for (const char *what = e->in; *what != '\0'; what++)
         print_input(*what, fn, zero);
-    fprintf(driver, "        };\n        static const struct matrix out[] = {\n");
+    fprintf(driver,
+            "        };\n        static const struct matrix out[] = {\n");
     for (const char *what = e->out; *what != '\0'; what++)
         print_result(*what, fn, s == ADREV_OK);
     fprintf(driver, "        };\n        play(&client_%s%s, \"%s\", \"%s\", in,"
@@ -427,7 +428,8 @@ static const char preamble[] =
 static void print_client(const char *name, const struct entry *e)
 {
     static const char *const heads[][2] = {
-        { "int %s%s(const real **, real **, client_int *, real *, int);\n", "" },
+        { "int %s%s(const real **, real **, client_int *, real *, int);\n",
+          "" },
         { "client_int %s%s_n_in(void);\n", "n_in" },
         { "client_int %s%s_n_out(void);\n", "n_out" },
         { "const char *%s%s_name_in(client_int);\n", "name_in" },

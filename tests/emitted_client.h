@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT-0
-/* emitted_client.h - calls generated code by CasADi's interface, as CasADi does,
- * and knows nothing else of it. Part of the driver that emitted.c writes, whose
- * check(), begin(), work and EPS it uses.                                    */
+/* emitted_client.h - calls generated code by CasADi's interface, as CasADi
+ * does, and knows nothing else of it. Part of the driver that emitted.c writes,
+ * whose check(), begin(), work and EPS it uses.                              */
 
 #include <string.h>
 
