@@ -51,8 +51,8 @@
  * Define a switch before the header is included. ADREV_REAL and
  * ADREV_NO_THREADS alike in every file of the program; ADREV_FUSE and
  * ADREV_TRACE in files that pass one another an ad_expr; ADREV_DEBUG as each
- * file needs it; the others count where ADREV_IMPLEMENTATION is. Not with -ffast-math: zero times infinity is then
- * whatever the compiler likes.
+ * file needs it; the others count where ADREV_IMPLEMENTATION is. Not with
+ * -ffast-math: zero times infinity is then whatever the compiler likes.
  * ======================================================================== */
 
 // ADREV_REAL    the type of a value: double or float.       default double

@@ -7,7 +7,8 @@
  *
  * writes code.c, code.h and driver.c, and prints how many checks of its own
  * passed and failed. Each row of ADREV_OPS is a function at a point of its
- * box; besides there are guards, arrays, and a large function in parts.     */
+ * box; besides there are guards, arrays, sparse matrices, large functions in
+ * parts, and the entry points that CasADi calls, called as it does.         */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,7 +24,8 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { MOST = 64, BIG = 9, ALL = 127 };
+enum { MOST = 64, BIG = 9, CHAIN = 120, ALL = 511, MODES = 9, SPARSE = 7,
+       DENSE = 127, CASADI = 1024 };
 
 #define UNTOUCHED ((ad_real)-12345.5)
 #define SINGLE    (sizeof(ad_real) == sizeof(float))
@@ -110,6 +112,37 @@ static void large(const ad_rev *x, ad_rev *y, void *ctx)
         y[0] = ad_rec(ad_add(ad_sin(ad_mul(y[0], x[i % 3])), x[(i + 1) % 3]));
 }
 
+// A full row, a full column, and entries in between; a result that is an input,
+// a constant one, and one that depends on its input in steps only.
+static void arrow(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = x[3];
+    y[BIG - 1] = x[1];
+    for (int i = 1; i < BIG; i++)
+        y[BIG - 1] = ad_rec(ad_add(ad_mul(y[BIG - 1], x[i]), ad_exp(x[0])));
+    for (int i = 1; i < BIG - 1; i++)
+        y[i] = ad_rec(ad_mul(ad_sin(x[i]), ad_sub(x[0], ad_sqr(x[i + 1]))));
+    y[BIG] = ad_rec(0.5);
+    y[BIG + 1] = ad_rec(ad_add(ad_gt(x[2], 0), ad_div(x[2], x[5])));
+}
+
+// Few results of many inputs: rows are cheaper, all but one of them together.
+static void wide(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    for (int i = 0; i < 3; i++)
+        y[i] = ad_rec(ad_mul(x[3 * i], ad_exp(ad_mul(x[3 * i + 1],
+                                                     x[3 * i + 2]))));
+}
+
+static void constant(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    (void)x;
+    y[0] = ad_rec(2);
+}
+
 static const struct function {
     const char *name;
     ad_vector_fn *f;
@@ -118,13 +151,25 @@ static const struct function {
     double at[3];
     size_t split;
     bool sums;                  // arrays: summed in another order, perhaps
+    unsigned asked;
 } functions[] = {
-    { "several",  several,  3, 4, { 0.7, 1.3, 0.4 }, 0, false },
-    { "guarded",  guarded,  3, 1, { 0.7, 1.3, 0.4 }, 0, false },
-    { "steps",    steps,    3, 3, { 2.3, 1.6, 3.2 }, 0, false },
-    { "arrays",   arrays,   BIG, 11, { 0.7, 1.3, 0.4 }, 0, true },
-    { "large",    large,    3, 1, { 0.7, 0.3, 0.4 }, 50, false },
-    { "singular", singular, 2, 1, { 0.5, 0.3, 0 }, 0, false },
+    { "several",  several,  3, 4, { 0.7, 1.3, 0.4 }, 0, false, ALL },
+    { "guarded",  guarded,  3, 1, { 0.7, 1.3, 0.4 }, 0, false, ALL },
+    { "steps",    steps,    3, 3, { 2.3, 1.6, 3.2 }, 0, false, ALL },
+    { "arrays",   arrays,   BIG, 11, { 0.7, 1.3, 0.4 }, 0, true, ALL },
+    { "large",    large,    3, 1, { 0.7, 0.3, 0.4 }, 50, false, ALL },
+    { "singular", singular, 2, 1, { 0.5, 0.3, 0 }, 0, false, ALL },
+    { "arrow",    arrow,    BIG, BIG + 2, { 0.7, 1.3, 0.4 }, 0, false, ALL },
+    { "wide",     wide,     BIG, 3, { 0.7, 1.3, 0.4 }, 7, false, ALL },
+    { "constant", constant, 2, 1, { 0.5, 0.3, 0 }, 0, false, ALL },
+    { "c_several", several, 3, 4, { 0.7, 1.3, 0.4 }, 0, false, ALL | CASADI },
+    { "d_several", several, 3, 4, { 0.7, 1.3, 0.4 }, 0, false,
+      DENSE | CASADI },
+    { "c_guarded", guarded, 3, 1, { 0.7, 1.3, 0.4 }, 0, false, ALL | CASADI },
+    { "c_arrow",  arrow,    BIG, BIG + 2, { 0.7, 1.3, 0.4 }, 9, false,
+      ALL | CASADI },
+    { "c_wide",   wide,     BIG, 3, { 0.7, 1.3, 0.4 }, 0, false, ALL | CASADI },
+    { "c_constant", constant, 2, 1, { 0.5, 0.3, 0 }, 0, false, ALL | CASADI },
 };
 
 /* --- files ---------------------------------------------------------------- */
@@ -134,11 +179,17 @@ static FILE *header;
 static FILE *driver;
 static size_t written;
 
-static void to_code(const char *text, size_t length, void *user)
+static char text[1 << 21];      // what was written last
+
+static void to_code(const char *piece, size_t length, void *user)
 {
     (void)user;
+    if (written + length < sizeof text) {
+        memcpy(text + written, piece, length);
+        text[written + length] = '\0';
+    }
     written += length;
-    CHECK(fwrite(text, 1, length, code) == length, "cannot write");
+    CHECK(fwrite(piece, 1, length, code) == length, "cannot write");
 }
 
 static FILE *opened(const char *directory, const char *name)
@@ -165,25 +216,41 @@ static void print_numbers(const char *name, size_t count, const ad_real *v)
     fprintf(driver, "\n    };\n");
 }
 
-static const char *const modes[] = {
-    "value", "jvp", "vjp", "gradient", "hvp", "jacobian", "hessian"
-};
-static const char *const arguments[] = {
-    "x, o", "x, v, o", "x, w, o", "x, o, o + 1", "x, w, v, o", "x, o",
-    "x, w, o"
-};
-static const char *const parameters[] = {
-    "const real *x, real *y", "const real *x, const real *v, real *dy",
-    "const real *x, const real *w, real *dx",
-    "const real *x, real *y, real *g",
-    "const real *x, const real *w, const real *v, real *hv",
-    "const real *x, real *J", "const real *x, const real *w, real *H"
+static const struct mode {
+    const char *name;
+    const char *arguments;
+    const char *parameters;
+} modes[MODES] = {
+    { "value",    "x, o",        "const real *x, real *y" },
+    { "jvp",      "x, v, o",     "const real *x, const real *v, real *dy" },
+    { "vjp",      "x, w, o",     "const real *x, const real *w, real *dx" },
+    { "gradient", "x, o, o + 1", "const real *x, real *y, real *g" },
+    { "hvp",      "x, w, v, o",
+      "const real *x, const real *w, const real *v, real *hv" },
+    { "jacobian", "x, o",        "const real *x, real *J" },
+    { "hessian",  "x, w, o",     "const real *x, const real *w, real *H" },
+    { "jacobian_sparse", "x, o", "const real *x, real *J" },
+    { "hessian_sparse", "x, w, o", "const real *x, const real *w, real *H" },
 };
 
-static size_t results(int mode, size_t n, size_t m)
+static ad_status pattern(int mode, ad_fn *fn, ad_sparsity *about,
+                         size_t *start, size_t *row, size_t *column)
 {
+    return mode == SPARSE
+         ? ad_fn_jacobian_pattern(fn, about, start, row, column)
+         : ad_fn_hessian_pattern(fn, about, start, row, column);
+}
+
+static size_t results(int mode, ad_fn *fn)
+{
+    size_t n = ad_fn_inputs(fn);
+    size_t m = ad_fn_outputs(fn);
     const size_t count[] = { m, m, n, 1 + n, n, m * n, n * n };
-    return count[mode];
+    ad_sparsity about = { 0 };
+    if (mode < SPARSE)
+        return count[mode];
+    CHECK(pattern(mode, fn, &about, NULL, NULL, NULL) == ADREV_OK, "pattern");
+    return about.nonzeros;
 }
 
 static ad_status ask(int mode, ad_fn *fn, const ad_real *x, const ad_real *w,
@@ -196,8 +263,88 @@ static ad_status ask(int mode, ad_fn *fn, const ad_real *x, const ad_real *w,
     case 3: return ad_fn_gradient(fn, x, o, o + 1);
     case 4: return ad_fn_hvp(fn, x, w, v, o);
     case 5: return ad_fn_jacobian(fn, x, o);
+    case 6: return ad_fn_hessian(fn, x, w, o);
+    case 7: return ad_fn_jacobian_sparse(fn, x, o);
     }
-    return ad_fn_hessian(fn, x, w, o);
+    return ad_fn_hessian_sparse(fn, x, w, o);
+}
+
+/* --- entry points --------------------------------------------------------- */
+
+// Inputs: x, v, w, or none of n or m entries (N, M). Results: the answer to a
+// mode, by its number; y and g are parts of that to a gradient, T is the
+// transposed Jacobian, Z has no entries.
+static const struct entry {
+    const char *prefix;
+    const char *modes;          // those without which it is not there
+    const char *in;
+    const char *in_names;
+    const char *out;
+    const char *out_names;
+} entries[] = {
+    { "",          "0",  "x",    "x ",                     "0", "y " },
+    { "fwd1_",     "1",  "xMv",  "x out_y fwd_x ",         "1", "fwd_y " },
+    { "adj1_",     "2",  "xMw",  "x out_y adj_y ",         "2", "adj_x " },
+    { "grad_",     "3",  "x",    "x ",                     "yg", "y g " },
+    { "hvp_",      "4",  "xwv",  "x w v ",                 "4", "hv " },
+    { "jac_",      "5",  "xM",   "x out_y ",               "5", "jac_y_x " },
+    { "hess_",     "6",  "xw",   "x w ",                   "6", "h " },
+    { "jac_adj1_", "56", "xMwN", "x out_y adj_y out_adj_x ", "6ZT",
+      "jac_adj_x_x jac_adj_x_out_y jac_adj_x_adj_y " },
+};
+#define ENTRIES (sizeof entries / sizeof entries[0])
+
+static bool has_entry(const struct entry *e, unsigned mask)
+{
+    for (const char *mode = e->modes; *mode != '\0'; mode++)
+        if (!(mask >> (*mode - '0') & 1))
+            return false;
+    return true;
+}
+
+static void print_input(char what, ad_fn *fn, bool zero)
+{
+    fprintf(driver, "            { %zu, 1, %d, 0, ",
+            strchr("wM", what) ? ad_fn_outputs(fn) : ad_fn_inputs(fn),
+            strchr("NM", what) == NULL);
+    if (strchr("NM", what) || (zero && what == 'x'))
+        fprintf(driver, "0 },\n");
+    else
+        fprintf(driver, "%c },\n", what);
+}
+
+static void print_result(char what, ad_fn *fn, bool answered)
+{
+    size_t n = ad_fn_inputs(fn);
+    size_t m = ad_fn_outputs(fn);
+    bool column = strchr("56ZT", what) == NULL;
+    bool by_n = strchr("24g6ZT", what) != NULL;
+    fprintf(driver, "            { %zu, %zu, %d, %d, ", by_n ? n : m,
+            column ? (size_t)1 : strchr("ZT", what) ? m : n, what != 'Z',
+            what == 'T');
+    if (what == 'Z' || !answered)
+        fprintf(driver, "0 },\n");
+    else
+        fprintf(driver, "want%c%s },\n",
+                what == 'T' ? '5' : strchr("yg", what) ? '3' : what,
+                what == 'g' ? " + 1" : "");
+}
+
+// One call by an entry point, with the answers to the modes. A point of zeros
+// is not given at all.
+static void print_entry(const char *name, const struct entry *e, ad_fn *fn,
+                        bool zero, ad_status s)
+{
+    fprintf(driver, "    {\n        static const struct matrix in[] = {\n");
+    for (const char *what = e->in; *what != '\0'; what++)
+        print_input(*what, fn, zero);
+    fprintf(driver,
+            "        };\n        static const struct matrix out[] = {\n");
+    for (const char *what = e->out; *what != '\0'; what++)
+        print_result(*what, fn, s == ADREV_OK);
+    fprintf(driver, "        };\n        play(&client_%s%s, \"%s\", \"%s\", in,"
+            " out, %zu);\n    }\n", e->prefix, name, e->in_names,
+            e->out_names, s == ADREV_OK ? 0 : 1 + ad_fn_guard().index);
 }
 
 /* --- the driver ----------------------------------------------------------- */
@@ -243,49 +390,207 @@ static const char preamble[] =
     "    for (i = count; i < 400; i++)\n"
     "        if (o[i] < (real)-12345.5 || o[i] > (real)-12345.5)\n"
     "            check(0, what, i, (double)o[i], -12345.5);\n"
+    "}\n"
+    "/* Entries in o as a dense matrix. */\n"
+    "static void scatter(const char *what, int rows, int cols, int lower,\n"
+    "                    const int *start, const int *row, const int *column,\n"
+    "                    const real *want)\n"
+    "{\n"
+    "    double full[400], sum = 0;\n"
+    "    int i, k;\n"
+    "    for (i = 0; i < rows * cols; i++) {\n"
+    "        full[i] = 0;\n"
+    "        sum += fabs((double)want[i]);\n"
+    "    }\n"
+    "    for (i = 0; i < rows; i++)\n"
+    "        for (k = start[i]; k < start[i + 1]; k++) {\n"
+    "            check(row[k] == i && (!lower || column[k] <= i), what, k,\n"
+    "                  column[k], i);\n"
+    "            full[i * cols + column[k]] = (double)o[k];\n"
+    "            if (lower)\n"
+    "                full[column[k] * cols + i] = (double)o[k];\n"
+    "        }\n"
+    "    for (i = 0; i < rows * cols; i++) {\n"
+    "        double a = full[i], b = (double)want[i];\n"
+    "        int same = !(a < b) && !(a > b) && isnan(a) == isnan(b);\n"
+    "        check(same || fabs(a - b) <= 4 * EPS * sum, what, i, a, b);\n"
+    "    }\n"
+    "}\n"
+    "static void same_list(const char *what, int n, const int *got,\n"
+    "                      const int *want)\n"
+    "{\n"
+    "    int i;\n"
+    "    for (i = 0; i < n; i++)\n"
+    "        check(got[i] == want[i], what, i, got[i], want[i]);\n"
     "}\n";
 
-// One call of the emitted code, with the answer of the recording.
-static void print_call(const char *name, int mode, const ad_fn *fn,
-                       ad_status s, const ad_real *o, bool sums, int index)
+// What a client looks up by name.
+static void print_client(const char *name, const struct entry *e)
 {
-    size_t n = ad_fn_inputs(fn);
-    size_t count = s == ADREV_OK ? results(mode, n, ad_fn_outputs(fn)) : 0;
+    static const char *const heads[][2] = {
+        { "int %s%s(const real **, real **, client_int *, real *, int);\n",
+          "" },
+        { "client_int %s%s_n_in(void);\n", "n_in" },
+        { "client_int %s%s_n_out(void);\n", "n_out" },
+        { "const char *%s%s_name_in(client_int);\n", "name_in" },
+        { "const char *%s%s_name_out(client_int);\n", "name_out" },
+        { "const client_int *%s%s_sparsity_in(client_int);\n",
+          "sparsity_in" },
+        { "const client_int *%s%s_sparsity_out(client_int);\n",
+          "sparsity_out" },
+        { "int %s%s_work(client_int *, client_int *, client_int *,"
+          " client_int *);\n", "work" },
+        { "real %s%s_default_in(client_int);\n", "default_in" },
+        { "int %s%s_alloc_mem(void);\n", "alloc_mem" },
+        { "int %s%s_init_mem(int);\n", "init_mem" },
+        { "int %s%s_checkout(void);\n", "checkout" },
+        { "void %s%s_free_mem(int);\n", "free_mem" },
+        { "void %s%s_release(int);\n", "release" },
+        { "void %s%s_incref(void);\n", "incref" },
+        { "void %s%s_decref(void);\n", "decref" },
+    };
+    size_t n = sizeof heads / sizeof heads[0];
+    for (size_t i = 0; i < n; i++)
+        fprintf(header, heads[i][0], e->prefix, name);
+    fprintf(driver, "static const struct client client_%s%s = {\n"
+            "    \"%s%s\"", e->prefix, name, e->prefix, name);
+    for (size_t i = 0; i < n; i++)
+        fprintf(driver, ",\n    %s%s%s%s", e->prefix, name, i > 0 ? "_" : "",
+                heads[i][1]);
+    fprintf(driver, "\n};\n");
+}
+
+// One call of the emitted code, with the answer of the recording.
+static void print_call(const char *name, int mode, ad_fn *fn, ad_status s,
+                       const ad_real *o, bool sums)
+{
+    size_t count = s == ADREV_OK ? results(mode, fn) : 0;
     size_t guard = s == ADREV_EPATH ? 1 + ad_fn_guard().index : 0;
     char id[32];
-    snprintf(id, sizeof id, "want%d", index);
+    char of[80];
+    snprintf(id, sizeof id, "want%d", mode);
+    snprintf(of, sizeof of, "%s_%s", name, modes[mode].name);
     print_numbers(id, count > 0 ? count : 1, o);
     fprintf(driver,
-            "    begin(WORK_%s_%s, \"%s_%s\");\n"
-            "    code = %s_%s(%s, work);\n"
-            "    end(\"%s_%s\", WORK_%s_%s, code, %zu, %zu, %s, %s);\n",
-            name, modes[mode], name, modes[mode], name, modes[mode],
-            arguments[mode], name, modes[mode], name, modes[mode], guard,
-            count, id, sums ? "4" : "0");
+            "    begin(WORK_%s, \"%s\");\n"
+            "    code = %s(%s, work);\n"
+            "    end(\"%s\", WORK_%s, code, %zu, %zu, %s, %s);\n",
+            of, of, of, modes[mode].arguments, of, of, guard, count, id,
+            sums ? "4" : "0");
+    if (mode >= SPARSE && s == ADREV_OK)
+        fprintf(driver, "    scatter(\"%s\", %zu, %zu, %d, %s_start, %s_row,"
+                " %s_column, want%d);\n", of,
+                mode == SPARSE ? ad_fn_outputs(fn) : ad_fn_inputs(fn),
+                ad_fn_inputs(fn), mode > SPARSE, of, of, of, mode - 2);
 }
 
 static void print_prototypes(const char *name, unsigned mask)
 {
-    for (int mode = 0; mode < 7; mode++)
-        if (mask >> mode & 1) {
-            fprintf(header, "int %s_%s(%s, real *work);\n", name,
-                    modes[mode], parameters[mode]);
-            fprintf(header, "extern const int WORK_%s_%s;\n", name,
-                    modes[mode]);
-            fprintf(code, "extern const int WORK_%s_%s;\n"
-                    "const int WORK_%s_%s = %s_%s_WORK;\n", name,
-                    modes[mode], name, modes[mode], name, modes[mode]);
+    for (int mode = 0; mode < MODES; mode++) {
+        const char *what = modes[mode].name;
+        if (!(mask >> mode & 1))
+            continue;
+        fprintf(header, "int %s_%s(%s, real *work);\n"
+                "extern const int WORK_%s_%s;\n", name, what,
+                modes[mode].parameters, name, what);
+        fprintf(code, "const int WORK_%s_%s = %s_%s_WORK;\n", name, what,
+                name, what);
+        if (mode < SPARSE)
+            continue;
+        fprintf(header, "extern const int %s_%s_start[], %s_%s_row[],"
+                " %s_%s_column[], NONZEROS_%s_%s;\n", name, what, name, what,
+                name, what, name, what);
+        fprintf(code, "const int NONZEROS_%s_%s = %s_%s_NONZEROS;\n", name,
+                what, name, what);
+    }
+}
+
+static void print_list(const char *of, const char *list, size_t n,
+                       const size_t *v)
+{
+    fprintf(driver, "    {\n        static const int want[] = { ");
+    for (size_t i = 0; i < n; i++)
+        fprintf(driver, "%zu,%s", v[i], i % 12 == 11 ? "\n            " : " ");
+    fprintf(driver, "0 };\n        same_list(\"%s_%s\", %zu, %s_%s, want);\n"
+            "    }\n", of, list, n, of, list);
+}
+
+// The patterns of the code are those of the recording.
+static void print_patterns(const char *name, ad_fn *fn, unsigned mask)
+{
+    fprintf(driver, "static void test_%s_patterns(void)\n{\n", name);
+    for (int mode = SPARSE; mode < MODES; mode++) {
+        size_t rows = mode == SPARSE ? ad_fn_outputs(fn) : ad_fn_inputs(fn);
+        size_t start[CHAIN + 1];
+        size_t row[400];
+        size_t column[400];
+        ad_sparsity about = { 0 };
+        char of[80];
+        snprintf(of, sizeof of, "%s_%s", name, modes[mode].name);
+        if (!(mask >> mode & 1))
+            continue;
+        ad_status s = pattern(mode, fn, &about, start, row, column);
+        CHECK(s == ADREV_OK, "%s: %s", of, ad_message(s));
+        fprintf(driver, "    check(NONZEROS_%s == %zu, \"%s\", -3,"
+                " NONZEROS_%s, %zu);\n", of, about.nonzeros, of, of,
+                about.nonzeros);
+        print_list(of, "start", rows + 1, start);
+        print_list(of, "row", about.nonzeros, row);
+        print_list(of, "column", about.nonzeros, column);
+    }
+    fprintf(driver, "}\n");
+}
+
+// Statements in the text from `at` on: assignments to variables, and guards.
+static size_t count_statements(const char *at, size_t length)
+{
+    size_t n = 0;
+    for (const char *end = at + length; at < end; at = strchr(at, '\n') + 1)
+        n += strncmp(at, "    const ", 10) == 0
+          || strncmp(at, "    if (", 8) == 0;
+    return n;
+}
+
+// Sizes foretold against the text: where each function ends, the next begins.
+static void check_sizes(const char *name, unsigned all, bool plain,
+                        const ad_c_size size[])
+{
+    const char *begin = NULL;
+    for (int mode = 0; mode < MODES; mode++) {
+        char head[80];
+        const ad_c_size *s = &size[mode];
+        if (!(all >> mode & 1)) {
+            CHECK(s->bytes == 0 && s->work == 0, "%s: %d", name, mode);
+            continue;
         }
+        snprintf(head, sizeof head, "int %s_%s(", name, modes[mode].name);
+        const char *end = strstr(strstr(text, head), "\n}\n\n") + 4;
+        if (begin != NULL) {
+            size_t bytes = (size_t)(end - begin);
+            CHECK(s->bytes == bytes, "%s: %zu bytes, not %zu", head, bytes,
+                  s->bytes);
+            size_t n = count_statements(begin, bytes);
+            CHECK(!plain || s->statements == n, "%s: %zu statements, not %zu",
+                  head, n, s->statements);
+        }
+        fprintf(driver, "static void size_%s_%s(void)\n{\n"
+                "    check(WORK_%s_%s == %zu, \"size\", 0, WORK_%s_%s, %zu);"
+                "\n}\n", name, modes[mode].name, name, modes[mode].name,
+                s->work, name, modes[mode].name, s->work);
+        begin = end;
+    }
 }
 
 // What may be written of fn: all of the mask, but derivatives of lgamma.
-static unsigned write_all(const char *name, ad_fn *fn, size_t split,
-                          bool absorbing, bool refusing)
+static unsigned write_all(const char *name, ad_fn *fn, unsigned asked,
+                          size_t split, bool absorbing, bool refusing,
+                          bool plain)
 {
     ad_c_options options = { .name = name, .single = SINGLE,
                              .absorbing = absorbing, .exported = true,
-                             .split = split };
-    unsigned all = ad_fn_outputs(fn) == 1 ? ALL : ALL & ~8u;
+                             .split = split, .casadi = (asked & CASADI) != 0 };
+    unsigned all = asked & (ad_fn_outputs(fn) == 1 ? ALL : ALL & ~8u);
+    ad_c_size size[ADREV_C_FUNCTIONS];
     options.functions = all;
     size_t bytes = 77;
     size_t counted = 77;
@@ -305,11 +610,16 @@ static unsigned write_all(const char *name, ad_fn *fn, size_t split,
           "%s: %s, %zu bytes, %zu counted, %zu written", name, ad_message(s),
           bytes, counted, written);
     print_prototypes(name, all);
+    s = ad_fn_c_size(fn, &options, size, &counted);
+    CHECK(s == ADREV_OK && counted == written, "%s: %s, %zu bytes", name,
+          ad_message(s), counted);
+    check_sizes(name, all, plain, size);
     return all;
 }
 
 static void print_function(const char *name, ad_fn *fn, unsigned mask,
-                           bool sums, size_t points, const ad_real *xs)
+                           bool casadi, bool sums, size_t points,
+                           const ad_real *xs)
 {
     size_t n = ad_fn_inputs(fn);
     ad_real v[MOST];
@@ -318,21 +628,31 @@ static void print_function(const char *name, ad_fn *fn, unsigned mask,
         v[i] = (ad_real)(0.5 - 0.125 * (double)(i % 7));
         w[i] = (ad_real)(1 + 0.25 * (double)(i % 3));
     }
+    for (size_t i = 0; i < ENTRIES && casadi; i++)
+        if (has_entry(&entries[i], mask))
+            print_client(name, &entries[i]);
     for (size_t p = 0; p < points; p++) {
+        ad_status s = ADREV_OK;
+        bool zero = true;
+        for (size_t i = 0; i < n; i++)
+            zero = zero && !(xs[p * n + i] < 0) && !(xs[p * n + i] > 0);
         fprintf(driver, "static void test_%s_%zu(void)\n{\n    int code;\n",
                 name, p);
         print_numbers("x", n, xs + p * n);
         print_numbers("v", n, v);
         print_numbers("w", ad_fn_outputs(fn), w);
-        for (int mode = 0; mode < 7; mode++) {
+        for (int mode = 0; mode < MODES; mode++) {
             ad_real o[400] = { 0 };
             if ((mask >> mode & 1) == 0)
                 continue;
-            ad_status s = ask(mode, fn, xs + p * n, w, v, o);
+            s = ask(mode, fn, xs + p * n, w, v, o);
             CHECK(s == ADREV_OK || s == ADREV_EPATH, "%s: %s", name,
                   ad_message(s));
-            print_call(name, mode, fn, s, o, sums, mode);
+            print_call(name, mode, fn, s, o, sums);
         }
+        for (size_t i = 0; i < ENTRIES && casadi; i++)
+            if (has_entry(&entries[i], mask))
+                print_entry(name, &entries[i], fn, zero, s);
         fprintf(driver, "    (void)v;\n    (void)w;\n}\n");
     }
 }
@@ -342,20 +662,24 @@ static void print_function(const char *name, ad_fn *fn, unsigned mask,
 static struct called {
     char name[40];
     size_t points;
+    unsigned mask;
 } called[200];
 static size_t calls;
 
 static void emit(const char *name, ad_vector_fn *f, void *ctx, size_t n,
-                 size_t m, const ad_real *xs, size_t points, size_t split,
-                 bool sums, bool refusing)
+                 size_t m, const ad_real *xs, size_t points, unsigned asked,
+                 size_t split, bool sums, bool refusing)
 {
     ad_fn *fn = NULL;
     ad_status s = ad_fn_record(&fn, f, ctx, n, xs, m);
     if (!CHECK(s == ADREV_OK, "%s: %s", name, ad_message(s)))
         return;
-    unsigned mask = write_all(name, fn, split, true, refusing);
-    print_function(name, fn, mask, sums, points, xs);
+    unsigned mask = write_all(name, fn, asked, split, true, refusing,
+                              split == 0 && !sums);
+    print_function(name, fn, mask, (asked & CASADI) != 0, sums, points, xs);
+    print_patterns(name, fn, mask);
     snprintf(called[calls].name, sizeof called[calls].name, "%s", name);
+    called[calls].mask = mask;
     called[calls++].points = points;
     ad_fn_free(fn);
 }
@@ -382,7 +706,7 @@ static void emit_rows(void)
             }
         snprintf(name, sizeof name, "row_%s", info->name);
         bool refusing = op == ADREV_OP_lgamma || op == ADREV_OP_tgamma;
-        emit(name, rows[op], xs, 3, 1, xs, 3, 0, false, refusing);
+        emit(name, rows[op], xs, 3, 1, xs, 3, ALL, 0, false, refusing);
     }
 }
 
@@ -395,10 +719,10 @@ static void emit_functions(void)
             for (size_t k = 0; k < f->n; k++)
                 xs[p * f->n + k] = (ad_real)(f->at[k % 3] + 0.01 * (double)k
                                              + 0.37 * (double)p);
-        for (size_t k = 0; k < f->n && f->f == singular; k++)
+        for (size_t k = 0; k < f->n && (f->f == singular || f->f == wide); k++)
             xs[3 * f->n + k] = 0;
-        emit(f->name, f->f, NULL, f->n, f->m, xs, 4, f->split, f->sums,
-             false);
+        emit(f->name, f->f, NULL, f->n, f->m, xs, 4, f->asked, f->split,
+             f->sums, false);
     }
 }
 
@@ -409,7 +733,7 @@ static void emit_ieee(void)
     ad_fn *fn = NULL;
     ad_status s = ad_fn_record(&fn, singular, NULL, 2, at, 1);
     CHECK(s == ADREV_OK, "%s", ad_message(s));
-    write_all("ieee", fn, 0, false, false);
+    write_all("ieee", fn, ALL, 0, false, false, true);
     fprintf(driver, "static void test_ieee(void)\n{\n"
             "    static const real x[] = { 0, 0 };\n"
             "    begin(1, \"ieee\");\n"
@@ -418,6 +742,136 @@ static void emit_ieee(void)
             "    check(isnan((double)o[1]), \"ieee\", 1, (double)o[1], 0);\n"
             "}\n");
     ad_fn_free(fn);
+}
+
+static void rosenbrock(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const size_t *n = ctx;
+    y[0] = ad_rec(0);
+    for (size_t i = 0; i + 1 < *n; i++)
+        y[0] = ad_rec(ad_add(y[0],
+                   ad_add(ad_sqr(ad_sub(1, x[i])),
+                          ad_mul(100, ad_sqr(ad_sub(x[i + 1],
+                                                    ad_sqr(x[i])))))));
+}
+
+static ad_fn *recorded_chain(size_t n)
+{
+    ad_real at[2 * CHAIN];
+    ad_fn *fn = NULL;
+    for (size_t i = 0; i < n; i++)
+        at[i] = ADX_K(0.5);
+    ad_status s = ad_fn_record(&fn, rosenbrock, &n, n, at, 1);
+    CHECK(s == ADREV_OK, "%s", ad_message(s));
+    return fn;
+}
+
+// A chain has three directions, however long it is: twice its length is twice
+// the code. Its second derivatives are known.
+static void emit_chain(void)
+{
+    size_t bytes[2] = { 0 };
+    ad_c_options options = { .name = "chain", .single = SINGLE,
+                             .exported = true, .split = 100,
+                             .functions = ADREV_C_HESSIAN_SPARSE };
+    for (size_t i = 2; i-- > 0;) {
+        ad_fn *fn = recorded_chain((i + 1) * CHAIN);
+        ad_status s = ad_fn_write_c(fn, &options, i == 0 ? to_code : NULL,
+                                    NULL, &bytes[i]);
+        CHECK(s == ADREV_OK, "chain: %s", ad_message(s));
+        ad_fn_free(fn);
+    }
+    CHECK(bytes[1] < bytes[0] * 21 / 10, "chain: %zu bytes, twice as long %zu",
+          bytes[0], bytes[1]);
+    print_prototypes("chain", ADREV_C_HESSIAN_SPARSE);
+    fprintf(driver, "static void test_chain(void)\n{\n"
+            "    real x[%d], w[1], want[400];\n    int i;\n"
+            "    w[0] = 2;\n"
+            "    for (i = 0; i < %d; i++)\n"
+            "        x[i] = (real)(0.5 + 0.25 * (i %% 5));\n"
+            "    for (i = 0; i < %d; i++) {\n"
+            "        want[2 * i] = (i > 0 ? 400 : 0)\n"
+            "            + (i < %d ? 2400 * x[i] * x[i] - 800 * x[i + 1] + 4\n"
+            "                      : 0);\n"
+            "        want[2 * i + 1] = -800 * x[i];\n"
+            "    }\n"
+            "    begin(WORK_chain_hessian_sparse, \"chain\");\n"
+            "    i = chain_hessian_sparse(x, w, o, work);\n"
+            "    end(\"chain\", WORK_chain_hessian_sparse, i, 0, %d, want,"
+            " 1);\n}\n", CHAIN, CHAIN, CHAIN, CHAIN - 1, 2 * CHAIN - 1);
+}
+
+// Static functions, and patterns that nobody reads: no warning.
+static void emit_static(void)
+{
+    ad_fn *fn = recorded_chain(3);
+    ad_c_options options = { .name = "hidden", .single = SINGLE,
+                             .functions = ADREV_C_JACOBIAN_SPARSE
+                                        | ADREV_C_HESSIAN_SPARSE };
+    ad_status s = ad_fn_write_c(fn, &options, to_code, NULL, NULL);
+    CHECK(s == ADREV_OK, "hidden: %s", ad_message(s));
+    // 100, 2 and -2; those of the program before it was simplified are gone.
+    ad_c_size size[ADREV_C_FUNCTIONS];
+    s = ad_fn_c_size(fn, &options, size, NULL);
+    CHECK(s == ADREV_OK && size[8].constants == 3, "%s: %zu constants",
+          ad_message(s), size[8].constants);
+    fprintf(code, "int shown(const real *x, real *o, real *work)\n{\n"
+            "    real w[1];\n    w[0] = 1;\n"
+            "    return hidden_jacobian_sparse(x, o, work)\n"
+            "        || hidden_hessian_sparse(x, w, o + 3, work);\n}\n");
+    fprintf(header, "int shown(const real *x, real *o, real *work);\n");
+    fprintf(driver, "static void test_static(void)\n{\n"
+            "    static const real x[] = { 1, 1, 2 };\n"
+            "    static const real want[] = { 0, -400, 200, 802, -400, 602,\n"
+            "                                 -400, 200 };\n"
+            "    begin(1, \"hidden\");\n"
+            "    end(\"hidden\", 60000, shown(x, o, work), 0, 8, want, 1);\n"
+            "}\n");
+    ad_fn_free(fn);
+}
+
+// Allocations that still succeed, and those that were not given back.
+static size_t left_to_take;
+static size_t taken;
+
+static void *take(size_t size, void *user)
+{
+    (void)user;
+    if (left_to_take == 0)
+        return NULL;
+    left_to_take--;
+    taken++;
+    return malloc(size);
+}
+
+static void give(void *p, void *user)
+{
+    (void)user;
+    taken -= p != NULL;
+    free(p);
+}
+
+// Every allocation fails in turn, until none does.
+static void check_memory(void)
+{
+    static const ad_allocator memory = { take, give, NULL };
+    const ad_fn_options options = { .allocator = &memory };
+    const ad_c_options code_options = { .functions = ALL & ~8u,
+                                        .casadi = true };
+    const ad_real at[] = { 1, 1, 1 };
+    ad_status s = ADREV_ENOMEM;
+    for (size_t n = 0; s == ADREV_ENOMEM && n < 100000; n++) {
+        ad_fn *fn = NULL;
+        left_to_take = SIZE_MAX;
+        s = ad_fn_record_with(&fn, &options, several, NULL, 3, at, 4);
+        CHECK(s == ADREV_OK, "%s", ad_message(s));
+        left_to_take = n;
+        s = ad_fn_write_c(fn, &code_options, NULL, NULL, NULL);
+        CHECK(s == ADREV_OK || s == ADREV_ENOMEM, "%s", ad_message(s));
+        ad_fn_free(fn);
+        CHECK(taken == 0, "%zu allocations, %zu left", n, taken);
+    }
+    CHECK(s == ADREV_OK, "never enough memory");
 }
 
 static void check_errors(void)
@@ -431,12 +885,24 @@ static void check_errors(void)
     s = ad_fn_write_c(fn, &options, NULL, NULL, &bytes);
     CHECK(s == ADREV_ESHAPE, "gradient of several results: %s",
           ad_message(s));
-    options.functions = 128;
+    options.functions = 512;
     s = ad_fn_write_c(fn, &options, NULL, NULL, &bytes);
     CHECK(s == ADREV_ESHAPE, "no such function: %s", ad_message(s));
     CHECK(bytes == 77, "bytes are written on failure");
     s = ad_fn_write_c(fn, NULL, NULL, NULL, NULL);
     CHECK(s == ADREV_OK, "without options: %s", ad_message(s));
+    ad_c_size size[ADREV_C_FUNCTIONS] = { { 5, 5, 5, 5 } };
+    s = ad_fn_c_size(fn, &options, size, &bytes);
+    CHECK(s == ADREV_ESHAPE && bytes == 77 && size[0].work == 5, "size of no"
+          " such function: %s", ad_message(s));
+    s = ad_fn_c_size(fn, NULL, NULL, &bytes);
+    CHECK(s == ADREV_ESHAPE, "no sizes: %s", ad_message(s));
+    // Eight operations, and the 0.1 of the last result.
+    s = ad_fn_c_size(fn, NULL, size, NULL);
+    CHECK(s == ADREV_OK && size[0].statements == 8 && size[0].constants == 1
+          && size[0].work == 1 && size[1].bytes == 0 && size[2].bytes > 0,
+          "%s: %zu statements, %zu constants", ad_message(s),
+          size[0].statements, size[0].constants);
     ad_fn_free(fn);
 }
 
@@ -451,15 +917,29 @@ int main(int count, char **argument)
             SINGLE ? "float" : "double",
             SINGLE ? (double)FLT_EPSILON : DBL_EPSILON);
     fprintf(code, "#include <math.h>\n#include \"code.h\"\n");
+    fprintf(header, "#ifdef casadi_int\ntypedef casadi_int client_int;\n#else\n"
+            "typedef long long int client_int;\n#endif\n");
     fputs(preamble, driver);
+    fprintf(driver, "#include \"emitted_client.h\"\n");
     emit_rows();
     emit_functions();
     emit_ieee();
+    emit_chain();
+    emit_static();
     check_errors();
-    fprintf(driver, "int main(void)\n{\n    test_ieee();\n");
+    check_memory();
+    fprintf(driver, "int main(void)\n{\n    test_ieee();\n"
+            "    test_chain();\n    test_static();\n");
     for (size_t i = 0; i < calls; i++)
         for (size_t p = 0; p < called[i].points; p++)
             fprintf(driver, "    test_%s_%zu();\n", called[i].name, p);
+    for (size_t i = 0; i < calls; i++) {
+        fprintf(driver, "    test_%s_patterns();\n", called[i].name);
+        for (int mode = 0; mode < MODES; mode++)
+            if (called[i].mask >> mode & 1)
+                fprintf(driver, "    size_%s_%s();\n", called[i].name,
+                        modes[mode].name);
+    }
     fprintf(driver, "    printf(\"driver: %%ld passed, %%ld failed\\n\","
             " passed, failed);\n    return failed != 0;\n}\n");
     fclose(code);
