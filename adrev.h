@@ -2564,6 +2564,19 @@ ADX_COLD ADX_API bool adx_grow(size_t need)
     return adx_make_room(t, &adx_now, need);
 }
 
+// Memory for the other headers: n*size bytes, or NULL.
+static inline void *adx_take(const ad_allocator *a, size_t n, size_t size)
+{
+    return n > SIZE_MAX / 4 / (size + 1) ? NULL
+                                         : a->alloc(n * size + 1, a->user);
+}
+
+static inline void adx_drop(const ad_allocator *a, void *p)
+{
+    if (p != NULL)
+        a->free(p, a->user);
+}
+
 /* --- 7.5  entries of cold paths ------------------------------------------- */
 
 // Appends an entry that makes so many values. Returns its operands, for the

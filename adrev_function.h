@@ -634,18 +634,6 @@ static const ad_allocator *adx_allocator_or(const ad_allocator *a)
     return a != NULL && a->alloc != NULL && a->free != NULL ? a : &adx_libc;
 }
 
-static void *adx_take(const ad_allocator *a, size_t n, size_t size)
-{
-    return n > SIZE_MAX / 4 / (size + 1) ? NULL
-                                         : a->alloc(n * size + 1, a->user);
-}
-
-static void adx_drop(const ad_allocator *a, void *p)
-{
-    if (p != NULL)
-        a->free(p, a->user);
-}
-
 // Room for one more, and for half as many again.
 static bool adx_make_room_for(const ad_allocator *a, void **array, size_t *room,
                       size_t n, size_t size)

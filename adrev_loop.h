@@ -34,37 +34,27 @@
  *
  *     success: y = 1.895494, dy/dr = 0.578584
  *
- * ad_checkpoint does the same for one call. Second derivatives: record the
+ * ad_checkpoint does the same for one call; operators on whole arrays (ad_map,
+ * ad_reduce ...) are in adrev_bulk.h, which comes along. Second derivatives: record the
  * whole with ad_fn_record (adrev_function.h).
  *
  * If adrev_function.h is included before this header where both are
  * implemented, a step is recorded once, and replayed as long as it takes the
  * same path.
  *
- *   1 >>config   2 >>types   3 >>api
- *   4 >>stage    5 >>checkpoint   6 >>schedule   7 >>scan
- *   8 >>connections   9 >>bulk
+ *   1 >>types   2 >>api
+ *   3 >>stage   4 >>checkpoint   5 >>schedule   6 >>scan   7 >>connections
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
 
-#include "adrev.h"
+#include "adrev_bulk.h"
 
 #ifndef ADREV_LOOP_H
 #define ADREV_LOOP_H
 
 /* ===========================================================================
- * 1  CONFIGURATION                                                  >>config
- * ======================================================================== */
-
-// ADREV_REPLAY_FROM   steps that a scan must have to be replayed.  default 64
-//   Recording a step as a function costs as much as some 20 runs of it.
-#ifndef ADREV_REPLAY_FROM
-#define ADREV_REPLAY_FROM 64
-#endif
-
-/* ===========================================================================
- * 2  TYPES                                                           >>types
+ * 1  TYPES                                                           >>types
  * ======================================================================== */
 
 // What is kept of a call for the reverse pass.
@@ -158,7 +148,7 @@ typedef struct ad_schedule {
     const ad_store *store;  // NULL: memory alone; must outlive the recording
 } ad_schedule;
 
-// Functions that replay a step, kept from scan to scan (3.2).
+// Functions that replay a step, kept from scan to scan (2.2).
 typedef struct ad_replays ad_replays;
 
 typedef struct ad_scan_desc {
@@ -201,7 +191,7 @@ typedef struct ad_scan_report {
 } ad_scan_report;
 
 /* ===========================================================================
- * 3  INTERFACE                                                         >>api
+ * 2  INTERFACE                                                         >>api
  *
  * Each call is one statement of the current tape, whatever happens within. It
  * returns ADREV_OK or why it failed; then nothing is written, and the tape
@@ -215,7 +205,7 @@ typedef struct ad_scan_report {
 extern "C" {
 #endif
 
-/* --- 3.1  one call -------------------------------------------------------- */
+/* --- 2.1  one call -------------------------------------------------------- */
 
 // y = f(x), without recording it: its inputs are kept, and each reverse sweep
 // records it again on a tape of its own. Calls may nest.
@@ -239,7 +229,7 @@ ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
                                      ad_vector_fn *f, void *ctx, size_t n,
                                      const ad_rev x[], size_t m, ad_rev y[]);
 
-/* --- 3.2  loops ----------------------------------------------------------- */
+/* --- 2.2  loops ----------------------------------------------------------- */
 
 // Runs the steps. All arrays of `scan` are read or written during the call.
 //
@@ -288,7 +278,7 @@ ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
 // of n steps, with s states in memory (the first included).
 ADX_API size_t ad_binomial_repeats(size_t n, size_t s);
 
-/* --- 3.3  what depends on what -------------------------------------------- */
+/* --- 2.3  what depends on what -------------------------------------------- */
 
 typedef enum ad_connection {
     ADREV_DISCONNECTED,     // the derivative is 0, whatever the values are
@@ -322,7 +312,7 @@ ADX_API ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
 #include <limits.h>
 
 /* ===========================================================================
- * 4  STAGE                                                           >>stage
+ * 3  STAGE                                                           >>stage
  *
  * A tape apart, on which a part of a program runs: with constants, for its
  * values, or recorded, for a sweep. Numbers that it takes from outside reach
@@ -330,39 +320,21 @@ ADX_API ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
  * stage may need one itself: that is the inner stage.
  * ======================================================================== */
 
-// Numbers from outside, in the order of their first use.
-typedef struct adx_captured {
-    uint64_t *id;
-    uint32_t *local;        // id of the input that stands for it; 0: none yet
-    size_t n, room;
-    uint32_t *table;        // open addressing: index + 1; 0: free
-    size_t slots;           // a power of 2
-} adx_captured;
-
 typedef struct adx_stage {
     ad_allocator memory;
     ad_tape *tape;
     struct adx_stage *inner;
     size_t holders;         // statements and outer stages
-    adx_captured *captured; // of the run in progress
+    adx_captured *captured; // of the run in progress (adrev_bulk.h 3.6)
+    uint32_t *local;        // of each of them, the input that stands for it;
+                            // 0: none
+    size_t locals;          // room
     bool recorded;          // the run in progress is
     bool complete;          // it may capture nothing new
     bool busy;
     bool full;              // checkpoints: no room for more recordings
     size_t kept;            // bytes of those kept
 } adx_stage;
-
-static void *adx_memory(const ad_allocator *a, size_t n, size_t size)
-{
-    return n > SIZE_MAX / 4 / (size + 1) ? NULL
-                                         : a->alloc(n * size + 1, a->user);
-}
-
-static void adx_dispose(const ad_allocator *a, void *p)
-{
-    if (p != NULL)
-        a->free(p, a->user);
-}
 
 // An array that has room for n.
 static bool adx_extend(const ad_allocator *a, void **array, size_t *room,
@@ -371,72 +343,34 @@ static bool adx_extend(const ad_allocator *a, void **array, size_t *room,
     if (n <= *room)
         return true;
     size_t more = n + n / 2 + 8;
-    void *wide = adx_memory(a, more, size);
+    void *wide = adx_take(a, more, size);
     if (wide == NULL)
         return false;
     if (*array != NULL)
         memcpy(wide, *array, *room * size);
-    adx_dispose(a, *array);
+    adx_drop(a, *array);
     *array = wide;
     *room = more;
     return true;
 }
 
-/* --- 4.1  captured numbers ------------------------------------------------- */
-
-static void adx_free_captured(const ad_allocator *a, adx_captured *k)
-{
-    adx_dispose(a, k->id);
-    adx_dispose(a, k->local);
-    adx_dispose(a, k->table);
-    memset(k, 0, sizeof *k);
-}
-
-// Where an id is in the table, or the free place for it. Ids of one tape are
-// small numbers behind the same job: the multiplication spreads them.
-static size_t adx_captured_slot(const adx_captured *k, uint64_t id)
-{
-    size_t at = (size_t)(id * UINT64_C(0x9e3779b97f4a7c15) >> 32)
-              & (k->slots - 1);
-    while (k->table[at] != 0 && k->id[k->table[at] - 1] != id)
-        at = (at + 1) & (k->slots - 1);
-    return at;
-}
-
-static bool adx_rehash(const ad_allocator *a, adx_captured *k)
-{
-    size_t slots = k->slots == 0 ? 16 : 2 * k->slots;
-    uint32_t *table = (uint32_t *)adx_memory(a, slots, sizeof *table);
-    if (table == NULL)
-        return false;
-    memset(table, 0, slots * sizeof *table);
-    adx_dispose(a, k->table);
-    k->table = table;
-    k->slots = slots;
-    for (size_t i = 0; i < k->n; i++)
-        k->table[adx_captured_slot(k, k->id[i])] = (uint32_t)i + 1;
-    return true;
-}
+/* --- 3.1  captured numbers ------------------------------------------------- */
 
 // The place of a number, made if it is new; SIZE_MAX: no memory, or it may not
 // be new.
-static size_t adx_capture(const ad_allocator *a, adx_captured *k, uint64_t id,
-                          bool complete)
+static size_t adx_capture(adx_stage *s, uint64_t id)
 {
-    size_t at = k->slots == 0 ? 0 : adx_captured_slot(k, id);
-    if (k->slots > 0 && k->table[at] != 0)
-        return k->table[at] - 1;
-    if (complete)
+    adx_captured *k = s->captured;
+    uint32_t known = adx_find_captured(k, id);
+    if (known != 0)
+        return known - 1;
+    size_t before = s->locals;
+    if (s->complete || !adx_add_captured(&s->memory, k, id)
+        || !adx_extend(&s->memory, (void **)&s->local, &s->locals, k->n,
+                       sizeof *s->local))
         return SIZE_MAX;
-    size_t room = k->room;
-    if ((2 * k->n >= k->slots && !adx_rehash(a, k))
-        || !adx_extend(a, (void **)&k->id, &room, k->n + 1, sizeof *k->id)
-        || !adx_extend(a, (void **)&k->local, &k->room, k->n + 1,
-                      sizeof *k->local))
-        return SIZE_MAX;
-    k->id[k->n] = id;
-    k->local[k->n] = 0;
-    k->table[adx_captured_slot(k, id)] = (uint32_t)++k->n;
+    for (size_t i = before; i < s->locals; i++)
+        s->local[i] = 0;
     return k->n - 1;
 }
 
@@ -445,22 +379,19 @@ static ad_rev adx_from_outside(void *user, ad_rev x)
 {
     adx_stage *s = (adx_stage *)user;
     ad_tape *t = s->tape;
-    size_t i = adx_capture(&s->memory, s->captured,
-                           adx_compound(x.job, x.seq), s->complete);
+    size_t i = adx_capture(s, adx_compound(x.job, x.seq));
     if (i == SIZE_MAX && !s->complete)
         adx_fail(t, ADREV_ENOMEM);
     if (i == SIZE_MAX)
         return x;
     if (!s->recorded)
         return adx_passive(0);
-    if (s->captured->local[i] == 0) {
-        ad_rev input = (ad_input)(0);
-        s->captured->local[i] = input.seq;
-    }
-    return adx_known(x, s->captured->local[i]);
+    if (s->local[i] == 0)
+        s->local[i] = (ad_input)(0).seq;
+    return adx_known(x, s->local[i]);
 }
 
-/* --- 4.2  stages ------------------------------------------------------------ */
+/* --- 3.2  stages ------------------------------------------------------------ */
 
 static void adx_free_stage(adx_stage *s)
 {
@@ -469,12 +400,13 @@ static void adx_free_stage(adx_stage *s)
     ad_tape_free(s->tape);
     adx_free_stage(s->inner);
     ad_allocator memory = s->memory;
-    adx_dispose(&memory, s);
+    adx_drop(&memory, s->local);
+    adx_drop(&memory, s);
 }
 
 static adx_stage *adx_new_stage(const ad_allocator *a)
 {
-    adx_stage *s = (adx_stage *)adx_memory(a, 1, sizeof *s);
+    adx_stage *s = (adx_stage *)adx_take(a, 1, sizeof *s);
     if (s == NULL)
         return NULL;
     memset(s, 0, sizeof *s);
@@ -482,7 +414,7 @@ static adx_stage *adx_new_stage(const ad_allocator *a)
     s->holders = 1;
     s->tape = ad_tape_new_with(a);
     if (s->tape == NULL) {
-        adx_dispose(a, s);
+        adx_drop(a, s);
         return NULL;
     }
     const ad_hooks hooks = { .foreign = adx_from_outside, .user = s };
@@ -566,12 +498,17 @@ static void adx_leave_stage(adx_stage *s, ad_tape *before)
 // Before each run: an empty tape.
 static void adx_begin_run(adx_stage *s, bool recorded)
 {
-    adx_captured *k = s->captured;
+    size_t n = s->captured->n;
     s->recorded = recorded;
-    for (size_t i = 0; recorded && i < k->n; i++)
-        k->local[i] = 0;
     if (adx_now.seq > 0 || s->tape->status != ADREV_OK)
         ad_tape_clear(s->tape);
+    if (!recorded || n == 0)
+        return;
+    if (adx_extend(&s->memory, (void **)&s->local, &s->locals, n,
+                   sizeof *s->local))
+        memset(s->local, 0, s->locals * sizeof *s->local);
+    else
+        adx_fail(s->tape, ADREV_ENOMEM);
 }
 
 // Results of a run as values of the stage's tape, those from outside, too.
@@ -588,7 +525,7 @@ static ad_status adx_end_run(adx_stage *s, size_t m, ad_rev y[])
     return s->tape->status;
 }
 
-/* --- 4.3  derivatives of a run -----------------------------------------------
+/* --- 3.3  derivatives of a run -----------------------------------------------
  * On the stage's tape as it was left: from n inputs, and those captured, to m
  * results.                                                                   */
 
@@ -611,8 +548,8 @@ static ad_status adx_stage_pull(const adx_stage *s, size_t m, const ad_rev y[],
     }
     ad_status status = ad_pullback(s->tape, m, y, dy, n, x, dx);
     for (size_t i = 0; i < k->n && status == ADREV_OK; i++)
-        if (k->local[i] != 0)
-            da[i] += s->tape->adjoint[k->local[i]];
+        if (s->local[i] != 0)
+            da[i] += s->tape->adjoint[s->local[i]];
     return status;
 }
 
@@ -630,16 +567,16 @@ static ad_status adx_stage_push(const adx_stage *s, size_t m, const ad_rev y[],
     }
     memcpy(tangents, dx, n * sizeof *dx);
     for (size_t i = 0; i < k->n; i++)
-        if (k->local[i] != 0) {
-            uint32_t job = adx_segment_of(s->tape, k->local[i])->job;
-            x[all] = (ad_rev){ 0, k->local[i], job };
+        if (s->local[i] != 0) {
+            uint32_t job = adx_segment_of(s->tape, s->local[i])->job;
+            x[all] = (ad_rev){ 0, s->local[i], job };
             tangents[all++] = dx[n + i];
         }
     return ad_pushforward(s->tape, all, x, tangents, m, y, dy);
 }
 
 /* ===========================================================================
- * 5  CHECKPOINT                                                 >>checkpoint
+ * 4  CHECKPOINT                                                 >>checkpoint
  * ======================================================================== */
 
 typedef struct adx_checkpoint {
@@ -661,11 +598,11 @@ static void adx_free_call(adx_checkpoint *c)
     adx_free_stage(c->of.stage);
     adx_free_stage(c->kept);
     adx_free_captured(&memory, &c->captured);
-    adx_dispose(&memory, c->x);
-    adx_dispose(&memory, c->in);
-    adx_dispose(&memory, c->out);
-    adx_dispose(&memory, c->copy);
-    adx_dispose(&memory, c);
+    adx_drop(&memory, c->x);
+    adx_drop(&memory, c->in);
+    adx_drop(&memory, c->out);
+    adx_drop(&memory, c->copy);
+    adx_drop(&memory, c);
 }
 
 static void adx_destroy_checkpoint(const void *saved)
@@ -712,14 +649,14 @@ static bool adx_checkpoint_pullback(const void *saved, size_t m,
 {
     adx_checkpoint *c = *(adx_checkpoint *const *)saved;
     adx_stage *s = adx_call_again(c);
-    ad_real *g = (ad_real *)adx_memory(&c->of.memory, c->n, sizeof *g);
+    ad_real *g = (ad_real *)adx_take(&c->of.memory, c->n, sizeof *g);
     (void)n;
     bool ok = s != NULL && g != NULL
            && adx_stage_pull(s, m, c->out, dy, c->n, c->in, g, &c->captured,
                        dx + c->n) == ADREV_OK;
     for (size_t i = 0; ok && i < c->n; i++)
         dx[i] += g[i];
-    adx_dispose(&c->of.memory, g);
+    adx_drop(&c->of.memory, g);
     adx_free_stage(s);
     return ok;
 }
@@ -730,12 +667,12 @@ static bool adx_checkpoint_pushforward(const void *saved, size_t n,
 {
     adx_checkpoint *c = *(adx_checkpoint *const *)saved;
     adx_stage *s = adx_call_again(c);
-    ad_real *tangents = (ad_real *)adx_memory(&c->of.memory, n,
+    ad_real *tangents = (ad_real *)adx_take(&c->of.memory, n,
                                               sizeof *tangents);
     bool ok = s != NULL && tangents != NULL
            && adx_stage_push(s, m, c->out, dy, c->n, c->in, dx, &c->captured,
                        tangents) == ADREV_OK;
-    adx_dispose(&c->of.memory, tangents);
+    adx_drop(&c->of.memory, tangents);
     adx_free_stage(s);
     return ok;
 }
@@ -751,16 +688,16 @@ static adx_checkpoint *adx_new_call(const ad_checkpoint_options *o,
                               const ad_allocator *a, ad_vector_fn *f,
                               void *ctx, size_t n, const ad_rev x[], size_t m)
 {
-    adx_checkpoint *c = (adx_checkpoint *)adx_memory(a, 1, sizeof *c);
+    adx_checkpoint *c = (adx_checkpoint *)adx_take(a, 1, sizeof *c);
     if (c == NULL)
         return NULL;
     *c = (adx_checkpoint){ .of = { .memory = *a }, .f = f, .ctx = ctx, .n = n,
                      .m = m, .evaluations = o->evaluations };
-    c->x = (ad_real *)adx_memory(a, n, sizeof *c->x);
-    c->in = (ad_rev *)adx_memory(a, n, sizeof *c->in);
-    c->out = (ad_rev *)adx_memory(a, m, sizeof *c->out);
+    c->x = (ad_real *)adx_take(a, n, sizeof *c->x);
+    c->in = (ad_rev *)adx_take(a, n, sizeof *c->in);
+    c->out = (ad_rev *)adx_take(a, m, sizeof *c->out);
     if (o->context > 0)
-        c->copy = adx_memory(a, o->context, 1);
+        c->copy = adx_take(a, o->context, 1);
     if (c->x == NULL || c->in == NULL || c->out == NULL
         || (o->context > 0 && c->copy == NULL)) {
         adx_free_call(c);
@@ -819,7 +756,7 @@ static bool adx_settle_captured(const ad_allocator *a, ad_rev **in, size_t n,
 static ad_rev *adx_operands_of(const ad_allocator *a, size_t n,
                                const ad_rev x[], const adx_captured *k)
 {
-    ad_rev *all = (ad_rev *)adx_memory(a, n + k->n, sizeof *all);
+    ad_rev *all = (ad_rev *)adx_take(a, n + k->n, sizeof *all);
     for (size_t i = 0; all != NULL && i < n; i++)
         all[i] = x[i];
     for (size_t i = 0; all != NULL && i < k->n; i++)
@@ -835,8 +772,8 @@ static ad_status adx_record_checkpoint(adx_checkpoint *c, const ad_rev x[],
     size_t m = c->m;
     size_t n = c->n + c->captured.n;
     ad_rev *all = adx_operands_of(&memory, c->n, x, &c->captured);
-    ad_rev *out = (ad_rev *)adx_memory(&memory, m, sizeof *out);
-    ad_real *v = (ad_real *)adx_memory(&memory, m, sizeof *v);
+    ad_rev *out = (ad_rev *)adx_take(&memory, m, sizeof *out);
+    ad_real *v = (ad_real *)adx_take(&memory, m, sizeof *v);
     ad_status status = ADREV_ENOMEM;
     if (all == NULL || out == NULL || v == NULL
         || !adx_settle_captured(&memory, &c->in, c->n, &c->captured))
@@ -849,9 +786,9 @@ static ad_status adx_record_checkpoint(adx_checkpoint *c, const ad_rev x[],
     }
     for (size_t i = 0; status == ADREV_OK && i < m; i++)
         y[i] = out[i];
-    adx_dispose(&memory, all);
-    adx_dispose(&memory, out);
-    adx_dispose(&memory, v);
+    adx_drop(&memory, all);
+    adx_drop(&memory, out);
+    adx_drop(&memory, v);
     return status;
 }
 
@@ -909,7 +846,7 @@ ADX_API ad_status ad_checkpoint(ad_vector_fn *f, void *ctx, size_t n,
 }
 
 /* ===========================================================================
- * 6  SCHEDULE                                                     >>schedule
+ * 5  SCHEDULE                                                     >>schedule
  *
  * States are plain bytes here. A loop is gone through backwards in ranges,
  * level by level: at one level each so many-th state is kept, at the next the
@@ -1002,7 +939,7 @@ typedef struct adx_timetable {
     size_t first;               // steps before it are not reversed
 } adx_timetable;
 
-/* --- 6.1  keeping ------------------------------------------------------------ */
+/* --- 5.1  keeping ------------------------------------------------------------ */
 
 static void *adx_on_shelf(adx_timetable *p, adx_shelf *s, size_t i)
 {
@@ -1011,10 +948,10 @@ static void *adx_on_shelf(adx_timetable *p, adx_shelf *s, size_t i)
     size_t b = i / s->per;
     if (b < s->blocks)
         return s->block[b] + i % s->per * p->bytes;
-    char *more = (char *)adx_memory(&p->memory, s->per, p->bytes);
+    char *more = (char *)adx_take(&p->memory, s->per, p->bytes);
     if (more == NULL || !adx_extend(&p->memory, (void **)&s->block, &s->room,
                                    s->blocks + 1, sizeof *s->block)) {
-        adx_dispose(&p->memory, more);
+        adx_drop(&p->memory, more);
         return NULL;
     }
     s->block[s->blocks++] = more;
@@ -1024,8 +961,8 @@ static void *adx_on_shelf(adx_timetable *p, adx_shelf *s, size_t i)
 static void adx_clear_shelf(adx_timetable *p, adx_shelf *s)
 {
     for (size_t i = 0; i < s->blocks; i++)
-        adx_dispose(&p->memory, s->block[i]);
-    adx_dispose(&p->memory, s->block);
+        adx_drop(&p->memory, s->block[i]);
+    adx_drop(&p->memory, s->block);
     memset(s, 0, sizeof *s);
 }
 
@@ -1060,7 +997,7 @@ static bool adx_fetch_state(adx_timetable *p, adx_kept_level *l, size_t i)
     return from != NULL;
 }
 
-/* --- 6.2  the first run -------------------------------------------------------- */
+/* --- 5.2  the first run -------------------------------------------------------- */
 
 static bool adx_push_state(adx_timetable *p, adx_kept_level *l, size_t s)
 {
@@ -1138,7 +1075,7 @@ static void adx_judge_stack(adx_timetable *p, adx_kept_level *l, size_t n)
     }
 }
 
-/* --- 6.3  backwards ------------------------------------------------------------ */
+/* --- 5.3  backwards ------------------------------------------------------------ */
 
 static bool adx_advance(adx_timetable *p, size_t from, size_t to)
 {
@@ -1244,7 +1181,7 @@ static bool adx_go_back(adx_timetable *p, size_t level, size_t begin, size_t end
     return ok;
 }
 
-/* --- 6.4  plans ------------------------------------------------------------------ */
+/* --- 5.4  plans ------------------------------------------------------------------ */
 
 static void adx_free_timetable(adx_timetable *p)
 {
@@ -1253,7 +1190,7 @@ static void adx_free_timetable(adx_timetable *p)
         if (l->store != NULL && p->put && l->store->drop != NULL)
             l->store->drop(l->store->user);
         adx_clear_shelf(p, &l->shelf);
-        adx_dispose(&p->memory, l->at);
+        adx_drop(&p->memory, l->at);
     }
     p->levels = 0;
 }
@@ -1263,7 +1200,7 @@ static bool adx_add_stack(adx_timetable *p, size_t most)
     adx_kept_level *l = &p->level[p->levels++];
     most = most == 0 ? 1 : most > p->end ? p->end : most;
     l->most = most;
-    l->at = (size_t *)adx_memory(&p->memory, most, sizeof *l->at);
+    l->at = (size_t *)adx_take(&p->memory, most, sizeof *l->at);
     return l->at != NULL;
 }
 
@@ -1294,7 +1231,7 @@ static ad_status adx_make_timetable(adx_timetable *p, const ad_schedule *s)
 }
 
 /* ===========================================================================
- * 7  SCAN                                                             >>scan
+ * 6  SCAN                                                             >>scan
  *
  * The numbers of a step lie one behind the other: in, the taps of the states,
  * then of the sequences, the parameters and the step's number; out, the new
@@ -1395,7 +1332,7 @@ typedef struct adx_stepping {
     ad_real *dx;                // inputs; the other way round
 } adx_stepping;
 
-/* --- 7.1  descriptions ----------------------------------------------------------
+/* --- 6.1  descriptions ----------------------------------------------------------
  * What is asked for is counted first, then written down.                     */
 
 static const int adx_before = -1;
@@ -1554,7 +1491,7 @@ static void adx_describe(adx_scan *c, const ad_scan_desc *d)
     c->in += c->parameters + 1;     // and the number of the step
 }
 
-/* --- 7.2  one step ---------------------------------------------------------------- */
+/* --- 6.2  one step ---------------------------------------------------------------- */
 
 static size_t adx_state_bytes(const adx_scan *c)
 {
@@ -1661,7 +1598,7 @@ static void adx_shift(const adx_scan *c, ad_real window[], const ad_real out[])
     }
 }
 
-static bool adx_run_compiled_step(adx_stepping *k, bool *stop);     // in 7.3
+static bool adx_run_compiled_step(adx_stepping *k, bool *stop);     // in 6.3
 
 // The state before the next step. Returns whether that was the last one.
 static bool adx_do_step(adx_stepping *k, size_t s)
@@ -1692,12 +1629,12 @@ static void adx_end_stepping(adx_stepping *k)
     if (k->entered)
         adx_leave_stage(k->stage, k->before);
     adx_free_stage(k->stage);
-    adx_dispose(a, k->state);
-    adx_dispose(a, k->in);
-    adx_dispose(a, k->rin);
-    adx_dispose(a, k->given);
-    adx_dispose(a, k->taken);
-    adx_dispose(a, k->carried);
+    adx_drop(a, k->state);
+    adx_drop(a, k->in);
+    adx_drop(a, k->rin);
+    adx_drop(a, k->given);
+    adx_drop(a, k->taken);
+    adx_drop(a, k->carried);
     memset(k, 0, sizeof *k);
 }
 
@@ -1714,15 +1651,15 @@ static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
     *k = (adx_stepping){ .scan = c };
     if (purpose != ADX_UNROLL)
         k->stage = adx_borrow_stage(&c->of);
-    k->state = (char *)adx_memory(a, adx_state_bytes(c), 1);
-    k->in = (ad_real *)adx_memory(a, c->in + c->out, sizeof *k->in);
-    k->rin = (ad_rev *)adx_memory(a, c->in + c->out + outside, sizeof *k->rin);
-    k->given = (const ad_rev **)adx_memory(a, c->states + c->sequences,
+    k->state = (char *)adx_take(a, adx_state_bytes(c), 1);
+    k->in = (ad_real *)adx_take(a, c->in + c->out, sizeof *k->in);
+    k->rin = (ad_rev *)adx_take(a, c->in + c->out + outside, sizeof *k->rin);
+    k->given = (const ad_rev **)adx_take(a, c->states + c->sequences,
                                            sizeof *k->given);
-    k->taken = (ad_rev **)adx_memory(a, c->states + c->outputs,
+    k->taken = (ad_rev **)adx_take(a, c->states + c->outputs,
                                      sizeof *k->taken);
     if (sweep)
-        k->carried = (ad_real *)adx_memory(a, c->window + 3 * most,
+        k->carried = (ad_real *)adx_take(a, c->window + 3 * most,
                                            sizeof *k->carried);
     if ((k->stage == NULL && purpose != ADX_UNROLL) || k->state == NULL
         || k->in == NULL || k->rin == NULL || k->given == NULL || k->taken == NULL
@@ -1755,7 +1692,7 @@ static ad_status adx_connect_run(const adx_stage *s, size_t m,
                                  size_t n, const ad_rev x[], ad_real dx[],
                                  const adx_captured *k, ad_real da[]);
 
-/* --- 7.3  replay -------------------------------------------------------------------
+/* --- 6.3  replay -------------------------------------------------------------------
  * With adrev_function.h. Going back, a step is recorded as a function the first
  * time, and again when a step has taken another path twice.                   */
 
@@ -1777,7 +1714,7 @@ ADX_API ad_replays *ad_replays_new(const ad_allocator *allocator)
 #endif
     if (a == NULL || a->alloc == NULL || a->free == NULL)
         return NULL;
-    ad_replays *r = (ad_replays *)adx_memory(a, 1, sizeof *r);
+    ad_replays *r = (ad_replays *)adx_take(a, 1, sizeof *r);
     if (r != NULL)
         *r = (ad_replays){ .memory = *a };
     return r;
@@ -1789,7 +1726,7 @@ ADX_API void ad_replays_free(ad_replays *r)
         return;
     adx_free_paths(r);
     ad_allocator memory = r->memory;
-    adx_dispose(&memory, r);
+    adx_drop(&memory, r);
 }
 
 // Those that were given, if they are of this step.
@@ -1922,7 +1859,7 @@ static void adx_note_bytes(adx_scan *c)
         c->report->bytes = bytes;
 }
 
-/* --- 7.4  sweeps -------------------------------------------------------------------- */
+/* --- 6.4  sweeps -------------------------------------------------------------------- */
 
 // Adjoints of what step s returned.
 static bool adx_weigh(adx_stepping *k, size_t s)
@@ -2027,7 +1964,7 @@ static void adx_initial_rows(const adx_scan *c, ad_real window[],
     }
 }
 
-// Adjoints of the inputs, added to dx; or whether there are any (section 8).
+// Adjoints of the inputs, added to dx; or whether there are any (section 7).
 static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], ad_real dx[],
                            bool marks)
 {
@@ -2151,11 +2088,11 @@ static void adx_free_scan(adx_scan *c)
     adx_free_paths(&c->own_replays);
     adx_free_stage(c->of.stage);
     adx_free_captured(&memory, &c->captured);
-    adx_dispose(&memory, c->slice);
-    adx_dispose(&memory, c->piece);
-    adx_dispose(&memory, c->given);
-    adx_dispose(&memory, c->value);
-    adx_dispose(&memory, c);
+    adx_drop(&memory, c->slice);
+    adx_drop(&memory, c->piece);
+    adx_drop(&memory, c->given);
+    adx_drop(&memory, c->value);
+    adx_drop(&memory, c);
 }
 
 static void adx_destroy_scan(const void *saved)
@@ -2168,7 +2105,7 @@ static const ad_external_rule adx_scan_rule = {
     .pushforward = adx_scan_pushforward, .destroy = adx_destroy_scan
 };
 
-/* --- 7.5  the first run ---------------------------------------------------------- */
+/* --- 6.5  the first run ---------------------------------------------------------- */
 
 static void adx_copy_values(adx_scan *c, const ad_scan_desc *d)
 {
@@ -2195,7 +2132,7 @@ static size_t adx_count_pieces(const ad_scan_desc *d)
 static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
                               ad_scan_report *report)
 {
-    adx_scan *c = (adx_scan *)adx_memory(a, 1, sizeof *c);
+    adx_scan *c = (adx_scan *)adx_take(a, 1, sizeof *c);
     if (c == NULL)
         return NULL;
     *c = (adx_scan){
@@ -2207,15 +2144,15 @@ static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
     };
     c->report = report == NULL ? &c->own_report : report;
     memset(c->report, 0, sizeof *c->report);
-    c->slice = (adx_slice *)adx_memory(a, d->states + d->outputs,
+    c->slice = (adx_slice *)adx_take(a, d->states + d->outputs,
                                        sizeof *c->slice);
-    c->given = (size_t *)adx_memory(a, d->states + d->sequences,
+    c->given = (size_t *)adx_take(a, d->states + d->sequences,
                                     sizeof *c->given);
-    c->piece = (adx_piece *)adx_memory(a, adx_count_pieces(d),
+    c->piece = (adx_piece *)adx_take(a, adx_count_pieces(d),
                                        sizeof *c->piece);
     if (c->slice != NULL && c->given != NULL && c->piece != NULL) {
         adx_describe(c, d);
-        c->value = (ad_real *)adx_memory(a, c->data + c->parameters,
+        c->value = (ad_real *)adx_take(a, c->data + c->parameters,
                                          sizeof *c->value);
     }
     if (c->value == NULL) {
@@ -2320,7 +2257,7 @@ static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
     return status;
 }
 
-/* --- 7.6  one statement ------------------------------------------------------------ */
+/* --- 6.6  one statement ------------------------------------------------------------ */
 
 // All inputs: initial rows, sequences, parameters, and what was captured.
 static void adx_list_inputs(const adx_scan *c, const ad_scan_desc *d,
@@ -2372,7 +2309,7 @@ static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
     ad_allocator memory = c->of.memory;
     size_t n = c->window + c->data + c->parameters + c->captured.n;
     size_t steps = c->steps;
-    ad_rev *all = (ad_rev *)adx_memory(&memory, n + list->n, sizeof *all);
+    ad_rev *all = (ad_rev *)adx_take(&memory, n + list->n, sizeof *all);
     ad_status status = ADREV_ENOMEM;
     if (all == NULL || list->n == 0) {
         status = all == NULL ? ADREV_ENOMEM : ADREV_OK;
@@ -2384,7 +2321,7 @@ static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
     }
     if (status == ADREV_OK && list->n > 0)
         adx_hand_out(d, steps, all + n);
-    adx_dispose(&memory, all);
+    adx_drop(&memory, all);
     return status;
 }
 
@@ -2405,11 +2342,11 @@ static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
         status = adx_record_scan(c, d, &list);
     else
         adx_free_scan(c);
-    adx_dispose(&memory, list.v);
+    adx_drop(&memory, list.v);
     return status;
 }
 
-/* --- 7.7  unrolled ------------------------------------------------------------------
+/* --- 6.7  unrolled ------------------------------------------------------------------
  * Where all is to be recorded as it happens: under a hook, or in fixed memory.
  * The same steps on the numbers themselves.                                  */
 
@@ -2548,7 +2485,7 @@ static ad_status adx_unrolled_scan(const ad_scan_desc *d, ad_vector_fn *f,
     c->f = f;
     ad_status status = ADREV_ENOMEM;
     bool begun = adx_begin_stepping(&u.k, c, ADX_UNROLL);
-    u.window = (ad_rev *)adx_memory(&memory, c->window + c->data,
+    u.window = (ad_rev *)adx_take(&memory, c->window + c->data,
                                     sizeof *u.window);
     if (begun && u.window != NULL) {
         u.data = u.window + c->window;
@@ -2559,8 +2496,8 @@ static ad_status adx_unrolled_scan(const ad_scan_desc *d, ad_vector_fn *f,
         c->report->steps = c->steps;
     }
     adx_end_stepping(&u.k);
-    adx_dispose(&memory, u.window);
-    adx_dispose(&memory, u.told);
+    adx_drop(&memory, u.window);
+    adx_drop(&memory, u.told);
     adx_free_scan(c);
     return status;
 }
@@ -2631,7 +2568,7 @@ ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
 }
 
 /* ===========================================================================
- * 8  CONNECTIONS                                               >>connections
+ * 7  CONNECTIONS                                               >>connections
  *
  * A reverse sweep over marks in place of adjoints: 1, whatever the partial is,
  * and 0. A statement that is run again marks what its run connects.
@@ -2701,7 +2638,7 @@ static ad_status adx_connect_run(const adx_stage *s, size_t m,
                                  const adx_captured *k, ad_real da[])
 {
     size_t values = adx_live(s->tape)->seq + 1;
-    ad_real *mark = (ad_real *)adx_memory(&s->memory, values, sizeof *mark);
+    ad_real *mark = (ad_real *)adx_take(&s->memory, values, sizeof *mark);
     if (mark == NULL)
         return ADREV_ENOMEM;
     memset(mark, 0, values * sizeof *mark);
@@ -2712,8 +2649,8 @@ static ad_status adx_connect_run(const adx_stage *s, size_t m,
     for (size_t i = 0; i < n; i++)
         dx[i] = mark[x[i].seq];
     for (size_t i = 0; i < k->n; i++)
-        da[i] += k->local[i] == 0 ? 0 : mark[k->local[i]];
-    adx_dispose(&s->memory, mark);
+        da[i] += s->local[i] == 0 ? 0 : mark[s->local[i]];
+    adx_drop(&s->memory, mark);
     return status;
 }
 
@@ -2740,7 +2677,7 @@ static ad_status adx_connect_external(const adx_external *s, ad_real mark[])
         adx_mark_all(&s->ids, n, mark);
         return ADREV_OK;
     }
-    ad_real *dx = (ad_real *)adx_memory(a, n, sizeof *dx);
+    ad_real *dx = (ad_real *)adx_take(a, n, sizeof *dx);
     if (dx == NULL)
         return ADREV_ENOMEM;
     memset(dx, 0, n * sizeof *dx);
@@ -2752,7 +2689,7 @@ static ad_status adx_connect_external(const adx_external *s, ad_real mark[])
     for (size_t i = 0; i < n; i++)
         if (dx[i] != 0)
             adx_mark_id(mark, &s->ids, i);
-    adx_dispose(a, dx);
+    adx_drop(a, dx);
     return ok ? ADREV_OK : ADREV_EEXTERNAL;
 }
 

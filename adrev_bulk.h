@@ -1,0 +1,2426 @@
+/* adrev_bulk.h - operators on whole arrays: map, reduce, prefix, histogram.
+ *
+ *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
+ *     #include "adrev_bulk.h"           // before adrev.h
+ *
+ * A function of every element is one statement, of which the tape keeps the
+ * arguments only:
+ *
+ *     #include <stdio.h>
+ *
+ *     static void f(const ad_rev *x, ad_rev *y, void *ctx)
+ *     {
+ *         (void)ctx;
+ *         y[0] = ad_rec(ad_add(ad_mul(x[1], ad_sqr(x[0])), x[2]));
+ *     }
+ *
+ *     int main(void)
+ *     {
+ *         const double at[] = { 1, 2, -1, 3, 7 };
+ *         ad_tape *t = ad_tape_new();
+ *         ad_rev x[5], y;
+ *         double g[5] = {0};
+ *         ad_use(t);
+ *         ad_inputs(5, at, x);
+ *         const ad_rows of[] = { { x, 1, 1 }, { x + 3, 2, 0 } };
+ *         ad_map_reduce(f, NULL, NULL, 3, 2, of, 1, NULL, &y);
+ *         ad_gradient(t, y, 5, x, g);
+ *         printf("%g: %g %g %g, %g %g\n", y.v, g[0], g[1], g[2], g[3], g[4]);
+ *         ad_tape_free(t);
+ *     }
+ *
+ *     39: 6 12 -6, 6 3                        3 x^2 + 7 for x = 1, 2, -1
+ *
+ * Operators of linear algebra are in adrev.h; loops in adrev_loop.h, which
+ * includes this header.
+ *
+ *   1 >>config   2 >>api   3 >>bulk
+ *
+ * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
+ */
+
+#include "adrev.h"
+
+#ifndef ADREV_BULK_H
+#define ADREV_BULK_H
+
+/* ===========================================================================
+ * 1  CONFIGURATION                                                  >>config
+ * ======================================================================== */
+
+// ADREV_REPLAY_FROM   elements or steps from which on a function is recorded
+//                     (adrev_function.h) and replayed.             default 64
+//   Recording it costs as much as some 20 runs.
+#ifndef ADREV_REPLAY_FROM
+#define ADREV_REPLAY_FROM 64
+#endif
+
+/* ===========================================================================
+ * 2  INTERFACE                                                         >>api
+ *
+ * Every function returns ADREV_OK or why it failed; then nothing is written,
+ * and the current tape fails with it.
+ * ======================================================================== */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- 2.1  functions of rows -------------------------------------------------------------
+ * Operators on arrays with a derivative rule of their own. An array of rows is
+ * dense: row i, of `size` numbers, begins at x[i*size]. Functions and operators
+ * f and op are run again in each sweep: they must do the same then, and ctx
+ * must stay as it is as long as the recording. Numbers that they bring along
+ * by ctx are inputs, too. Results overlap no argument, unless that is said.
+ *
+ * In fixed memory, under a trace hook and where no tape is current, functions
+ * are simply called, and what they do is recorded. In fixed memory results may
+ * be written though the tape fails: as constants.
+ *
+ * If adrev_function.h is included before this header where both are
+ * implemented, a map of ADREV_REPLAY_FROM elements and more is recorded once,
+ * and runs in SIMD lanes; elements that take another path are done by
+ * themselves. If adrev_parallel.h is, parts of fixed size run on the pool, and
+ * are added in order: the bits do not depend on threads.                     */
+
+// An argument of a map: element i is given the numbers from x[i*step] on.
+//
+//   step == size     element i has row i
+//   step == 0        a parameter: all elements have the same numbers
+//   step < size      windows that overlap: a stencil. Negative: from behind
+typedef struct ad_rows {
+    const ad_rev *x;
+    size_t size;
+    ptrdiff_t step;
+} ad_rows;
+
+// y = f of every element, the elements independent of each other.
+//
+//   f            in    [sum of the sizes of x] -> [m]
+//   x   [args]   in    arguments; f finds them one behind the other. Those of
+//                      step 0 and of windows are operands once
+//   y   [n*m]    out   rows of m results
+//
+//   returns      ADREV_OK; ADREV_EFOREIGN: f uses numbers of another recording;
+//                ADREV_ESHAPE; ADREV_ENOMEM, ADREV_EFULL; what f itself meets.
+//                What goes wrong in a sweep is ADREV_EEXTERNAL there
+//   cost         f once, for the first element twice; in a sweep, for each
+//                direction, once more, and its reverse
+//   memory       8 bytes per operand, 12 if their ids are not evenly spaced,
+//                whatever f does, and as of ad_external a number per operand
+//                and result once per tape; in a sweep a recording of about
+//                2048 values, or of one element
+//   see          tests/bulk.c
+ADX_API ad_status ad_map(ad_vector_fn *f, void *ctx, size_t n, size_t args,
+                         const ad_rows x[], size_t m, ad_rev y[]);
+
+// y = x[0] op x[1] op ... op x[n-1] for rows of d numbers and an associative
+// op, in this order. Parts of 32 rows (fewer if d is above 16) are combined
+// from the left, then their results in the same way. No division.
+//
+//   op           in    [d + d] -> [d]
+//   x   [n*d]    in    rows
+//   neutral [d]  in    the result of n = 0; may be NULL if n is not 0
+//   y   [d]      out
+//
+//   returns, cost: as ad_map, with n - 1 runs of op in place of n of f
+//   memory       as ad_map; 8 bytes for each d/31 numbers (d/3 for d above 128)
+ADX_API ad_status ad_reduce(ad_vector_fn *op, void *ctx, size_t n, size_t d,
+                            const ad_rev x[], const ad_real neutral[],
+                            ad_rev y[]);
+
+// y[i] = x[0] op ... op x[i]: inclusive, from the left to the right, by one
+// thread.
+//
+//   y   [n*d]    out
+//
+//   returns, cost, memory: as ad_reduce
+ADX_API ad_status ad_prefix(ad_vector_fn *op, void *ctx, size_t n, size_t d,
+                            const ad_rev x[], ad_rev y[]);
+
+// ad_reduce or ad_prefix of what ad_map yields; only the arguments of the map
+// are kept, and sweeps do it again. ctx is that of both.
+//
+//   f            in    [sum of the sizes of x] -> [d]
+//   op           in    NULL: the sum, number by number
+//   neutral [d]  in    as for ad_reduce; not used if op is NULL
+//   y            out   [d]; ad_map_prefix: [n*d]
+//
+//   memory       as ad_map and ad_reduce; n*d numbers while it runs
+ADX_API ad_status ad_map_reduce(ad_vector_fn *f, ad_vector_fn *op, void *ctx,
+                                size_t n, size_t args, const ad_rows x[],
+                                size_t d, const ad_real neutral[], ad_rev y[]);
+ADX_API ad_status ad_map_prefix(ad_vector_fn *f, ad_vector_fn *op, void *ctx,
+                                size_t n, size_t args, const ad_rows x[],
+                                size_t d, ad_rev y[]);
+
+/* --- 2.2  arrays and rows of the operator table ------------------------------
+ * op is ADREV_OP_add, _mul, _min or _max; any other is ADREV_ESHAPE. A minimum
+ * or maximum is one of the numbers themselves, with no statement: of equal ones
+ * that with the lowest index (where ad_max shares), and NaN counts as missing.
+ * Products have no division: zeros are right, one or many.                   */
+
+// y = x[0] op ... op x[n-1]; of n = 0: 0, 1, +inf, -inf.
+//
+//   memory       one statement; add: as ad_sum; mul: 8 or 12 bytes per operand
+ADX_API ad_status ad_reduce_op(ad_opcode op, size_t n, const ad_rev x[],
+                               ad_rev *y);
+
+// y[i] = x[0] op ... op x[i]. y may be x.
+//
+//   memory       one statement; mul: 16 or 20 bytes per operand; add: 0 or 4
+ADX_API ad_status ad_prefix_op(ad_opcode op, size_t n, const ad_rev x[],
+                               ad_rev y[]);
+
+// bin[k] = bin[k] op all v[i] with ix[i] == k.
+//
+//   ix  [n]      in    other values than 0 ... m - 1: v[i] is ignored
+//   bin [m]      in/out
+//
+//   cost         n + m
+//   memory       one statement: 8 bytes per operand; mul: 16
+ADX_API ad_status ad_histogram(ad_opcode op, size_t n, const ptrdiff_t ix[],
+                               const ad_rev v[], size_t m, ad_rev bin[]);
+
+/* --- 2.3  movements ----------------------------------------------------------
+ * Numbers know where they come from: moving them is copying, and costs nothing
+ * in a sweep. So a reshaped or split array is the array itself, a[i] is plain
+ * C, and so is a[i] = v. The functions below also check indices, and that the
+ * result overlaps no argument; if that is not so, it is ADREV_ESHAPE, nothing
+ * is written, and the current tape fails with it. Arrays are of rows of `size`
+ * numbers.                                                                  */
+
+// y[k] = x[ix[k]] for k < n, of m rows x.
+ADX_API ad_status ad_gather(size_t n, const ptrdiff_t ix[], size_t m,
+                            size_t size, const ad_rev x[], ad_rev y[]);
+
+// y[ix[k]] = v[k] for k < n, of m rows y. Rows outside are ignored; of several
+// in the same place the last wins.
+ADX_API ad_status ad_scatter(size_t n, const ptrdiff_t ix[], const ad_rev v[],
+                             size_t m, size_t size, ad_rev y[]);
+
+// n times the row x.
+ADX_API ad_status ad_replicate(size_t n, size_t size, const ad_rev x[],
+                               ad_rev y[]);
+
+// y[j*m + i] = x[i*n + j]: n x m, of a matrix of m rows and n columns.
+ADX_API ad_status ad_transpose(size_t m, size_t n, const ad_rev x[],
+                               ad_rev y[]);
+
+// Dimension k of y is dimension order[k] of x: {1, 0} transposes.
+//
+//   shape [dims] in    of x, the slowest dimension first; dims: at most 16
+//   order [dims] in    each dimension once
+ADX_API ad_status ad_rearrange(size_t dims, const size_t shape[],
+                               const size_t order[], const ad_rev x[],
+                               ad_rev y[]);
+
+// x[0], x[1], ... one behind the other; x[i] has n[i] rows.
+ADX_API ad_status ad_concat(size_t parts, const size_t n[],
+                            const ad_rev *const x[], size_t size, ad_rev y[]);
+
+// y[k] = x[first + k*step] for k < n, of m rows x. (m - 1, -1, m: reversed.)
+ADX_API ad_status ad_slice(size_t m, size_t size, const ad_rev x[],
+                           size_t first, ptrdiff_t step, size_t n,
+                           ad_rev y[]);
+
+// y[k] = x[k + by], around the end; by may be negative.
+ADX_API ad_status ad_rotate(size_t n, size_t size, ptrdiff_t by,
+                            const ad_rev x[], ad_rev y[]);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // ADREV_BULK_H
+
+#ifdef ADREV_IMPLEMENTATION
+#ifndef ADREV_BULK_IMPLEMENTED
+#define ADREV_BULK_IMPLEMENTED
+
+/* ===========================================================================
+ * 3  BULK                                                             >>bulk
+ *
+ * Three kinds of operators. Those of table rows are statements of their own
+ * with the partials at hand (3.2 to 3.4). Movements are copies (3.5). Functions
+ * are one external statement that keeps its operands' values (3.6 to 3.13): a
+ * sweep takes the elements chunk by chunk, records each chunk on a private tape
+ * and sweeps that. Where chunks end depends on the program alone, and what they
+ * contribute is added in their order: so the bits do not depend on threads.
+ * ======================================================================== */
+
+/* --- 3.1  memory and failure ---------------------------------------------- */
+
+static ad_status adx_bulk_fail(ad_status status)
+{
+    if (adx_now.tape != NULL)
+        adx_fail(adx_now.tape, status);
+    return status;
+}
+
+// The status of the current tape; without one all is well.
+static ad_status adx_bulk_status(void)
+{
+    return adx_now.tape == NULL ? ADREV_OK : adx_now.tape->status;
+}
+
+// Where temporary memory comes from; NULL: there is none.
+static const ad_allocator *adx_bulk_allocator(void)
+{
+    const ad_tape *t = adx_now.tape;
+    if (t != NULL)
+        return t->allocator.alloc == NULL ? NULL : &t->allocator;
+#ifdef ADREV_NO_STDLIB
+    return NULL;
+#else
+    return &adx_libc;
+#endif
+}
+
+// NULL also where there is no allocator.
+static void *adx_bulk_take(const ad_allocator *a, size_t n, size_t size)
+{
+    return a == NULL ? NULL : adx_take(a, n, size);
+}
+
+static ad_status adx_bulk_short(void)
+{
+    return adx_bulk_fail(adx_bulk_allocator() == NULL && adx_now.tape != NULL
+                         ? ADREV_EFULL : ADREV_ENOMEM);
+}
+
+// Whether n*size numbers are too many to be counted in bytes.
+static bool adx_bulk_huge(size_t n, size_t size)
+{
+    return size != 0 && n > SIZE_MAX / 64 / size;
+}
+
+/* --- 3.2  rows of the operator table -------------------------------------- */
+
+static bool adx_is_fold(ad_opcode op)
+{
+    return op == ADREV_OP_add || op == ADREV_OP_mul || op == ADREV_OP_min
+        || op == ADREV_OP_max;
+}
+
+// What does not change any number.
+static ad_real adx_neutral(ad_opcode op)
+{
+    return op == ADREV_OP_mul ? 1 : op == ADREV_OP_min ? ADX_K(INFINITY)
+         : op == ADREV_OP_max ? -ADX_K(INFINITY) : 0;
+}
+
+// Whether x takes the place of best: not if they are equal.
+static bool adx_beats(ad_opcode op, ad_real x, ad_real best)
+{
+    return (op == ADREV_OP_max ? x > best : x < best)
+        || (best != best && x == x);
+}
+
+// The hook is told, as if C had computed it.
+static ad_rev adx_bulk_traced(ad_opcode op, ad_rev a, ad_rev b, ad_rev c)
+{
+    const adx_functions *row = adx_functions_of(op);
+    ad_real v = row->f(a.v, b.v, c.v);
+    return adx_traced(op, v, a, row->partial[0](a.v, b.v, c.v, v),
+                      b, row->partial[1](a.v, b.v, c.v, v),
+                      c, row->partial[2](a.v, b.v, c.v, v));
+}
+
+// best op x as elementary operations. The first of equals stays, so a max of
+// the table will not do; a comparison would be a guard: instead the condition
+// is a number, 0 if x does not win.
+static ad_rev adx_fold_traced(ad_opcode op, ad_rev best, ad_rev x)
+{
+    ad_rev none = adx_passive(0);
+    if (op == ADREV_OP_add || op == ADREV_OP_mul)
+        return adx_bulk_traced(op, best, x, none);
+    ad_rev most = adx_bulk_traced(op, x, best, none);
+    bool up = op == ADREV_OP_max;
+    ad_rev by = adx_bulk_traced(ADREV_OP_fdim, up ? most : best,
+                                up ? best : most, none);
+    ad_rev y = adx_bulk_traced(ADREV_OP_select, by, x, best);
+    return y;
+}
+
+// Sums and products without a statement of their own.
+static ad_rev adx_fold_plain(ad_opcode op, ad_rev a, ad_rev b)
+{
+    if (adx_now.trace)
+        return adx_fold_traced(op, a, b);
+    if (op == ADREV_OP_add)
+        return ad_rec(ad_add(a, b));
+    if (op == ADREV_OP_mul)
+        return ad_rec(ad_mul(a, b));
+    return adx_beats(op, b.v, a.v) ? b : a;
+}
+
+// Every partial is what stands before the number, times what stands behind it:
+// as in the chain rule, a zero absorbs what is there.
+static ad_real adx_product_partials(size_t n, const ad_rev x[], ad_real d[])
+{
+    ad_real before = 1;
+    ad_real behind = 1;
+    for (size_t i = 0; i < n; i++) {
+        if (d != NULL)
+            d[i] = before;
+        before *= x[i].v;
+    }
+    for (size_t i = n; d != NULL && i-- > 0;) {
+        d[i] = adx_absorb(d[i], behind);
+        behind = adx_absorb(behind, x[i].v);
+    }
+    return before;
+}
+
+static ad_rev adx_whole_product(size_t n, const ad_rev x[])
+{
+    const adx_part part = { .x = adx_vector(n, x, 1), .scale = 1,
+                            .own = true };
+    adx_linear *s = adx_add_linear(n, false, 1, &part);
+    ad_rev y;
+
+    ad_real v = adx_product_partials(n, x, s == NULL ? NULL : s->span[0].d);
+    if (s != NULL)
+        adx_seal(s);
+    ADX_TALLY(forward, mul, s == NULL ? 0 : n - 1);
+    adx_result(&y, v, s == NULL ? NULL : &s->e, 0);
+    return y;
+}
+
+static ad_rev adx_reduced(ad_opcode op, size_t n, const ad_rev x[])
+{
+    if (n == 0)
+        return adx_passive(adx_neutral(op));
+    if (!adx_now.trace && n > 1 && op == ADREV_OP_add)
+        return (ad_sum)(n, x);
+    if (!adx_now.trace && n > 1 && op == ADREV_OP_mul)
+        return adx_whole_product(n, x);
+    ad_rev y = x[0];
+    for (size_t i = 1; i < n; i++)
+        y = adx_fold_plain(op, y, x[i]);
+    return y;
+}
+
+ADX_API ad_status ad_reduce_op(ad_opcode op, size_t n, const ad_rev x[],
+                               ad_rev *y)
+{
+    if (!adx_is_fold(op) || (n > 0 && x == NULL) || y == NULL
+        || adx_bulk_huge(n, 1))
+        return adx_bulk_fail(ADREV_ESHAPE);
+    ad_status status = adx_bulk_status();
+    if (status != ADREV_OK)
+        return status;
+    ad_rev result = adx_reduced(op, n, x);
+    status = adx_bulk_status();
+    if (status == ADREV_OK)
+        *y = result;
+    return status;
+}
+
+/* --- 3.3  prefixes -------------------------------------------------------- */
+
+// y[i] = a[i] y[i-1] + b[i] x[i], to first order.
+typedef struct adx_prefixed {
+    adx_extended e;
+    adx_ids ids;
+    const ad_real *a;           // NULL: all partials are 1
+    const ad_real *b;
+} adx_prefixed;
+
+static ad_real adx_scaled_by(const ad_real d[], size_t i, ad_real x)
+{
+    return d == NULL ? x : adx_absorb(d[i], x);
+}
+
+static bool adx_prefixed_reverse(const adx_extended *e, ad_real adj[],
+                                ad_real scratch[], size_t W)
+{
+    const adx_prefixed *s = (const adx_prefixed *)e;
+    const ad_real *y = &adj[e->first * W];
+    (void)scratch;
+    for (size_t w = 0; w < W; w++) {
+        ad_real r = 0;
+        for (size_t i = e->values; i-- > 0;) {
+            bool last = i + 1 == e->values;
+            r = y[i * W + w] + (last ? 0 : adx_scaled_by(s->a, i + 1, r));
+            adj[adx_id(&s->ids, i) * W + w] += adx_scaled_by(s->b, i, r);
+        }
+    }
+    return true;
+}
+
+static bool adx_prefixed_forward(const adx_extended *e, ad_real tan[],
+                                ad_real scratch[], size_t W)
+{
+    const adx_prefixed *s = (const adx_prefixed *)e;
+    (void)scratch;
+    for (size_t w = 0; w < W; w++) {
+        ad_real r = 0;
+        for (size_t i = 0; i < e->values; i++) {
+            ad_real x = tan[adx_id(&s->ids, i) * W + w];
+            r = (i == 0 ? 0 : adx_scaled_by(s->a, i, r))
+              + adx_scaled_by(s->b, i, x);
+            tan[(e->first + i) * W + w] += r;
+        }
+    }
+    return true;
+}
+
+static const adx_rule adx_prefixed_rule = {
+    "prefix", adx_prefixed_reverse, adx_prefixed_forward, NULL
+};
+
+// NULL: x is constant, or the tape has failed.
+static adx_prefixed *adx_add_prefixed(bool product, size_t n, const ad_rev x[])
+{
+    const adx_view view = adx_vector(n, x, 1);
+    if (!adx_recording())
+        return NULL;
+    adx_ids ids = adx_classify(&view);
+    if (adx_is_constant(&ids) || adx_now.tape->status != ADREV_OK)
+        return NULL;
+    size_t reals = product ? 2 * n * sizeof(ad_real) : 0;
+    adx_prefixed *s = adx_add_extended(&adx_prefixed_rule,
+        sizeof *s + reals + (ids.listed ? n * sizeof(uint32_t) : 0), n, n);
+    if (s == NULL)
+        return NULL;
+    ad_real *room = (ad_real *)(s + 1);
+    s->a = product ? room : NULL;
+    s->b = product ? room + n : NULL;
+    s->ids = ids;
+    adx_write_list(&view, &s->ids, (uint32_t *)(void *)((char *)room + reals));
+    return s;
+}
+
+// y may be x.
+static void adx_prefix_statement(ad_opcode op, size_t n, const ad_rev x[],
+                                 adx_prefixed *s, ad_rev y[])
+{
+    bool product = op == ADREV_OP_mul;
+    ad_real *a = s == NULL || !product ? NULL : (ad_real *)(s + 1);
+    ad_real v = adx_neutral(op);
+    for (size_t i = 0; i < n; i++) {
+        ad_real last = v;
+        ad_real xi = x[i].v;
+        v = i == 0 ? xi : product ? last * xi : last + xi;
+        if (a != NULL) {
+            a[i] = xi;
+            a[n + i] = last;
+        }
+        adx_result(&y[i], v, s == NULL ? NULL : &s->e, i);
+    }
+}
+
+static ad_status adx_prefix_traced(ad_opcode op, size_t n, const ad_rev x[],
+                                   ad_rev y[])
+{
+    const ad_allocator *memory = adx_bulk_allocator();
+    ad_rev *z = (ad_rev *)adx_bulk_take(memory, n, sizeof *z);
+    if (z == NULL)
+        return adx_bulk_short();
+    for (size_t i = 0; i < n; i++)
+        z[i] = i == 0 ? x[0] : adx_fold_traced(op, z[i - 1], x[i]);
+    ad_status status = adx_bulk_status();
+    if (status == ADREV_OK)
+        memcpy(y, z, n * sizeof *y);
+    adx_drop(memory, z);
+    return status;
+}
+
+ADX_API ad_status ad_prefix_op(ad_opcode op, size_t n, const ad_rev x[],
+                               ad_rev y[])
+{
+    if (!adx_is_fold(op) || (n > 0 && (x == NULL || y == NULL))
+        || adx_bulk_huge(n, 1))
+        return adx_bulk_fail(ADREV_ESHAPE);
+    ad_status status = adx_bulk_status();
+    if (status != ADREV_OK || n == 0)
+        return status;
+    if (adx_now.trace)
+        return adx_prefix_traced(op, n, x, y);
+    if (op == ADREV_OP_min || op == ADREV_OP_max) {
+        ad_rev best = x[0];
+        for (size_t i = 0; i < n; i++)
+            y[i] = best = adx_beats(op, x[i].v, best.v) ? x[i] : best;
+        return ADREV_OK;
+    }
+    adx_prefixed *s = adx_add_prefixed(op == ADREV_OP_mul, n, x);
+    status = adx_bulk_status();
+    if (status == ADREV_OK)
+        adx_prefix_statement(op, n, x, s, y);
+    return status;
+}
+
+/* --- 3.4  histograms ------------------------------------------------------ */
+
+// Result k = own[k] bin[k] + the sum of d[i] v[i] with at[i] == k, to first
+// order.
+typedef struct adx_bins {
+    adx_extended e;
+    size_t terms;
+    ad_real *own;               // [values]; NULL: all partials are 1
+    ad_real *d;                 // [terms] likewise
+    uint32_t *bin;              // ids
+    uint32_t *v;
+    uint32_t *at;
+} adx_bins;
+
+static bool adx_bins_reverse(const adx_extended *e, ad_real adj[],
+                             ad_real scratch[], size_t W)
+{
+    const adx_bins *s = (const adx_bins *)e;
+    const ad_real *y = &adj[e->first * W];
+    (void)scratch;
+    for (size_t w = 0; w < W; w++) {
+        for (size_t k = 0; k < e->values; k++)
+            adj[s->bin[k] * W + w] += adx_scaled_by(s->own, k, y[k * W + w]);
+        for (size_t i = 0; i < s->terms; i++)
+            adj[s->v[i] * W + w] += adx_scaled_by(s->d, i, y[s->at[i] * W + w]);
+    }
+    return true;
+}
+
+static bool adx_bins_forward(const adx_extended *e, ad_real tan[],
+                             ad_real scratch[], size_t W)
+{
+    const adx_bins *s = (const adx_bins *)e;
+    ad_real *y = &tan[e->first * W];
+    (void)scratch;
+    for (size_t w = 0; w < W; w++) {
+        for (size_t k = 0; k < e->values; k++)
+            y[k * W + w] += adx_scaled_by(s->own, k, tan[s->bin[k] * W + w]);
+        for (size_t i = 0; i < s->terms; i++)
+            y[s->at[i] * W + w] += adx_scaled_by(s->d, i, tan[s->v[i] * W + w]);
+    }
+    return true;
+}
+
+static const adx_rule adx_bins_rule = {
+    "histogram", adx_bins_reverse, adx_bins_forward, NULL
+};
+
+static bool adx_inside(ptrdiff_t i, size_t m)
+{
+    return i >= 0 && (size_t)i < m;
+}
+
+static uint32_t adx_id_or_sink(ad_rev x)
+{
+    uint32_t id = adx_id_here(x);
+    return id == 0 ? (uint32_t)adx_now.sink : id;
+}
+
+// Terms, and whether one of them or a bin is recorded.
+static bool adx_bins_active(size_t n, const ptrdiff_t ix[], const ad_rev v[],
+                            size_t m, const ad_rev bin[], size_t *terms)
+{
+    bool active = false;
+    *terms = 0;
+    for (size_t k = 0; k < m; k++)
+        active = adx_id_here(bin[k]) != 0 || active;
+    for (size_t i = 0; i < n; i++)
+        if (adx_inside(ix[i], m)) {
+            active = adx_id_here(v[i]) != 0 || active;
+            ++*terms;
+        }
+    return active;
+}
+
+// NULL: all is constant, or the tape has failed.
+static adx_bins *adx_add_bins(bool product, size_t n, const ptrdiff_t ix[],
+                              const ad_rev v[], size_t m, const ad_rev bin[])
+{
+    size_t terms;
+    if (!adx_recording() || !adx_bins_active(n, ix, v, m, bin, &terms)
+        || adx_now.tape->status != ADREV_OK)
+        return NULL;
+    size_t reals = product ? m + terms : 0;
+    adx_bins *s = adx_add_extended(&adx_bins_rule,
+        sizeof *s + reals * sizeof(ad_real)
+            + (m + 2 * terms) * sizeof(uint32_t), m, m + terms);
+    if (s == NULL)
+        return NULL;
+    ad_real *room = (ad_real *)(s + 1);
+    s->terms = terms;
+    s->own = product ? room : NULL;
+    s->d = product ? room + m : NULL;
+    s->bin = (uint32_t *)(void *)(room + reals);
+    s->v = s->bin + m;
+    s->at = s->v + terms;
+    for (size_t k = 0; k < m; k++)
+        s->bin[k] = adx_id_or_sink(bin[k]);
+    for (size_t i = 0, j = 0; i < n; i++)
+        if (adx_inside(ix[i], m)) {
+            s->v[j] = adx_id_or_sink(v[i]);
+            s->at[j++] = (uint32_t)ix[i];
+        }
+    return s;
+}
+
+// Of each bin: what is multiplied before a number, and what behind it. own
+// holds the running products; it ends as that of all v.
+static void adx_bins_products(adx_bins *s, const ad_rev v[],
+                              const ptrdiff_t ix[], size_t n,
+                              const ad_rev bin[])
+{
+    size_t m = s->e.values;
+    size_t j = 0;
+    for (size_t k = 0; k < m; k++)
+        s->own[k] = bin[k].v;
+    for (size_t i = 0; i < n; i++)
+        if (adx_inside(ix[i], m)) {
+            s->d[j++] = s->own[ix[i]];
+            s->own[ix[i]] *= v[i].v;
+        }
+    for (size_t k = 0; k < m; k++)
+        s->own[k] = 1;
+    for (size_t i = n; i-- > 0;)
+        if (adx_inside(ix[i], m)) {
+            j--;
+            s->d[j] = adx_absorb(s->d[j], s->own[ix[i]]);
+            s->own[ix[i]] = adx_absorb(s->own[ix[i]], v[i].v);
+        }
+}
+
+static ad_status adx_histogram_traced(ad_opcode op, size_t n,
+                                      const ptrdiff_t ix[], const ad_rev v[],
+                                      size_t m, ad_rev bin[])
+{
+    const ad_allocator *memory = adx_bulk_allocator();
+    ad_rev *y = (ad_rev *)adx_bulk_take(memory, m, sizeof *y);
+    if (y == NULL)
+        return adx_bulk_short();
+    memcpy(y, bin, m * sizeof *y);
+    for (size_t i = 0; i < n; i++)
+        if (adx_inside(ix[i], m))
+            y[ix[i]] = adx_fold_traced(op, y[ix[i]], v[i]);
+    ad_status status = adx_bulk_status();
+    if (status == ADREV_OK)
+        memcpy(bin, y, m * sizeof *y);
+    adx_drop(memory, y);
+    return status;
+}
+
+static void adx_histogram_values(ad_opcode op, size_t n, const ptrdiff_t ix[],
+                                 const ad_rev v[], size_t m, ad_rev bin[],
+                                 const adx_bins *s)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!adx_inside(ix[i], m))
+            continue;
+        ad_rev *y = &bin[ix[i]];
+        if (op == ADREV_OP_add)
+            y->v += v[i].v;
+        else if (op == ADREV_OP_mul)
+            y->v *= v[i].v;
+        else if (adx_beats(op, v[i].v, y->v))
+            *y = v[i];
+    }
+    if (op == ADREV_OP_add || op == ADREV_OP_mul)
+        for (size_t k = 0; k < m; k++)
+            adx_result(&bin[k], bin[k].v, s == NULL ? NULL : &s->e, k);
+}
+
+ADX_API ad_status ad_histogram(ad_opcode op, size_t n, const ptrdiff_t ix[],
+                               const ad_rev v[], size_t m, ad_rev bin[])
+{
+    if (!adx_is_fold(op) || (n > 0 && (ix == NULL || v == NULL))
+        || (m > 0 && bin == NULL) || adx_bulk_huge(n, 1)
+        || adx_bulk_huge(m, 1))
+        return adx_bulk_fail(ADREV_ESHAPE);
+    ad_status status = adx_bulk_status();
+    if (status != ADREV_OK || m == 0 || n == 0)
+        return status;
+    if (adx_now.trace)
+        return adx_histogram_traced(op, n, ix, v, m, bin);
+    bool product = op == ADREV_OP_mul;
+    adx_bins *s = product || op == ADREV_OP_add
+                ? adx_add_bins(product, n, ix, v, m, bin) : NULL;
+    status = adx_bulk_status();
+    if (status != ADREV_OK)
+        return status;
+    if (s != NULL && product)
+        adx_bins_products(s, v, ix, n, bin);
+    adx_histogram_values(op, n, ix, v, m, bin, s);
+    return ADREV_OK;
+}
+
+/* --- 3.5  movements ------------------------------------------------------- */
+
+static bool adx_overlaps(const ad_rev *x, size_t n, const ad_rev *y, size_t m)
+{
+    uintptr_t a = (uintptr_t)x;
+    uintptr_t b = (uintptr_t)y;
+    return n > 0 && m > 0 && a < b + m * sizeof *y && b < a + n * sizeof *x;
+}
+
+// Whether n rows of x can be copied to m rows of y.
+static bool adx_can_move(size_t n, const ad_rev *x, size_t m, const ad_rev *y,
+                         size_t size)
+{
+    return !adx_bulk_huge(n, size) && !adx_bulk_huge(m, size)
+        && (n * size == 0 || x != NULL) && (m * size == 0 || y != NULL)
+        && !adx_overlaps(x, n * size, y, m * size);
+}
+
+static void adx_move_row(ad_rev y[], size_t i, const ad_rev x[], size_t k,
+                         size_t size)
+{
+    if (size == 1)
+        y[i] = x[k];
+    else if (size > 0)
+        memcpy(y + i * size, x + k * size, size * sizeof *y);
+}
+
+ADX_API ad_status ad_gather(size_t n, const ptrdiff_t ix[], size_t m,
+                            size_t size, const ad_rev x[], ad_rev y[])
+{
+    bool right = adx_can_move(m, x, n, y, size) && (n == 0 || ix != NULL);
+    for (size_t k = 0; right && k < n; k++)
+        right = adx_inside(ix[k], m);
+    if (!right)
+        return adx_bulk_fail(ADREV_ESHAPE);
+    for (size_t k = 0; k < n; k++)
+        adx_move_row(y, k, x, (size_t)ix[k], size);
+    return ADREV_OK;
+}
+
+ADX_API ad_status ad_scatter(size_t n, const ptrdiff_t ix[], const ad_rev v[],
+                             size_t m, size_t size, ad_rev y[])
+{
+    if (!adx_can_move(n, v, m, y, size) || (n > 0 && ix == NULL))
+        return adx_bulk_fail(ADREV_ESHAPE);
+    for (size_t k = 0; k < n; k++)
+        if (adx_inside(ix[k], m))
+            adx_move_row(y, (size_t)ix[k], v, k, size);
+    return ADREV_OK;
+}
+
+ADX_API ad_status ad_replicate(size_t n, size_t size, const ad_rev x[],
+                               ad_rev y[])
+{
+    if (!adx_can_move(1, x, n, y, size))
+        return adx_bulk_fail(ADREV_ESHAPE);
+    for (size_t i = 0; i < n; i++)
+        adx_move_row(y, i, x, 0, size);
+    return ADREV_OK;
+}
+
+ADX_API ad_status ad_transpose(size_t m, size_t n, const ad_rev x[],
+                               ad_rev y[])
+{
+    if (!adx_can_move(m, x, m, y, n))
+        return adx_bulk_fail(ADREV_ESHAPE);
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < n; j++)
+            y[j * m + i] = x[i * n + j];
+    return ADREV_OK;
+}
+
+#define ADX_DIMENSIONS 16
+
+// A walk through y in its order: in x, dimension k of y has this stride.
+typedef struct adx_walk {
+    size_t extent[ADX_DIMENSIONS];
+    size_t stride[ADX_DIMENSIONS];
+} adx_walk;
+
+// The number of elements; false: it is no rearrangement, or too large.
+static bool adx_plan_walk(size_t dims, const size_t shape[],
+                          const size_t order[], adx_walk *walk, size_t *count)
+{
+    size_t stride[ADX_DIMENSIONS];
+    unsigned seen = 0;
+    *count = 1;
+    if (dims > ADX_DIMENSIONS || (dims > 0 && (shape == NULL || order == NULL)))
+        return false;
+    for (size_t k = dims; k-- > 0;) {
+        stride[k] = *count;
+        if (adx_bulk_huge(*count, shape[k]))
+            return false;
+        *count *= shape[k];
+    }
+    for (size_t k = 0; k < dims; k++) {
+        if (order[k] >= dims || (seen >> order[k] & 1) != 0)
+            return false;
+        seen |= 1u << order[k];
+        walk->extent[k] = shape[order[k]];
+        walk->stride[k] = stride[order[k]];
+    }
+    return true;
+}
+
+ADX_API ad_status ad_rearrange(size_t dims, const size_t shape[],
+                               const size_t order[], const ad_rev x[],
+                               ad_rev y[])
+{
+    adx_walk walk;
+    size_t at[ADX_DIMENSIONS] = {0};
+    size_t count;
+    size_t from = 0;
+    if (!adx_plan_walk(dims, shape, order, &walk, &count)
+        || !adx_can_move(count, x, count, y, 1))
+        return adx_bulk_fail(ADREV_ESHAPE);
+    for (size_t i = 0; i < count; i++) {
+        y[i] = x[from];
+        for (size_t k = dims; k-- > 0;) {
+            from += walk.stride[k];
+            if (++at[k] < walk.extent[k])
+                break;
+            from -= at[k] * walk.stride[k];
+            at[k] = 0;
+        }
+    }
+    return ADREV_OK;
+}
+
+ADX_API ad_status ad_concat(size_t parts, const size_t n[],
+                            const ad_rev *const x[], size_t size, ad_rev y[])
+{
+    bool right = parts == 0 || (n != NULL && x != NULL);
+    size_t total = 0;
+    for (size_t i = 0; right && i < parts; i++) {
+        right = !adx_bulk_huge(n[i], 1) && !adx_bulk_huge(total, 1);
+        total += n[i];
+    }
+    for (size_t i = 0; right && i < parts; i++)
+        right = adx_can_move(n[i], x[i], total, y, size);
+    if (!right)
+        return adx_bulk_fail(ADREV_ESHAPE);
+    for (size_t i = 0; i < parts; i++)
+        if (n[i] * size > 0) {
+            memcpy(y, x[i], n[i] * size * sizeof *y);
+            y += n[i] * size;
+        }
+    return ADREV_OK;
+}
+
+// Whether first, first + step, ... (n of them) are all below m.
+static bool adx_slice_fits(size_t m, size_t first, ptrdiff_t step, size_t n)
+{
+    if (n == 0)
+        return true;
+    if (first >= m)
+        return false;
+    size_t by = step < 0 ? 0 - (size_t)step : (size_t)step;
+    size_t room = step < 0 ? first : m - 1 - first;
+    return by == 0 || (n - 1) <= room / by;
+}
+
+ADX_API ad_status ad_slice(size_t m, size_t size, const ad_rev x[],
+                           size_t first, ptrdiff_t step, size_t n,
+                           ad_rev y[])
+{
+    if (!adx_can_move(m, x, n, y, size) || !adx_slice_fits(m, first, step, n))
+        return adx_bulk_fail(ADREV_ESHAPE);
+    for (size_t k = 0; k < n; k++, first += (size_t)step)
+        adx_move_row(y, k, x, first, size);
+    return ADREV_OK;
+}
+
+ADX_API ad_status ad_rotate(size_t n, size_t size, ptrdiff_t by,
+                            const ad_rev x[], ad_rev y[])
+{
+    if (!adx_can_move(n, x, n, y, size))
+        return adx_bulk_fail(ADREV_ESHAPE);
+    if (n == 0)
+        return ADREV_OK;
+    ptrdiff_t rest = by % (ptrdiff_t)n;
+    size_t first = rest < 0 ? n - (0 - (size_t)rest) : (size_t)rest;
+    for (size_t k = 0; k < n; k++)
+        adx_move_row(y, k, x, k < n - first ? k + first : k - (n - first),
+                     size);
+    return ADREV_OK;
+}
+
+/* --- 3.6  operands of functions ------------------------------------------- */
+
+// An argument: the numbers of element i are those from i*step on.
+typedef struct adx_strip {
+    const ad_real *v;           // NULL: kept values, from operand `at` on
+    ptrdiff_t unit;             // from number to number, in ad_real
+    ptrdiff_t step;             // from element to element
+    size_t size;
+    size_t at;                  // operand of the first number of element 0
+    ptrdiff_t next;             // from it to that of element 1
+    bool shared;                // by all elements
+} adx_strip;
+
+// Numbers that a function brings along: compound ids, in the order in which
+// they were met, found by open addressing.
+typedef struct adx_captured {
+    uint64_t *id;
+    uint32_t *slot;             // [room] 1 + index; 0: free
+    size_t n;
+    size_t room;                // a power of two, at least 2 n; or 0
+} adx_captured;
+
+typedef enum adx_outcome_kind {
+    ADX_BULK_MAP,               // what f yields
+    ADX_BULK_REDUCE,            // its reduction
+    ADX_BULK_PREFIX             // its prefixes
+} adx_outcome_kind;
+
+// A statement. On the tape, what the pointers name lies behind it.
+typedef struct adx_bulk {
+    adx_outcome_kind kind;
+    ad_vector_fn *f;            // NULL: elements are taken as they are
+    ad_vector_fn *op;           // NULL: sums
+    void *ctx;
+    size_t n;
+    size_t d;                   // results of f
+    size_t width;               // numbers of one element
+    size_t shared;              // and of all
+    size_t sources;
+    size_t operands;            // but for those captured
+    size_t radix;               // rows that op combines in a part
+    size_t chunk;               // elements of f recorded together
+    size_t kept;                // numbers: reduce: results of parts, level by
+                                // level; prefix: what comes before each part
+    ad_allocator memory;
+    bool sealed;                // on the tape: nothing changes any more
+    struct ad_fn *fn;           // f, recorded; or NULL
+    adx_strip *source;
+    adx_captured captured;
+    ad_real *v;                 // [operands]
+    ad_real *part;              // [kept]
+} adx_bulk;
+
+static const ad_real *adx_strip_of(const adx_bulk *b, const adx_strip *s,
+                                    size_t i)
+{
+    return (s->v == NULL ? b->v + s->at : s->v) + (ptrdiff_t)i * s->step;
+}
+
+static size_t adx_part_count(size_t n, size_t size)
+{
+    return (n + size - 1) / size;
+}
+
+static size_t adx_magnitude(ptrdiff_t step)
+{
+    return step < 0 ? 0 - (size_t)step : (size_t)step;
+}
+
+// Operands of an argument: each number of overlapping windows once.
+static size_t adx_extent_of(size_t n, const ad_rows *x)
+{
+    size_t step = adx_magnitude(x->step);
+    return step > x->size ? n * x->size : (n - 1) * step + x->size;
+}
+
+// Where an argument is in memory and, from operand `at` on, on the tape.
+static adx_strip adx_place_source(size_t n, const ad_rows *x, size_t at)
+{
+    adx_strip s = { .unit = ADX_UNIT, .step = x->step * ADX_UNIT,
+                     .size = x->size, .shared = x->step == 0 };
+    bool apart = adx_magnitude(x->step) > x->size;
+    s.v = x->size == 0 ? NULL : &x->x->v;
+    s.next = apart ? (ptrdiff_t)x->size : x->step;
+    s.at = s.next < 0 ? at + (n - 1) * adx_magnitude(s.next) : at;
+    return s;
+}
+
+// The operands themselves, in order.
+static ad_rev *adx_list_operands(size_t n, const ad_rows *x, ad_rev *to)
+{
+    const ad_rev *from = x->x;
+    if (x->size == 0)
+        return to;
+    if (adx_magnitude(x->step) <= x->size) {
+        size_t count = adx_extent_of(n, x);
+        from -= x->step < 0 ? (n - 1) * adx_magnitude(x->step) : 0;
+        memcpy(to, from, count * sizeof *to);
+        return to + count;
+    }
+    for (size_t i = 0; i < n; i++, from += x->step, to += x->size)
+        memcpy(to, from, x->size * sizeof *to);
+    return to;
+}
+
+static uint32_t *adx_captured_slot(const adx_captured *c, uint64_t id)
+{
+    size_t i = (size_t)((id * 0x9e3779b97f4a7c15u) >> 32);
+    while (c->slot[i & (c->room - 1)] != 0
+           && c->id[c->slot[i & (c->room - 1)] - 1] != id)
+        i++;
+    return &c->slot[i & (c->room - 1)];
+}
+
+// 1 + its index; 0: it is not there.
+static uint32_t adx_find_captured(const adx_captured *c, uint64_t id)
+{
+    return c->room == 0 ? 0 : *adx_captured_slot(c, id);
+}
+
+static void adx_free_captured(const ad_allocator *a, adx_captured *c)
+{
+    adx_drop(a, c->id);
+    adx_drop(a, c->slot);
+}
+
+static bool adx_widen_captured(const ad_allocator *a, adx_captured *c)
+{
+    adx_captured wide = { .n = c->n, .room = c->room == 0 ? 16 : 2 * c->room };
+    wide.id = (uint64_t *)adx_take(a, wide.room / 2, sizeof *wide.id);
+    wide.slot = (uint32_t *)adx_take(a, wide.room, sizeof *wide.slot);
+    if (wide.id == NULL || wide.slot == NULL) {
+        adx_free_captured(a, &wide);
+        return false;
+    }
+    memset(wide.slot, 0, wide.room * sizeof *wide.slot);
+    for (size_t i = 0; i < c->n; i++) {
+        wide.id[i] = c->id[i];
+        *adx_captured_slot(&wide, c->id[i]) = (uint32_t)i + 1;
+    }
+    adx_free_captured(a, c);
+    *c = wide;
+    return true;
+}
+
+static bool adx_add_captured(const ad_allocator *a, adx_captured *c,
+                             uint64_t id)
+{
+    if (2 * (c->n + 1) > c->room && !adx_widen_captured(a, c))
+        return false;
+    c->id[c->n] = id;
+    *adx_captured_slot(c, id) = (uint32_t)++c->n;
+    return true;
+}
+
+/* --- 3.7  private tapes ------------------------------------------------------
+ * What is done to all elements, or to all rows that op combines, is a tour. It
+ * goes chunk by chunk. For values, a private tape is current and asks for
+ * numbers that a function captured, but all is constant, and nothing recorded.
+ * For derivatives the numbers of a chunk are inputs: first those shared by all
+ * chunks, then those captured, the carry of a prefix, and the items.         */
+
+typedef enum adx_shape {
+    ADX_SHAPE_map,              // f of each item
+    ADX_SHAPE_fold,             // op of all items of a chunk
+    ADX_SHAPE_prefix            // op of each item and the result before
+} adx_shape;
+
+typedef enum adx_duty {
+    ADX_DUTY_values, ADX_DUTY_pull, ADX_DUTY_push
+} adx_duty;
+
+#define ADX_PRIVATES 64         // most chunks that wait for one another
+
+typedef struct adx_private adx_private;
+typedef struct adx_tour {
+    adx_bulk *b;
+    adx_shape shape;
+    adx_duty duty;
+    size_t items;
+    size_t chunk;
+    const uint32_t *only;       // map: elements that items are; NULL: all
+    const ad_real *v;           // fold, prefix: [items*d] numbers,
+    ptrdiff_t unit;             // so far apart
+    ad_real *to;                // results: values, or tangents
+    const ad_real *dy;          // pull: adjoints of the results: map, prefix:
+    size_t dy_step;             // from row to row
+    ad_real *dx;                // pull, added to: map: of operands; else of v
+    const ad_real *tx;          // push: tangents likewise
+    ad_real *captured;          // pull, added to: adjoints of those captured
+    const ad_real *captured_t;  // push
+    ad_real *carry;             // prefix, pull: adjoint of the one before
+    const ad_real *carry_t;     // push
+    size_t batch;               // first chunk of those under way
+    adx_private *room[ADX_PRIVATES];
+} adx_tour;
+
+struct adx_private {
+    ad_tape *tape;
+    const adx_tour *p;
+    bool active;                // numbers are inputs
+    bool collect;               // captured numbers may be added to the table
+    bool missing;               // one was not there
+    ad_status status;
+    size_t inputs;
+    size_t rows;
+    ad_rev *in;
+    ad_rev *arg;                // of f; of op, and its result
+    ad_rev *y;
+    ad_real *din;               // adjoints or tangents of the inputs
+    ad_real *dy;                // and of the results
+};
+
+// A number of the recording outside.
+static ad_rev adx_on_captured(void *user, ad_rev x)
+{
+    adx_private *r = (adx_private *)user;
+    adx_bulk *b = r->p->b;
+    uint64_t id = adx_compound(x.job, x.seq);
+    uint32_t known = adx_find_captured(&b->captured, id);
+    if (known == 0 && b->sealed)
+        return x;               // it was not used at first: refused
+    if (known != 0 && r->p->duty != ADX_DUTY_values) {
+        size_t before = r->p->shape == ADX_SHAPE_map ? b->shared : 0;
+        return adx_known(x, (uint32_t)before + known);
+    }
+    r->missing = r->missing || known == 0;
+    if (known == 0 && r->collect
+        && !adx_add_captured(&b->memory, &b->captured, id))
+        r->status = ADREV_ENOMEM;
+    return adx_passive(0);
+}
+
+// Inputs before the items.
+static size_t adx_inputs_ahead(const adx_tour *p)
+{
+    size_t captured = p->duty == ADX_DUTY_values ? 0 : p->b->captured.n;
+    return captured + (p->shape == ADX_SHAPE_map ? p->b->shared : 0)
+         + (p->shape == ADX_SHAPE_prefix ? p->b->d : 0);
+}
+
+static size_t adx_item_width(const adx_tour *p)
+{
+    return p->shape == ADX_SHAPE_map ? p->b->width : p->b->d;
+}
+
+static size_t adx_rows_of(const adx_tour *p, size_t items)
+{
+    return p->shape == ADX_SHAPE_fold ? 1 : items;
+}
+
+static void adx_free_private(const ad_allocator *a, adx_private *r)
+{
+    if (r == NULL)
+        return;
+    ad_tape_free(r->tape);
+    adx_drop(a, r->in);
+    adx_drop(a, r->din);
+    adx_drop(a, r);
+}
+
+static adx_private *adx_new_private(const adx_tour *p)
+{
+    const adx_bulk *b = p->b;
+    size_t inputs = adx_inputs_ahead(p) + p->chunk * adx_item_width(p);
+    size_t results = adx_rows_of(p, p->chunk) * b->d;
+    size_t args = p->shape == ADX_SHAPE_map ? b->shared + b->width : 2 * b->d;
+    adx_private *r = (adx_private *)adx_take(&b->memory, 1, sizeof *r);
+    if (r == NULL)
+        return NULL;
+    memset(r, 0, sizeof *r);
+    r->p = p;
+    r->tape = ad_tape_new_with(&b->memory);
+    r->in = (ad_rev *)adx_take(&b->memory, inputs + results + args,
+                                    sizeof *r->in);
+    r->din = (ad_real *)adx_take(&b->memory, inputs + results,
+                                      sizeof *r->din);
+    if (r->tape == NULL || r->in == NULL || r->din == NULL) {
+        adx_free_private(&b->memory, r);
+        return NULL;
+    }
+    r->y = r->in + inputs;
+    r->arg = r->y + results;
+    r->dy = r->din + inputs;
+    const ad_hooks hooks = { .foreign = adx_on_captured, .user = r };
+    ad_tape_hooks(r->tape, &hooks);
+    return r;
+}
+
+static size_t adx_element_of(const adx_tour *p, size_t item)
+{
+    return p->only == NULL ? item : p->only[item];
+}
+
+// Values of a map's inputs; what is shared comes first.
+static void adx_fill_map(adx_private *r, const adx_bulk *b, size_t first,
+                         size_t items)
+{
+    const adx_strip *end = b->source + b->sources;
+    ad_rev *to = r->in;
+    for (const adx_strip *s = b->source; s < end; s++)
+        for (size_t j = 0; s->shared && j < s->size; j++)
+            (to++)->v = adx_strip_of(b, s, 0)[(ptrdiff_t)j * s->unit];
+    to = r->in + adx_inputs_ahead(r->p);
+    for (size_t e = 0; e < items; e++)
+        for (const adx_strip *s = b->source; s < end; s++) {
+            if (s->shared || s->size == 0)
+                continue;
+            const ad_real *v = adx_strip_of(b, s,
+                                             adx_element_of(r->p, first + e));
+            for (size_t j = 0; j < s->size; j++, v += s->unit)
+                (to++)->v = *v;
+        }
+}
+
+static void adx_fill_rows(adx_private *r, const adx_tour *p, size_t chunk,
+                          size_t items)
+{
+    size_t d = p->b->d;
+    ad_rev *to = r->in + adx_inputs_ahead(p);
+    const ad_real *v = p->v + (ptrdiff_t)(chunk * p->chunk * d) * p->unit;
+    for (size_t i = 0; i < items * d; i++, v += p->unit)
+        to[i].v = *v;
+    for (size_t j = 0; p->shape == ADX_SHAPE_prefix && j < d; j++)
+        to[(ptrdiff_t)j - (ptrdiff_t)d].v = p->b->part[chunk * d + j];
+}
+
+// Inputs of the tape, or constants.
+static void adx_name_inputs(adx_private *r)
+{
+    size_t first = r->active ? adx_add_inputs(&adx_now, r->inputs) : 0;
+    uint64_t id = first == 0 ? 0 : adx_compound(adx_now.job, first);
+    for (size_t i = 0; i < r->inputs; i++)
+        adx_name(&r->in[i], r->in[i].v, id == 0 ? 0 : id + i);
+}
+
+static void adx_call_f(adx_private *r, const adx_bulk *b, size_t item)
+{
+    size_t ahead = adx_inputs_ahead(r->p);
+    const ad_rev *shared = r->in;
+    const ad_rev *own = r->in + ahead + item * b->width;
+    ad_rev *to = r->arg;
+    for (size_t k = 0; b->shared > 0 && k < b->sources; k++) {
+        const adx_strip *s = &b->source[k];
+        const ad_rev **from = s->shared ? &shared : &own;
+        if ((!s->shared || item == 0) && s->size > 0)
+            memcpy(to, *from, s->size * sizeof *to);
+        *from += s->size;
+        to += s->size;
+    }
+    b->f(b->shared > 0 ? r->arg : own, r->y + item * b->d, b->ctx);
+}
+
+// y = a op b, where y may be one of them.
+static void adx_apply_op(const adx_bulk *b, const ad_rev *left,
+                        const ad_rev *right, ad_rev *pair, ad_rev *y)
+{
+    memcpy(pair, left, b->d * sizeof *y);
+    memcpy(pair + b->d, right, b->d * sizeof *y);
+    memset(y, 0, b->d * sizeof *y);
+    b->op(pair, y, b->ctx);
+}
+
+static void adx_call_op(adx_private *r, const adx_bulk *b, size_t items,
+                        bool carried)
+{
+    size_t d = b->d;
+    bool prefix = r->p->shape == ADX_SHAPE_prefix;
+    const ad_rev *x = r->in + adx_inputs_ahead(r->p);
+    ad_rev *y = r->y;
+    if (carried)
+        adx_apply_op(b, x - d, x, r->arg, y);
+    else
+        memcpy(y, x, d * sizeof *y);
+    for (size_t i = 1; i < items; i++) {
+        ad_rev *to = prefix ? y + d : y;
+        adx_apply_op(b, y, x + i * d, r->arg, to);
+        y = to;
+    }
+}
+
+// Results that were captured, too, become values of this tape.
+static void adx_own_results(adx_private *r)
+{
+    for (size_t i = 0; i < r->rows * r->p->b->d; i++)
+        if (r->y[i].job != (uint32_t)adx_now.job && r->y[i].job != 0)
+            r->y[i] = adx_known(r->y[i], adx_resolve(r->y[i]));
+}
+
+// Runs the functions of a chunk.
+static void adx_run_chunk(adx_private *r, size_t chunk, size_t items)
+{
+    const adx_tour *p = r->p;
+    const adx_bulk *b = p->b;
+    ad_tape_clear(r->tape);
+    ad_tape *before = ad_use(r->tape);
+    r->inputs = adx_inputs_ahead(p) + items * adx_item_width(p);
+    r->rows = adx_rows_of(p, items);
+    r->missing = false;
+    r->status = ADREV_OK;
+    if (p->shape == ADX_SHAPE_map)
+        adx_fill_map(r, b, chunk * p->chunk, items);
+    else
+        adx_fill_rows(r, p, chunk, items);
+    adx_name_inputs(r);
+    memset(r->y, 0, r->rows * b->d * sizeof *r->y);
+    for (size_t i = 0; p->shape == ADX_SHAPE_map && i < items; i++)
+        adx_call_f(r, b, i);
+    if (p->shape != ADX_SHAPE_map)
+        adx_call_op(r, b, items, p->shape == ADX_SHAPE_prefix && chunk > 0);
+    adx_own_results(r);
+    if (r->status == ADREV_OK)
+        r->status = ad_tape_status(r->tape);
+    ad_use(before);
+}
+
+/* --- 3.8  a chunk's derivatives ------------------------------------------- */
+
+// Row i of the results of a chunk.
+static size_t adx_result_row(const adx_tour *p, size_t chunk, size_t i)
+{
+    return p->shape == ADX_SHAPE_fold ? chunk
+         : adx_element_of(p, chunk * p->chunk + i);
+}
+
+static void adx_store_rows(const adx_private *r, size_t chunk)
+{
+    const adx_tour *p = r->p;
+    size_t d = p->b->d;
+    for (size_t i = 0; i < r->rows; i++) {
+        ad_real *to = p->to + adx_result_row(p, chunk, i) * d;
+        for (size_t j = 0; j < d; j++)
+            to[j] = p->duty == ADX_DUTY_values ? r->y[i * d + j].v
+                                               : r->dy[i * d + j];
+    }
+}
+
+static void adx_pull_chunk(adx_private *r, size_t chunk)
+{
+    const adx_tour *p = r->p;
+    size_t d = p->b->d;
+    for (size_t i = 0; i < r->rows; i++)
+        memcpy(r->dy + i * d, p->dy + adx_result_row(p, chunk, i) * p->dy_step,
+               d * sizeof *r->dy);
+    for (size_t j = 0; p->shape == ADX_SHAPE_prefix && j < d; j++)
+        r->dy[(r->rows - 1) * d + j] += p->carry[j];
+    memset(r->din, 0, r->inputs * sizeof *r->din);
+    if (adx_zeros(r->rows * d, r->dy))
+        return;
+    ad_status status = ad_pullback(r->tape, r->rows * d, r->y, r->dy,
+                                   r->inputs, r->in, r->din);
+    if (status != ADREV_EPASSIVE)   // results that depend on nothing
+        r->status = status;
+}
+
+// An argument's numbers of one element, tangents or adjoints.
+static size_t adx_operand_of(const adx_strip *s, size_t element)
+{
+    return s->at + (size_t)((ptrdiff_t)element * s->next);
+}
+
+
+static void adx_tangents_of_map(adx_private *r, size_t chunk, size_t items)
+{
+    const adx_tour *p = r->p;
+    const adx_strip *end = p->b->source + p->b->sources;
+    ad_real *to = r->din;
+    for (const adx_strip *s = p->b->source; s < end; s++)
+        for (size_t j = 0; s->shared && j < s->size; j++)
+            *to++ = p->tx[s->at + j];
+    to = r->din + adx_inputs_ahead(p);
+    for (size_t e = 0; e < items; e++)
+        for (const adx_strip *s = p->b->source; s < end; s++) {
+            size_t i = adx_element_of(p, chunk * p->chunk + e);
+            for (size_t j = 0; !s->shared && j < s->size; j++)
+                *to++ = p->tx[adx_operand_of(s, i) + j];
+        }
+}
+
+static void adx_push_chunk(adx_private *r, size_t chunk, size_t items)
+{
+    const adx_tour *p = r->p;
+    size_t d = p->b->d;
+    size_t known = p->b->captured.n;
+    ad_real *to = r->din + adx_inputs_ahead(p);
+    if (p->shape == ADX_SHAPE_map)
+        adx_tangents_of_map(r, chunk, items);
+    else
+        memcpy(to, p->tx + chunk * p->chunk * d, items * d * sizeof *to);
+    if (p->shape == ADX_SHAPE_prefix)
+        memcpy(to - d, p->carry_t, d * sizeof *to);
+    if (known > 0)
+        memcpy(r->din + (p->shape == ADX_SHAPE_map ? p->b->shared : 0),
+               p->captured_t, known * sizeof *to);
+    memset(r->dy, 0, r->rows * d * sizeof *to);
+    ad_status status = ad_pushforward(r->tape, r->inputs, r->in, r->din,
+                                      r->rows * d, r->y, r->dy);
+    if (status != ADREV_EPASSIVE)
+        r->status = status;
+}
+
+// Adds what a chunk contributes.
+static void adx_deliver_map(const adx_private *r, size_t chunk, size_t items)
+{
+    const adx_tour *p = r->p;
+    const adx_strip *end = p->b->source + p->b->sources;
+    const ad_real *from = r->din;
+    for (const adx_strip *s = p->b->source; s < end; s++)
+        for (size_t j = 0; s->shared && j < s->size; j++)
+            p->dx[s->at + j] += *from++;
+    from = r->din + adx_inputs_ahead(p);
+    for (size_t e = 0; e < items; e++)
+        for (const adx_strip *s = p->b->source; s < end; s++) {
+            size_t i = adx_element_of(p, chunk * p->chunk + e);
+            for (size_t j = 0; !s->shared && j < s->size; j++)
+                p->dx[adx_operand_of(s, i) + j] += *from++;
+        }
+}
+
+static void adx_deliver(const adx_private *r, size_t chunk, size_t items)
+{
+    const adx_tour *p = r->p;
+    size_t d = p->b->d;
+    const ad_real *from = r->din + adx_inputs_ahead(p);
+    const ad_real *known = r->din + (p->shape == ADX_SHAPE_map ? p->b->shared
+                                                               : 0);
+    for (size_t i = 0; i < p->b->captured.n; i++)
+        p->captured[i] += known[i];
+    if (p->shape == ADX_SHAPE_prefix)
+        memcpy(p->carry, from - d, d * sizeof *from);
+    if (p->shape == ADX_SHAPE_map)
+        adx_deliver_map(r, chunk, items);
+    else
+        for (size_t i = 0; i < items * d; i++)
+            p->dx[chunk * p->chunk * d + i] += from[i];
+}
+
+static size_t adx_items_of(const adx_tour *p, size_t chunk)
+{
+    size_t left = p->items - chunk * p->chunk;
+    return left < p->chunk ? left : p->chunk;
+}
+
+static void adx_do_chunk(adx_private *r, size_t chunk)
+{
+    const adx_tour *p = r->p;
+    size_t items = adx_items_of(p, chunk);
+    r->active = p->duty != ADX_DUTY_values;
+    adx_run_chunk(r, chunk, items);
+    if (r->status == ADREV_OK && p->duty == ADX_DUTY_pull)
+        adx_pull_chunk(r, chunk);
+    if (r->status == ADREV_OK && p->duty == ADX_DUTY_push)
+        adx_push_chunk(r, chunk, items);
+    if (r->status == ADREV_OK && p->duty != ADX_DUTY_pull)
+        adx_store_rows(r, chunk);
+}
+
+/* --- 3.9  tours --------------------------------------------------------------
+ * Some chunks at a time, each on a tape of its own. In parallel nobody adds to
+ * the table of captured numbers: a chunk that would is run again, in order, so
+ * that the table is what one thread would have made.                         */
+
+// How many: nothing but time depends on it.
+static size_t adx_privates(void)
+{
+#ifdef ADREV_PARALLEL_IMPLEMENTED
+    if (adx_mine.execute != NULL)
+        return ADX_PRIVATES / 2;
+    size_t threads = adx_mine.seat == NULL
+                   ? 1 : (size_t)adx_mine.pool->workers + 1;
+    return threads == 1 ? 1 : threads < ADX_PRIVATES / 4 ? 4 * threads
+                                                         : ADX_PRIVATES;
+#else
+    return 1;
+#endif
+}
+
+#ifdef ADREV_PARALLEL_IMPLEMENTED
+static void adx_do_chunks(size_t begin, size_t end, void *user)
+{
+    const adx_tour *p = (const adx_tour *)user;
+    for (size_t k = begin; k < end; k++)
+        adx_do_chunk(p->room[k], p->batch + k);
+}
+#endif
+
+static ad_status adx_do_batch(adx_tour *p, size_t count)
+{
+    ad_status status = ADREV_OK;
+    for (size_t k = 0; k < count; k++)
+        p->room[k]->collect = count == 1;
+#ifdef ADREV_PARALLEL_IMPLEMENTED
+    if (count > 1)
+        ad_parallel_for(count, 1, adx_do_chunks, p);
+    else
+#endif
+        adx_do_chunk(p->room[0], p->batch);
+    for (size_t k = 0; k < count && status == ADREV_OK; k++) {
+        adx_private *r = p->room[k];
+        if (r->missing && !r->collect) {
+            r->collect = true;
+            adx_do_chunk(r, p->batch + k);
+        }
+        status = r->status;
+        if (status == ADREV_OK && p->duty == ADX_DUTY_pull)
+            adx_deliver(r, p->batch + k, adx_items_of(p, p->batch + k));
+    }
+    return status;
+}
+
+static ad_status adx_open_tour(adx_tour *p, size_t privates)
+{
+    for (size_t k = 0; k < privates; k++) {
+        p->room[k] = adx_new_private(p);
+        if (p->room[k] == NULL)
+            return ADREV_ENOMEM;
+    }
+    return ADREV_OK;
+}
+
+static void adx_close_tour(adx_tour *p)
+{
+    for (size_t k = 0; k < ADX_PRIVATES; k++)
+        adx_free_private(&p->b->memory, p->room[k]);
+}
+
+static ad_status adx_do_tour(adx_tour *p)
+{
+    size_t chunks = adx_part_count(p->items, p->chunk);
+    size_t most = adx_privates();
+    most = chunks < most ? chunks : most;
+    ad_status status = adx_open_tour(p, most);
+    for (p->batch = 0; status == ADREV_OK && p->batch < chunks;
+         p->batch += most) {
+        size_t left = chunks - p->batch;
+        status = adx_do_batch(p, left < most ? left : most);
+    }
+    adx_close_tour(p);
+    return status;
+}
+
+/* --- 3.10  maps --------------------------------------------------------------
+ * A recorded f runs in lanes; elements that take another path are left by it,
+ * and come after all others.                                                 */
+
+static ad_status adx_map_tour(const adx_tour *like, adx_bulk *b,
+                              const uint32_t *only, size_t items)
+{
+    adx_tour p = *like;
+    p.b = b;
+    p.shape = ADX_SHAPE_map;
+    p.items = items;
+    p.chunk = b->chunk < items ? b->chunk : items;
+    p.only = only;
+    return adx_do_tour(&p);
+}
+
+#ifdef ADREV_FUNCTION_IMPLEMENTED
+// Columns of an array that belongs to the operands; NULL: their values.
+static ad_column *adx_operand_columns(const adx_bulk *b, const ad_real *of,
+                                      ad_column *to)
+{
+    for (const adx_strip *s = b->source; s < b->source + b->sources; s++)
+        for (size_t j = 0; j < s->size; j++) {
+            const ad_real *v = of != NULL ? of + s->at + j
+                             : adx_strip_of(b, s, 0) + (ptrdiff_t)j * s->unit;
+            *to++ = (ad_column){ (ad_real *)(uintptr_t)v,
+                                 of != NULL ? s->next : s->step };
+        }
+    return to;
+}
+
+static ad_column *adx_row_columns(const adx_bulk *b, const ad_real *rows,
+                                  size_t step, ad_column *to)
+{
+    for (size_t j = 0; j < b->d; j++)
+        *to++ = (ad_column){ (ad_real *)(uintptr_t)(rows + j),
+                             (ptrdiff_t)step };
+    return to;
+}
+
+static ad_status adx_map_in_lanes(const adx_tour *p, const adx_bulk *b,
+                                  ad_column *x, uint32_t left[])
+{
+    ad_column *more = adx_operand_columns(b, NULL, x);
+    ad_column *rows = p->duty == ADX_DUTY_values ? more
+        : adx_operand_columns(b, p->duty == ADX_DUTY_pull ? p->dx : p->tx,
+                              more);
+    if (p->duty == ADX_DUTY_pull)
+        adx_row_columns(b, p->dy, p->dy_step, rows);
+    else
+        adx_row_columns(b, p->to, b->d, rows);
+    return p->duty == ADX_DUTY_values ? ad_fn_map(b->fn, b->n, x, rows, left)
+         : p->duty == ADX_DUTY_pull
+         ? ad_fn_map_vjp(b->fn, b->n, x, rows, more, NULL, left)
+         : ad_fn_map_jvp(b->fn, b->n, x, more, rows, left);
+}
+
+static ad_status adx_map_recorded(const adx_tour *p, adx_bulk *b)
+{
+    size_t columns = 2 * (b->shared + b->width) + b->d;
+    ad_column *x = (ad_column *)adx_take(&b->memory, columns, sizeof *x);
+    uint32_t *left = (uint32_t *)adx_take(&b->memory, b->n, sizeof *left);
+    ad_status status = x == NULL || left == NULL ? ADREV_ENOMEM
+                     : adx_map_in_lanes(p, b, x, left);
+    if (status == ADREV_EPATH) {
+        size_t n = 0;
+        for (size_t i = 0; i < b->n; i++)
+            if (left[i] != 0)
+                left[n++] = (uint32_t)i;
+        status = adx_map_tour(p, b, left, n);
+    }
+    adx_drop(&b->memory, left);
+    adx_drop(&b->memory, x);
+    return status;
+}
+
+// f as a function, if it can be one.
+static void adx_record_f(adx_bulk *b)
+{
+    size_t nx = b->shared + b->width;
+    const ad_fn_options options = { .allocator = &b->memory };
+    ad_real *at = (ad_real *)adx_take(&b->memory, nx, sizeof *at);
+    if (at == NULL)
+        return;
+    ad_real *to = at;
+    for (const adx_strip *s = b->source; s < b->source + b->sources; s++)
+        for (size_t j = 0; j < s->size; j++)
+            *to++ = adx_strip_of(b, s, 0)[(ptrdiff_t)j * s->unit];
+    ad_fn_record_with(&b->fn, &options, b->f, b->ctx, nx, at, b->d);
+    adx_drop(&b->memory, at);
+}
+#endif
+
+static ad_status adx_map_all_elements(const adx_tour *p, adx_bulk *b)
+{
+#ifdef ADREV_FUNCTION_IMPLEMENTED
+    if (b->fn != NULL)
+        return adx_map_recorded(p, b);
+#endif
+    return adx_map_tour(p, b, NULL, b->n);
+}
+
+// What is recorded of one element decides how many are recorded together, so
+// that a chunk has some 2048 values; and enough elements that adjoints of
+// what they share are added once for 16 of them.
+#define ADX_CHUNK_VALUES 2048
+#define ADX_CHUNK_MOST 256
+
+static ad_status adx_measure_f(adx_bulk *b)
+{
+    adx_tour p = { .b = b, .shape = ADX_SHAPE_map, .items = 1,
+                       .chunk = 1 };
+    ad_status status = adx_open_tour(&p, 1);
+    if (status == ADREV_OK) {
+        adx_private *r = p.room[0];
+        r->active = true;
+        r->collect = true;
+        adx_run_chunk(r, 0, 1);
+        status = r->status;
+        size_t values = ad_tape_stats(r->tape).values - r->inputs + b->d
+                      + b->width;
+        b->chunk = ADX_CHUNK_VALUES / values;
+        b->chunk = b->chunk < 1 ? 1 : b->chunk > ADX_CHUNK_MOST
+                 ? ADX_CHUNK_MOST : b->chunk;
+    }
+    adx_close_tour(&p);
+    return status;
+}
+
+// Values of f at all elements.
+static ad_status adx_map_values(adx_bulk *b, ad_real to[])
+{
+    const adx_tour p = { .duty = ADX_DUTY_values, .to = to };
+    return adx_map_all_elements(&p, b);
+}
+
+/* --- 3.11  reductions --------------------------------------------------------
+ * Level 0 are the rows, level 1 the results of parts of level 0, and so on to
+ * the one result. Those between are kept: a part is recorded from them.      */
+
+typedef struct adx_levels {
+    size_t count;               // of levels above 0
+    size_t rows[66];
+    size_t at[66];              // where a level is among those kept
+} adx_levels;
+
+static adx_levels adx_levels_of(const adx_bulk *b)
+{
+    adx_levels l = { .rows = { b->n } };
+    size_t at = 0;
+    while (l.rows[l.count] > 1) {
+        l.rows[l.count + 1] = adx_part_count(l.rows[l.count], b->radix);
+        l.at[++l.count] = at;
+        at += l.rows[l.count] * b->d;
+    }
+    return l;
+}
+
+// Numbers that a reduction or prefix keeps.
+static size_t adx_numbers_kept(const adx_bulk *b)
+{
+    if (b->op == NULL || b->kind == ADX_BULK_MAP)
+        return 0;
+    if (b->kind == ADX_BULK_PREFIX)
+        return adx_part_count(b->n, b->radix) * b->d;
+    adx_levels l = adx_levels_of(b);
+    return l.count == 0 ? 0 : l.at[l.count];
+}
+
+// A tour that makes level k + 1 from level k, of these rows.
+static adx_tour adx_fold_tour(adx_bulk *b, const adx_levels *l, size_t k,
+                                  const ad_real z[], ptrdiff_t unit)
+{
+    return (adx_tour){ .b = b, .shape = ADX_SHAPE_fold,
+                           .items = l->rows[k], .chunk = b->radix,
+                           .v = k == 0 ? z : b->part + l->at[k],
+                           .unit = k == 0 ? unit : 1 };
+}
+
+static ad_status adx_fold_values(adx_bulk *b, const ad_real z[],
+                                 ptrdiff_t unit, ad_real to[])
+{
+    adx_levels l = adx_levels_of(b);
+    ad_status status = ADREV_OK;
+    for (size_t j = 0; l.count == 0 && j < b->d; j++)
+        to[j] = z[(ptrdiff_t)j * unit];
+    for (size_t k = 0; k < l.count && status == ADREV_OK; k++) {
+        adx_tour p = adx_fold_tour(b, &l, k, z, unit);
+        p.to = k + 1 == l.count ? to : b->part + l.at[k + 1];
+        status = adx_do_tour(&p);
+    }
+    return status;
+}
+
+// Adds to dz; above are adjoints of the levels between, all 0.
+static ad_status adx_fold_pull(adx_bulk *b, const ad_real z[],
+                               const ad_real dy[], ad_real dz[],
+                               ad_real above[], ad_real captured[])
+{
+    adx_levels l = adx_levels_of(b);
+    ad_status status = ADREV_OK;
+    for (size_t j = 0; l.count == 0 && j < b->d; j++)
+        dz[j] += dy[j];
+    for (size_t k = l.count; k-- > 0 && status == ADREV_OK;) {
+        adx_tour p = adx_fold_tour(b, &l, k, z, 1);
+        p.duty = ADX_DUTY_pull;
+        p.dy = k + 1 == l.count ? dy : above + l.at[k + 1];
+        p.dy_step = b->d;
+        p.dx = k == 0 ? dz : above + l.at[k];
+        p.captured = captured;
+        status = adx_do_tour(&p);
+    }
+    return status;
+}
+
+static ad_status adx_fold_push(adx_bulk *b, const ad_real z[],
+                               const ad_real tz[], ad_real ty[],
+                               ad_real above[], const ad_real captured[])
+{
+    adx_levels l = adx_levels_of(b);
+    ad_status status = ADREV_OK;
+    if (l.count == 0)
+        memcpy(ty, tz, b->d * sizeof *ty);
+    for (size_t k = 0; k < l.count && status == ADREV_OK; k++) {
+        adx_tour p = adx_fold_tour(b, &l, k, z, 1);
+        p.duty = ADX_DUTY_push;
+        p.tx = k == 0 ? tz : above + l.at[k];
+        p.to = k + 1 == l.count ? ty : above + l.at[k + 1];
+        p.captured_t = captured;
+        status = adx_do_tour(&p);
+    }
+    return status;
+}
+
+/* --- 3.12  prefixes of functions ---------------------------------------------
+ * Chunk by chunk, with the result before each as a carry: one thread.       */
+
+static ad_status adx_walk_prefix(adx_tour *p)
+{
+    adx_bulk *b = p->b;
+    size_t chunks = adx_part_count(b->n, b->radix);
+    bool back = p->duty == ADX_DUTY_pull;
+    ad_status status = adx_open_tour(p, 1);
+    for (size_t k = 0; k < chunks && status == ADREV_OK; k++) {
+        p->batch = back ? chunks - 1 - k : k;
+        status = adx_do_batch(p, 1);
+        const ad_real *last = back ? NULL
+            : p->to + (p->batch * b->radix + adx_items_of(p, p->batch) - 1)
+                      * b->d;
+        if (p->duty == ADX_DUTY_values && p->batch + 1 < chunks)
+            memcpy(b->part + (p->batch + 1) * b->d, last,
+                   b->d * sizeof *last);
+        if (p->duty == ADX_DUTY_push)
+            p->carry_t = last;
+    }
+    adx_close_tour(p);
+    return status;
+}
+
+static adx_tour adx_prefix_tour(adx_bulk *b, const ad_real z[],
+                                    ptrdiff_t unit, adx_duty duty)
+{
+    return (adx_tour){ .b = b, .shape = ADX_SHAPE_prefix, .duty = duty,
+                           .items = b->n, .chunk = b->radix, .v = z,
+                           .unit = unit };
+}
+
+/* --- 3.13  the statement -------------------------------------------------- */
+
+// Values of what follows the map: of rows z, with room for what is kept.
+static ad_status adx_values_behind(adx_bulk *b, const ad_real z[],
+                                   ptrdiff_t unit, ad_real to[])
+{
+    size_t d = b->d;
+    if (b->op != NULL && b->kind == ADX_BULK_REDUCE)
+        return adx_fold_values(b, z, unit, to);
+    if (b->op != NULL) {
+        adx_tour p = adx_prefix_tour(b, z, unit, ADX_DUTY_values);
+        memset(b->part, 0, d * sizeof *z);
+        p.to = to;
+        return adx_walk_prefix(&p);
+    }
+    size_t step = b->kind == ADX_BULK_PREFIX ? d : 0;
+    memcpy(to, z, d * sizeof *to);
+    for (size_t i = 1; i < b->n; i++)
+        for (size_t j = 0; j < d; j++)
+            to[i * step + j] = to[(i - 1) * step + j] + z[i * d + j];
+    return ADREV_OK;
+}
+
+static ad_status adx_bulk_values(adx_bulk *b, ad_real to[])
+{
+    if (b->kind == ADX_BULK_MAP)
+        return adx_map_values(b, to);
+    if (b->f == NULL)
+        return adx_values_behind(b, b->source->v, b->source->unit, to);
+    ad_real *z = (ad_real *)adx_take(&b->memory, b->n * b->d, sizeof *z);
+    ad_status status = z == NULL ? ADREV_ENOMEM : adx_map_values(b, z);
+    if (status == ADREV_OK)
+        status = adx_values_behind(b, z, 1, to);
+    adx_drop(&b->memory, z);
+    return status;
+}
+
+// Adjoints of rows z: dz, which is 0.
+static ad_status adx_pull_behind(adx_bulk *b, const ad_real z[],
+                                 const ad_real dy[], ad_real dz[],
+                                 ad_real above[], ad_real captured[])
+{
+    size_t d = b->d;
+    if (b->op != NULL && b->kind == ADX_BULK_REDUCE)
+        return adx_fold_pull(b, z, dy, dz, above, captured);
+    if (b->op != NULL) {
+        adx_tour p = adx_prefix_tour(b, z, 1, ADX_DUTY_pull);
+        p.dy = dy;
+        p.dy_step = d;
+        p.dx = dz;
+        p.carry = above;
+        p.captured = captured;
+        return adx_walk_prefix(&p);
+    }
+    for (size_t i = b->n; i-- > 0;)
+        for (size_t j = 0; j < d; j++)
+            dz[i * d + j] = dy[i * d + j]
+                          + (i + 1 < b->n ? dz[(i + 1) * d + j] : 0);
+    return ADREV_OK;
+}
+
+static ad_status adx_push_behind(adx_bulk *b, const ad_real z[],
+                                 const ad_real tz[], ad_real ty[],
+                                 ad_real above[], const ad_real captured[])
+{
+    size_t d = b->d;
+    if (b->op != NULL && b->kind == ADX_BULK_REDUCE)
+        return adx_fold_push(b, z, tz, ty, above, captured);
+    if (b->op != NULL) {
+        adx_tour p = adx_prefix_tour(b, z, 1, ADX_DUTY_push);
+        p.tx = tz;
+        p.to = ty;
+        p.carry_t = above;
+        p.captured_t = captured;
+        return adx_walk_prefix(&p);
+    }
+    size_t step = b->kind == ADX_BULK_PREFIX ? d : 0;
+    memcpy(ty, tz, d * sizeof *ty);
+    for (size_t i = 1; i < b->n; i++)
+        for (size_t j = 0; j < d; j++)
+            ty[i * step + j] = ty[(i - 1) * step + j] + tz[i * d + j];
+    return ADREV_OK;
+}
+
+// What lies behind a statement on the tape.
+static adx_bulk adx_open_bulk(const void *saved)
+{
+    adx_bulk b = *(const adx_bulk *)saved;
+    b.sealed = true;
+    char *at = (char *)(uintptr_t)saved + sizeof b;
+    b.source = (adx_strip *)(void *)at;
+    at += b.sources * sizeof *b.source;
+    b.captured.id = (uint64_t *)(void *)at;
+    at += b.captured.n * sizeof *b.captured.id;
+    b.v = (ad_real *)(void *)at;
+    at += b.operands * sizeof *b.v;
+    b.part = (ad_real *)(void *)at;
+    at += b.kept * sizeof *b.part;
+    b.captured.slot = (uint32_t *)(void *)at;
+    return b;
+}
+
+static size_t adx_bulk_bytes(const adx_bulk *b)
+{
+    return sizeof *b + b->sources * sizeof *b->source
+         + b->captured.n * sizeof *b->captured.id
+         + (b->operands + b->kept) * sizeof *b->v
+         + b->captured.room * sizeof *b->captured.slot;
+}
+
+// Room of a sweep: rows z, their adjoints or tangents, and those kept.
+static ad_real *adx_take_rows(const adx_bulk *b)
+{
+    size_t rows = b->n * b->d;
+    size_t count = 2 * rows + b->kept + b->d;
+    ad_real *z = (ad_real *)adx_take(&b->memory, count, sizeof *z);
+    if (z != NULL)
+        memset(z, 0, count * sizeof *z);
+    return z;
+}
+
+// Of a map that something follows.
+static ad_status adx_pull_both(adx_bulk *b, const ad_real dy[], ad_real dx[],
+                               ad_real *captured)
+{
+    ad_real *z = adx_take_rows(b);
+    ad_status status = z == NULL ? ADREV_ENOMEM : ADREV_OK;
+    size_t rows = b->n * b->d;
+    if (status == ADREV_OK && b->f != NULL && b->op != NULL)
+        status = adx_map_values(b, z);
+    if (status == ADREV_OK)
+        status = adx_pull_behind(b, b->f == NULL ? b->v : z, dy, z + rows,
+                                 z + 2 * rows, captured);
+    if (status == ADREV_OK && b->f != NULL) {
+        const adx_tour p = { .duty = ADX_DUTY_pull, .dy = z + rows,
+                                 .dy_step = b->d, .dx = dx,
+                                 .captured = captured };
+        status = adx_map_all_elements(&p, b);
+    }
+    for (size_t i = 0; status == ADREV_OK && b->f == NULL && i < rows; i++)
+        dx[i] += z[rows + i];
+    adx_drop(&b->memory, z);
+    return status;
+}
+
+static bool adx_bulk_pullback(const void *saved, size_t m, const ad_real dy[],
+                              size_t n, ad_real dx[])
+{
+    adx_bulk b = adx_open_bulk(saved);
+    ad_real *captured = dx + b.operands;
+    (void)m;
+    (void)n;
+    if (b.kind != ADX_BULK_MAP && (b.kind != ADX_BULK_REDUCE || b.op != NULL))
+        return adx_pull_both(&b, dy, dx, captured) == ADREV_OK;
+    const adx_tour p = { .duty = ADX_DUTY_pull, .dy = dy,
+                             .dy_step = b.kind == ADX_BULK_MAP ? b.d : 0,
+                             .dx = dx, .captured = captured };
+    return adx_map_all_elements(&p, &b) == ADREV_OK;
+}
+
+static ad_status adx_push_both(adx_bulk *b, const ad_real dx[], ad_real dy[])
+{
+    const ad_real *captured = dx + b->operands;
+    ad_real *z = adx_take_rows(b);
+    ad_status status = z == NULL ? ADREV_ENOMEM : ADREV_OK;
+    size_t rows = b->n * b->d;
+    if (status == ADREV_OK && b->f != NULL && b->op != NULL)
+        status = adx_map_values(b, z);
+    if (status == ADREV_OK && b->f != NULL) {
+        const adx_tour p = { .duty = ADX_DUTY_push, .tx = dx,
+                                 .to = z + rows, .captured_t = captured };
+        status = adx_map_all_elements(&p, b);
+    }
+    if (status == ADREV_OK)
+        status = adx_push_behind(b, b->f == NULL ? b->v : z,
+                                 b->f == NULL ? dx : z + rows, dy,
+                                 z + 2 * rows, captured);
+    adx_drop(&b->memory, z);
+    return status;
+}
+
+static bool adx_bulk_pushforward(const void *saved, size_t n,
+                                 const ad_real dx[], size_t m, ad_real dy[])
+{
+    adx_bulk b = adx_open_bulk(saved);
+    (void)n;
+    (void)m;
+    if (b.kind != ADX_BULK_MAP)
+        return adx_push_both(&b, dx, dy) == ADREV_OK;
+    const adx_tour p = { .duty = ADX_DUTY_push, .tx = dx, .to = dy,
+                             .captured_t = dx + b.operands };
+    return adx_map_all_elements(&p, &b) == ADREV_OK;
+}
+
+static void adx_bulk_destroy(const void *saved)
+{
+#ifdef ADREV_FUNCTION_IMPLEMENTED
+    ad_fn_free(((const adx_bulk *)saved)->fn);
+#else
+    (void)saved;
+#endif
+}
+
+static const ad_external_rule adx_bulk_rule = {
+    .name = "bulk", .pullback = adx_bulk_pullback,
+    .pushforward = adx_bulk_pushforward, .destroy = adx_bulk_destroy
+};
+
+static size_t adx_bulk_results(const adx_bulk *b)
+{
+    return b->kind == ADX_BULK_REDUCE ? b->d : b->n * b->d;
+}
+
+// Writes what is saved.
+static void adx_save_bulk(const adx_bulk *b, const ad_rev operand[],
+                          void *saved)
+{
+    memcpy(saved, b, sizeof *b);
+    adx_bulk to = adx_open_bulk(saved);
+    for (size_t i = 0; i < b->sources; i++) {
+        to.source[i] = b->source[i];
+        to.source[i].v = NULL;
+        to.source[i].unit = 1;
+        to.source[i].step = b->source[i].next;
+    }
+    for (size_t i = 0; i < b->operands; i++)
+        to.v[i] = operand[i].v;
+    if (b->kept > 0)
+        memcpy(to.part, b->part, b->kept * sizeof *b->part);
+    if (b->captured.n > 0) {
+        memcpy(to.captured.id, b->captured.id,
+               b->captured.n * sizeof *b->captured.id);
+        memcpy(to.captured.slot, b->captured.slot,
+               b->captured.room * sizeof *b->captured.slot);
+    }
+}
+
+// As ad_external does it, but what is saved is written where it stays.
+static adx_external *adx_add_bulk(const adx_bulk *b, const adx_view *operand)
+{
+    ad_tape *t = adx_now.tape;
+    adx_ids ids = adx_classify(operand);
+    if (adx_is_constant(&ids) || t->status != ADREV_OK)
+        return NULL;
+    adx_external *s = adx_add_external(operand, &ids, adx_bulk_bytes(b),
+                                       adx_bulk_results(b));
+    if (s == NULL)
+        return NULL;
+    s->rule = &adx_bulk_rule;
+    adx_save_bulk(b, operand->x, (void *)(uintptr_t)s->saved);
+    t->calls = 1;
+    s->e.before = t->last;
+    t->last = &s->e;
+    return s;
+}
+
+static ad_rev *adx_all_operands(const adx_bulk *b, const ad_rows x[])
+{
+    size_t count = b->operands + b->captured.n;
+    ad_rev *all = (ad_rev *)adx_take(&b->memory, count, sizeof *all);
+    ad_rev *to = all;
+    for (size_t k = 0; all != NULL && k < b->sources; k++)
+        to = adx_list_operands(b->n, &x[k], to);
+    for (size_t i = 0; all != NULL && i < b->captured.n; i++)
+        adx_name(&to[i], 0, b->captured.id[i]);
+    return all;
+}
+
+static ad_status adx_record_bulk(adx_bulk *b, const ad_rows x[],
+                                 const ad_real v[], ad_rev y[])
+{
+    ad_rev *operand = adx_all_operands(b, x);
+    if (operand == NULL)
+        return adx_bulk_fail(ADREV_ENOMEM);
+    const adx_view view = adx_vector(b->operands + b->captured.n, operand, 1);
+    adx_external *s = adx_add_bulk(b, &view);
+    adx_drop(&b->memory, operand);
+    if (s != NULL)
+        b->fn = NULL;           // it is the statement's now
+    if (adx_bulk_status() != ADREV_OK)
+        return adx_bulk_status();
+    for (size_t i = 0; i < adx_bulk_results(b); i++)
+        adx_result(&y[i], v[i], s == NULL ? NULL : &s->e, i);
+    return ADREV_OK;
+}
+
+static bool adx_any_recorded(size_t n, size_t args, const ad_rows x[])
+{
+    for (size_t k = 0; k < args; k++) {
+        size_t rows = x[k].size == 0 ? 0 : x[k].step == 0 ? 1 : n;
+        const ad_rev *row = x[k].x;
+        for (size_t i = 0; i < rows; i++, row += x[k].step)
+            for (size_t j = 0; j < x[k].size; j++)
+                if (row[j].job != 0)
+                    return true;
+    }
+    return false;
+}
+
+// Values, and all that a derivative needs.
+static ad_status adx_evaluate_bulk(adx_bulk *b, bool recorded, ad_real v[])
+{
+    b->chunk = 64;
+    ad_status status = recorded && b->f != NULL ? adx_measure_f(b) : ADREV_OK;
+#ifdef ADREV_FUNCTION_IMPLEMENTED
+    if (status == ADREV_OK && recorded && b->f != NULL
+        && b->captured.n == 0 && b->n >= ADREV_REPLAY_FROM
+        && b->n < UINT32_MAX)
+        adx_record_f(b);
+#endif
+    if (status == ADREV_OK)
+        status = adx_bulk_values(b, v);
+    size_t shared = (b->shared + b->captured.n) / 16;
+    b->chunk = b->chunk > shared ? b->chunk : shared;
+    b->chunk = b->chunk < b->n ? b->chunk : b->n;
+    return status;
+}
+
+static ad_status adx_bulk_statement(adx_bulk *b, const ad_rows x[],
+                                    ad_rev y[])
+{
+    ad_tape *t = adx_now.tape;
+    b->memory = t->allocator;
+    b->kept = adx_numbers_kept(b);
+    b->source = (adx_strip *)adx_take(&b->memory, b->sources,
+                                           sizeof *b->source);
+    b->part = (ad_real *)adx_take(&b->memory, b->kept, sizeof *b->part);
+    ad_real *v = (ad_real *)adx_take(&b->memory, adx_bulk_results(b),
+                                          sizeof *v);
+    ad_status status = ADREV_ENOMEM;
+    if (b->source != NULL && b->part != NULL && v != NULL) {
+        for (size_t k = 0; k < b->sources; k++) {
+            b->source[k] = adx_place_source(b->n, &x[k], b->operands);
+            b->operands += adx_extent_of(b->n, &x[k]);
+        }
+        bool recorded = adx_any_recorded(b->n, b->sources, x);
+        ad_use(NULL);
+        status = adx_evaluate_bulk(b, recorded, v);
+        ad_use(t);
+    }
+    status = status == ADREV_OK ? adx_record_bulk(b, x, v, y)
+                                : adx_bulk_fail(status);
+#ifdef ADREV_FUNCTION_IMPLEMENTED
+    ad_fn_free(b->fn);
+#endif
+    adx_free_captured(&b->memory, &b->captured);
+    adx_drop(&b->memory, v);
+    adx_drop(&b->memory, b->part);
+    adx_drop(&b->memory, b->source);
+    return status;
+}
+
+/* --- 3.14  plain calls -------------------------------------------------------
+ * Under a hook, in fixed memory and without a tape: the same operations in the
+ * same order, on the numbers themselves. Rows that op combines are put into
+ * levels as they come: a part that is full is a row of the level above.      */
+
+typedef struct adx_plain {
+    const adx_bulk *b;
+    ad_rev *arg;                // of f
+    ad_rev *z;                  // its result
+    ad_rev *pair;               // of op
+    ad_rev *level;              // [levels*d] parts so far
+    size_t count[66];           // rows in them
+    ad_rev *y;
+} adx_plain;
+
+static void adx_plain_fold(adx_plain *p, const ad_rev row[], size_t k)
+{
+    size_t d = p->b->d;
+    ad_rev *part = p->level + k * d;
+    if (p->count[k]++ == 0)
+        memcpy(part, row, d * sizeof *part);
+    else
+        adx_apply_op(p->b, part, row, p->pair, part);
+    if (p->count[k] < p->b->radix)
+        return;
+    p->count[k] = 0;
+    adx_plain_fold(p, part, k + 1);
+}
+
+// Parts that are not full.
+static void adx_plain_end(adx_plain *p, size_t levels)
+{
+    const ad_rev *last = NULL;
+    for (size_t k = 0; k < levels; k++) {
+        ad_rev *part = p->level + k * p->b->d;
+        if (p->count[k] == 0)
+            continue;
+        if (last != NULL)
+            adx_apply_op(p->b, part, last, p->pair, part);
+        last = part;
+    }
+    memcpy(p->y, last, p->b->d * sizeof *last);
+}
+
+static void adx_plain_sum(const ad_rev a[], const ad_rev b[], size_t d,
+                          ad_rev y[])
+{
+    for (size_t j = 0; j < d; j++)
+        y[j] = adx_fold_plain(ADREV_OP_add, a[j], b[j]);
+}
+
+// What follows f, of element i.
+static void adx_plain_behind(adx_plain *p, size_t i, const ad_rev z[])
+{
+    const adx_bulk *b = p->b;
+    bool prefix = b->kind == ADX_BULK_PREFIX;
+    ad_rev *y = p->y + (prefix ? i * b->d : 0);
+    const ad_rev *before = prefix ? y - (i > 0 ? b->d : 0) : y;
+    if (b->op != NULL && !prefix)
+        adx_plain_fold(p, z, 0);
+    else if (i == 0)
+        memcpy(y, z, b->d * sizeof *y);
+    else if (b->op != NULL)
+        adx_apply_op(b, before, z, p->pair, y);
+    else
+        adx_plain_sum(before, z, b->d, y);
+}
+
+static void adx_plain_element(adx_plain *p, size_t i, const ad_rows x[])
+{
+    const adx_bulk *b = p->b;
+    bool map = b->kind == ADX_BULK_MAP;
+    ad_rev *to = p->arg;
+    ad_rev *z = map ? p->y + i * b->d : p->z;
+    if (b->f == NULL) {
+        adx_plain_behind(p, i, x->x + i * b->d);
+        return;
+    }
+    for (size_t k = 0; k < b->sources; k++) {
+        const ad_rev *from = x[k].size == 0
+                           ? NULL : x[k].x + (ptrdiff_t)i * x[k].step;
+        if (from != NULL && (x[k].step != 0 || i == 0))
+            memcpy(to, from, x[k].size * sizeof *to);
+        to += x[k].size;
+    }
+    memset(z, 0, b->d * sizeof *z);
+    b->f(p->arg, z, b->ctx);
+    if (!map)
+        adx_plain_behind(p, i, z);
+}
+
+static void adx_plain_all(const adx_bulk *b, const ad_rows x[], ad_rev room[],
+                          size_t levels, ad_rev y[])
+{
+    adx_plain p = { .b = b, .arg = room, .y = y };
+    p.z = p.arg + b->shared + b->width;
+    p.pair = p.z + b->d;
+    p.level = p.pair + 2 * b->d;
+    for (size_t i = 0; i < b->n; i++)
+        adx_plain_element(&p, i, x);
+    if (b->kind == ADX_BULK_REDUCE && b->op != NULL)
+        adx_plain_end(&p, levels);
+}
+
+#define ADX_PLAIN_ROOM 192      // numbers that need no allocation
+
+// Where there is memory, results are kept back until all went well.
+static ad_status adx_bulk_plain(const adx_bulk *b, const ad_rows x[],
+                                ad_rev y[])
+{
+    ad_rev few[ADX_PLAIN_ROOM];
+    const ad_allocator *memory = adx_bulk_allocator();
+    size_t levels = adx_levels_of(b).count + 1;
+    size_t need = b->shared + b->width + (3 + levels) * b->d;
+    size_t results = adx_bulk_results(b);
+    bool direct = adx_now.tape == NULL || memory == NULL;
+    ad_rev *room = need <= ADX_PLAIN_ROOM ? few
+                 : (ad_rev *)adx_bulk_take(memory, need, sizeof *room);
+    ad_rev *to = direct ? y
+               : (ad_rev *)adx_bulk_take(memory, results, sizeof *to);
+    ad_status status = ADREV_OK;
+    if (room == NULL || to == NULL)
+        status = adx_bulk_short();
+    else {
+        adx_plain_all(b, x, room, levels, to);
+        status = adx_bulk_status();
+    }
+    if (status == ADREV_OK && !direct)
+        memcpy(y, to, results * sizeof *y);
+    if (!direct)
+        adx_drop(memory, to);
+    if (room != few)
+        adx_drop(memory, room);
+    return status;
+}
+
+/* --- 3.15  calls ---------------------------------------------------------- */
+
+static bool adx_rows_possible(size_t n, const ad_rows *x)
+{
+    size_t step = adx_magnitude(x->step);
+    return !adx_bulk_huge(n, x->size) && !adx_bulk_huge(n, step)
+        && (x->size == 0 || n == 0 || x->x != NULL);
+}
+
+// Sizes; false: they are impossible.
+static bool adx_size_bulk(adx_bulk *b, const ad_rows x[], const ad_rev y[])
+{
+    bool fit = b->d > 0 && !adx_bulk_huge(b->n, b->d)
+            && (b->sources == 0 || x != NULL) && b->sources < SIZE_MAX / 256
+            && (y != NULL || (b->n == 0 && b->kind != ADX_BULK_REDUCE));
+    for (size_t k = 0; fit && k < b->sources; k++) {
+        fit = adx_rows_possible(b->n, &x[k]);
+        *(x[k].step == 0 ? &b->shared : &b->width) += x[k].size;
+        fit = fit && !adx_bulk_huge(b->n, b->width)
+           && !adx_bulk_huge(b->shared, 1);
+    }
+    // 32 rows are enough to hide what a tape costs, 512 numbers, too
+    b->radix = b->d > 128 ? 4 : b->d > 16 ? 512 / b->d : 32;
+    return fit;
+}
+
+static ad_status adx_bulk_call(adx_bulk *b, const ad_rows x[],
+                               const ad_real neutral[], ad_rev y[])
+{
+    bool empty = b->n == 0 && b->kind == ADX_BULK_REDUCE;
+    if (!adx_size_bulk(b, x, y) || (b->f == NULL && b->op == NULL)
+        || (empty && b->op != NULL && neutral == NULL))
+        return adx_bulk_fail(ADREV_ESHAPE);
+    ad_status status = adx_bulk_status();
+    if (status != ADREV_OK)
+        return status;
+    for (size_t j = 0; empty && j < b->d; j++)
+        y[j] = adx_passive(b->op == NULL ? 0 : neutral[j]);
+    if (b->n == 0)
+        return ADREV_OK;
+    return adx_now.tape == NULL || adx_now.trace
+        || adx_bulk_allocator() == NULL ? adx_bulk_plain(b, x, y)
+                                        : adx_bulk_statement(b, x, y);
+}
+
+ADX_API ad_status ad_map(ad_vector_fn *f, void *ctx, size_t n, size_t args,
+                         const ad_rows x[], size_t m, ad_rev y[])
+{
+    adx_bulk b = { .kind = ADX_BULK_MAP, .f = f, .ctx = ctx, .n = n, .d = m,
+                   .sources = args };
+    return adx_bulk_call(&b, x, NULL, y);
+}
+
+ADX_API ad_status ad_reduce(ad_vector_fn *op, void *ctx, size_t n, size_t d,
+                            const ad_rev x[], const ad_real neutral[],
+                            ad_rev y[])
+{
+    const ad_rows rows = { x, d, (ptrdiff_t)d };
+    adx_bulk b = { .kind = ADX_BULK_REDUCE, .op = op, .ctx = ctx, .n = n,
+                   .d = d, .sources = 1 };
+    return adx_bulk_call(&b, &rows, neutral, y);
+}
+
+ADX_API ad_status ad_prefix(ad_vector_fn *op, void *ctx, size_t n, size_t d,
+                            const ad_rev x[], ad_rev y[])
+{
+    const ad_rows rows = { x, d, (ptrdiff_t)d };
+    adx_bulk b = { .kind = ADX_BULK_PREFIX, .op = op, .ctx = ctx, .n = n,
+                   .d = d, .sources = 1 };
+    return adx_bulk_call(&b, &rows, NULL, y);
+}
+
+ADX_API ad_status ad_map_reduce(ad_vector_fn *f, ad_vector_fn *op, void *ctx,
+                                size_t n, size_t args, const ad_rows x[],
+                                size_t d, const ad_real neutral[], ad_rev y[])
+{
+    adx_bulk b = { .kind = ADX_BULK_REDUCE, .f = f, .op = op, .ctx = ctx,
+                   .n = n, .d = d, .sources = args };
+    return f == NULL ? adx_bulk_fail(ADREV_ESHAPE)
+                     : adx_bulk_call(&b, x, neutral, y);
+}
+
+ADX_API ad_status ad_map_prefix(ad_vector_fn *f, ad_vector_fn *op, void *ctx,
+                                size_t n, size_t args, const ad_rows x[],
+                                size_t d, ad_rev y[])
+{
+    adx_bulk b = { .kind = ADX_BULK_PREFIX, .f = f, .op = op, .ctx = ctx,
+                   .n = n, .d = d, .sources = args };
+    return f == NULL ? adx_bulk_fail(ADREV_ESHAPE)
+                     : adx_bulk_call(&b, x, NULL, y);
+}
+
+#endif // ADREV_BULK_IMPLEMENTED
+#endif // ADREV_IMPLEMENTATION
