@@ -191,11 +191,13 @@ static ad_status plain_scan(const ad_scan_desc *d, size_t *ran)
 /* --- running a scan ------------------------------------------------------- */
 
 // Returns how many steps it had.
-static size_t scan_with(ad_scan_desc d, ad_scan_report *report)
+static size_t scan_with(ad_scan_desc d, ad_scan_report *report,
+                        const ad_store *store)
 {
     ad_status status = ADREV_OK;
     size_t ran = 0;
     d.schedule = how.schedule;
+    d.schedule.store = store;
     d.unreplayed = how.unreplayed;
     d.compiled = how.compiled;
     if (how.plain)
@@ -210,18 +212,14 @@ static size_t scan_with(ad_scan_desc d, ad_scan_report *report)
 static size_t scan(ad_scan_desc d)
 {
     size_t i = how.scans++ % REPORTS;
-    const ad_store *before = how.schedule.store;
-    if (how.store != NULL)
-        how.schedule.store = &how.store[i];
-    size_t ran = scan_with(d, &how.report[i]);
-    how.schedule.store = before;
-    return ran;
+    return scan_with(d, &how.report[i],
+                     how.store == NULL ? NULL : &how.store[i]);
 }
 
-// Within a step: it runs again in every sweep.
+// Within a step it runs again in every sweep: no report and no store.
 static void scan_within(ad_scan_desc d)
 {
-    scan_with(d, NULL);
+    scan_with(d, NULL, NULL);
 }
 
 static ad_rev total(size_t n, const ad_rev *x)
@@ -1123,7 +1121,9 @@ static void wave(const ad_rev *x, ad_rev *y, void *ctx)
 enum {
     NESTED = 1,             // steps run in steps: calls of both are not counted
     INDEX = 2,              // a step asks for its number
-    EARLY = 4               // ends before the most steps
+    EARLY = 4,              // ends before the most steps
+    CUT = 8                 // not all steps are reversed: the loop is cut off,
+                            // or those before get no adjoint
 };
 
 struct run {
@@ -1452,12 +1452,12 @@ static const struct run runs[] = {
       432,
       LIST(144),
       NULL },
-    { "L3", unused, { 0 }, 3, 0, NESTED | INDEX,
+    { "L3", unused, { 0 }, 3, 0, NESTED | INDEX | CUT,
       1, LIST(5),
       10,
       LIST(2),
       NULL },
-    { "L4", counted, { 0 }, 2, 0, NESTED | INDEX,
+    { "L4", counted, { 0 }, 2, 0, NESTED | INDEX | CUT,
       1, LIST(5),
       12,
       LIST(2),
@@ -1510,27 +1510,27 @@ static const struct run runs[] = {
 
 // Of truncated loops the derivatives are not those of the values.
 static const struct run cut[] = {
-    { "B12", until_element, { 3 }, 7, 0, EARLY,
+    { "B12", until_element, { 3 }, 7, 0, EARLY | CUT,
       15, LIST(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14),
       91, LIST(0, 0, 0, 0, 8, 10, 12, 0, 0, 0, 0, 0, 0, 0, 0), NULL },
-    { "B13", truncated, { 5, 0 }, 5, 0, 0, 7, LIST(1, 0.5, 1, 2, 3, 4, 5),
+    { "B13", truncated, { 5, 0 }, 5, 0, CUT, 7, LIST(1, 0.5, 1, 2, 3, 4, 5),
       8.09375, LIST(0.03125, 9.3125, 0.0625, 0.125, 0.25, 0.5, 1), NULL },
-    { "B13", truncated, { 9, 0 }, 5, 0, 0, 7, LIST(1, 0.5, 1, 2, 3, 4, 5),
+    { "B13", truncated, { 9, 0 }, 5, 0, CUT, 7, LIST(1, 0.5, 1, 2, 3, 4, 5),
       8.09375, LIST(0.03125, 9.3125, 0.0625, 0.125, 0.25, 0.5, 1), NULL },
-    { "B13", truncated, { 3, 0 }, 5, 0, 0, 7, LIST(1, 0.5, 1, 2, 3, 4, 5),
+    { "B13", truncated, { 3, 0 }, 5, 0, CUT, 7, LIST(1, 0.5, 1, 2, 3, 4, 5),
       8.09375, LIST(0, 145.0 / 16, 0, 0, 0.25, 0.5, 1), NULL },
-    { "B13", truncated, { 1, 0 }, 5, 0, 0, 7, LIST(1, 0.5, 1, 2, 3, 4, 5),
+    { "B13", truncated, { 1, 0 }, 5, 0, CUT, 7, LIST(1, 0.5, 1, 2, 3, 4, 5),
       8.09375, LIST(0, 99.0 / 16, 0, 0, 0, 0, 1), NULL },
-    { "B13", truncated, { 3, 1 }, 5, 0, 0, 7, LIST(1, 0.5, 1, 2, 3, 4, 5),
+    { "B13", truncated, { 3, 1 }, 5, 0, CUT, 7, LIST(1, 0.5, 1, 2, 3, 4, 5),
       22.90625, LIST(0, 281.0 / 16, 0, 0, 1.75, 1.5, 1), NULL },
-    { "B13", truncated, { 2, 2 }, 5, 0, 0, 7, LIST(1, 0.5, 1, 2, 3, 4, 5),
+    { "B13", truncated, { 2, 2 }, 5, 0, CUT, 7, LIST(1, 0.5, 1, 2, 3, 4, 5),
       66.87353515625, LIST(1, 24283.0 / 256, 0, 0, 0, 655.0 / 64, 259.0 / 32),
       NULL },
-    { "B13", truncated, { 0, 0 }, 5, 0, 0, 7, LIST(1, 0.5, 1, 2, 3, 4, 5),
+    { "B13", truncated, { 0, 0 }, 5, 0, CUT, 7, LIST(1, 0.5, 1, 2, 3, 4, 5),
       8.09375, LIST(0, 0, 0, 0, 0, 0, 0), NULL },
-    { "B13", truncated, { 0, 1 }, 5, 0, 0, 7, LIST(1, 0.5, 1, 2, 3, 4, 5),
+    { "B13", truncated, { 0, 1 }, 5, 0, CUT, 7, LIST(1, 0.5, 1, 2, 3, 4, 5),
       22.90625, LIST(0, 0, 0, 0, 0, 0, 0), NULL },
-    { "B13", truncated, { 0, 2 }, 5, 0, 0, 7, LIST(1, 0.5, 1, 2, 3, 4, 5),
+    { "B13", truncated, { 0, 2 }, 5, 0, CUT, 7, LIST(1, 0.5, 1, 2, 3, 4, 5),
       66.87353515625, LIST(1, 0, 0, 0, 0, 0, 0), NULL },
 };
 // clang-format on
