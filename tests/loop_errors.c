@@ -25,6 +25,13 @@
 
 #define UNTOUCHED 77
 
+// Steps with carried data, or with numbers by ctx, are not replayed.
+#ifdef LOOP_ERRORS_REPLAYED
+#define BESIDE 0
+#else
+#define BESIDE 1
+#endif
+
 enum { STEPS = 12 };
 
 static ad_tape *tape;
@@ -72,7 +79,8 @@ static void good_step(ad_step *s, void *ctx)
     int *carried = s->untraced;
     bool now = ++mis.run == mis.at;
 
-    ++*carried;
+    if (BESIDE)
+        ++*carried;
     if (now && mis.how == FAILS) {
         s->status = mis.status;
         return;
@@ -100,7 +108,7 @@ static void make(struct loop *l)
     l->par[1] = ad_input(0.75);
     for (int i = 0; i < STEPS + 2; i++)
         l->seq[i] = ad_input(0.125 * i);
-    l->by_ctx = ad_input(0.9);
+    l->by_ctx = BESIDE ? ad_input(0.9) : ad_rec(0.9);
     const ad_rev untouched = { .v = UNTOUCHED };
     for (int i = 0; i < 2; i++)
         l->last[i] = l->last_of_taps[i] = untouched;
@@ -120,8 +128,8 @@ static void make(struct loop *l)
         .step = good_step, .ctx = l, .steps = STEPS, .states = 2,
         .state = l->state, .sequences = 1, .sequence = l->sequence,
         .outputs = 1, .output = l->output, .parameters = 2,
-        .parameter = l->par, .untraced = &l->carried,
-        .untraced_bytes = sizeof l->carried
+        .parameter = l->par, .untraced = BESIDE ? &l->carried : NULL,
+        .untraced_bytes = BESIDE ? sizeof l->carried : 0
     };
 }
 
@@ -130,7 +138,7 @@ static void gather_inputs(const struct loop *l, ad_rev x[INPUTS])
     memcpy(x, l->in, sizeof l->in);
     memcpy(x + 3, l->par, sizeof l->par);
     memcpy(x + 5, l->seq, sizeof l->seq);
-    x[INPUTS - 1] = l->by_ctx;
+    x[INPUTS - 1] = BESIDE ? l->by_ctx : l->in[0];
 }
 
 static bool untouched(const ad_rev *x, size_t n)
@@ -163,6 +171,17 @@ enum { SCHEDULES = sizeof schedules / sizeof schedules[0] };
 static double right_g[INPUTS];
 static double right_value;
 
+// The same bits; but where a step could not be recorded as a function it runs
+// again, and its adjoints are summed in another order.
+static bool is_right(const double g[INPUTS])
+{
+    bool right = true;
+    for (int j = 0; j < INPUTS; j++)
+        right &= BESIDE ? g[j] == right_g[j]
+                        : fabs(g[j] - right_g[j]) <= 1e-13 * fabs(right_g[j]);
+    return right;
+}
+
 static ad_rev cost_of(const struct loop *l)
 {
     ad_rev y = ad_rec(ad_add(l->last[0], l->last_of_taps[1]));
@@ -184,16 +203,18 @@ static void works(ad_tape *t, const char *name, const ad_allocator *a)
     l.d.allocator = a;
     ad_status s = ad_scan(&l.d, &l.report);
     CHECK(s == ADREV_OK, "after %s: %s", name, ad_message(s));
-    CHECK(l.carried == 3 + STEPS, "after %s: carried %d", name, l.carried);
+    CHECK(l.carried == (BESIDE ? 3 + STEPS : 3), "after %s: carried %d", name,
+          l.carried);
     ad_rev y = cost_of(&l);
     s = ad_gradient(t, y, INPUTS, x, g);
     CHECK(s == ADREV_OK, "after %s: %s", name, ad_message(s));
+    CHECK(BESIDE == (l.report.replayed == 0) || t != tape, "after %s: %zu "
+          "steps replayed", name, l.report.replayed);
     if (right_value == 0) {
         right_value = y.v;
         memcpy(right_g, g, sizeof g);
     }
-    CHECK(y.v == right_value && memcmp(g, right_g, sizeof g) == 0,
-          "after %s: other numbers", name);
+    CHECK(y.v == right_value && is_right(g), "after %s: other numbers", name);
     ad_tape_clear(t);
 }
 
@@ -223,7 +244,8 @@ static const char *spoil_arrays(struct loop *l, int which)
     case 5: l->d.output = NULL; return "no outputs";
     case 6: l->output[0].row = NULL; return "no room for outputs";
     case 7: l->d.parameter = NULL; return "no parameters";
-    case 8: l->d.untraced = NULL; return "no carried data";
+    case 8: l->d.untraced = NULL;
+            l->d.untraced_bytes = 4; return "no carried data";
     case 9: l->state[1].tap = NULL; return "no taps of a state";
     case 10: l->sequence[0].tap = NULL; return "no taps of a sequence";
     default: return NULL;
@@ -360,8 +382,8 @@ static void run_limits(void)
               "no steps: %g %g", l.last[0].v, l.last_of_taps[1].v);
         CHECK(untouched(l.rows, (size_t)2 * STEPS) && untouched(l.out, STEPS)
               && l.carried == 3, "no steps: rows");
-        CHECK(ad_gradient(tape, l.last_of_taps[1], INPUTS, x, g) == ADREV_OK
-              && g[2] == 1 && g[0] == 0 && g[3] == 0, "no steps: %g", g[2]);
+        CHECK(ad_gradient(tape, l.last_of_taps[1], INPUTS - 1, x, g)
+              == ADREV_OK && g[2] == 1 && g[0] == 0 && g[3] == 0, "no steps: %g", g[2]);
 
         for (int open = 0; open < 2; open++) {
             ad_tape_clear(tape);
@@ -450,8 +472,8 @@ static void run_again(void)
                     CHECK(g[j] == UNTOUCHED, "g is touched");
                 memset(&mis, 0, sizeof mis);
                 s = ad_gradient(tape, y, INPUTS, x, g);
-                CHECK(s == ADREV_OK && memcmp(g, right_g, sizeof g) == 0,
-                      "the sweep after: %s", ad_message(s));
+                CHECK(s == ADREV_OK && is_right(g), "the sweep after: %s",
+                      ad_message(s));
             }
     works(tape, "steps that fail later", NULL);
 }
@@ -564,8 +586,8 @@ static bool with_failing_get(int i, size_t n)
     for (int j = 0; !ok && j < INPUTS; j++)
         CHECK(g[j] == UNTOUCHED, "get %zu fails: g is touched", n);
     shelf.failing_get = 0;
-    CHECK(ad_gradient(tape, y, INPUTS, x, g) == ADREV_OK
-          && memcmp(g, right_g, sizeof g) == 0, "the sweep after get %zu", n);
+    CHECK(ad_gradient(tape, y, INPUTS, x, g) == ADREV_OK && is_right(g),
+          "the sweep after get %zu", n);
     ad_tape_clear(tape);
     CHECK(shelf.drops == 1, "dropped %zu times", shelf.drops);
     return ok;
@@ -645,8 +667,7 @@ static bool sweep_all(ad_tape *t, ad_rev y, const ad_rev *x)
     for (int j = 0; j < INPUTS; j++)
         g[j] = UNTOUCHED;
     ad_status s = ad_gradient(t, y, INPUTS, x, g);
-    CHECK(s != ADREV_OK || memcmp(g, right_g, sizeof g) == 0,
-          "other numbers when memory is short");
+    CHECK(s != ADREV_OK || is_right(g), "other numbers when memory is short");
     ok &= query("gradient", s, INPUTS, g);
     s = ad_pushforward(t, INPUTS, x, dx, 1, &y, &dy);
     CHECK(s != ADREV_OK || fabs(dy - right_g[4]) <= 1e-14 * fabs(right_g[4]),
