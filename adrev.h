@@ -863,6 +863,10 @@ typedef struct ad_array_operation {
     size_t bytes;
     const char *file;       // NULL unless compiled with ADREV_DEBUG
     int line;
+    bool *kept;             // out, of ADREV_ARRAY_external: the hook sets it if
+                            // it has copied what was saved. It calls destroy
+                            // with the copy, once, when the tape is gone; the
+                            // tape does not
 } ad_array_operation;
 
 // trace        told of every operation that has a recorded operand, every
@@ -909,6 +913,34 @@ ADX_API const char *ad_version(void);
  * or results of one call are, else 4 more; 0 where all partials are equal.
  * Under a trace hook without `array` the tape fails with ADREV_EHOOK.           */
 
+// What `replay` is given and asked for: with y = F(x), tangents (..d) along xd
+// and adjoints (..b) for weights yb
+//
+//     y   = F(x)              yd  = J(x) xd
+//     xb  = yb J(x)           xbd = ybd J(x) + yb (dJ/dx xd)
+//
+// NULL: not given, or not asked for. Asked for are y, or xb with yb given; in
+// one direction y and yd with xd given, or xb and xbd with all given. What is
+// asked for is 0 before, and overlaps nothing.
+//
+// A replay takes from `saved` only what does not depend on x: the rest belongs
+// to the point where the statement was recorded. It returns false if it cannot
+// do this, or not here; several threads may call it at once. Where all adjoints
+// are 0 it is not called, and where all tangents are, not with them; nor twice
+// in a row with the same numbers, for points or directions side by side.
+typedef struct ad_external_point {
+    size_t n;               // inputs
+    size_t m;               // results
+    const ad_real *x;       // [n] inputs, always given
+    const ad_real *xd;      // [n] tangents of them
+    const ad_real *yb;      // [m] adjoints of the results
+    const ad_real *ybd;     // [m] tangents of these
+    ad_real *y;             // [m] out: results
+    ad_real *yd;            // [m] out: tangents of them
+    ad_real *xb;            // [n] out: adjoints of the inputs
+    ad_real *xbd;           // [n] out: tangents of these
+} ad_external_point;
+
 // A user's own derivative. Every function is given what was saved and returns
 // whether it worked; if not, the query returns ADREV_EEXTERNAL. No tape is
 // current while it runs: it may use others, or ad_grad, but not this one.
@@ -918,8 +950,11 @@ ADX_API const char *ad_version(void);
 //              NULL: no query can go forward then
 // destroy      called once for each statement, when it leaves the tape (clear,
 //              rewind, free) with the copy of saved, or at once with saved
-//              itself if it was not recorded; v may lie in what it frees. May
-//              be NULL
+//              itself if it was not recorded; v may lie in what it frees. Of a
+//              statement in a recorded function (adrev_function.h): when the
+//              last function that has it is freed. May be NULL
+// replay       evaluates the statement at any point: see ad_external_point.
+//              NULL: functions with it cannot be recorded
 struct ad_external_rule {
     const char *name;
     bool (*pullback)(const void *saved, size_t m, const ad_real dy[],
@@ -927,6 +962,7 @@ struct ad_external_rule {
     bool (*pushforward)(const void *saved, size_t n, const ad_real dx[],
                         size_t m, ad_real dy[]);
     void (*destroy)(const void *saved);
+    bool (*replay)(const void *saved, const ad_external_point *at);
 };
 
 // Records m results v of x as one statement with the user's own derivative.
@@ -944,7 +980,8 @@ struct ad_external_rule {
 //                not made where all of dy is 0
 //   memory       4 bytes per operand if the ids are not evenly spaced, bytes,
 //                and 100; n + m numbers once per tape
-//   see          examples/09_linear_solve.c
+//   see          examples/09_linear_solve.c; a solve with a replay in
+//                tests/function_external.c
 ADX_API ad_status ad_external(const ad_external_rule *rule, const void *saved,
                               size_t bytes, size_t n, const ad_rev x[],
                               size_t m, const ad_real v[], ad_rev y[]);
@@ -5708,6 +5745,7 @@ ADX_API ad_status (ad_external)(const ad_external_rule *rule,
     ad_tape *t = adx_now.tape;
     const adx_view from = adx_vector(n, x, 1);
     adx_external *s = NULL;
+    bool kept = false;
 
     if (status == ADREV_OK && t != NULL) {
         adx_ids ids = adx_classify(&from);
@@ -5732,11 +5770,12 @@ ADX_API ad_status (ad_external)(const ad_external_rule *rule,
         told.rule = rule;
         told.saved = s->saved;
         told.bytes = bytes;
+        told.kept = &kept;
         t->hooks.array(t->hooks.user, &told);
     }
     t->calls = 1;
     t->one_way |= rule->pushforward == NULL;
-    if (rule->destroy != NULL) {
+    if (rule->destroy != NULL && !kept) {
         s->e.before = t->last;
         t->last = &s->e;
     }

@@ -104,7 +104,8 @@ typedef struct ad_fn_report {
     size_t identity;        // x*1, x - 0, -(-x) ...: results that are operands
     size_t dead;            // no result depends on them
     size_t operations;      // kept
-    size_t arrays;          // of these: operations on arrays, each counted once
+    size_t arrays;          // of these: operations on arrays and external
+                            // statements, each counted once
     size_t guards;          // comparisons and steps that must not change
 } ad_fn_report;
 
@@ -125,7 +126,7 @@ typedef struct ad_guard {
  *     ADREV_EPATH    a guard came out differently at x: see ad_fn_guard
  *     ADREV_ENOMEM   the allocator returned NULL
  *     ADREV_ESHAPE   an array is NULL that must not be
- *     ADREV_EEXTERNAL  an external statement cannot do this, or it failed
+ *     ADREV_EEXTERNAL  an external statement cannot do this, or not at x
  *
  * Values are those of the recorded program to the last bit, unless arrays of
  * more than one number are summed differently. A zero factor in the chain rule
@@ -144,12 +145,15 @@ extern "C" {
 //                      ADREV_OK is returned
 //   f            in    must be compiled with ADREV_TRACE (this header does it).
 //                      A number that it takes by ad_value or ad_dual is one of
-//                      this point: elsewhere that is a guard not passed
+//                      this point: elsewhere that is a guard not passed. Its
+//                      external statements are evaluated by their rules' replay
+//                      (adrev.h 5.5), at this point, too
 //   x   [n]      in    where f is run; decides which way its branches go
 //   m            in    results of f
 //
 //   returns      ADREV_OK; ADREV_EHOOK: f was compiled without ADREV_TRACE;
 //                ADREV_EFOREIGN: f uses numbers of another recording;
+//                ADREV_EEXTERNAL: the rule of a statement has no replay;
 //                ADREV_ESHAPE; ADREV_ENOMEM; ADREV_ELIMIT
 //   cost         about five recordings on a tape
 ADX_API ad_status ad_fn_record(ad_fn **out, ad_vector_fn *f, void *ctx,
@@ -201,6 +205,8 @@ ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
 // Taylor coefficients: y[k*m + i] is that of t^k in y[i] along x + t v, for
 // k = 0 ... order; derivatives are k! times as large.
 //
+//   returns      as above; ADREV_EEXTERNAL wherever a result needs an external
+//                statement
 //   cost         order^2 times an evaluation; operations on arrays are taken
 //                apart
 ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
@@ -220,9 +226,10 @@ ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[]);
  * Where a matrix may have entries at all is found once, from the program; so is
  * a colouring: columns that share no row (of a Hessian: that can be told apart
  * by symmetry) are computed in one direction. Rows or columns that are nearly
- * full are computed by themselves. Entries are sorted by row, then column: CSR,
- * or triplets as Ipopt takes them. Ask for their number, then for the pattern,
- * then for values at as many points as you like.                             */
+ * full are computed by themselves. Of an external statement every result
+ * depends on every input, and is curved in all of them. Entries are sorted by
+ * row, then column: CSR, or triplets as Ipopt takes them. Ask for their number,
+ * then for the pattern, then for values at as many points as you like.       */
 
 typedef struct ad_sparsity {
     size_t nonzeros;
@@ -295,11 +302,14 @@ typedef struct ad_column {
 //
 //   x   [n]      in    columns of the inputs
 //   y   [m]      in    columns of the results, which overlap none of x
-//   left [points] out  0, or 1 + the guard that the point did not pass; may
-//                      be NULL
+//   left [points] out  0, or 1 + the guard that the point did not pass, or
+//                      UINT32_MAX: an external statement failed there; may be
+//                      NULL
 //
 //   returns      ADREV_OK; ADREV_EPATH: some points were left: their results
-//                are not written, all others are; ADREV_ESHAPE; ADREV_ENOMEM
+//                are not written, all others are; ADREV_EEXTERNAL: the same,
+//                and at some of them an external statement failed;
+//                ADREV_ESHAPE; ADREV_ENOMEM
 ADX_API ad_status ad_fn_map(ad_fn *fn, size_t points, const ad_column x[],
                             const ad_column y[], uint32_t left[]);
 
@@ -364,7 +374,7 @@ typedef struct ad_c_options {
 //
 //   returns      ADREV_OK; ADREV_ENOMEM; ADREV_ESHAPE: no such function, or a
 //                gradient of several results; ADREV_EEXTERNAL: lgamma, whose
-//                derivatives have no C text
+//                derivatives have no C text, or an external statement
 ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
                                 ad_write_fn *write, void *user,
                                 size_t *bytes);
@@ -403,7 +413,8 @@ ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options);
 
 // Writes the function, in one piece.
 //
-//   returns      ADREV_OK; ADREV_ENOMEM; ADREV_ESHAPE
+//   returns      ADREV_OK; ADREV_ENOMEM; ADREV_ESHAPE; ADREV_EEXTERNAL: an
+//                external statement, whose rule is no part of a file
 ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user);
 
 // The function that was saved. Whatever the bytes are, nothing else happens
@@ -592,6 +603,46 @@ static bool adx_make_room_for(const ad_allocator *a, void **array, size_t *room,
 
 /* --- 4.3  programs -------------------------------------------------------- */
 
+// What an external statement saved, for all programs that it is a step of.
+typedef struct adx_kept {
+    ad_allocator memory;
+    atomic_size_t holders;
+    const ad_external_rule *rule;
+    bool destroys;              // the rule's destroy is due
+    _Alignas(16) char saved[];
+} adx_kept;
+
+static adx_kept *adx_keep(const ad_allocator *a, const ad_array_operation *o)
+{
+    adx_kept *kept = (adx_kept *)adx_take(a, 1, sizeof *kept + o->bytes);
+    if (kept == NULL)
+        return NULL;
+    *kept = (adx_kept){ .memory = *a, .rule = o->rule };
+    atomic_init(&kept->holders, 1);
+    if (o->bytes > 0)
+        memcpy(kept->saved, o->saved, o->bytes);
+    return kept;
+}
+
+static adx_kept *adx_hold(adx_kept *kept)
+{
+    // relaxed: who holds it gives it on
+    atomic_fetch_add_explicit(&kept->holders, 1, memory_order_relaxed);
+    return kept;
+}
+
+static void adx_let_go(adx_kept *kept)
+{
+    // acq_rel: what the other holders did comes before the end.
+    if (kept == NULL || atomic_fetch_sub_explicit(&kept->holders, 1,
+                                                  memory_order_acq_rel) > 1)
+        return;
+    if (kept->destroys && kept->rule->destroy != NULL)
+        kept->rule->destroy(kept->saved);
+    const ad_allocator memory = kept->memory;
+    adx_drop(&memory, kept);
+}
+
 typedef struct adx_step {
     uint32_t op;
     uint32_t r;                 // the result; of arrays the first
@@ -613,8 +664,17 @@ typedef enum adx_many_kind {
     ADX_MANY_norm,              // the length of [k]
     ADX_MANY_product,           // [m x n] of [m x k] and [k x n]; op: mul, or
                                 // chain, in which a zero absorbs
-    ADX_MANY_gather             // [n] numbers of a list
+    ADX_MANY_gather,            // [n] numbers of a list
+    ADX_MANY_external           // of n inputs and m results; op: what of it
 } adx_many_kind;
+
+// What of an external statement. Its list is x[n], of an adjoint then yb[m]; in
+// one direction then the tangents of these, and results are followed by theirs.
+enum {
+    ADX_EXTERNAL_value = 0,     // y[m]
+    ADX_EXTERNAL_adjoint = 1,   // xb[n]
+    ADX_EXTERNAL_moving = 2     // | adjoint: in one direction
+};
 
 typedef struct adx_many {
     adx_many_kind kind;
@@ -622,6 +682,7 @@ typedef struct adx_many {
     uint32_t m, k, n;
     adx_numbers arg[3];
     uint32_t *list;
+    adx_kept *kept;             // of an external statement
 } adx_many;
 
 // Where a number comes from.
@@ -668,10 +729,16 @@ static void adx_begin_program(adx_program *p, const ad_allocator *memory,
     p->plain = plain;
 }
 
+static void adx_drop_many(const ad_allocator *a, const adx_many *k)
+{
+    adx_drop(a, k->list);
+    adx_let_go(k->kept);
+}
+
 static void adx_free_program(adx_program *p)
 {
     for (size_t i = 0; i < p->manys; i++)
-        adx_drop(p->memory, p->many[i].list);
+        adx_drop_many(p->memory, &p->many[i]);
     adx_drop(p->memory, p->many);
     adx_drop(p->memory, p->step);
     adx_drop(p->memory, p->number);
@@ -744,10 +811,33 @@ static const adx_many *adx_many_of(const adx_program *p, const adx_step *s)
     return s->op == ADX_OP_many ? &p->many[s->a] : NULL;
 }
 
+// Of an external step without the tangents behind them.
+static size_t adx_external_operands(const adx_many *k)
+{
+    return (size_t)k->n + (k->op & ADX_EXTERNAL_adjoint ? k->m : 0);
+}
+
+static size_t adx_external_results(const adx_many *k)
+{
+    return k->op & ADX_EXTERNAL_adjoint ? k->n : k->m;
+}
+
 static size_t adx_many_results(const adx_many *k)
 {
+    bool moving = k->op & ADX_EXTERNAL_moving;
     return k->kind == ADX_MANY_product ? (size_t)k->m * k->n
-         : k->kind == ADX_MANY_each || k->kind == ADX_MANY_gather ? k->n : 1;
+         : k->kind == ADX_MANY_each || k->kind == ADX_MANY_gather ? k->n
+         : k->kind == ADX_MANY_external
+           ? adx_external_results(k) * (moving ? 2 : 1) : 1;
+}
+
+// How many numbers its list has.
+static size_t adx_listed(const adx_many *k)
+{
+    bool moving = k->op & ADX_EXTERNAL_moving;
+    return k->kind == ADX_MANY_gather ? k->n
+         : k->kind == ADX_MANY_external
+           ? adx_external_operands(k) * (moving ? 2 : 1) : 0;
 }
 
 static size_t adx_results_of(const adx_program *p, const adx_step *s)
@@ -761,9 +851,9 @@ static void adx_extent(const adx_many *k, int i, size_t *rows, size_t *cols)
 {
     bool product = k->kind == ADX_MANY_product;
     bool each = k->kind == ADX_MANY_each;
+    bool listed = k->kind == ADX_MANY_gather || k->kind == ADX_MANY_external;
     int arity = each ? adx_row_of(k->op)->arity : product ? 2 : 1;
-    *rows = i >= arity || k->kind == ADX_MANY_gather ? 0
-          : !product ? 1 : i == 0 ? k->m : k->k;
+    *rows = i >= arity || listed ? 0 : !product ? 1 : i == 0 ? k->m : k->k;
     *cols = each || (product && i == 1) ? k->n : k->k;
 }
 
@@ -787,7 +877,7 @@ static void adx_visit_reads(const adx_program *p, const adx_step *s,
             visit(user, s->c);
         return;
     }
-    for (size_t i = 0; k->kind == ADX_MANY_gather && i < k->n; i++)
+    for (size_t i = 0; i < adx_listed(k); i++)
         visit(user, k->list[i]);
     for (int a = 0; a < 3; a++) {
         size_t rows;
@@ -1028,7 +1118,7 @@ static void adx_emit_guard(adx_program *p, uint32_t x, uint32_t was,
 
 /* --- 4.6  steps with many results ----------------------------------------- */
 
-// The first of its results. The list, if there is one, becomes the program's.
+// The first of its results. The list and what is kept become the program's.
 static uint32_t adx_append_many(adx_program *p, const adx_many *k)
 {
     size_t results = adx_many_results(k);
@@ -1043,7 +1133,7 @@ static uint32_t adx_append_many(adx_program *p, const adx_many *k)
         first = i == 0 ? r : first;
     }
     if (p->status != ADREV_OK) {
-        adx_drop(p->memory, k->list);
+        adx_drop_many(p->memory, k);
         return 0;
     }
     uint32_t which = (uint32_t)p->manys;
@@ -1171,6 +1261,18 @@ static adx_numbers adx_emit_product(adx_program *p, uint32_t op, size_t m,
                          .k = (uint32_t)k, .n = (uint32_t)n,
                          .arg = { a, b } };
     return (adx_numbers){ adx_append_many(p, &product), (int32_t)n, 1 };
+}
+
+// A part of an external statement. Never looked up among those before: whether
+// it is the same is for the rule to say, not for us.
+static uint32_t adx_emit_external(adx_program *p, const adx_many *of,
+                                  uint32_t op, uint32_t *list)
+{
+    adx_many part = { .kind = ADX_MANY_external, .op = op, .m = of->m,
+                      .n = of->n, .list = list, .kept = adx_hold(of->kept) };
+    if (list == NULL)
+        adx_spoil(p, ADREV_ENOMEM);
+    return adx_append_many(p, &part);
 }
 
 /* ===========================================================================
@@ -1482,17 +1584,26 @@ static void adx_set_range(uint32_t to[], const adx_numbers *at, size_t rows,
             to[adx_in_range(at, i, j)] = adx_in_range(&from, i, j);
 }
 
+// The list of a step in the new program, with room for so many more.
+static uint32_t *adx_copied_list(adx_making *k, const adx_many *old,
+                                 size_t more)
+{
+    size_t n = adx_listed(old);
+    uint32_t *list = (uint32_t *)adx_take(k->to->memory, n + more,
+                                          sizeof *list);
+    for (size_t i = 0; list != NULL && i < n; i++)
+        list[i] = k->same[old->list[i]];
+    if (list == NULL)
+        adx_spoil(k->to, ADREV_ENOMEM);
+    return list;
+}
+
 static void adx_copy_gather(adx_making *k, const adx_step *s,
                             const adx_many *old)
 {
-    uint32_t *list = (uint32_t *)adx_take(k->to->memory, old->n,
-                                          sizeof *list);
-    if (list == NULL) {
-        adx_spoil(k->to, ADREV_ENOMEM);
+    uint32_t *list = adx_copied_list(k, old, 0);
+    if (list == NULL)
         return;
-    }
-    for (size_t i = 0; i < old->n; i++)
-        list[i] = k->same[old->list[i]];
     adx_numbers at = { s->r, 0, 1 };
     adx_set_range(k->same, &at, 1, old->n,
                   adx_numbers_of(k->to, list, 1, old->n));
@@ -1514,7 +1625,9 @@ static void adx_copy_many(adx_making *k, const adx_step *s,
         if (rows > 0)
             adx_take_range(k, k->same, rows, cols, &old->arg[i], &many.arg[i]);
     }
-    uint32_t first = adx_append_many(k->to, &many);
+    uint32_t first = old->kind == ADX_MANY_external
+        ? adx_emit_external(k->to, old, old->op, adx_copied_list(k, old, 0))
+        : adx_append_many(k->to, &many);
     for (size_t i = 0; i < adx_many_results(old); i++)
         k->same[s->r + i] = first + (uint32_t)i;
 }
@@ -1677,10 +1790,45 @@ static void adx_tangent_many(adx_making *k, const adx_step *s,
     }
 }
 
+static bool adx_any_derived(const adx_making *k, const uint32_t list[],
+                            size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (k->derived[list[i]] != ADX_NOWHERE)
+            return true;
+    return false;
+}
+
+// An external step and its tangent are one step; a second tangent no rule has.
+static void adx_tangent_external(adx_making *k, const adx_step *s,
+                                 const adx_many *e)
+{
+    size_t n = adx_listed(e);
+    size_t results = adx_many_results(e);
+    if (e->op & ADX_EXTERNAL_moving) {
+        adx_spoil(k->to, ADREV_EEXTERNAL);
+        return;
+    }
+    uint32_t *list = adx_copied_list(k, e, n);
+    for (size_t i = 0; list != NULL && i < n; i++)
+        list[n + i] = adx_or_zero(k->to, k->derived[e->list[i]]);
+    uint32_t first = adx_emit_external(k->to, e, e->op | ADX_EXTERNAL_moving,
+                                       list);
+    for (size_t i = 0; i < results; i++) {
+        k->same[s->r + i] = first + (uint32_t)i;
+        k->derived[s->r + i] = first + (uint32_t)(results + i);
+    }
+}
+
 static void adx_tangent_step(adx_making *k, const adx_step *s)
 {
     uint32_t sum = ADX_NOWHERE;
     const adx_many *many = adx_many_of(k->from, s);
+    if (many != NULL && many->kind == ADX_MANY_external
+        && adx_any_derived(k, many->list, adx_listed(many))) {
+        adx_tangent_external(k, s, many);
+        return;
+    }
     adx_copy_step(k, s);
     if (k->to->status != ADREV_OK || s->op == ADX_OP_guard)
         return;
@@ -1840,6 +1988,26 @@ static void adx_adjoint_product(adx_making *k, const adx_many *e, adx_numbers y,
                                         adx_transposed(a), y), moved);
 }
 
+static void adx_adjoint_external(adx_making *k, const adx_step *s,
+                                 const adx_many *e, const bool moved[])
+{
+    bool any = false;
+    for (size_t i = 0; i < adx_many_results(e); i++)
+        any = any || k->derived[s->r + i] != ADX_NOWHERE;
+    if (!any || !moved[s->r])
+        return;
+    if (e->op != ADX_EXTERNAL_value) {
+        adx_spoil(k->to, ADREV_EEXTERNAL);
+        return;
+    }
+    uint32_t *list = adx_copied_list(k, e, e->m);
+    for (size_t i = 0; list != NULL && i < e->m; i++)
+        list[e->n + i] = adx_or_zero(k->to, k->derived[s->r + i]);
+    uint32_t first = adx_emit_external(k->to, e, ADX_EXTERNAL_adjoint, list);
+    for (size_t i = 0; i < e->n && k->to->status == ADREV_OK; i++)
+        adx_add_one(k, e->list[i], first + (uint32_t)i, moved);
+}
+
 static void adx_adjoint_many(adx_making *k, const adx_step *s,
                              const adx_many *e, const bool moved[])
 {
@@ -1847,6 +2015,10 @@ static void adx_adjoint_many(adx_making *k, const adx_step *s,
     size_t rows = e->kind == ADX_MANY_product ? e->m : 1;
     size_t results = adx_many_results(e);
     adx_numbers y;
+    if (e->kind == ADX_MANY_external) {
+        adx_adjoint_external(k, s, e, moved);
+        return;
+    }
     if (e->kind == ADX_MANY_most
         || !adx_take_range(k, NULL, rows, results / rows, &own, &y))
         return;
@@ -1988,8 +2160,22 @@ static void adx_take_apart(adx_making *k, const adx_step *s,
     }
 }
 
-// The same program without steps that have many results.
-static ad_status adx_make_scalar(adx_program *q, const adx_program *p)
+// An external step has no steps of one result. What stands for it makes other
+// numbers, but of the same operands, and each result is curved in all of them.
+static void adx_stand_in(adx_making *k, const adx_step *s, const adx_many *e)
+{
+    adx_program *p = k->to;
+    uint32_t sum = k->same[e->list[0]];
+    for (size_t i = 1; i < adx_listed(e); i++)
+        sum = adx_emit2(p, ADREV_OP_add, sum, k->same[e->list[i]]);
+    for (size_t i = 0; i < adx_many_results(e); i++)
+        k->same[s->r + i] = adx_emit2(p, ADREV_OP_sqr, sum, sum);
+}
+
+// The same program without steps that have many results. pattern: only what
+// depends on what must be right.
+static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
+                                 bool pattern)
 {
     adx_making k;
     if (!adx_begin_making(&k, p, q, 0))
@@ -1998,10 +2184,15 @@ static ad_status adx_make_scalar(adx_program *q, const adx_program *p)
         const adx_step *s = &p->step[i];
         if (!adx_is_used(p, s, k.used))
             continue;
-        if (s->op == ADX_OP_many)
-            adx_take_apart(&k, s, adx_many_of(p, s));
-        else
+        const adx_many *many = adx_many_of(p, s);
+        if (many == NULL)
             adx_copy_step(&k, s);
+        else if (many->kind != ADX_MANY_external)
+            adx_take_apart(&k, s, many);
+        else if (pattern)
+            adx_stand_in(&k, s, many);
+        else
+            adx_spoil(q, ADREV_EEXTERNAL);
     }
     for (size_t i = 0; q->status == ADREV_OK && i < p->outputs; i++)
         adx_new_output(q, k.same[p->output[i]]);
@@ -2238,6 +2429,35 @@ static void adx_record_triangle(adx_recorder *r, const ad_array_operation *o,
     }
 }
 
+// What it saved is copied, for the tape goes when the recording is done; once
+// that cannot fail any more, it is ours.
+static adx_numbers adx_record_external(adx_recorder *r,
+                                       const ad_array_operation *o)
+{
+    adx_program *p = r->p;
+    size_t n = o->arg[0].cols;
+    adx_numbers y = { 0, 0, 1 };
+    if (o->rule->replay == NULL)
+        adx_spoil(p, ADREV_EEXTERNAL);
+    if (n > UINT32_MAX / 8 || o->results > UINT32_MAX / 8)
+        adx_spoil(p, ADREV_ELIMIT);
+    adx_kept *kept = p->status != ADREV_OK ? NULL : adx_keep(p->memory, o);
+    if (kept == NULL) {
+        adx_spoil(p, ADREV_ENOMEM);
+        return y;
+    }
+    uint32_t *list = (uint32_t *)adx_take(p->memory, n, sizeof *list);
+    for (size_t i = 0; list != NULL && i < n; i++)
+        list[i] = adx_number_of(r, o->arg[0].x[i]);
+    const adx_many of = { .m = (uint32_t)o->results, .n = (uint32_t)n,
+                          .kept = kept };
+    y.base = adx_emit_external(p, &of, ADX_EXTERNAL_value, list);
+    kept->destroys = p->status == ADREV_OK;
+    *o->kept = kept->destroys;
+    adx_let_go(kept);
+    return y;
+}
+
 static adx_numbers adx_record_many(adx_recorder *r, const ad_array_operation *o)
 {
     adx_program *p = r->p;
@@ -2275,8 +2495,7 @@ static adx_numbers adx_record_many(adx_recorder *r, const ad_array_operation *o)
     case ADREV_ARRAY_external:
         break;
     }
-    adx_spoil(p, ADREV_EEXTERNAL);
-    return adx_single(0);
+    return adx_record_external(r, o);
 }
 
 // A call of a recorded function: its steps, in section 9.
@@ -2379,6 +2598,7 @@ typedef struct adx_machine {
     adx_step *step;             // ends with ADX_OP_end
     adx_many *many;             // a step's r is the place of its first result
     size_t manys;
+    size_t room;                // numbers behind the places: one external step
     adx_preset *preset;         // constants
     size_t presets;
     uint32_t *output;
@@ -2410,7 +2630,7 @@ static void adx_free_machine(adx_machine *m)
     adx_workspace *work = atomic_load_explicit(&m->spare, memory_order_relaxed);
     adx_drop(m->memory, work);
     for (size_t i = 0; m->many != NULL && i < m->manys; i++)
-        adx_drop(m->memory, m->many[i].list);
+        adx_drop_many(m->memory, &m->many[i]);
     adx_drop(m->memory, m->many);
     adx_drop(m->memory, m->step);
     adx_drop(m->memory, m->preset);
@@ -2439,14 +2659,19 @@ static bool adx_copy_manys(adx_machine *m, const adx_program *p)
         const adx_many *k = &p->many[i];
         m->many[i] = *k;
         m->many[i].list = NULL;
+        m->many[i].kept = k->kept == NULL ? NULL : adx_hold(k->kept);
         m->manys = i + 1;
-        if (k->kind != ADX_MANY_gather)
+        size_t n = adx_listed(k);
+        if (n == 0)
             continue;
-        uint32_t *list = (uint32_t *)adx_take(m->memory, k->n, sizeof *list);
+        uint32_t *list = (uint32_t *)adx_take(m->memory, n, sizeof *list);
         if (list == NULL)
             return false;
-        memcpy(list, k->list, k->n * sizeof *list);
+        memcpy(list, k->list, n * sizeof *list);
         m->many[i].list = list;
+        size_t room = 2 * n + adx_many_results(k);
+        if (k->kind == ADX_MANY_external && room > m->room)
+            m->room = room;
     }
     return true;
 }
@@ -2778,9 +3003,73 @@ static bool adx_run_rows(const adx_many *k, ad_real r[], ad_real w[])
     return rows || columns;
 }
 
-static void adx_run_many(const adx_many *k, ad_real r[], ad_real w[],
-                         size_t L, bool careful)
+// The rule's own work: out[results] of in[operands].
+static bool adx_replay(const adx_many *k, const ad_real in[], ad_real out[])
 {
+    bool adjoint = k->op & ADX_EXTERNAL_adjoint;
+    size_t given = adx_external_operands(k);
+    const ad_real *dot = in + given;
+    bool moving = k->op & ADX_EXTERNAL_moving && !adx_zeros(given, dot);
+    ad_external_point at = { .n = k->n, .m = k->m, .x = in };
+    ad_real *out_dot = moving ? out + adx_external_results(k) : NULL;
+
+    memset(out, 0, adx_many_results(k) * sizeof *out);
+    if (adjoint && adx_zeros(k->m, in + k->n)
+        && (!moving || adx_zeros(k->m, dot + k->n)))
+        return true;
+    at.xd = moving ? dot : NULL;
+    at.yb = adjoint ? in + k->n : NULL;
+    at.ybd = adjoint && moving ? dot + k->n : NULL;
+    *(adjoint ? &at.xb : &at.y) = out;
+    *(adjoint ? &at.xbd : &at.yd) = out_dot;
+    ad_tape *before = ad_use(NULL);
+    bool ok = k->kept->rule->replay(k->kept->saved, &at);
+    ad_use(before);
+    return ok;
+}
+
+#define ADX_FAILED UINT32_MAX   // in place of a guard: a replay failed
+
+// A call for each lane that has other operands than the one before it. Lanes
+// that do not pass a guard are left, as a single point would be.
+static void adx_run_external(const adx_many *k, ad_real r[], const ad_real w[],
+                             ad_real room[], size_t L, uint32_t flipped[])
+{
+    size_t n = adx_listed(k);
+    size_t results = adx_many_results(k);
+    ad_real *in = room;
+    ad_real *last = room + n;
+    ad_real *out = room + 2 * n;
+    bool known = false;         // out is what `last` gives
+    bool ok = false;
+    for (size_t l = 0; l < L; l++) {
+        for (size_t i = 0; i < n; i++)
+            in[i] = w[k->list[i] * L + l];
+        bool left = flipped[l] != 0;
+        if (!left && !(known && memcmp(in, last, n * sizeof *in) == 0)) {
+            ok = adx_replay(k, in, out);
+            ad_real *spare = last;
+            last = in;
+            in = spare;
+            known = true;
+        }
+        if (!left && !ok)
+            flipped[l] = ADX_FAILED;
+        for (size_t i = 0; i < results; i++)
+            r[i * L + l] = flipped[l] == 0 ? out[i] : 0;
+    }
+}
+
+// flipped[L]: set where a step fails.
+static void adx_run_many(const adx_machine *m, const adx_step *s, ad_real w[],
+                         size_t L, bool careful, uint32_t flipped[])
+{
+    const adx_many *k = &m->many[s->a];
+    ad_real *r = w + s->r * L;
+    if (k->kind == ADX_MANY_external) {
+        adx_run_external(k, r, w, w + m->places * L, L, flipped);
+        return;
+    }
     if (k->kind == ADX_MANY_product && L == 1 && !careful
         && adx_run_rows(k, r, w))
         return;
@@ -2812,10 +3101,12 @@ static bool adx_same_value(ad_real a, ad_real b)
 }
 
 // Steps of one operation follow one another often enough that a loop over
-// them saves half of the jumps. Returns the guard that stopped it, or NULL.
+// them saves half of the jumps. Returns the guard or external step that stopped
+// it, or NULL.
 static const adx_step *adx_steps_plain(const adx_machine *m, ad_real w[])
 {
     const adx_step *s = m->step;
+    uint32_t failed = 0;
     for (;;)
         switch (s->op) {
 #define ADX_DO(code, value)                                                 \
@@ -2839,7 +3130,9 @@ static const adx_step *adx_steps_plain(const adx_machine *m, ad_real w[])
             s++;
             break;
         case ADX_OP_many:
-            adx_run_many(&m->many[s->a], w + s->r, w, 1, false);
+            adx_run_many(m, s, w, 1, false, &failed);
+            if (failed != 0)
+                return s;
             s++;
             break;
         default:
@@ -2850,12 +3143,15 @@ static const adx_step *adx_steps_plain(const adx_machine *m, ad_real w[])
 // The same with zeros that absorb: rare, so not compiled twice.
 static const adx_step *adx_steps_careful(const adx_machine *m, ad_real w[])
 {
+    uint32_t failed = 0;
     for (const adx_step *s = m->step; s->op != ADX_OP_end; s++)
         if (s->op == ADX_OP_guard && !adx_same_value(w[s->a], w[s->b]))
             return s;
-        else if (s->op == ADX_OP_many)
-            adx_run_many(&m->many[s->a], w + s->r, w, 1, true);
-        else if (s->op != ADX_OP_guard)
+        else if (s->op == ADX_OP_many) {
+            adx_run_many(m, s, w, 1, true, &failed);
+            if (failed != 0)
+                return s;
+        } else if (s->op != ADX_OP_guard)
             adx_map_of(s->op, true)(1, w + s->r, (adx_stream){ w + s->a, 1 },
                                     (adx_stream){ w + s->b, 1 },
                                     (adx_stream){ w + s->c, 1 });
@@ -2872,10 +3168,10 @@ static adx_workspace *adx_take_work(adx_machine *m, size_t lanes)
     if (work != NULL && work->lanes == lanes)
         return work;
     adx_drop(m->memory, work);
-    if (m->places > SIZE_MAX / 16 / lanes / sizeof *work->w)
+    if (m->places + m->room > SIZE_MAX / 16 / lanes / sizeof *work->w)
         return NULL;
     work = (adx_workspace *)adx_take(m->memory,
-        sizeof *work + m->places * lanes * sizeof *work->w, 1);
+        sizeof *work + (m->places * lanes + m->room) * sizeof *work->w, 1);
     if (work == NULL)
         return NULL;
     work->lanes = lanes;
@@ -2936,14 +3232,14 @@ static void adx_run_block(const adx_machine *m, ad_real w[],
             adx_guard_lanes(s, w, L, flipped);
             break;
         case ADX_OP_many:
-            adx_run_many(&m->many[s->a], w + s->r * L, w, L, false);
+            adx_run_many(m, s, w, L, false, flipped);
             break;
         default:
             return;
         }
 }
 
-// flipped[lanes]: 1 + the guard that a lane did not pass; 0: none.
+// flipped[lanes]: 1 + the guard that a lane did not pass; 0: none; ADX_FAILED.
 static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
                           bool careful, uint32_t flipped[])
 {
@@ -2956,7 +3252,7 @@ static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
         if (s->op == ADX_OP_guard)
             adx_guard_lanes(s, w, lanes, flipped);
         else if (s->op == ADX_OP_many)
-            adx_run_many(&m->many[s->a], w + s->r * lanes, w, lanes, careful);
+            adx_run_many(m, s, w, lanes, careful, flipped);
         else
             adx_map_of(s->op, careful)(lanes, w + s->r * lanes,
                                        (adx_stream){ w + s->a * lanes, 1 },
@@ -3255,7 +3551,8 @@ static bool adx_has_nan(const adx_machine *m, const ad_real w[])
 
 // Fills the inputs and runs. Products of the chain rule are plain ones, in
 // which a zero does not absorb an infinity; but then a result is NaN, and all
-// is done again with care.
+// is done again with care. So it is where a replay failed: it may have been
+// given that NaN.
 static const adx_step *adx_run_point(const adx_machine *m, ad_real w[],
                                size_t parts, const adx_given given[])
 {
@@ -3268,7 +3565,7 @@ static const adx_step *adx_run_point(const adx_machine *m, ad_real w[],
             at += given[i].n;
         }
         stopped = careful ? adx_steps_careful(m, w) : adx_steps_plain(m, w);
-        if (stopped != NULL || !adx_has_nan(m, w))
+        if (stopped == NULL ? !adx_has_nan(m, w) : stopped->op == ADX_OP_guard)
             break;
     }
     return stopped;
@@ -3378,7 +3675,9 @@ static ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
         for (size_t i = 0; wanted[k].to != NULL && i < wanted[k].n; i++)
             wanted[k].to[i] = work->w[m->output[wanted[k].from + i]];
     adx_give_work(m, work);
-    return stopped == NULL ? ADREV_OK : adx_flip(fn, stopped->c);
+    return stopped == NULL ? ADREV_OK
+         : stopped->op == ADX_OP_many ? ADREV_EEXTERNAL
+         : adx_flip(fn, stopped->c);
 }
 
 // Whether an array of results is missing.
@@ -3483,6 +3782,14 @@ static bool adx_lanes_have_nan(const adx_machine *m, const ad_real w[],
 typedef void adx_take_fn(void *user, const adx_machine *m, const ad_real r[],
                          size_t lanes, size_t first);
 
+static bool adx_any_failed(const uint32_t flipped[], size_t lanes)
+{
+    for (size_t l = 0; l < lanes; l++)
+        if (flipped[l] == ADX_FAILED)
+            return true;
+    return false;
+}
+
 static ad_status adx_sweep_directions(const adx_directions *d,
                                       const adx_machine *m,
                                       adx_workspace *work, adx_take_fn *take,
@@ -3492,21 +3799,25 @@ static ad_status adx_sweep_directions(const adx_directions *d,
     size_t lanes = work->lanes;
 
     for (size_t first = 0; first < d->n; first += lanes) {
+        bool failed = false;
         for (int careful = 0; careful < 2; careful++) {
             adx_fill_lanes(d, work->w, lanes, first);
             adx_run_lanes(m, work->w, lanes, careful, flipped);
-            if (flipped[0] != 0)
+            failed = adx_any_failed(flipped, lanes);
+            if (flipped[0] != 0 && !failed)
                 return adx_flip(d->fn, flipped[0] - 1);
-            if (!adx_lanes_have_nan(m, work->w, lanes))
+            if (!failed && !adx_lanes_have_nan(m, work->w, lanes))
                 break;
         }
+        if (failed)
+            return ADREV_EEXTERNAL;
         take(user, m, work->w, lanes, first);
     }
     return ADREV_OK;
 }
 
 // The guards are passed in the first sweep or never, so that nothing is written
-// on failure.
+// on failure; but a replay may fail in any: then see adx_fails_late.
 static ad_status adx_all_directions(const adx_directions *d,
                                     adx_take_fn *take, void *user)
 {
@@ -3543,11 +3854,35 @@ static void adx_take_dense(void *user, const adx_machine *m,
                 r[m->output[i] * lanes + l];
 }
 
+static bool adx_has_external(const adx_program *p)
+{
+    for (size_t i = 0; i < p->manys; i++)
+        if (p->many[i].kind == ADX_MANY_external)
+            return true;
+    return false;
+}
+
+// Whether a sweep may fail when another one has written its results.
+static bool adx_fails_late(const adx_directions *d)
+{
+    return d->n > ADREV_LANES_MOST && adx_has_external(&d->fn->program);
+}
+
 static ad_status adx_fill_dense(const adx_directions *d, ad_real to[],
                                 size_t across, size_t down)
 {
     adx_dense k = { d, to, across, down };
-    return adx_all_directions(d, adx_take_dense, &k);
+    if (!adx_fails_late(d))
+        return adx_all_directions(d, adx_take_dense, &k);
+    size_t entries = d->n * d->results;
+    k.to = (ad_real *)adx_take(&d->fn->memory, entries, sizeof *to);
+    if (k.to == NULL)
+        return ADREV_ENOMEM;
+    ad_status status = adx_all_directions(d, adx_take_dense, &k);
+    if (status == ADREV_OK)
+        memcpy(to, k.to, entries * sizeof *to);
+    adx_drop(&d->fn->memory, k.to);
+    return status;
 }
 
 ADX_API ad_status ad_fn_jacobian(ad_fn *fn, const ad_real x[], ad_real J[])
@@ -3700,9 +4035,10 @@ static void adx_take_block(const adx_mapping *k, size_t point, size_t n,
             }
             if (waiting == NULL)
                 adx_add_column(&k->wanted[0][i], point, n, from);
-            ad_real *wait = waiting + i * ADREV_LANES_MOST;
-            for (size_t l = 0; waiting != NULL && l < n; l++)
-                wait[l] = take == NULL || take[l] ? from[l] : wait[l];
+            for (size_t l = 0; waiting != NULL && l < n; l++) {
+                ad_real *wait = &waiting[i * ADREV_LANES_MOST + l];
+                *wait = take == NULL || take[l] ? from[l] : *wait;
+            }
         }
 }
 
@@ -3741,8 +4077,41 @@ static bool adx_note_left(adx_mapping *k, size_t point, size_t n,
         if (k->left != NULL)
             k->left[point + l] = flipped[l];
     }
-    if (any)            // relaxed: read when all is joined
-        atomic_store_explicit(&k->status, ADREV_EPATH, memory_order_relaxed);
+    int none = ADREV_OK;
+    if (any)            // relaxed: read when all is joined. Not over a failure
+        atomic_compare_exchange_strong_explicit(&k->status, &none, ADREV_EPATH,
+                                                memory_order_relaxed,
+                                                memory_order_relaxed);
+    return any;
+}
+
+// Lanes of `of` in which a replay failed though it was asked with care: they
+// are not of it any more.
+static void adx_note_failed(adx_mapping *k, size_t point, size_t n,
+                            const uint32_t flipped[], bool of[])
+{
+    for (size_t l = 0; l < n; l++) {
+        if (!of[l] || flipped[l] == 0)
+            continue;
+        of[l] = false;
+        if (k->left != NULL)
+            k->left[point + l] = flipped[l];
+        atomic_store_explicit(&k->status, ADREV_EEXTERNAL,
+                              memory_order_relaxed);    // as above
+    }
+}
+
+// Where a replay failed, all may be different with care: like NaN.
+static bool adx_forgive_failed(size_t n, uint32_t flipped[], bool nan[])
+{
+    bool any = false;
+    for (size_t l = 0; l < n; l++) {
+        if (flipped[l] != ADX_FAILED)
+            continue;
+        flipped[l] = 0;
+        nan[l] = true;
+        any = true;
+    }
     return any;
 }
 
@@ -3761,6 +4130,7 @@ static void adx_map_some(adx_mapping *k, adx_workspace *work, size_t point,
     adx_take_block(k, point, n, work->w, output, take, waiting);
     adx_fill_block(k, point, n, work->w);
     adx_run_lanes(k->machine, work->w, ADREV_LANES_MOST, true, flipped);
+    adx_note_failed(k, point, n, flipped, nan);
     adx_take_block(k, point, n, work->w, output, nan, waiting);
 }
 
@@ -3796,6 +4166,7 @@ static void adx_map_block(adx_mapping *k, adx_workspace *work, ad_real *room,
     adx_fill_block(k, point, n, work->w);
     adx_run_lanes(k->machine, work->w, ADREV_LANES_MOST, false, flipped);
     bool again = adx_lanes_with_nan(k->machine, work->w, n, nan);
+    again = adx_forgive_failed(n, flipped, nan) || again;
     if (!adx_note_left(k, point, n, flipped) && !again) {
         adx_take_block(k, point, n, work->w, k->machine->output, NULL,
                        waiting);
@@ -4021,7 +4392,8 @@ static void adx_call_destroy(const void *saved)
 }
 
 static const ad_external_rule adx_call_rule = {
-    "call", adx_call_pullback, adx_call_pushforward, adx_call_destroy
+    .name = "call", .pullback = adx_call_pullback,
+    .pushforward = adx_call_pushforward, .destroy = adx_call_destroy
 };
 
 // Values in, values out; y stays as it is on failure.
@@ -4319,7 +4691,7 @@ ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
     adx_program p;
     adx_series t = { .p = &p, .order = order };
     const adx_step *stopped = NULL;
-    ad_status status = adx_make_scalar(&p, &fn->program);
+    ad_status status = adx_make_scalar(&p, &fn->program, false);
     if (status == ADREV_OK)
         adx_continue_series(&t);
     status = p.status;
@@ -5052,7 +5424,7 @@ static ad_status adx_make_pattern(ad_fn *fn, bool hessian, adx_pattern **out)
 {
     const ad_allocator *a = &fn->memory;
     adx_program p;
-    ad_status status = adx_make_scalar(&p, &fn->program);
+    ad_status status = adx_make_scalar(&p, &fn->program, true);
     adx_pattern *s = (adx_pattern *)adx_take(a, 1, sizeof *s);
     bool ok = status == ADREV_OK && s != NULL;
     if (s != NULL) {
@@ -5184,7 +5556,8 @@ ADX_API ad_status ad_fn_jacobian_sparse(ad_fn *fn, const ad_real x[],
     if (adx_lacks(fn, entries, value))
         return ADREV_ESHAPE;
     // The second sweep may fail when the first has written its entries.
-    bool twice = s->groups > 0 && s->aparts > 0;
+    bool twice = (s->groups > 0 && s->aparts > 0)
+              || (entries > 0 && adx_has_external(&fn->program));
     ad_real *to = twice ? (ad_real *)adx_take(&fn->memory, entries, sizeof *to)
                         : value;
     if (twice && to == NULL)
@@ -5215,7 +5588,17 @@ ADX_API ad_status ad_fn_hessian_sparse(ad_fn *fn, const ad_real x[],
         fn, ADX_KIND_hvp, 3, { { x, fn->n }, { w, fn->m }, { NULL, fn->n } },
         s->groups, fn->n, s->group
     };
-    return adx_all_directions(&d, adx_take_sparse, &k);
+    if (!adx_fails_late(&d))
+        return adx_all_directions(&d, adx_take_sparse, &k);
+    size_t entries = s->g.start[s->g.rows];
+    k.value = (ad_real *)adx_take(&fn->memory, entries, sizeof *value);
+    if (k.value == NULL)
+        return ADREV_ENOMEM;
+    status = adx_all_directions(&d, adx_take_sparse, &k);
+    if (status == ADREV_OK)
+        memcpy(value, k.value, entries * sizeof *value);
+    adx_drop(&fn->memory, k.value);
+    return status;
 }
 
 /* ===========================================================================
@@ -6047,6 +6430,9 @@ static ad_status adx_need_helpers(const ad_fn *fn, const adx_c_kind *kind,
     for (size_t i = 0; status == ADREV_OK && i < q.steps; i++) {
         const adx_many *m = adx_many_of(&q, &q.step[i]);
         uint32_t op = m == NULL ? q.step[i].op : m->op;
+        bool external = m != NULL && m->kind == ADX_MANY_external;
+        if (external && adx_is_used(&q, &q.step[i], used))
+            status = ADREV_EEXTERNAL;
         bool plain = op >= ADX_OP_COUNT || (m != NULL
             && m->kind != ADX_MANY_each && m->kind != ADX_MANY_product);
         if (!plain && adx_is_used(&q, &q.step[i], used)
@@ -6234,6 +6620,10 @@ ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
         }
         copy.report = p->report;
         p = &copy;
+    }
+    if (adx_has_external(p)) {  // a file has no functions of the user
+        adx_free_program(&copy);
+        return ADREV_EEXTERNAL;
     }
     adx_bytes b = { .memory = &fn->memory };
     const uint64_t head[] = { ADX_FILE_MAGIC, ADX_FILE_VERSION,

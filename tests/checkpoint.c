@@ -475,7 +475,7 @@ static struct cost cost_of(const ad_checkpoint_options *options, int calls,
 
 static void run_chain(void)
 {
-    enum { M = 100, L = 4000 };
+    enum { M = 100, L = 2000 };
     const ad_checkpoint_options inputs = { .keep = ADREV_KEEP_INPUTS };
     const ad_checkpoint_options all = { .keep = ADREV_KEEP_ALL };
     struct cost one = cost_of(NULL, 1, L);
@@ -509,13 +509,13 @@ static void run_chain(void)
 // As many recordings as fit, and no more memory than that.
 static void run_budget(void)
 {
-    enum { M = 20, L = 20000 };
+    enum { M = 20, L = 8000 };
     ad_checkpoint_options options = { .keep = ADREV_KEEP_INPUTS };
     struct cost one = cost_of(NULL, 1, L);
     struct cost none = cost_of(&options, M, L);
     size_t before = 0;
     options.keep = ADREV_KEEP_AUTOMATIC;
-    for (size_t half = 0; half <= 2 * M + 4; half += 3) {
+    for (size_t half = 0; half <= 3 * M; half += 3) {
         options.budget = half * (one.tape / 2);
         struct cost c = cost_of(&options, M, L);
         size_t kept = 2 * M - c.runs;
