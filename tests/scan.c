@@ -1123,6 +1123,11 @@ static void run_allocator(void)
                                  .states = 1, .state = &state,
                                  .allocator = &from });
             CHECK(c.live > 0, "nothing is allocated there");
+            // What the report does not count: the scan itself, lists of what is
+            // where, and the stage, which later scans use again.
+            CHECK(c.bytes <= how.report[0].bytes + 6000, "%s %zu, store %zu: "
+                  "%zu bytes are kept, reported %zu", ways[w].name, ways[w].n,
+                  ways[w].every, c.bytes, how.report[0].bytes);
             CHECK(ad_gradient(t, y, 1, &x, &g) == ADREV_OK, "gradient");
             size_t most = c.most;
             CHECK(how.report[0].bytes <= most, "%zu bytes reported, %zu taken",
@@ -1143,6 +1148,150 @@ static void run_allocator(void)
                   "dropped %zu times", shelf[0].drops);
             ad_use(tape);
         }
+}
+
+// A short loop costs what a short loop keeps: the tape of 100 of them, and
+// beside it the states of each.
+static void run_short(void)
+{
+    for (size_t w = 0; w < WAYS; w++) {
+        struct counted c = { 0 };
+        const ad_allocator from = { counted_alloc, counted_free, &c };
+        ad_tape *t = ad_tape_new_with(&from);
+        ad_use(t);
+        if (ways[w].every == 0) {
+            const ad_rev x = ad_input(0.95);
+            ad_rev y = ad_input(1.01);
+            double g = 0;
+            const ad_scan_state state = { .size = 1, .initial = &y,
+                                          .last = &y };
+            go(&ways[w]);
+            start_program();
+            for (int i = 0; i < 100; i++)
+                scan((ad_scan_desc){ .step = times_step, .steps = 10,
+                                     .states = 1, .state = &state,
+                                     .parameters = 1, .parameter = &x });
+            CHECK(ad_gradient(t, y, 1, &x, &g) == ADREV_OK, "gradient");
+            CHECK(how.report[0].bytes <= 2000, "%s %zu: %zu bytes reported",
+                  ways[w].name, ways[w].n, how.report[0].bytes);
+            // 64 kB each for two tapes, and 2 kB for each loop
+            CHECK(c.most <= 4 * 65536 + 100 * 2000, "%s %zu: 100 loops of ten "
+                  "steps take %zu bytes", ways[w].name, ways[w].n, c.most);
+        }
+        ad_tape_free(t);
+        CHECK(c.live == 0, "%zu blocks live", c.live);
+        ad_use(tape);
+    }
+}
+
+// A large state, of which a few are kept: no room for more is taken.
+static void large_step(ad_step *s, void *ctx)
+{
+    const int *n = ctx;
+    for (int i = 0; i < *n; i++)
+        s->next[0][i] = ad_rec(ad_mul(s->state[0][i], s->parameter[0]));
+}
+
+static void run_large(void)
+{
+    enum { SIZE = 20000 };
+    static int size = SIZE;
+    static ad_rev x[SIZE];
+    const size_t bytes = SIZE * sizeof(double);
+    for (size_t w = 0; w < WAYS; w++) {
+        struct counted c = { 0 };
+        const ad_allocator from = { counted_alloc, counted_free, &c };
+        double g = 0;
+        if (ways[w].every != 0)
+            continue;
+        go(&ways[w]);
+        start_program();
+        for (int i = 0; i < SIZE; i++)
+            x[i] = ad_input(i);
+        ad_rev p = ad_input(1);
+        const ad_scan_state state = { .size = SIZE, .initial = x, .last = x };
+        scan((ad_scan_desc){ .step = large_step, .ctx = &size, .steps = 7,
+                             .states = 1, .state = &state, .parameters = 1,
+                             .parameter = &p, .allocator = &from });
+        CHECK(ad_gradient(tape, x[5], 1, &p, &g) == ADREV_OK && g == 35,
+              "large: %g", g);
+        const ad_scan_report *r = &how.report[0];
+        // and the last one, and some list of numbers beside
+        CHECK(r->bytes <= (r->snapshots + 3) * bytes + 4096, "%s %zu: %zu "
+              "bytes reported, %zu states", ways[w].name, ways[w].n, r->bytes,
+              r->snapshots);
+        // while it is swept: the state, its numbers and adjoints, a recording
+        // of the step with 26 bytes and an adjoint for each
+        CHECK(c.bytes <= r->bytes + 20 * bytes, "%s %zu: %zu bytes are kept, "
+              "reported %zu", ways[w].name, ways[w].n, c.bytes, r->bytes);
+        ad_tape_clear(tape);
+        CHECK(c.live == 0, "%zu blocks live", c.live);
+    }
+}
+
+// Loops whose end nobody knows: no more states than asked for, and a sweep
+// that starts from the beginning if that is cheaper.
+static void counted_out_step(ad_step *s, void *ctx)
+{
+    size_t *n = s->untraced;
+    how.calls++;
+    s->next[0][0] = ad_rec(ad_mul(s->state[0][0], s->parameter[0]));
+    s->stop = ++*n == *(const size_t *)ctx;
+}
+
+static void run_open_one(size_t most, size_t n, size_t states, bool open,
+                         bool bytes)
+{
+    static size_t end;
+    size_t counter = 0;
+    double g[2];
+    ad_tape_clear(tape);
+    start_program();
+    const ad_rev x[2] = { ad_input(3), ad_input(-1) };
+    ad_rev y = { 0 };
+    const ad_scan_state state = { .size = 1, .initial = x, .last = &y };
+    ad_scan_report *p = &how.report[0];
+    end = n;
+    ad_schedule schedule = { bytes ? ADREV_BYTES : ADREV_BINOMIAL,
+                             bytes ? states * 17 : states, NULL };
+    CHECK(ad_scan(&(ad_scan_desc){ .step = counted_out_step, .ctx = &end,
+                                   .steps = most, .states = 1, .state = &state,
+                                   .parameters = 1, .parameter = x + 1,
+                                   .untraced = &counter,
+                                   .untraced_bytes = sizeof counter,
+                                   .schedule = schedule, .open_ended = open },
+                  p) == ADREV_OK, "endless");
+    CHECK(p->steps == n && p->evaluations == n && counter == n, "%zu steps",
+          p->steps);
+    for (int sweep = 0; sweep < 3; sweep++) {
+        size_t before = p->evaluations;
+        CHECK(ad_gradient(tape, y, 2, x, g) == ADREV_OK, "endless");
+        CHECK(g[0] == (n % 2 ? -1 : 1)
+              && g[1] == (n % 2 ? 3 : -3) * (double)n,
+              "%zu of %zu, %zu states: %g %g", n, most, states, g[0], g[1]);
+        size_t did = p->evaluations - before;
+        CHECK(did <= n + ad_binomial_repeats(n, states), "%zu of %zu steps, "
+              "%zu states, open %d, sweep %d: %zu evaluations, most %zu", n,
+              most, states, open, sweep, did,
+              n + ad_binomial_repeats(n, states));
+    }
+    CHECK(p->snapshots <= states, "%zu states, allowed %zu", p->snapshots,
+          states);
+    CHECK(p->evaluations == how.calls, "%zu calls", how.calls);
+}
+
+static void run_open(void)
+{
+    static const size_t ends[] = { 1, 2, 3, 5, 10, 33, 100, 500, 1000 };
+    static const size_t mosts[] = { 1000, 1001, 5000, 1000000 };
+    static const size_t states[] = { 1, 2, 3, 7, 20, 600 };
+    for (size_t i = 0; i < 9; i++)
+        for (size_t j = 0; j < 4; j++)
+            for (size_t k = 0; k < 6; k++)
+                for (int open = 0; open < 4; open++)
+                    if (states[k] > 1 || ends[i] <= 100)
+                        run_open_one(mosts[j], ends[i], states[k], open % 2,
+                                     open / 2);
 }
 
 // In fixed memory the tape holds the statement, an allocator the states.
@@ -1378,6 +1527,9 @@ int main(void)
     run_memory();
     run_growth();
     run_allocator();
+    run_short();
+    run_large();
+    run_open();
     run_fixed();
     run_connected();
     run_asked();
