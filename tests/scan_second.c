@@ -827,6 +827,110 @@ static void run_compiled(void)
     }
 }
 
+/* --- functions that several scans share ----------------------------------- */
+
+// All ways one after the other, with the functions of the first: the paths that
+// a scan met are known to the next.
+static void run_shared_loop(const struct branching *b, bool compiled)
+{
+    struct outcome first[WAYS];
+    how.plain = true;
+    struct outcome plain = outcome_of(b);
+    how.plain = false;
+    how.compiled = compiled;
+    how.replays = ad_replays_new(NULL);
+    CHECK(how.replays != NULL, "no memory");
+    for (int again = 0; again < 3; again++)
+        for (size_t w = 0; w < WAYS; w++) {
+            go(&ways[w]);
+            struct outcome o = outcome_of(b);
+            const ad_scan_report *p = &how.report[0];
+            CHECK(o.steps == plain.steps, "%s, shared: %zu steps, want %zu",
+                  b->name, o.steps, plain.steps);
+            // A compiler of its own may contract products and sums.
+            CHECK(same_bits(1, &o.value, &plain.value) || (compiled
+                  && fabs(o.value - plain.value) <= 1e-12
+                                                   * fabs(plain.value)),
+                  "%s, shared: %.17g, want %.17g", b->name, o.value,
+                  plain.value);
+            check_same(b->name, 3, o.g, plain.g);
+            if (again == 1)
+                first[w] = o;
+            // By then all paths that are kept are known.
+            CHECK(again < 2 || same_bits(3, o.g, first[w].g), "%s, shared, "
+                  "%s %zu: other bits", b->name, ways[w].name,
+                  ways[w].schedule.n);
+            CHECK(again == 0 || b->apart == 0 || p->paths == 0, "%s, shared: "
+                  "%zu paths anew", b->name, p->paths);
+            CHECK(again == 0 || b->apart == 0
+                      || p->replayed >= 2 * o.steps, "%s, shared: %zu "
+                  "replayed in two sweeps of %zu steps", b->name, p->replayed,
+                  o.steps);
+        }
+    ad_tape_clear(tape);
+    ad_replays_free(how.replays);
+    how.replays = NULL;
+    how.compiled = false;
+}
+
+// Two scans of one recording, other steps, other sizes: nothing is mixed up,
+// and what a later scan adds does not change a sweep of the earlier one.
+static void run_shared_mixed(void)
+{
+    static const double at[3] = { 0.7, 0.65, 0.8 };
+    const struct branching *few = &loops[0];
+    const struct branching *many = &loops[2];
+    ad_rev x[3];
+    ad_rev y[4];
+    double g[4][3];
+    double again[3];
+    how.replays = ad_replays_new(NULL);
+    go(&ways[0]);
+    ad_inputs(3, at, x);
+    for (int i = 0; i < 4; i++) {
+        branch_loop(i % 2 ? many : few, x, &y[i]);
+        CHECK(ad_gradient(tape, y[i], 3, x, g[i]) == ADREV_OK, "mixed");
+    }
+    for (int i = 0; i < 4; i++) {
+        CHECK(ad_gradient(tape, y[i], 3, x, again) == ADREV_OK
+              && same_bits(3, g[i], again), "mixed: sweep %d again", i);
+        check_same("mixed", 3, g[i], g[i % 2]);
+    }
+    // the same step at other values, and within another sum
+    const double other[3] = { 0.71, 0.66, 0.79 };
+    ad_tape_clear(tape);
+    start_program();
+    ad_inputs(3, other, x);
+    branch_loop(few, x, y);
+    CHECK(ad_gradient(tape, y[0], 3, x, g[0]) == ADREV_OK, "mixed");
+    how.plain = true;
+    ad_tape_clear(tape);
+    ad_inputs(3, other, x);
+    branch_loop(few, x, y);
+    CHECK(ad_gradient(tape, y[0], 3, x, g[1]) == ADREV_OK, "mixed");
+    how.plain = false;
+    check_same("mixed, other values", 3, g[0], g[1]);
+    ad_tape_clear(tape);
+    ad_replays_free(how.replays);
+    how.replays = NULL;
+    ad_replays_free(NULL);
+}
+
+static void run_shared(void)
+{
+    static const double at[3] = { 0.1, 0.2, 0.3 };
+    ad_fn_record(&called, called_body, NULL, 3, at, 1);
+    for (size_t i = 0; i < LOOPS; i++)
+        run_shared_loop(&loops[i], false);
+    run_shared_loop(&loops[0], true);
+    run_shared_loop(&loops[5], true);
+    run_shared_loop(&loops[10], true);
+    run_shared_mixed();
+    ad_tape_clear(tape);
+    ad_fn_free(called);
+    called = NULL;
+}
+
 int main(void)
 {
     tape = ad_tape_new();
@@ -844,6 +948,7 @@ int main(void)
     run_branches();
     run_by_ctx();
     run_compiled();
+    run_shared();
     ad_tape_free(tape);
     return check_done("scan_second");
 }
