@@ -48,11 +48,11 @@
 /* ===========================================================================
  * 1  CONFIGURATION                                                  >>config
  *
- * Define a switch before the header is included. ADREV_REAL, ADREV_FUSE and
- * ADREV_NO_THREADS alike in every file of the program; ADREV_TRACE and
- * ADREV_DEBUG as each file needs them; the others count where
- * ADREV_IMPLEMENTATION is. Not with -ffast-math: zero times infinity is then
- * whatever the compiler likes.
+ * Define a switch before the header is included. ADREV_REAL and
+ * ADREV_NO_THREADS alike in every file of the program; ADREV_FUSE and
+ * ADREV_TRACE in files that pass one another an ad_expr; ADREV_DEBUG as each
+ * file needs it; the others count where ADREV_IMPLEMENTATION is. Not with
+ * -ffast-math: zero times infinity is then whatever the compiler likes.
  * ======================================================================== */
 
 // ADREV_REAL    the type of a value: double or float.       default double
@@ -61,12 +61,27 @@
 #define ADREV_REAL double
 #endif
 
+// ADREV_TRACE   1: operations can be watched, see ad_hooks.      default 0
+//   Costs a test of one thread-local word per operation: nothing in nn and
+//   particles (bench/), a fifth in loop and lstm, and recording burgers takes
+//   1.6 times as long with clang 14, 3 times with gcc 12. For files whose
+//   functions are recorded by adrev_function.h.
+#ifndef ADREV_TRACE
+#define ADREV_TRACE 0
+#endif
+
 // ADREV_FUSE    most operands of one statement.         default 12, 1 to 16
 //   An expression with more is split. 1 or 2: smallest code and stack, one
 //   statement per operation. 12 holds a five-point stencil (burgers, bench/:
-//   1.2 times as fast as 8) and compiles 1.5 times as long as 8.
+//   1.2 times as fast as 8) and compiles 1.5 times as long as 8. With gcc and
+//   ADREV_TRACE the default is 6: wider expressions gcc 12 then keeps in memory
+//   (a cell of lstm: 6 times as long with 7 as with 6).
 #ifndef ADREV_FUSE
+#if ADREV_TRACE && defined __GNUC__ && !defined __clang__
+#define ADREV_FUSE 6
+#else
 #define ADREV_FUSE 12
+#endif
 #endif
 
 // ADREV_BLOCK   bytes of a growing tape's first block.       default 65536
@@ -86,15 +101,6 @@
 //   Ids are 32 bits wide; one more value than this is ADREV_ELIMIT.
 #ifndef ADREV_VALUES
 #define ADREV_VALUES 4294967294u
-#endif
-
-// ADREV_TRACE   1: operations can be watched, see ad_hooks.      default 0
-//   Costs a test of one thread-local word per operation and, with gcc, which
-//   then keeps expressions in memory, much more (burgers, bench/: recording
-//   takes 50 times as long with gcc 12, 1.3 times with clang 14): for files
-//   whose functions are recorded by adrev_function.h, not for all.
-#ifndef ADREV_TRACE
-#define ADREV_TRACE 0
 #endif
 
 // ADREV_DEBUG   1: every statement knows its file and line.      default 0

@@ -344,14 +344,26 @@ ADX_API ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
  *     int f_jacobian(const double *x, double *J, double *work);
  *     int f_hessian(const double *x, const double *w, double *H, double *work);
  *
+ *     #define f_jacobian_sparse_NONZEROS 7        entries of J
+ *     static const int f_jacobian_sparse_start[m + 1],
+ *                      f_jacobian_sparse_row[7], f_jacobian_sparse_column[7];
+ *     int f_jacobian_sparse(const double *x, double *J, double *work);
+ *     int f_hessian_sparse(const double *x, const double *w, double *H,
+ *                          double *work);
+ *
  * They return 0, or 1 + the guard that x did not pass; then nothing but work has
  * been written. Arrays are as in 3.2, and do not overlap (restrict). Several
  * functions with different names may stand in one file. Jacobian and Hessian
- * are programs of their own, up to so many times as long as they have rows.  */
+ * are programs of their own, up to so many times as long as they have rows;
+ * sparse ones, up to so many times as they have directions. Entries of these
+ * are in the order of 3.3, the Hessian's is its lower triangle; the constants
+ * of their patterns have one number at least.                                */
 
 enum {
     ADREV_C_VALUE = 1, ADREV_C_JVP = 2, ADREV_C_VJP = 4, ADREV_C_GRADIENT = 8,
-    ADREV_C_HVP = 16, ADREV_C_JACOBIAN = 32, ADREV_C_HESSIAN = 64
+    ADREV_C_HVP = 16, ADREV_C_JACOBIAN = 32, ADREV_C_HESSIAN = 64,
+    ADREV_C_JACOBIAN_SPARSE = 128, ADREV_C_HESSIAN_SPARSE = 256,
+    ADREV_C_FUNCTIONS = 9       // how many there are
 };
 
 // How it is written. All-zero: as the comments say first.
@@ -362,9 +374,39 @@ typedef struct ad_c_options {
     bool single;            // float instead of double
     bool absorbing;         // zeros in the chain rule absorb infinities, as in
                             // 3.2; otherwise 0*inf is NaN, as in C
-    bool exported;          // extern functions; otherwise static ones
+    bool exported;          // extern functions and patterns; otherwise static
     size_t split;           // statements of one C function at most; 0: 2000
+    bool casadi;            // CasADi's entry points besides: see below
 } ad_c_options;
+
+// What CasADi's external("f", "./f.so"), acados and others load, besides the
+// functions above, which they call. Arrays are columns of n or m numbers:
+//
+//   ADREV_C_VALUE      f         (x) -> (y)
+//   ADREV_C_JVP        fwd1_f    (x, out_y, fwd_x) -> (fwd_y)
+//   ADREV_C_VJP        adj1_f    (x, out_y, adj_y) -> (adj_x)
+//   a Jacobian         jac_f     (x, out_y) -> (jac_y_x)         m x n
+//   and a Hessian      jac_adj1_f (x, out_y, adj_y, out_adj_x)
+//                                -> (jac_adj_x_x, jac_adj_x_out_y,
+//                                    jac_adj_x_adj_y)
+//   ADREV_C_GRADIENT   grad_f    (x) -> (y, g)
+//   ADREV_C_HVP        hvp_f     (x, w, v) -> (hv)
+//   a Hessian          hess_f    (x, w) -> (h)      both triangles, n x n
+//
+// Down to jac_adj1_f, these are the names where CasADi looks for derivatives of
+// f, and for second ones. out_y and out_adj_x are not read: they have no
+// entries, nor has jac_adj_x_out_y. A matrix is sparse if the sparse function
+// is asked for, else dense, and stored by columns as CasADi has it.
+//
+//     int f(const casadi_real **arg, casadi_real **res, casadi_int *iw,
+//           casadi_real *w, int mem);
+//
+// arg[i] NULL: zeros. res[i] NULL: not asked for. Answers other than 0 are as
+// above. With each come f_n_in, f_n_out, f_name_in, f_name_out, f_sparsity_in,
+// f_sparsity_out, f_work, f_default_in, f_alloc_mem, f_init_mem, f_free_mem,
+// f_checkout, f_release, f_incref and f_decref; there is no state, so threads
+// need only w of their own. casadi_int is long long int, unless it is defined
+// before (-Dcasadi_int=int: acados takes that). CasADi takes double only.
 
 // Writes C code. Only numbers of the recording and constants are in it, with
 // all digits.
@@ -378,6 +420,27 @@ typedef struct ad_c_options {
 ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
                                 ad_write_fn *write, void *user,
                                 size_t *bytes);
+
+// What a function of the code needs.
+typedef struct ad_c_size {
+    size_t statements;      // operations; those on arrays count once, as loops
+    size_t work;            // numbers of `work`
+    size_t constants;       // numbers in the text, each counted once
+    size_t bytes;           // of its text
+} ad_c_size;
+
+// What ad_fn_write_c would write, exactly, and that nothing would refuse it.
+//
+//   size [ADREV_C_FUNCTIONS]  out  number k is of the function 1 << k; zeros if
+//                             it is not asked for
+//   bytes        out   of the whole text, with helper functions and entry
+//                      points; may be NULL
+//
+//   returns      as ad_fn_write_c
+//   cost         half of it, and mostly that of making the programs, so that an
+//                estimate would hardly be cheaper
+ADX_API ad_status ad_fn_c_size(ad_fn *fn, const ad_c_options *options,
+                               ad_c_size size[], size_t *bytes);
 
 // How ad_fn_compile works. All-zero: as the comments say first.
 typedef struct ad_compile_options {
@@ -1820,18 +1883,18 @@ static void adx_tangent_external(adx_making *k, const adx_step *s,
     }
 }
 
+// Of a step that has been copied.
 static void adx_tangent_step(adx_making *k, const adx_step *s)
 {
     uint32_t sum = ADX_NOWHERE;
     const adx_many *many = adx_many_of(k->from, s);
+    if (k->to->status != ADREV_OK || s->op == ADX_OP_guard)
+        return;
     if (many != NULL && many->kind == ADX_MANY_external
         && adx_any_derived(k, many->list, adx_listed(many))) {
         adx_tangent_external(k, s, many);
         return;
     }
-    adx_copy_step(k, s);
-    if (k->to->status != ADREV_OK || s->op == ADX_OP_guard)
-        return;
     if (many != NULL) {
         adx_tangent_many(k, s, many);
         return;
@@ -1855,8 +1918,10 @@ static ad_status adx_make_tangent(adx_program *q, const adx_program *p,
     for (size_t i = 0; i < moving; i++)
         k.derived[i] = (uint32_t)(p->inputs + i);
     for (size_t i = 0; i < p->steps; i++)
-        if (adx_is_used(p, &p->step[i], k.used))
+        if (adx_is_used(p, &p->step[i], k.used)) {
+            adx_copy_step(&k, &p->step[i]);
             adx_tangent_step(&k, &p->step[i]);
+        }
     for (size_t i = 0; i < p->outputs; i++)
         adx_new_output(q, adx_or_zero(q, k.derived[p->output[i]]));
     for (size_t i = 0; i < p->outputs; i++)
@@ -2201,13 +2266,39 @@ static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
 }
 
 /* --- 6.4  matrices --------------------------------------------------------
- * All directions in one program, each a unit vector: what is zero in a column
- * is found zero when the program is made.                                    */
+ * All directions in one program, each a vector of zeros and ones: what is zero
+ * in a direction is found zero when the program is made.                     */
+
+static void adx_copy_steps(adx_making *k)
+{
+    const adx_program *p = k->from;
+    for (size_t i = 0; k->to->status == ADREV_OK && i < p->steps; i++)
+        if (adx_is_used(p, &p->step[i], k->used))
+            adx_copy_step(k, &p->step[i]);
+}
 
 static void adx_clear_derived(adx_making *k)
 {
     for (size_t i = 0; i < k->from->numbers; i++)
         k->derived[i] = ADX_NOWHERE;
+}
+
+// Tangents of all steps, which have been copied.
+static void adx_tangent_steps(adx_making *k)
+{
+    const adx_program *p = k->from;
+    for (size_t i = 0; k->to->status == ADREV_OK && i < p->steps; i++)
+        if (adx_is_used(p, &p->step[i], k->used))
+            adx_tangent_step(k, &p->step[i]);
+}
+
+// The same of adjoints.
+static void adx_adjoint_steps(adx_making *k, const bool moved[])
+{
+    const adx_program *p = k->from;
+    for (size_t i = p->steps; k->to->status == ADREV_OK && i-- > 0;)
+        if (adx_is_used(p, &p->step[i], k->used))
+            adx_adjoint_step(k, &p->step[i], moved);
 }
 
 // The first `results` outputs of p by its first `moving` inputs, row by row:
@@ -2219,12 +2310,11 @@ static ad_status adx_make_columns(adx_program *q, const adx_program *p,
     adx_making k;
     if (!adx_begin_making(&k, p, q, 0))
         return q->status;
+    adx_copy_steps(&k);
     for (size_t j = 0; j < moving && q->status == ADREV_OK; j++) {
         adx_clear_derived(&k);
         k.derived[j] = adx_fixed(q, 1);
-        for (size_t i = 0; i < p->steps; i++)
-            if (adx_is_used(p, &p->step[i], k.used))
-                adx_tangent_step(&k, &p->step[i]);
+        adx_tangent_steps(&k);
         for (size_t i = 0; i < results && q->status == ADREV_OK; i++)
             entry[i * moving + j] = k.derived[p->output[i]];
     }
@@ -2243,15 +2333,11 @@ static ad_status adx_make_rows(adx_program *q, const adx_program *p,
     bool *moved = adx_moved(&k, moving);
     if (moved == NULL)
         adx_spoil(q, ADREV_ENOMEM);
-    for (size_t i = 0; q->status == ADREV_OK && i < p->steps; i++)
-        if (adx_is_used(p, &p->step[i], k.used))
-            adx_copy_step(&k, &p->step[i]);
+    adx_copy_steps(&k);
     for (size_t r = 0; q->status == ADREV_OK && r < results; r++) {
         adx_clear_derived(&k);
         k.derived[p->output[r]] = adx_fixed(q, 1);
-        for (size_t i = p->steps; q->status == ADREV_OK && i-- > 0;)
-            if (adx_is_used(p, &p->step[i], k.used))
-                adx_adjoint_step(&k, &p->step[i], moved);
+        adx_adjoint_steps(&k, moved);
         for (size_t j = 0; j < moving; j++)
             entry[r * moving + j] = k.derived[j];
     }
@@ -5618,6 +5704,7 @@ typedef struct adx_text {
     const char *real;           // double or float
     bool single;
     bool absorbing;
+    bool exported;
     bool sizes;                 // of work as data, for ad_fn_compile
 } adx_text;
 
@@ -5640,6 +5727,21 @@ static void adx_say(adx_text *t, const char *format, ...)
     va_end(args);
     adx_put_text(t, line, n < 0 ? 0 : (size_t)n < sizeof line
                                     ? (size_t)n : sizeof line - 1);
+}
+
+// before, the number in decimals, after. Most of a program's text is this: it
+// is several times as fast as a format.
+static void adx_say_index(adx_text *t, const char *before, size_t number,
+                          const char *after)
+{
+    char digits[24];
+    size_t at = sizeof digits;
+    do
+        digits[--at] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    adx_put_text(t, before, strlen(before));
+    adx_put_text(t, digits + at, sizeof digits - at);
+    adx_put_text(t, after, strlen(after));
 }
 
 static void adx_say_literal(adx_text *t, ad_real v)
@@ -5778,7 +5880,9 @@ typedef struct adx_writing {
     uint32_t *part;             // the C function that makes the number
     size_t places;
     size_t parts;
+    size_t next;                // step, after the parts written so far
     bool block;                 // of ADREV_LANES_MOST points side by side
+    const adx_entries *entries; // of a sparse matrix; else NULL
 } adx_writing;
 
 static void adx_say_input(adx_writing *k, uint32_t x)
@@ -5790,20 +5894,21 @@ static void adx_say_input(adx_writing *k, uint32_t x)
     }
     for (; x >= k->length[i]; i++)
         x -= (uint32_t)k->length[i];
-    adx_say(k->text, "%s[%lu]", k->array[i], (unsigned long)x);
+    adx_put_text(k->text, k->array[i], strlen(k->array[i]));
+    adx_say_index(k->text, "[", x, "]");
 }
 
 static void adx_say_number(adx_writing *k, uint32_t x)
 {
     const adx_number *number = &k->p->number[x];
     if (k->stored[x])
-        adx_say(k->text, "work[%lu]", (unsigned long)k->place[x]);
+        adx_say_index(k->text, "work[", k->place[x], "]");
     else if (number->from == ADX_FROM_CONSTANT)
         adx_say_literal(k->text, number->v);
     else if (number->from == ADX_FROM_INPUT)
         adx_say_input(k, x);
     else
-        adx_say(k->text, "v%lu", (unsigned long)x);
+        adx_say_index(k->text, "v", x, "");
 }
 
 // The array of inputs in which all elements of a range lie; -1: they do not.
@@ -5959,13 +6064,14 @@ static void adx_say_step(adx_writing *k, const adx_step *s)
 {
     const void *both[] = { k, s };
     if (k->stored[s->r])
-        adx_say(k->text, "    work[%lu] = ", (unsigned long)k->place[s->r]);
+        adx_say_index(k->text, "    work[", k->place[s->r], "] = ");
     else
-        adx_say(k->text, "    const %s v%lu = ", k->text->real,
-                (unsigned long)s->r);
+        adx_say_index(k->text, k->text->single ? "    const float v"
+                                               : "    const double v",
+                      s->r, " = ");
     adx_say_formula(k->text, adx_value_text(k->text, s->op), adx_say_argument,
                     both);
-    adx_say(k->text, ";\n");
+    adx_put_text(k->text, ";\n", 2);
 }
 
 // Element of an argument, by the names of loop variables.
@@ -6128,15 +6234,16 @@ static void adx_say_loads(adx_writing *k)
     }
 }
 
-// The steps of a part of the program.
+// The steps of the next part of the program; part 0 is the first.
 static void adx_say_steps(adx_writing *k, size_t part)
 {
     const adx_program *p = k->p;
-    size_t count = 0;
-    for (size_t i = 0; i < p->steps; i++) {
+    size_t i = part == 0 ? 0 : k->next;
+    for (size_t count = 0; i < p->steps && count < k->split; i++) {
         const adx_step *s = &p->step[i];
-        if (!adx_is_used(p, s, k->used) || count++ / k->split != part)
+        if (!adx_is_used(p, s, k->used))
             continue;
+        count++;
         if (s->op == ADX_OP_guard)
             adx_say_guard(k, s);
         else if (s->op == ADX_OP_many)
@@ -6144,6 +6251,7 @@ static void adx_say_steps(adx_writing *k, size_t part)
         else
             adx_say_step(k, s);
     }
+    k->next = i;
 }
 
 static void adx_say_part(adx_writing *k, size_t part)
@@ -6221,15 +6329,73 @@ static void adx_say_results(adx_writing *k, const adx_results *results)
         }
 }
 
-static void adx_say_function(adx_writing *k, const adx_results *results,
-                             bool exported)
+// Constants: one after another, ten in a line.
+static void adx_say_item(adx_text *t, size_t i, uint32_t v)
+{
+    adx_say_index(t, i == 0 ? "" : i % 10 == 0 ? ",\n    " : ", ", v, "");
+}
+
+static void adx_begin_list(adx_writing *k, const char *list, size_t n)
+{
+    adx_say(k->text, "%sconst int %s_%s_%s[%lu] = {\n    %s",
+            k->text->exported ? "" : "static ", k->text->name, k->what, list,
+            (unsigned long)(n == 0 ? 1 : n), n == 0 ? "0" : "");
+}
+
+static void adx_say_pattern(adx_writing *k)
 {
     adx_text *t = k->text;
+    const adx_entries *g = k->entries;
+    size_t n = g->start[g->rows];
+    adx_say(t, "#define %s_%s_NONZEROS %lu\n", t->name, k->what,
+            (unsigned long)n);
+    adx_begin_list(k, "start", g->rows + 1);
+    for (size_t i = 0; i <= g->rows; i++)
+        adx_say_item(t, i, g->start[i]);
+    adx_say(t, "\n};\n");
+    adx_begin_list(k, "row", n);
+    for (uint32_t i = 0; i < g->rows; i++)
+        for (size_t j = g->start[i]; j < g->start[i + 1]; j++)
+            adx_say_item(t, j, i);
+    adx_say(t, "\n};\n");
+    adx_begin_list(k, "column", n);
+    for (size_t j = 0; j < n; j++)
+        adx_say_item(t, j, g->col[j]);
+    adx_say(t, "\n};\n\n");
+}
+
+// So that no compiler calls the constants unused, or a matrix without entries.
+static void adx_say_pattern_unused(adx_writing *k, const adx_results *results)
+{
+    static const char *const list[] = { "start", "row", "column" };
+    if (results->length[0] == 0)
+        adx_say(k->text, "    (void)%s;\n", results->array[0]);
+    for (size_t i = 0; i < 3; i++)
+        adx_say(k->text, "    (void)%s_%s_%s;\n", k->text->name, k->what,
+                list[i]);
+}
+
+// The body of a function whose steps are in functions of their own.
+static void adx_say_calls(adx_writing *k)
+{
+    for (size_t part = 0; part < k->parts; part++) {
+        adx_say(k->text, "    left = %s_%s_%lu(", k->text->name, k->what,
+                (unsigned long)part);
+        adx_say_inputs(k, false);
+        adx_say(k->text, "work);\n    if (left != 0) return left;\n");
+    }
+}
+
+static void adx_say_function(adx_writing *k, const adx_results *results)
+{
+    adx_text *t = k->text;
+    if (k->entries != NULL)
+        adx_say_pattern(k);
     for (size_t part = 0; k->parts > 1 && part < k->parts; part++)
         adx_say_part(k, part);
     adx_say(t, "#define %s_%s_WORK %lu\n%sint %s_%s(", t->name, k->what,
             (unsigned long)(k->places == 0 ? 1 : k->places),
-            exported ? "" : "static ", t->name, k->what);
+            t->exported ? "" : "static ", t->name, k->what);
     adx_say_inputs(k, true);
     for (size_t a = 0; a < 2; a++)
         if (results->array[a] != NULL)
@@ -6238,13 +6404,10 @@ static void adx_say_function(adx_writing *k, const adx_results *results,
     if (k->parts > 1)
         adx_say(t, "    int left = 0;\n");
     adx_say_unused(k);
+    if (k->entries != NULL)
+        adx_say_pattern_unused(k, results);
     if (k->parts > 1)
-        for (size_t part = 0; part < k->parts; part++) {
-            adx_say(t, "    left = %s_%s_%lu(", t->name, k->what,
-                    (unsigned long)part);
-            adx_say_inputs(k, false);
-            adx_say(t, "work);\n    if (left != 0) return left;\n");
-        }
+        adx_say_calls(k);
     else {
         adx_say_loads(k);
         adx_say_steps(k, 0);
@@ -6333,6 +6496,76 @@ static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
     return status == ADREV_OK ? q->status : status;
 }
 
+// Where the derivatives of a direction begin: at the inputs or outputs of its
+// colour, or at a full one.
+static void adx_seed_direction(adx_making *k, const adx_pattern *s, uint32_t d)
+{
+    bool apart = d >= s->groups;
+    bool reverse = s->by_rows != apart;
+    const uint32_t *group = apart ? s->apart : s->group;
+    size_t n = reverse ? s->g.rows : s->g.cols;
+    adx_clear_derived(k);
+    for (size_t i = 0; i < n; i++)
+        if (group[i] == (apart ? d - s->groups : d))
+            k->derived[reverse ? k->from->output[i] : i] = adx_fixed(k->to, 1);
+}
+
+// Entries of a sparse matrix in the order of its pattern, as section 10
+// computes them: one sweep for all columns or rows of a colour.
+static ad_status adx_make_entries(adx_program *q, const adx_program *p,
+                                  const adx_pattern *s, uint32_t entry[])
+{
+    adx_making k;
+    if (!adx_begin_making(&k, p, q, 0))
+        return q->status;
+    bool *moved = adx_moved(&k, s->g.cols);
+    if (moved == NULL)
+        adx_spoil(q, ADREV_ENOMEM);
+    adx_copy_steps(&k);
+    for (uint32_t d = 0; d < s->groups + s->aparts; d++) {
+        bool reverse = s->by_rows != (d >= s->groups);
+        adx_seed_direction(&k, s, d);
+        if (reverse)
+            adx_adjoint_steps(&k, moved);
+        else
+            adx_tangent_steps(&k);
+        for (uint32_t i = s->first[d]; i < s->first[d + 1]; i++) {
+            uint32_t at = s->at[s->entry[i]];
+            entry[s->entry[i]] = k.derived[reverse ? at : p->output[at]];
+        }
+    }
+    adx_drop(p->memory, moved);
+    adx_end_making(&k);
+    return q->status;
+}
+
+static ad_status adx_make_sparse(adx_program *q, ad_fn *fn, bool hessian)
+{
+    const ad_allocator *a = &fn->memory;
+    const adx_program *p = &fn->program;
+    adx_program adjoint;
+    adx_pattern *s;
+    adx_begin_program(&adjoint, a, false);
+    ad_status status = adx_pattern_of(fn, hessian, &s);
+    if (status == ADREV_OK && hessian)
+        status = adx_make_adjoint(&adjoint, p, fn->n);
+    if (status != ADREV_OK) {
+        adx_free_program(&adjoint);
+        return status;
+    }
+    size_t entries = s->g.start[s->g.rows];
+    uint32_t *entry = (uint32_t *)adx_take(a, entries, sizeof *entry);
+    if (hessian)
+        adjoint.outputs = fn->n;        // without the values
+    status = entry == NULL ? ADREV_ENOMEM
+           : adx_make_entries(q, hessian ? &adjoint : p, s, entry);
+    if (status == ADREV_OK)
+        adx_matrix_outputs(q, entries, entry);
+    adx_drop(a, entry);
+    adx_free_program(&adjoint);
+    return status == ADREV_OK ? q->status : status;
+}
+
 // A kind of function: its name, inputs and results.
 typedef struct adx_c_kind {
     unsigned bit;
@@ -6349,16 +6582,21 @@ static const adx_c_kind adx_c_kinds[] = {
     { ADREV_C_HVP,      "hvp",      { "x", "w", "v" }, { "hv" } },
     { ADREV_C_JACOBIAN, "jacobian", { "x" },           { "J" } },
     { ADREV_C_HESSIAN,  "hessian",  { "x", "w" },      { "H" } },
+    { ADREV_C_JACOBIAN_SPARSE, "jacobian_sparse", { "x" }, { "J" } },
+    { ADREV_C_HESSIAN_SPARSE, "hessian_sparse", { "x", "w" }, { "H" } },
 };
 #define ADX_C_KINDS (sizeof adx_c_kinds / sizeof *adx_c_kinds)
+#define ADX_C_SPARSE (ADREV_C_JACOBIAN_SPARSE | ADREV_C_HESSIAN_SPARSE)
 
 // The program behind a function. Outputs: results of the first array, then of
 // the second.
-static ad_status adx_make_c_kind(adx_program *q, const adx_program *p,
-                                 unsigned bit)
+static ad_status adx_make_c_kind(adx_program *q, ad_fn *fn, unsigned bit)
 {
+    const adx_program *p = &fn->program;
     size_t n = p->inputs;
     adx_begin_program(q, p->memory, false);
+    if (bit & ADX_C_SPARSE)
+        return adx_make_sparse(q, fn, bit == ADREV_C_HESSIAN_SPARSE);
     if (bit == ADREV_C_JVP)
         return adx_make_tangent(q, p, n);
     if (bit == ADREV_C_VJP)
@@ -6374,110 +6612,574 @@ static ad_status adx_make_c_kind(adx_program *q, const adx_program *p,
     return adx_make_copy(q, p);
 }
 
-static size_t adx_c_length(const ad_fn *fn, const char *array)
+// The pattern of a sparse kind, which has been made for the program already.
+static const adx_entries *adx_entries_of(ad_fn *fn, unsigned bit)
 {
+    adx_pattern *s;
+    return !(bit & ADX_C_SPARSE)
+        || adx_pattern_of(fn, bit == ADREV_C_HESSIAN_SPARSE, &s) != ADREV_OK
+         ? NULL : &s->g;
+}
+
+static size_t adx_c_length(ad_fn *fn, const adx_c_kind *kind,
+                           const char *array)
+{
+    bool matrix = array != NULL && (*array == 'J' || *array == 'H');
+    const adx_entries *g = matrix ? adx_entries_of(fn, kind->bit) : NULL;
     return array == NULL ? 0
+         : g != NULL ? g->start[g->rows]
          : strchr("yw", *array) != NULL || strcmp(array, "dy") == 0 ? fn->m
          : *array == 'J' ? fn->m * fn->n
          : *array == 'H' ? fn->n * fn->n : fn->n;
 }
 
-static ad_status adx_write_kind(ad_fn *fn, const adx_c_kind *kind,
-                                const ad_c_options *o, adx_text *t)
-{
-    adx_program q;
-    ad_status status = adx_make_c_kind(&q, &fn->program, kind->bit);
-    size_t all = q.outputs;     // values too, which only blocks of points want
-    adx_writing k = { .text = t, .p = &q, .what = kind->what,
-                      .split = o->split == 0 ? 2000 : o->split };
-    adx_results results = { { kind->out[0], kind->out[1] },
-                            { adx_c_length(fn, kind->out[0]),
-                              adx_c_length(fn, kind->out[1]) } };
-    for (int i = 0; i < 3; i++) {
-        k.array[i] = kind->in[i];
-        k.length[i] = adx_c_length(fn, kind->in[i]);
-    }
-    q.outputs = results.length[0] + results.length[1];
-    if (status == ADREV_OK && !adx_begin_writing(&k))
-        status = ADREV_ENOMEM;
-    if (status == ADREV_OK)
-        adx_say_function(&k, &results, o->exported);
-    if (status == ADREV_OK && t->sizes && kind->bit <= ADREV_C_VJP
-        && adx_has_block(&k)) {
-        q.outputs = all;
-        adx_mark_used(&q, k.used);
-        adx_say_block(&k);
-    }
-    adx_end_writing(&k);
-    adx_free_program(&q);
-    return status;
-}
+// Everything that is to be written.
+typedef struct adx_job {
+    ad_fn *fn;
+    const ad_c_options *options;
+    unsigned asked;             // functions
+    adx_text *text;
+    bool needed[ADX_HELPER_COUNT];
+    ad_c_size *size;            // of each function; NULL: of no interest
+} adx_job;
 
-// Marks the helper functions that a kind of function calls.
-static ad_status adx_need_helpers(const ad_fn *fn, const adx_c_kind *kind,
-                                  const adx_text *t, bool needed[])
+// Marks the helper functions that a program calls.
+static ad_status adx_need_helpers(adx_job *job, const adx_program *q)
 {
-    adx_program q;
-    ad_status status = adx_make_c_kind(&q, &fn->program, kind->bit);
-    if (!t->sizes)
-        q.outputs = adx_c_length(fn, kind->out[0])
-                  + adx_c_length(fn, kind->out[1]);
-    bool *used = (bool *)adx_take(&fn->memory, q.numbers, sizeof *used);
-    if (status == ADREV_OK && used == NULL)
-        status = ADREV_ENOMEM;
-    if (status == ADREV_OK)
-        adx_mark_used(&q, used);
-    for (size_t i = 0; status == ADREV_OK && i < q.steps; i++) {
-        const adx_many *m = adx_many_of(&q, &q.step[i]);
-        uint32_t op = m == NULL ? q.step[i].op : m->op;
+    bool *used = (bool *)adx_take(q->memory, q->numbers, sizeof *used);
+    ad_status status = used == NULL ? ADREV_ENOMEM : ADREV_OK;
+    if (used != NULL)
+        adx_mark_used(q, used);
+    for (size_t i = 0; status == ADREV_OK && i < q->steps; i++) {
+        const adx_many *m = adx_many_of(q, &q->step[i]);
+        uint32_t op = m == NULL ? q->step[i].op : m->op;
         bool external = m != NULL && m->kind == ADX_MANY_external;
-        if (external && adx_is_used(&q, &q.step[i], used))
+        if (external && adx_is_used(q, &q->step[i], used))
             status = ADREV_EEXTERNAL;
         bool plain = op >= ADX_OP_COUNT || (m != NULL
             && m->kind != ADX_MANY_each && m->kind != ADX_MANY_product);
-        if (!plain && adx_is_used(&q, &q.step[i], used)
-            && !adx_mark_helpers(adx_value_text(t, op), needed))
+        if (!plain && adx_is_used(q, &q->step[i], used)
+            && !adx_mark_helpers(adx_value_text(job->text, op), job->needed))
             status = ADREV_EEXTERNAL;
     }
-    adx_drop(&fn->memory, used);
+    adx_drop(q->memory, used);
+    return status;
+}
+
+static void adx_measure(const adx_writing *k, size_t bytes, ad_c_size *size)
+{
+    const adx_program *p = k->p;
+    for (size_t i = 0; i < p->steps; i++)
+        size->statements += adx_is_used(p, &p->step[i], k->used);
+    for (size_t i = 0; i < p->numbers; i++)
+        size->constants += k->used[i]
+                        && p->number[i].from == ADX_FROM_CONSTANT;
+    size->work = k->places == 0 ? 1 : k->places;
+    size->bytes = bytes;
+}
+
+// q has all outputs of its program: values, too, which only blocks of points
+// want.
+static ad_status adx_write_program(adx_job *job, const adx_c_kind *kind,
+                                   adx_program *q, ad_c_size *size)
+{
+    adx_text *t = job->text;
+    size_t split = job->options->split;
+    size_t before = t->bytes;
+    size_t all = q->outputs;
+    adx_writing k = { .text = t, .p = q, .what = kind->what,
+                      .split = split == 0 ? 2000 : split,
+                      .entries = adx_entries_of(job->fn, kind->bit) };
+    adx_results results = { { kind->out[0], kind->out[1] },
+                            { adx_c_length(job->fn, kind, kind->out[0]),
+                              adx_c_length(job->fn, kind, kind->out[1]) } };
+    for (int i = 0; i < 3; i++) {
+        k.array[i] = kind->in[i];
+        k.length[i] = adx_c_length(job->fn, kind, kind->in[i]);
+    }
+    q->outputs = results.length[0] + results.length[1];
+    bool ok = adx_begin_writing(&k);
+    if (ok) {
+        adx_say_function(&k, &results);
+        if (size != NULL)
+            adx_measure(&k, t->bytes - before, size);
+        q->outputs = all;
+        if (t->sizes && kind->bit <= ADREV_C_VJP && adx_has_block(&k)) {
+            adx_mark_used(q, k.used);
+            adx_say_block(&k);
+        }
+    }
+    adx_end_writing(&k);
+    return ok ? ADREV_OK : ADREV_ENOMEM;
+}
+
+// One kind: marks what helpers it needs, writes it, or both.
+static ad_status adx_do_kind(adx_job *job, size_t which, bool mark, bool write)
+{
+    const adx_c_kind *kind = &adx_c_kinds[which];
+    adx_program q;
+    ad_status status = adx_make_c_kind(&q, job->fn, kind->bit);
+    if (status == ADREV_OK && mark) {
+        size_t all = q.outputs;
+        if (!job->text->sizes)
+            q.outputs = adx_c_length(job->fn, kind, kind->out[0])
+                      + adx_c_length(job->fn, kind, kind->out[1]);
+        status = adx_need_helpers(job, &q);
+        q.outputs = all;
+    }
+    if (status == ADREV_OK && write)
+        status = adx_write_program(job, kind, &q, job->size == NULL
+                                   ? NULL : &job->size[which]);
     adx_free_program(&q);
     return status;
 }
 
-static ad_status adx_write_all(ad_fn *fn, const ad_c_options *o,
-                               unsigned functions, adx_text *t)
+static ad_status adx_do_kinds(adx_job *job, bool mark, bool write)
 {
-    bool needed[ADX_HELPER_COUNT] = {0};
     ad_status status = ADREV_OK;
     for (size_t i = 0; i < ADX_C_KINDS && status == ADREV_OK; i++)
-        if (functions & adx_c_kinds[i].bit)
-            status = adx_need_helpers(fn, &adx_c_kinds[i], t, needed);
+        if (job->asked & adx_c_kinds[i].bit)
+            status = adx_do_kind(job, i, mark, write);
+    return status;
+}
+
+/* --- 11.7  entry points of CasADi --------------------------------------------
+ * They call the functions of 11.6 and put matrices into the order of columns.
+ * Work begins with zeros for inputs that are not given, then has room for
+ * results that are not asked for or must be reordered.                       */
+
+// Shapes of inputs and results. n, m: a column of so many numbers; N, M: the
+// same without entries; J: Jacobian; T: the same transposed; H: Hessian;
+// Z: n x m without entries.
+typedef struct adx_point_kind {
+    unsigned functions;         // there if one of these is asked for,
+    unsigned more;              // and one of these; 0: that is all
+    const char *prefix;         // of the name
+    const char *in;
+    const char *in_name[4];
+    const char *out;
+    const char *out_name[3];
+    const char *at;             // which inputs the functions take
+} adx_point_kind;
+
+#define ADX_C_JACOBIANS (ADREV_C_JACOBIAN | ADREV_C_JACOBIAN_SPARSE)
+#define ADX_C_HESSIANS  (ADREV_C_HESSIAN | ADREV_C_HESSIAN_SPARSE)
+
+static const adx_point_kind adx_point_kinds[] = {
+    { ADREV_C_VALUE, 0, "", "n", { "x" }, "m", { "y" }, "0" },
+    { ADREV_C_JVP, 0, "fwd1_", "nMn", { "x", "out_y", "fwd_x" },
+      "m", { "fwd_y" }, "02" },
+    { ADREV_C_VJP, 0, "adj1_", "nMm", { "x", "out_y", "adj_y" },
+      "n", { "adj_x" }, "02" },
+    { ADX_C_JACOBIANS, 0, "jac_", "nM", { "x", "out_y" },
+      "J", { "jac_y_x" }, "0" },
+    { ADX_C_HESSIANS, ADX_C_JACOBIANS, "jac_adj1_", "nMmN",
+      { "x", "out_y", "adj_y", "out_adj_x" }, "HZT",
+      { "jac_adj_x_x", "jac_adj_x_out_y", "jac_adj_x_adj_y" }, "02" },
+    { ADREV_C_GRADIENT, 0, "grad_", "n", { "x" }, "mn", { "y", "g" }, "0" },
+    { ADREV_C_HVP, 0, "hvp_", "nmn", { "x", "w", "v" }, "n", { "hv" },
+      "012" },
+    { ADX_C_HESSIANS, 0, "hess_", "nm", { "x", "w" }, "H", { "h" }, "01" },
+};
+#define ADX_POINT_KINDS (sizeof adx_point_kinds / sizeof *adx_point_kinds)
+
+// A sparse matrix by columns: these are the rows of g.
+typedef struct adx_by_columns {
+    adx_entries g;
+    uint32_t *order;            // of our entries; NULL: the same
+    bool borrowed;              // g
+} adx_by_columns;
+
+typedef struct adx_point {
+    adx_text *text;
+    ad_fn *fn;
+    const adx_point_kind *kind;
+    unsigned asked;
+    size_t zeros;               // at the beginning of work
+    size_t scratch;             // behind them
+    adx_by_columns matrix[3];   // of sparse results
+} adx_point;
+
+// Columns of a matrix, or of the symmetric one with this lower triangle. Both
+// are read by rows, so the next entry of a row is that of the next column.
+static bool adx_order_columns(const ad_allocator *a, const adx_entries *from,
+                              bool lower, adx_by_columns *out)
+{
+    adx_entries *g = &out->g;
+    uint32_t *next = (uint32_t *)adx_take(a, from->rows, sizeof *next);
+    bool ok = next != NULL && (lower ? adx_symmetric(a, from, g)
+                                     : adx_transpose(a, from, g));
+    if (ok) {
+        memcpy(next, from->start, from->rows * sizeof *next);
+        out->order = (uint32_t *)adx_take(a, g->start[g->rows],
+                                          sizeof *out->order);
+        ok = out->order != NULL;
+    }
+    for (uint32_t j = 0; ok && j < g->rows; j++)
+        for (uint32_t k = g->start[j]; k < g->start[j + 1]; k++) {
+            uint32_t i = g->col[k];
+            out->order[k] = lower && i <= j ? from->start[j] + k - g->start[j]
+                                            : next[i]++;
+        }
+    adx_drop(a, next);
+    return ok;
+}
+
+static unsigned adx_bits_of_shape(const adx_point *e, char shape)
+{
+    unsigned bits = shape == 'J' || shape == 'T' ? ADX_C_JACOBIANS
+                  : shape == 'H' ? ADX_C_HESSIANS : e->kind->functions;
+    return shape == 'Z' ? 0 : bits & e->asked;
+}
+
+// The function that computes a result; of two, the sparse one.
+static const adx_c_kind *adx_kind_of_shape(const adx_point *e, char shape)
+{
+    size_t i = ADX_C_KINDS;
+    while (i > 0 && !(adx_c_kinds[i - 1].bit & adx_bits_of_shape(e, shape)))
+        i--;
+    return i == 0 ? NULL : &adx_c_kinds[i - 1];
+}
+
+static size_t adx_shape_length(const adx_point *e, size_t r)
+{
+    char shape = e->kind->out[r];
+    const adx_entries *g = &e->matrix[r].g;
+    size_t n = e->fn->n;
+    size_t m = e->fn->m;
+    return shape == 'n' ? n : shape == 'm' ? m : shape == 'Z' ? 0
+         : g->start != NULL ? g->start[g->rows] : shape == 'H' ? n * n : m * n;
+}
+
+// Matrices that are not by columns as they come: they go by way of scratch.
+static bool adx_is_moved(const adx_point *e, size_t r)
+{
+    return e->matrix[r].order != NULL || e->kind->out[r] == 'J';
+}
+
+// One of two vectors may not be asked for; matrices come one after another. An
+// empty one has a place, too: where work begins is another array (restrict).
+static void adx_find_scratch(adx_point *e)
+{
+    bool two = strcmp(e->kind->out, "mn") == 0;
+    for (size_t r = 0; e->kind->out[r] != '\0'; r++) {
+        size_t length = adx_shape_length(e, r);
+        length = length == 0 ? 1 : length;
+        if (two)
+            e->scratch += length;
+        else if (adx_is_moved(e, r) && length > e->scratch)
+            e->scratch = length;
+    }
+}
+
+static void adx_end_point(adx_point *e)
+{
+    for (size_t r = 0; r < 3; r++) {
+        if (!e->matrix[r].borrowed)
+            adx_free_graph(&e->fn->memory, &e->matrix[r].g);
+        adx_drop(&e->fn->memory, e->matrix[r].order);
+    }
+}
+
+static ad_status adx_begin_point(adx_point *e)
+{
+    ad_status status = ADREV_OK;
+    e->zeros = e->fn->n > e->fn->m ? e->fn->n : e->fn->m;
+    for (size_t r = 0; e->kind->out[r] != '\0' && status == ADREV_OK; r++) {
+        char shape = e->kind->out[r];
+        unsigned sparse = adx_bits_of_shape(e, shape) & ADX_C_SPARSE;
+        adx_pattern *s;
+        if (sparse == 0)
+            continue;
+        status = adx_pattern_of(e->fn, shape == 'H', &s);
+        if (status == ADREV_OK && shape == 'T')
+            e->matrix[r] = (adx_by_columns){ s->g, NULL, true };
+        else if (status == ADREV_OK
+                 && !adx_order_columns(&e->fn->memory, &s->g, shape == 'H',
+                                       &e->matrix[r]))
+            status = ADREV_ENOMEM;
+    }
+    if (status == ADREV_OK)
+        adx_find_scratch(e);
+    return status;
+}
+
+static void adx_say_head(adx_point *e, const char *type, const char *what,
+                         const char *parameters)
+{
+    adx_say(e->text, "CASADI_SYMBOL_EXPORT %s%s%s%s(%s)\n{\n", type,
+            e->kind->prefix, e->text->name, what, parameters);
+}
+
+// By CasADi's convention a dense matrix has its size and 1, any other one where
+// its columns begin, and the row of each entry.
+static void adx_say_sparsity(adx_point *e, char shape, const adx_entries *g,
+                             size_t which)
+{
+    adx_text *t = e->text;
+    bool transposed = strchr("THZ", shape) != NULL;
+    bool column = strchr("nmNM", shape) != NULL;
+    unsigned long rows = strchr("nNTHZ", shape) != NULL ? e->fn->n : e->fn->m;
+    unsigned long cols = column ? 1 : shape == 'H' || !transposed ? e->fn->n
+                                                                  : e->fn->m;
+    size_t entries = g == NULL || g->start == NULL ? rows * cols
+                                                   : g->start[g->rows];
+    if (strchr("NMZ", shape) != NULL) {         // the rest is zero
+        adx_say(t, "    static const casadi_int s%lu[%lu] = { %lu, %lu };\n",
+                (unsigned long)which, cols + 3, rows, cols);
+        return;
+    }
+    adx_say(t, "    static const casadi_int s%lu[] = {\n    %lu, %lu, ",
+            (unsigned long)which, rows, cols);
+    if (entries == rows * cols)
+        adx_say(t, "1");
+    else {
+        for (size_t i = 0; i <= g->rows; i++)
+            adx_say_item(t, i, g->start[i]);
+        for (size_t i = 0; i < entries; i++)
+            adx_say_item(t, g->rows + 1 + i, g->col[i]);
+    }
+    adx_say(t, "\n    };\n");
+}
+
+static void adx_say_sparsities(adx_point *e, const char *what,
+                               const char *shapes, bool results)
+{
+    size_t n = strlen(shapes);
+    adx_say_head(e, "const casadi_int *", what, "casadi_int i");
+    for (size_t i = 0; i < n; i++)
+        adx_say_sparsity(e, shapes[i], results ? &e->matrix[i].g : NULL, i);
+    adx_say(e->text, "    switch (i) {\n");
+    for (size_t i = 0; i < n; i++)
+        adx_say(e->text, "    case %lu: return s%lu;\n", (unsigned long)i,
+                (unsigned long)i);
+    adx_say(e->text, "    default: return 0;\n    }\n}\n\n");
+}
+
+static void adx_say_point_names(adx_point *e, const char *what,
+                                const char *const name[], size_t n)
+{
+    adx_say_head(e, "const char *", what, "casadi_int i");
+    adx_say(e->text, "    switch (i) {\n");
+    for (size_t i = 0; i < n; i++)
+        adx_say(e->text, "    case %lu: return \"%s\";\n", (unsigned long)i,
+                name[i]);
+    adx_say(e->text, "    default: return 0;\n    }\n}\n\n");
+}
+
+// The functions of one line, which are the same but for their names.
+static void adx_say_point_rest(adx_point *e)
+{
+    static const char *const rest[][4] = {
+        { "casadi_real ", "_default_in", "casadi_int i",
+          "    (void)i;\n    return 0;\n" },
+        { "int ", "_alloc_mem", "void", "    return 0;\n" },
+        { "int ", "_init_mem", "int mem", "    (void)mem;\n    return 0;\n" },
+        { "void ", "_free_mem", "int mem", "    (void)mem;\n" },
+        { "int ", "_checkout", "void", "    return 0;\n" },
+        { "void ", "_release", "int mem", "    (void)mem;\n" },
+        { "void ", "_incref", "void", "" },
+        { "void ", "_decref", "void", "" },
+    };
+    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) {
+        adx_say_head(e, rest[i][0], rest[i][1], rest[i][2]);
+        adx_say(e->text, "%s}\n\n", rest[i][3]);
+    }
+}
+
+// Sizes of the arrays: no integers, and as much work as the largest function.
+static void adx_say_point_work(adx_point *e)
+{
+    adx_text *t = e->text;
+    adx_say_head(e, "int ", "_work", "casadi_int *sz_arg, casadi_int *sz_res, "
+                                     "casadi_int *sz_iw, casadi_int *sz_w");
+    adx_say(t, "    casadi_int most = 0;\n");
+    for (size_t r = 0; e->kind->out[r] != '\0'; r++) {
+        const adx_c_kind *kind = adx_kind_of_shape(e, e->kind->out[r]);
+        if (kind != NULL)
+            adx_say(t, "    if (most < %s_%s_WORK) most = %s_%s_WORK;\n",
+                    t->name, kind->what, t->name, kind->what);
+    }
+    adx_say(t, "    if (sz_arg) *sz_arg = %lu;\n    if (sz_res) *sz_res = %lu;"
+            "\n    if (sz_iw) *sz_iw = 0;\n    if (sz_w) *sz_w = most + %lu;\n"
+            "    return 0;\n}\n\n", (unsigned long)strlen(e->kind->in),
+            (unsigned long)strlen(e->kind->out),
+            (unsigned long)(e->zeros + e->scratch));
+}
+
+// "left = f_hessian(x0, x2, "
+static void adx_say_point_call(adx_point *e, const adx_c_kind *kind)
+{
+    adx_say(e->text, "        left = %s_%s(", e->text->name, kind->what);
+    for (size_t i = 0; i < 3 && kind->in[i] != NULL; i++)
+        adx_say(e->text, "x%c, ", e->kind->at[i]);
+}
+
+// Results of a function as they are, or in scratch if they are not asked for.
+static void adx_say_point_direct(adx_point *e)
+{
+    adx_text *t = e->text;
+    size_t n = strlen(e->kind->out);
+    size_t at = e->zeros;
+    adx_say(t, "    if (res[0]%s) {\n", n == 2 ? " || res[1]" : "");
+    adx_say_point_call(e, adx_kind_of_shape(e, *e->kind->out));
+    for (size_t r = 0; r < n; at += adx_shape_length(e, r++))
+        if (n == 1)
+            adx_say(t, "res[0], ");
+        else
+            adx_say(t, "res[%lu] ? res[%lu] : w + %lu, ", (unsigned long)r,
+                    (unsigned long)r, (unsigned long)at);
+    adx_say(t, "w + %lu);\n        if (left) return left;\n    }\n",
+            (unsigned long)(e->zeros + e->scratch));
+}
+
+static void adx_say_point_order(adx_point *e, size_t r)
+{
+    const adx_by_columns *matrix = &e->matrix[r];
+    size_t entries = adx_shape_length(e, r);
+    adx_say(e->text, "    static const int order%lu[] = {\n    ",
+            (unsigned long)r);
+    for (size_t i = 0; i < entries; i++)
+        adx_say_item(e->text, i, matrix->order[i]);
+    adx_say(e->text, "%s\n    };\n", entries == 0 ? "0" : "");
+}
+
+// Result r, a matrix, by columns.
+static void adx_say_point_matrix(adx_point *e, size_t r)
+{
+    adx_text *t = e->text;
+    char shape = e->kind->out[r];
+    bool sparse = e->matrix[r].order != NULL;
+    bool moved = adx_is_moved(e, r);
+    unsigned long from = e->zeros;
+    unsigned long n = e->fn->n;
+    unsigned long m = e->fn->m;
+    adx_say(t, "    if (res[%lu]) {\n", (unsigned long)r);
+    adx_say_point_call(e, adx_kind_of_shape(e, shape));
+    if (moved)
+        adx_say(t, "w + %lu, ", from);
+    else
+        adx_say(t, "res[%lu], ", (unsigned long)r);
+    adx_say(t, "w + %lu);\n        if (left) return left;\n",
+            (unsigned long)(e->zeros + e->scratch));
+    if (sparse)
+        adx_say(t, "        for (i = 0; i < %lu; i++)\n"
+                "            res[%lu][i] = w[%lu + order%lu[i]];\n",
+                (unsigned long)adx_shape_length(e, r), (unsigned long)r, from,
+                (unsigned long)r);
+    else if (moved && m * n > 0)
+        adx_say(t, "        for (i = 0; i < %lu; i++)\n"
+                "            res[%lu][i] = w[%lu + i %% %lu * %lu + i / %lu];"
+                "\n", m * n, (unsigned long)r, from, m, n, m);
+    adx_say(t, "    }\n");
+}
+
+static void adx_say_point(adx_point *e)
+{
+    adx_text *t = e->text;
+    const char *out = e->kind->out;
+    adx_say_head(e, "int ", "", "const casadi_real **arg, casadi_real **res, "
+                                "casadi_int *iw, casadi_real *w, int mem");
+    for (size_t r = 0; out[r] != '\0'; r++)
+        if (e->matrix[r].order != NULL)
+            adx_say_point_order(e, r);
+    for (const char *at = e->kind->at; *at != '\0'; at++)
+        adx_say(t, "    const casadi_real *x%c = arg[%c] ? arg[%c] : w;\n",
+                *at, *at, *at);
+    adx_say(t, "    long i;\n    int left = 0;\n    (void)iw; (void)mem;\n"
+            "    for (i = 0; i < %lu; i++) w[i] = 0;\n",
+            (unsigned long)e->zeros);
+    if (strchr("nm", *out) != NULL)
+        adx_say_point_direct(e);
+    else
+        for (size_t r = 0; out[r] != '\0'; r++)
+            if (out[r] != 'Z')
+                adx_say_point_matrix(e, r);
+    adx_say(t, "    return left;\n}\n\n");
+}
+
+static ad_status adx_write_point(ad_fn *fn, const adx_point_kind *kind,
+                                 unsigned asked, adx_text *t)
+{
+    adx_point e = { .text = t, .fn = fn, .kind = kind, .asked = asked };
+    size_t in = strlen(kind->in);
+    size_t out = strlen(kind->out);
+    ad_status status = adx_begin_point(&e);
+    if (status == ADREV_OK) {
+        adx_say_point(&e);
+        adx_say_head(&e, "casadi_int ", "_n_in", "void");
+        adx_say(t, "    return %lu;\n}\n\n", (unsigned long)in);
+        adx_say_head(&e, "casadi_int ", "_n_out", "void");
+        adx_say(t, "    return %lu;\n}\n\n", (unsigned long)out);
+        adx_say_point_names(&e, "_name_in", kind->in_name, in);
+        adx_say_point_names(&e, "_name_out", kind->out_name, out);
+        adx_say_sparsities(&e, "_sparsity_in", kind->in, false);
+        adx_say_sparsities(&e, "_sparsity_out", kind->out, true);
+        adx_say_point_work(&e);
+        adx_say_point_rest(&e);
+    }
+    adx_end_point(&e);
+    return status;
+}
+
+static ad_status adx_write_points(ad_fn *fn, unsigned asked, adx_text *t)
+{
+    ad_status status = ADREV_OK;
+    adx_say(t, "#ifndef casadi_real\n#define casadi_real %s\n#endif\n"
+            "#ifndef casadi_int\n#define casadi_int long long int\n#endif\n"
+            "#ifndef CASADI_SYMBOL_EXPORT\n#ifdef _WIN32\n"
+            "#define CASADI_SYMBOL_EXPORT __declspec(dllexport)\n#else\n"
+            "#define CASADI_SYMBOL_EXPORT\n#endif\n#endif\n\n", t->real);
+    for (size_t i = 0; i < ADX_POINT_KINDS && status == ADREV_OK; i++) {
+        const adx_point_kind *kind = &adx_point_kinds[i];
+        if (kind->functions & asked && (kind->more == 0 || kind->more & asked))
+            status = adx_write_point(fn, kind, asked, t);
+    }
+    return status;
+}
+
+/* --- 11.8  all of it ------------------------------------------------------ */
+
+// Helper functions come first, so the programs are made twice; but where
+// nothing is written the order does not matter.
+static ad_status adx_write_all(adx_job *job)
+{
+    adx_text *t = job->text;
+    bool twice = t->write != NULL;
+    ad_status status = twice ? adx_do_kinds(job, true, false) : ADREV_OK;
     if (status != ADREV_OK)
         return status;
     adx_say(t, "/* %lu inputs, %lu results; written by adrev " ADREV_VERSION
-            ". */\n\n#include <math.h>\n\n", (unsigned long)fn->n,
-            (unsigned long)fn->m);
-    adx_say_helpers(t, needed);
-    for (size_t i = 0; i < ADX_C_KINDS && status == ADREV_OK; i++)
-        if (functions & adx_c_kinds[i].bit)
-            status = adx_write_kind(fn, &adx_c_kinds[i], o, t);
+            ". */\n\n#include <math.h>\n\n", (unsigned long)job->fn->n,
+            (unsigned long)job->fn->m);
+    if (twice)
+        adx_say_helpers(t, job->needed);
+    status = adx_do_kinds(job, !twice, true);
+    if (!twice)
+        adx_say_helpers(t, job->needed);
+    if (job->options->casadi && status == ADREV_OK)
+        status = adx_write_points(job->fn, job->asked, t);
     return status;
 }
 
 static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, bool sizes,
-                             ad_write_fn *write, void *user, size_t *bytes)
+                             ad_write_fn *write, void *user, size_t *bytes,
+                             ad_c_size size[])
 {
     unsigned functions = o->functions != 0 ? o->functions
         : ADREV_C_VALUE | ADREV_C_VJP | (fn->m == 1 ? ADREV_C_GRADIENT : 0u);
-    if (functions > 127 || (functions & ADREV_C_GRADIENT && fn->m != 1))
+    if (functions >> ADREV_C_FUNCTIONS != 0
+        || (functions & ADREV_C_GRADIENT && fn->m != 1))
         return ADREV_ESHAPE;
     adx_text t = { .write = write, .user = user,
                    .name = o->name == NULL ? "f" : o->name,
                    .real = o->single ? "float" : "double",
                    .single = o->single, .absorbing = o->absorbing,
-                   .sizes = sizes };
-    ad_status status = adx_write_all(fn, o, functions, &t);
-    if (bytes != NULL)
+                   .exported = o->exported, .sizes = sizes };
+    adx_job job = { .fn = fn, .options = o, .asked = functions, .text = &t,
+                    .size = size };
+    ad_status status = adx_write_all(&job);
+    if (bytes != NULL && status == ADREV_OK)
         *bytes = t.bytes;
     return status;
 }
@@ -6489,7 +7191,21 @@ ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
     static const ad_c_options none;
     return fn == NULL ? ADREV_ESHAPE
          : adx_write_c(fn, options == NULL ? &none : options, false, write,
-                       user, bytes);
+                       user, bytes, NULL);
+}
+
+ADX_API ad_status ad_fn_c_size(ad_fn *fn, const ad_c_options *options,
+                               ad_c_size size[], size_t *bytes)
+{
+    static const ad_c_options none;
+    ad_c_size found[ADREV_C_FUNCTIONS] = { { 0, 0, 0, 0 } };
+    if (fn == NULL || size == NULL)
+        return ADREV_ESHAPE;
+    ad_status status = adx_write_c(fn, options == NULL ? &none : options,
+                                   false, NULL, NULL, bytes, found);
+    if (status == ADREV_OK)
+        memcpy(size, found, sizeof found);
+    return status;
 }
 
 /* ===========================================================================
@@ -7284,13 +8000,15 @@ ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options)
     };
     size_t bytes = 0;
     size_t limit = o->limit == 0 ? 2000000 : o->limit;
-    ad_status status = adx_write_c(fn, &code, true, NULL, NULL, &bytes);
+    ad_status status = adx_write_c(fn, &code, true, NULL, NULL, &bytes,
+                                   NULL);
     if (status == ADREV_OK
         && (bytes > limit || strlen(k.compiler) + strlen(k.flags) > ADX_PATH
             || !adx_open_cache(&k, o->cache)))
         status = ADREV_ECOMPILE;
     if (status == ADREV_OK)
-        status = adx_write_c(fn, &code, true, adx_keep_code, &k.code, NULL);
+        status = adx_write_c(fn, &code, true, adx_keep_code, &k.code, NULL,
+                             NULL);
     if (status == ADREV_OK)
         status = k.code.failed ? ADREV_ENOMEM : adx_compile_code(fn, &k);
     adx_drop(k.memory, k.code.v);

@@ -383,7 +383,8 @@ static void run_limits(void)
         CHECK(untouched(l.rows, (size_t)2 * STEPS) && untouched(l.out, STEPS)
               && l.carried == 3, "no steps: rows");
         CHECK(ad_gradient(tape, l.last_of_taps[1], INPUTS - 1, x, g)
-              == ADREV_OK && g[2] == 1 && g[0] == 0 && g[3] == 0, "no steps: %g", g[2]);
+              == ADREV_OK && g[2] == 1 && g[0] == 0 && g[3] == 0,
+              "no steps: %g", g[2]);
 
         for (int open = 0; open < 2; open++) {
             ad_tape_clear(tape);
@@ -391,7 +392,7 @@ static void run_limits(void)
             ad_rev y = { 0 };
             const ad_scan_state state = { .size = 1, .initial = &a,
                                           .last = &y };
-            const ad_scan_desc d = { .step = endless_step,   .steps = ENDLESS,
+            const ad_scan_desc d = { .step = endless_step, .steps = ENDLESS,
                                      .states = 1, .state = &state,
                                      .schedule = schedules[i],
                                      .open_ended = open };

@@ -338,7 +338,7 @@ static void run_ways(const struct run *r, bool forward)
     double g[MOST] = { 0 };
     for (size_t i = 0; i < WAYS; i++) {
         if (r->steps >= 1000 && sweep_most(&ways[i], r->steps) > 60000
-            && ways[i].kind != ADREV_BYTES)
+            && (ways[i].kind != ADREV_BYTES || ways[i].n < 100))
             continue;
         run_way(r, &ways[i], &value, g);
         if (forward && (r->steps < 1000 || i < 2)) {
@@ -1282,11 +1282,11 @@ static void run_open_one(size_t most, size_t n, size_t states, bool open,
 
 static void run_open(void)
 {
-    static const size_t ends[] = { 1, 2, 3, 5, 10, 33, 100, 500, 1000 };
-    static const size_t mosts[] = { 1000, 1001, 5000, 1000000 };
+    static const size_t ends[] = { 1, 2, 3, 5, 10, 33, 100, 600 };
+    static const size_t mosts[] = { 600, 1001, 1000000 };
     static const size_t states[] = { 1, 2, 3, 7, 20, 600 };
-    for (size_t i = 0; i < 9; i++)
-        for (size_t j = 0; j < 4; j++)
+    for (size_t i = 0; i < 8; i++)
+        for (size_t j = 0; j < 3; j++)
             for (size_t k = 0; k < 6; k++)
                 for (int open = 0; open < 4; open++)
                     if (states[k] > 1 || ends[i] <= 100)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT-0
 /* scan_plain.h - runs scans as a test says: by the library, or step by step on
- * the plain tape, which is the oracle. Include it after adrev_loop.h, in the one
- * file of the program.                                                       */
+ * the plain tape, which is the oracle. Include it after adrev_loop.h, in the
+ * one file of the program.                                                  */
 
 #ifndef ADREV_TESTS_SCAN_PLAIN_H
 #define ADREV_TESTS_SCAN_PLAIN_H
