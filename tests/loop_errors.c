@@ -358,10 +358,6 @@ static void endless_step(ad_step *s, void *ctx)
     s->stop = ad_gt(s->next[0][0], 1000);
 }
 
-#ifndef ENDLESS
-#define ENDLESS SIZE_MAX
-#endif
-
 static void run_limits(void)
 {
     for (int i = 0; i < SCHEDULES; i++) {
@@ -392,7 +388,7 @@ static void run_limits(void)
             ad_rev y = { 0 };
             const ad_scan_state state = { .size = 1, .initial = &a,
                                           .last = &y };
-            const ad_scan_desc d = { .step = endless_step, .steps = ENDLESS,
+            const ad_scan_desc d = { .step = endless_step, .steps = SIZE_MAX,
                                      .states = 1, .state = &state,
                                      .schedule = schedules[i],
                                      .open_ended = open };
