@@ -645,7 +645,7 @@ static bool adx_make_room_for(const ad_allocator *a, void **array, size_t *room,
     if (wide == NULL)
         return false;
     if (*array != NULL)
-        memcpy(wide, *array, n * size);
+        memcpy(wide, *array, *room * size);
     adx_drop(a, *array);
     *array = wide;
     *room = more;
@@ -3447,6 +3447,8 @@ static void adx_run_recorded(adx_recorder *r, ad_vector_fn *f, void *ctx,
     for (size_t i = 0; i < m; i++)
         y[i] = adx_passive(0);
     f(x, y, ctx);
+    if (adx_now.tape != t)              // f has left it: what else is missing?
+        adx_spoil(r->p, ADREV_EMARK);
     adx_record_outputs(r, t, m, y);
     ad_use(before);
     ad_tape_free(t);

@@ -107,10 +107,10 @@ typedef struct ad_scan_state {
 } ad_scan_state;
 
 // Rows that the steps read: step s, tap k: row s + k - (the smallest tap, if
-// that is below 0).
+// that is below 0), which must be there for all steps.
 typedef struct ad_scan_sequence {
     size_t size;
-    size_t rows;            // as many as all steps read, or more
+    size_t rows;            // as many as `steps` steps read, or more
     const ad_rev *row;      // [rows*size] in
     bool backward;          // row r is read in place of row rows - 1 - r
     size_t taps;            // 0: one, 0
@@ -119,7 +119,8 @@ typedef struct ad_scan_sequence {
 
 typedef struct ad_scan_output {
     size_t size;
-    ad_rev *row;            // [steps*size] out, a row for each step
+    ad_rev *row;            // [steps*size] out, a row for each step; NULL: not
+                            // wanted
 } ad_scan_output;
 
 // What a scan keeps of its states for the reverse pass.
@@ -127,7 +128,8 @@ typedef enum ad_schedule_kind {
     ADREV_STORE_ALL,        // the state before each step
     ADREV_EVERY,            // before each n-th: n more states in a sweep
     ADREV_BINOMIAL,         // n states, the first included, where they save
-                            // most (Griewank and Walther 2000)
+                            // most (Griewank and Walther 2000), and the one
+                            // before the last step
     ADREV_BYTES             // as BINOMIAL, with as many as fit into n bytes
 } ad_schedule_kind;
 
@@ -183,9 +185,10 @@ typedef struct ad_scan_report {
     size_t steps;           // that ran
     size_t evaluations;     // of the step, in all, by whatever means
     size_t recorded;        // of these: on a tape
-    size_t replayed;        // of these: by a recorded function
+    size_t replayed;        // of these: by a recorded function. Repeated steps
+                            // are not, unless it is compiled
     size_t paths;           // functions that were recorded
-    size_t snapshots;       // most states in memory at a time
+    size_t snapshots;       // most states in memory at a time, as scheduled
     size_t bytes;           // of memory kept for the reverse pass, at most
     size_t put;             // states that went to the store
 } ad_scan_report;
@@ -196,7 +199,9 @@ typedef struct ad_scan_report {
  * Each call is one statement of the current tape, whatever happens within. It
  * returns ADREV_OK or why it failed; then nothing is written, and the tape
  * fails with it. Numbers that f or a step brings along from outside (by ctx)
- * are inputs like the others, as long as they are of the same recording.
+ * are inputs like the others, as long as they are of the same recording; such
+ * a step is not replayed. While f or a step runs, it may record and sweep, but
+ * it must not clear, free or change the current tape.
  * Under a trace hook, so in a function that is recorded, and where no tape is
  * current, f or the steps simply run.
  * ======================================================================== */
@@ -240,7 +245,8 @@ ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
 //                the status that a step set; ADREV_EFOREIGN; ADREV_ENOMEM;
 //                ADREV_EEXTERNAL: the store failed
 //   cost         in a sweep, with n steps: n evaluations and their reverse,
-//                and those that the schedule repeats
+//                those that the schedule repeats, and for each step a pass over
+//                the parameters and over what is brought along by ctx
 //   memory       the states kept, the sequences and parameters; in a sweep a
 //                recording of one step
 //   see          examples/14_wave.c, tests/scan.c
@@ -248,7 +254,8 @@ ADX_API ad_status ad_scan(const ad_scan_desc *scan, ad_scan_report *report);
 
 // For a scan that is made again and again, as in a fit: its step is recorded
 // in the first one only, and if it is compiled, run by machine code also
-// forwards. Scans with the same step, ctx and sizes may share one.
+// forwards. Scans with the same step, ctx and sizes may share one, as long as
+// *ctx and what it points to stay as they are.
 //
 //   allocator    in    NULL: malloc and free
 //
@@ -705,7 +712,7 @@ static adx_checkpoint *adx_new_call(const ad_checkpoint_options *o,
     }
     for (size_t i = 0; i < n; i++)
         c->x[i] = x[i].v;
-    if (c->copy != NULL)
+    if (o->context > 0)
         memcpy(c->copy, ctx, o->context);
     return c;
 }
@@ -729,7 +736,8 @@ static ad_status adx_first_run(adx_checkpoint *c, const ad_checkpoint_options *o
     if (c->kept == NULL)
         return ADREV_ENOMEM;
     ad_status status = adx_run_call(c, c->kept, true, false, c->ctx);
-    size_t held = c->kept->tape->held;
+    const ad_tape *t = c->kept->tape;
+    size_t held = t->held + (adx_live(t)->seq + 1) * sizeof(ad_real);
     if (!automatic || status != ADREV_OK)
         return status;
     shared->full = shared->kept + held > o->budget;
@@ -805,9 +813,16 @@ static const ad_allocator *adx_loop_memory(const ad_allocator *given)
 // Fails the current tape, too.
 static ad_status adx_failed(ad_status status)
 {
-    if (adx_now.tape != NULL && status != ADREV_OK)
-        adx_fail(adx_now.tape, status);
-    return status;
+    if (adx_now.tape == NULL || status == ADREV_OK)
+        return status;
+    adx_fail(adx_now.tape, status);
+    return adx_now.tape->status;        // the first error
+}
+
+// What stands in the way of a new statement.
+static ad_status adx_now_status(void)
+{
+    return adx_now.tape == NULL ? ADREV_OK : adx_now.tape->status;
 }
 
 ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
@@ -817,16 +832,18 @@ ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
     static const ad_checkpoint_options none;
     const ad_checkpoint_options *o = options == NULL ? &none : options;
     const ad_allocator *a = adx_loop_memory(o->allocator);
-    ad_tape *t = adx_now.tape;
 
+    if (adx_now_status() != ADREV_OK)
+        return adx_now_status();
     if (f == NULL || (n > 0 && x == NULL) || (m > 0 && y == NULL)
-        || (o->context > 0 && ctx == NULL))
+        || (o->context > 0 && ctx == NULL)
+        || (unsigned)o->keep > ADREV_KEEP_AUTOMATIC)
         return adx_failed(ADREV_ESHAPE);
     if (a == NULL) {
         if (o->evaluations != NULL)
             ++*o->evaluations;
         f(x, y, ctx);
-        return t == NULL ? ADREV_OK : t->status;
+        return adx_now_status();
     }
     adx_checkpoint *c = adx_new_call(o, a, f, ctx, n, x, m);
     if (c == NULL)
@@ -854,37 +871,47 @@ ADX_API ad_status ad_checkpoint(ad_vector_fn *f, void *ctx, size_t n,
  * keeps a stack of states where they save most.
  * ======================================================================== */
 
-// C(n, k), or SIZE_MAX/4 if that is less.
-static size_t adx_binomial(size_t n, size_t k)
+// Loops are planned for so many steps at most.
+#define ADX_STEPS_MOST ((size_t)-1 >> 24 | 0xffffff)
+
+// C(n, k), or 2^62 if that is less.
+static uint64_t adx_binomial(uint64_t n, uint64_t k)
 {
+    const double most = 4611686018427387904.0;
     double c = 1;
-    for (size_t i = 1; i <= k; i++)
+    k = k > n - k ? n - k : k;
+    for (uint64_t i = 1; i <= k && c < most; i++)
         c = c * (double)(n - k + i) / (double)i;
-    const double most = (double)(SIZE_MAX / 4);
-    return c < most ? (size_t)(c + 0.5) : SIZE_MAX / 4;
+    return c < most ? (uint64_t)(c + 0.5) : (uint64_t)1 << 62;
 }
 
 // The least r with n <= C(s + r, s): how often a step is repeated at most.
-static size_t adx_repetitions(size_t n, size_t s)
+static uint64_t adx_repetitions(size_t n, size_t s)
 {
-    size_t r = 0;
-    size_t reach = 1;
-    while (reach < n) {
-        r++;
-        reach = s < r ? adx_binomial(s + r, s) : adx_binomial(s + r, r);
+    uint64_t most = 1;
+    while (n > adx_binomial(s + most, s))
+        most *= 2;
+    uint64_t least = n > 1 ? most / 2 : 0;      // not enough; or n is 1
+    while (n > 1 && most - least > 1) {
+        uint64_t r = least + (most - least) / 2;
+        if (n > adx_binomial(s + r, s))
+            least = r;
+        else
+            most = r;
     }
-    return r;
+    return n > 1 ? most : 0;
 }
 
 ADX_API size_t ad_binomial_repeats(size_t n, size_t s)
 {
     if (n <= 1 || s == 0)
         return 0;
-    if (s == 1)
-        return n % 2 == 0 ? n / 2 * (n - 1) : (n - 1) / 2 * n;
-    size_t r = adx_repetitions(n, s);
-    return r * n - (s + 1 < r - 1 ? adx_binomial(s + r, s + 1)
-                                  : adx_binomial(s + r, r - 1));
+    n = n > ADX_STEPS_MOST ? ADX_STEPS_MOST : n;
+    if (s >= n)
+        return n - 1;
+    uint64_t r = adx_repetitions(n, s);
+    uint64_t all = r * n - adx_binomial(s + r, s + 1);
+    return all > SIZE_MAX ? SIZE_MAX : (size_t)all;
 }
 
 // How far from a state, of n steps to go, the next one is to be kept, if there
@@ -892,21 +919,21 @@ ADX_API size_t ad_binomial_repeats(size_t n, size_t s)
 // same: the first part needs one repetition less, the second one state less.
 static size_t adx_split(size_t n, size_t s)
 {
-    size_t r = adx_repetitions(n, s);
-    size_t most = adx_binomial(s + r - 1, s < r - 1 ? s : r - 1);
-    size_t rest = adx_binomial(s + r - 1, s - 1 < r ? s - 1 : r);
-    size_t m = n > rest ? n - rest : 1;
-    size_t least = r < 2 ? 1 : adx_binomial(s + r - 2, s < r - 2 ? s : r - 2);
+    uint64_t r = adx_repetitions(n, s);
+    uint64_t most = adx_binomial(s + r - 1, s);
+    uint64_t rest = adx_binomial(s + r - 1, s - 1);
+    uint64_t least = r < 2 ? 1 : adx_binomial(s + r - 2, s);
+    uint64_t m = n > rest ? n - rest : 1;
     m = m < least ? least : m;
     m = m > most ? most : m;
-    return m < n ? m : n - 1;
+    return m < n ? (size_t)m : n - 1;
 }
 
 // States in memory, by number. Blocks, so that none is moved when it grows.
 typedef struct adx_shelf {
     char **block;
     size_t blocks, room;
-    size_t per;                 // states of a block; 0: not set yet
+    size_t per;                 // states of a block
 } adx_shelf;
 
 // Every `every`-th state of a range, or (every 0) a stack of them.
@@ -914,8 +941,10 @@ typedef struct adx_kept_level {
     size_t every;
     const ad_store *store;      // NULL: in memory
     adx_shelf shelf;
-    size_t *at;                 // [most] steps before which the stack's are
-    size_t depth, most;
+    adx_shelf tail;             // of a stack: the state before the last step
+    size_t *at;                 // [depth] steps before which the stack's are
+    size_t depth, room;
+    size_t most;
 } adx_kept_level;
 
 typedef struct adx_timetable {
@@ -926,9 +955,10 @@ typedef struct adx_timetable {
     size_t next;                // step before which a state is kept next, in
     size_t stride;              // the first run; open ended: one in so many
     size_t end;                 // steps that are expected
-    size_t tail;                // state `most` of the stack: before this step,
-                                // the last one; SIZE_MAX: there is none
+    size_t tail;                // the last step, if its state is there;
+                                // SIZE_MAX: it is not
     size_t held;                // states in memory
+    size_t on_shelves;          // bytes, and what else the scan holds
     bool put;                   // something is in the store
     ad_scan_report *report;     // never NULL
     // The loop: its state, which each step changes; what a step does.
@@ -941,20 +971,26 @@ typedef struct adx_timetable {
 
 /* --- 5.1  keeping ------------------------------------------------------------ */
 
+// Blocks of 4 kB, or of a state: a scan of few steps is to cost little.
 static void *adx_on_shelf(adx_timetable *p, adx_shelf *s, size_t i)
 {
     if (s->per == 0)
-        s->per = p->bytes < 4096 ? 65536 / (p->bytes + 1) + 1 : 16;
+        s->per = p->bytes < 4096 ? 4096 / (p->bytes + 1) + 1 : 1;
+    if (s->per > p->end + 1)
+        s->per = p->end + 1;
     size_t b = i / s->per;
     if (b < s->blocks)
         return s->block[b] + i % s->per * p->bytes;
     char *more = (char *)adx_take(&p->memory, s->per, p->bytes);
     if (more == NULL || !adx_extend(&p->memory, (void **)&s->block, &s->room,
-                                   s->blocks + 1, sizeof *s->block)) {
+                                    s->blocks + 1, sizeof *s->block)) {
         adx_drop(&p->memory, more);
         return NULL;
     }
     s->block[s->blocks++] = more;
+    p->on_shelves += s->per * p->bytes;
+    if (p->on_shelves > p->report->bytes)
+        p->report->bytes = p->on_shelves;
     return adx_on_shelf(p, s, i);
 }
 
@@ -963,6 +999,7 @@ static void adx_clear_shelf(adx_timetable *p, adx_shelf *s)
     for (size_t i = 0; i < s->blocks; i++)
         adx_drop(&p->memory, s->block[i]);
     adx_drop(&p->memory, s->block);
+    p->on_shelves -= s->blocks * s->per * p->bytes;
     memset(s, 0, sizeof *s);
 }
 
@@ -973,35 +1010,45 @@ static void adx_count_held(adx_timetable *p, size_t more, size_t less)
         p->report->snapshots = p->held;
 }
 
-// The state as number i of a level.
-static bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
+static bool adx_shelve(adx_timetable *p, adx_shelf *s, size_t i)
 {
-    if (l->store != NULL) {
-        p->put = true;
-        p->report->put++;
-        return l->store->put(l->store->user, i, p->state, p->bytes);
-    }
-    void *to = adx_on_shelf(p, &l->shelf, i);
+    void *to = adx_on_shelf(p, s, i);
     if (to != NULL)
         memcpy(to, p->state, p->bytes);
     return to != NULL;
 }
 
-static bool adx_fetch_state(adx_timetable *p, adx_kept_level *l, size_t i)
+static bool adx_unshelve(adx_timetable *p, adx_shelf *s, size_t i)
 {
-    if (l->store != NULL)
-        return l->store->get(l->store->user, i, p->state, p->bytes);
-    void *from = adx_on_shelf(p, &l->shelf, i);
+    void *from = adx_on_shelf(p, s, i);
     if (from != NULL)
         memcpy(p->state, from, p->bytes);
     return from != NULL;
+}
+
+// The state as number i of a level.
+static bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
+{
+    if (l->store == NULL)
+        return adx_shelve(p, &l->shelf, i);
+    p->put = true;
+    p->report->put++;
+    return l->store->put(l->store->user, i, p->state, p->bytes);
+}
+
+static bool adx_fetch_state(adx_timetable *p, adx_kept_level *l, size_t i)
+{
+    return l->store == NULL ? adx_unshelve(p, &l->shelf, i)
+         : l->store->get(l->store->user, i, p->state, p->bytes);
 }
 
 /* --- 5.2  the first run -------------------------------------------------------- */
 
 static bool adx_push_state(adx_timetable *p, adx_kept_level *l, size_t s)
 {
-    if (!adx_keep_state(p, l, l->depth))
+    if (!adx_extend(&p->memory, (void **)&l->at, &l->room, l->depth + 1,
+                    sizeof *l->at)
+        || !adx_keep_state(p, l, l->depth))
         return false;
     l->at[l->depth++] = s;
     adx_count_held(p, 1, 0);
@@ -1026,8 +1073,9 @@ static bool adx_stack_state(adx_timetable *p, adx_kept_level *l, size_t s,
                             bool open_ended)
 {
     if (s + 1 == p->end && s > 0) {
+        l->tail.per = 1;
         p->tail = s;
-        return adx_keep_state(p, l, l->most);
+        return adx_shelve(p, &l->tail, 0);
     }
     if (s < p->next)
         return true;
@@ -1109,7 +1157,7 @@ static bool adx_unwind(adx_timetable *p, adx_kept_level *l, size_t end)
 {
     size_t begin = l->at[0] > p->first ? l->at[0] : p->first;
     while (end > begin) {
-        bool there = end - 1 == p->tail ? adx_fetch_state(p, l, l->most)
+        bool there = end - 1 == p->tail ? adx_unshelve(p, &l->tail, 0)
                                         : adx_reach(p, l, end - 1);
         if (!there || !p->reverse(p->user, end - 1))
             return false;
@@ -1190,18 +1238,10 @@ static void adx_free_timetable(adx_timetable *p)
         if (l->store != NULL && p->put && l->store->drop != NULL)
             l->store->drop(l->store->user);
         adx_clear_shelf(p, &l->shelf);
+        adx_clear_shelf(p, &l->tail);
         adx_drop(&p->memory, l->at);
     }
     p->levels = 0;
-}
-
-static bool adx_add_stack(adx_timetable *p, size_t most)
-{
-    adx_kept_level *l = &p->level[p->levels++];
-    most = most == 0 ? 1 : most > p->end ? p->end : most;
-    l->most = most;
-    l->at = (size_t *)adx_take(&p->memory, most, sizeof *l->at);
-    return l->at != NULL;
 }
 
 // Up to three levels for a loop of p->end steps and states of p->bytes.
@@ -1222,7 +1262,9 @@ static ad_status adx_make_timetable(adx_timetable *p, const ad_schedule *s)
     if (s->kind == ADREV_BINOMIAL || s->kind == ADREV_BYTES) {
         size_t most = s->kind == ADREV_BINOMIAL ? s->n
                                                 : s->n / (p->bytes + 1);
-        return adx_add_stack(p, most) ? ADREV_OK : ADREV_ENOMEM;
+        most = most == 0 ? 1 : most > p->end ? p->end : most;
+        p->level[p->levels++].most = most;
+        return ADREV_OK;
     }
     if (s->kind == ADREV_EVERY && s->n > 1)
         p->level[p->levels++].every = s->n < p->end ? s->n : p->end;
@@ -1373,19 +1415,18 @@ static bool adx_reach_of(const ad_scan_sequence *u, size_t steps, size_t *low,
 {
     const int *tap;
     size_t taps = adx_taps_of_sequence(u, &tap);
-    size_t high = 0;
-    *low = 0;
+    int first = 0;
+    int last = INT_MIN;
     if (tap == NULL)
         return false;
     for (size_t i = 0; i < taps; i++) {
-        if (tap[i] < -INT_MAX)
-            return false;
-        if (tap[i] < 0 && (size_t)-tap[i] > *low)
-            *low = (size_t)-tap[i];
-        if (tap[i] > 0 && (size_t)tap[i] > high)
-            high = (size_t)tap[i];
+        first = tap[i] < first ? tap[i] : first;
+        last = tap[i] > last ? tap[i] : last;
     }
-    *rows = *low + high + steps;
+    if (first < -INT_MAX)
+        return false;
+    *low = (size_t)-first;
+    *rows = (size_t)((long long)last - first) + steps;
     return *rows >= steps;
 }
 
@@ -1772,9 +1813,11 @@ static void adx_record_path(adx_stepping *k, size_t s)
     ad_status status = ad_fn_record_with(&fn, &options, adx_step_as_function,
                                          &r, c->in, k->in, c->out);
     adx_point_at(k, k->rin, k->rout);
+    if (status == ADREV_ENOMEM && k->status == ADREV_OK)
+        k->status = status;
     if (status != ADREV_OK || k->status != ADREV_OK || c->varies) {
         ad_fn_free(fn);
-        p->varies = true;
+        p->varies = status != ADREV_ENOMEM;
         return;
     }
     if (c->compiled)
@@ -1850,14 +1893,6 @@ static bool adx_run_compiled_step(adx_stepping *k, bool *stop)
 }
 
 #endif
-
-static void adx_note_bytes(adx_scan *c)
-{
-    size_t bytes = sizeof *c + (c->data + c->parameters) * sizeof(ad_real)
-                 + c->report->snapshots * c->plan.bytes;
-    if (bytes > c->report->bytes)
-        c->report->bytes = bytes;
-}
 
 /* --- 6.4  sweeps -------------------------------------------------------------------- */
 
@@ -1988,7 +2023,6 @@ static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], ad_real dx[],
         c->swept = true;
         c->limit = c->replays->paths;
     }
-    adx_note_bytes(c);
     adx_end_stepping(&k);
     return ok;
 }
@@ -2162,10 +2196,12 @@ static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
     adx_copy_values(c, d);
     c->plan.memory = *a;
     c->plan.bytes = adx_state_bytes(c);
-    c->plan.end = d->steps;
+    c->plan.end = d->steps < ADX_STEPS_MOST ? d->steps : ADX_STEPS_MOST;
     c->plan.stride = 1;
     c->plan.tail = SIZE_MAX;
     c->plan.report = c->report;
+    c->plan.on_shelves = sizeof *c
+                       + (c->data + c->parameters) * sizeof *c->value;
     return c;
 }
 
@@ -2173,6 +2209,7 @@ static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
 typedef struct adx_results_list {
     ad_real *v;
     size_t n, room;
+    void *untraced;             // as the last step left it; or NULL
 } adx_results_list;
 
 static bool adx_tell_step(const adx_stepping *k, adx_results_list *list)
@@ -2233,7 +2270,6 @@ static void adx_settle_scan(adx_scan *c, const ad_scan_desc *d)
     if (l->every == 0 && c->steps > 0)
         adx_judge_stack(&c->plan, l, c->steps);
     c->report->steps = c->steps;
-    adx_note_bytes(c);
 }
 
 static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
@@ -2247,9 +2283,13 @@ static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
     if (adx_begin_stepping(&k, c, ADX_RUN)) {
         adx_begin_state(&k, d);
         status = adx_run_steps(&k, d, list);
-        if (status == ADREV_OK && c->untraced > 0)
-            memcpy(d->untraced, k.state + c->window * sizeof(ad_real),
+        if (c->untraced > 0)
+            list->untraced = adx_take(&c->of.memory, c->untraced, 1);
+        if (list->untraced != NULL)
+            memcpy(list->untraced, k.state + c->window * sizeof(ad_real),
                    c->untraced);
+        else if (c->untraced > 0 && status == ADREV_OK)
+            status = ADREV_ENOMEM;
     }
     adx_end_stepping(&k);
     if (status == ADREV_OK)
@@ -2342,7 +2382,10 @@ static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
         status = adx_record_scan(c, d, &list);
     else
         adx_free_scan(c);
+    if (status == ADREV_OK && list.untraced != NULL)
+        memcpy(d->untraced, list.untraced, d->untraced_bytes);
     adx_drop(&memory, list.v);
+    adx_drop(&memory, list.untraced);
     return status;
 }
 
@@ -2491,6 +2534,8 @@ static ad_status adx_unrolled_scan(const ad_scan_desc *d, ad_vector_fn *f,
         u.data = u.window + c->window;
         status = adx_unroll_all(&u);
     }
+    if (status == ADREV_OK)
+        status = adx_now_status();
     if (status == ADREV_OK) {
         adx_unrolled_hand_out(&u);
         c->report->steps = c->steps;
@@ -2535,17 +2580,15 @@ static ad_status adx_scan_with(const ad_scan_desc *d, ad_vector_fn *f,
                                ad_scan_report *report)
 {
     const ad_allocator *a = adx_loop_memory(d->allocator);
+    if (adx_now_status() != ADREV_OK)
+        return adx_now_status();
     if (!adx_right_scan(d))
         return adx_failed(ADREV_ESHAPE);
     if (a != NULL && d->steps > 0)
         return adx_failed(adx_staged_scan(d, f, a, report));
     a = adx_unrolled_memory(d->allocator);
-    if (a == NULL)
-        return ADREV_ENOMEM;
-    ad_status status = adx_unrolled_scan(d, f, a, report);
-    return status != ADREV_OK ? adx_failed(status)
-                              : adx_now.tape == NULL ? ADREV_OK
-                                                     : adx_now.tape->status;
+    return a == NULL ? ADREV_ENOMEM
+                     : adx_failed(adx_unrolled_scan(d, f, a, report));
 }
 
 ADX_API ad_status ad_scan(const ad_scan_desc *scan, ad_scan_report *report)

@@ -242,7 +242,7 @@ static const char *spoil_arrays(struct loop *l, int which)
     case 3: l->d.sequence = NULL; return "no sequences";
     case 4: l->sequence[0].row = NULL; return "no rows";
     case 5: l->d.output = NULL; return "no outputs";
-    case 6: l->output[0].row = NULL; return "no room for outputs";
+    case 6: l->output[0].size = SIZE_MAX / 8; return "output too large";
     case 7: l->d.parameter = NULL; return "no parameters";
     case 8: l->d.untraced = NULL;
             l->d.untraced_bytes = 4; return "no carried data";
