@@ -56,6 +56,21 @@ if build fn; then
            "$root/adrev_function.h")"
 fi
 
+# Those of adrev_bulk.h and adrev_loop.h: to the brace that closes main, in two
+# parts, and a line of output.
+for header in bulk loop; do
+    awk '/#define ADREV_IMPL/ { on = 1 }
+         on && /^ \* [^ ]/ { next }
+         on { sub(/^ \*     /, ""); sub(/^ \*/, ""); print }
+         main && /^}/ { exit }
+         /int main/ { main = 1 }' "$root/adrev_$header.h" > "$dir/$header.c"
+    build $header
+    got=$("$dir/$header")
+    check "title of adrev_$header.h" "$got" \
+        "$(grep -F " *     $got" "$root/adrev_$header.h" \
+           | sed 's/^ \* *//; s/   .*//')"
+done
+
 # The README: each C block, and the block of output after it.
 block() {
     awk -v kind="^\`\`\`$1" -v n="$2" '/^```/ && on { exit }
