@@ -1499,8 +1499,8 @@ static void adx_describe_sequence(adx_scan *c, size_t j,
 {
     const int *tap;
     size_t taps = adx_taps_of_sequence(u, &tap);
-    size_t low;
-    size_t rows;
+    size_t low = 0;
+    size_t rows = 0;
     ptrdiff_t size = (ptrdiff_t)u->size;
     adx_reach_of(u, steps, &low, &rows);
     c->given[c->states + j] = c->in;
@@ -2216,6 +2216,8 @@ static bool adx_tell_step(const adx_stepping *k, adx_results_list *list)
 {
     const adx_scan *c = k->scan;
     const ad_real *out = k->out;
+    if (c->told == 0)
+        return true;
     if (!adx_extend(&c->of.memory, (void **)&list->v, &list->room,
                    list->n + c->told, sizeof *list->v))
         return false;
@@ -2333,9 +2335,11 @@ static const ad_rev *adx_hand_out_steps(const ad_scan_desc *d, size_t steps,
     return y;
 }
 
-static void adx_hand_out(const ad_scan_desc *d, size_t steps, const ad_rev y[])
+static void adx_hand_out(const ad_scan_desc *d, size_t steps, size_t told,
+                         const ad_rev y[])
 {
-    y = adx_hand_out_steps(d, steps, y);
+    if (told > 0)
+        y = adx_hand_out_steps(d, steps, y);
     for (size_t j = 0; j < d->states; j++) {
         size_t n = adx_depth(&d->state[j]) * d->state[j].size;
         for (size_t i = 0; d->state[j].last != NULL && i < n; i++)
@@ -2349,6 +2353,7 @@ static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
     ad_allocator memory = c->of.memory;
     size_t n = c->window + c->data + c->parameters + c->captured.n;
     size_t steps = c->steps;
+    size_t told = c->told;
     ad_rev *all = (ad_rev *)adx_take(&memory, n + list->n, sizeof *all);
     ad_status status = ADREV_ENOMEM;
     if (all == NULL || list->n == 0) {
@@ -2360,7 +2365,7 @@ static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
                                list->v, all + n);
     }
     if (status == ADREV_OK && list->n > 0)
-        adx_hand_out(d, steps, all + n);
+        adx_hand_out(d, steps, told, all + n);
     adx_drop(&memory, all);
     return status;
 }

@@ -314,6 +314,53 @@ static void run_forward(const bench_case *c, const double *start,
 #undef LOOP_STEP
 
 /* ---------------------------------------------------------------------------
+ * sir
+ * ------------------------------------------------------------------------- */
+
+static void sir_slope(const ad_rev *p, const ad_rev *at, ad_rev *k)
+{
+    const ad_rev infections = ad_rec(ad_div(
+        ad_mul(ad_mul(p[0], at[0]), at[1]), BENCH_SIR_N));
+
+    k[0] = ad_rec(ad_neg(infections));
+    k[1] = ad_rec(ad_sub(infections, ad_mul(p[1], at[1])));
+}
+
+static void sir_step(const ad_rev *p, ad_rev *x)
+{
+    const double h = BENCH_SIR_H;
+    ad_rev k[4][2], at[2];
+
+    sir_slope(p, x, k[0]);
+    for (int i = 1; i < 4; i++) {
+        for (int j = 0; j < 2; j++) {
+            at[j] = ad_rec(ad_add(x[j], ad_mul(i < 3 ? h / 2 : h,
+                                               k[i - 1][j])));
+        }
+        sir_slope(p, at, k[i]);
+    }
+    for (int j = 0; j < 2; j++) {
+        x[j] = ad_rec(ad_add(x[j], ad_mul(h / 6, ad_add(
+            ad_add(ad_add(k[0][j], ad_mul(2.0, k[1][j])),
+                   ad_mul(2.0, k[2][j])), k[3][j]))));
+    }
+}
+
+static void run_sir(const bench_case *c, const double *start, double *y,
+                    double *dy)
+{
+    const ad_rev *p = begin(c, start, 0);
+    ad_rev x[2] = { ad_rec(ad_sub(BENCH_SIR_N, p[2])), p[2] };
+    ad_rev sum = { 0 };
+
+    for (size_t k = 0; k < c->steps; k++) {
+        sir_step(p, x);
+        ad_acc(&sum, x[1]);
+    }
+    finish(c, p, ad_rec(ad_div(sum, (double)c->steps)), y, dy);
+}
+
+/* ---------------------------------------------------------------------------
  * burgers
  * ------------------------------------------------------------------------- */
 
@@ -380,6 +427,7 @@ static const bench_tool tool = {
         [BENCH_GMM] = adrev_gmm,
         [BENCH_LSTM] = adrev_lstm,
         [BENCH_BA] = adrev_ba,
+        [BENCH_SIR] = run_sir,
     },
     .bytes = bytes,
     .release = release,

@@ -531,6 +531,98 @@ static void run_burgers(const bench_case *c, const double *x,
     sweep(&g, dy);
 }
 
+/* ---------------------------------------------------------------------------
+ * sir: the state before each step is kept, its slopes are computed again
+ * ------------------------------------------------------------------------- */
+
+static void sir_slope(const double *p, const double *at, double *k)
+{
+    const double infections = p[0] * at[0] * at[1] / BENCH_SIR_N;
+
+    k[0] = -infections;
+    k[1] = infections - p[1] * at[1];
+}
+
+// Adds to the adjoints of p; to those of the state, and of an earlier slope by
+// the factor with which it led there.
+static void sir_back(const double *p, const double *at, const double *bk,
+                     double *bp, double *bat, double h, double *bearlier)
+{
+    const double b = (bk[1] - bk[0]) / BENCH_SIR_N;
+    const double bs = b * p[0] * at[1];
+    const double bi = b * p[0] * at[0] - p[1] * bk[1];
+
+    bp[0] += b * at[0] * at[1];
+    bp[1] -= bk[1] * at[1];
+    bat[0] += bs;
+    bat[1] += bi;
+    bearlier[0] += h * bs;
+    bearlier[1] += h * bi;
+}
+
+static void sir_ahead(const double *from, double h, const double *k,
+                      double *to)
+{
+    to[0] = from[0] + h * k[0];
+    to[1] = from[1] + h * k[1];
+}
+
+static void sir_stages(const double *p, const double *x, double at[4][2],
+                       double k[4][2])
+{
+    const double h = BENCH_SIR_H;
+
+    at[0][0] = x[0];
+    at[0][1] = x[1];
+    for (int j = 0; j < 4; j++) {
+        if (j > 0) {
+            sir_ahead(x, j < 3 ? h / 2 : h, k[j - 1], at[j]);
+        }
+        sir_slope(p, at[j], k[j]);
+    }
+}
+
+static void run_sir(const bench_case *c, const double *p, double *y,
+                    double *dy)
+{
+    const double h = BENCH_SIR_H;
+    double *x = room(2 * (c->steps + 1));
+    double at[4][2], k[4][2];
+    double bx[2] = { 0.0, 0.0 };
+    double unused[2] = { 0.0, 0.0 };
+
+    x[0] = BENCH_SIR_N - p[2];
+    x[1] = p[2];
+    *y = dy[0] = dy[1] = 0.0;
+    for (size_t n = 0; n < c->steps; n++, x += 2) {
+        sir_stages(p, x, at, k);
+        for (int j = 0; j < 2; j++) {
+            x[2 + j] = x[j] + h / 6 * (k[0][j] + 2.0 * k[1][j] + 2.0 * k[2][j]
+                                       + k[3][j]);
+        }
+        *y += x[3];
+    }
+    for (size_t n = c->steps; n-- > 0;) {
+        double bk[4][2];
+
+        x -= 2;
+        sir_stages(p, x, at, k);
+        bx[1] += 1.0;
+        for (int j = 0; j < 8; j++) {
+            bk[j / 2][j % 2] = (j < 2 || j > 5 ? h / 6 : h / 3) * bx[j % 2];
+        }
+        for (int j = 3; j >= 0; j--) {
+            sir_back(p, at[j], bk[j], dy, bx, j == 3 ? h : h / 2,
+                     j > 0 ? bk[j - 1] : unused);
+        }
+    }
+    dy[2] = bx[1] - bx[0];
+    for (int j = 0; j < 3; j++) {
+        dy[j] /= (double)c->steps;
+    }
+    *y /= (double)c->steps;
+}
+
 const bench_tool bench_hand = {
     .name = "hand",
     .version = "",
@@ -547,6 +639,7 @@ const bench_tool bench_hand = {
         [BENCH_GMM] = hand_gmm,
         [BENCH_LSTM] = hand_lstm,
         [BENCH_BA] = hand_ba,
+        [BENCH_SIR] = run_sir,
     },
     .release = release,
 };

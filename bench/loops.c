@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-/* loops.c - loop and lstm as one statement each (ad_scan), every state stored.
+/* loops.c - loop, lstm and sir as one statement each (ad_scan), every state stored.
  *
  * Three columns of the table: the step is recorded on a small tape each time
  * (scan); or, built with -DLOOPS_REPLAYED, recorded once and replayed, or
@@ -207,6 +207,64 @@ static void run_lstm(const bench_case *c, const double *x, double *y,
 }
 
 /* ---------------------------------------------------------------------------
+ * sir
+ * ------------------------------------------------------------------------- */
+
+static void slope(const ad_rev *p, const ad_rev *at, ad_rev *k)
+{
+    const ad_rev infections = ad_rec(ad_div(
+        ad_mul(ad_mul(p[0], at[0]), at[1]), BENCH_SIR_N));
+
+    k[0] = ad_rec(ad_neg(infections));
+    k[1] = ad_rec(ad_sub(infections, ad_mul(p[1], at[1])));
+}
+
+static void epidemic(ad_step *s, void *ctx)
+{
+    const double h = BENCH_SIR_H;
+    const ad_rev *x = s->state[0];
+    const ad_rev *p = s->parameter;
+    ad_rev k[4][2], at[2];
+
+    (void)ctx;
+    slope(p, x, k[0]);
+    for (int i = 1; i < 4; i++) {
+        for (int j = 0; j < 2; j++) {
+            at[j] = ad_rec(ad_add(x[j], ad_mul(i < 3 ? h / 2 : h,
+                                               k[i - 1][j])));
+        }
+        slope(p, at, k[i]);
+    }
+    for (int j = 0; j < 2; j++) {
+        s->next[0][j] = ad_rec(ad_add(x[j], ad_mul(h / 6, ad_add(
+            ad_add(ad_add(k[0][j], ad_mul(2.0, k[1][j])),
+                   ad_mul(2.0, k[2][j])), k[3][j]))));
+    }
+    s->next[1][0] = ad_rec(ad_add(s->state[1][0], s->next[0][1]));
+}
+
+static void run_sir(const bench_case *c, const double *x, double *y,
+                    double *dy, bool compiled)
+{
+    ad_rev in[3], zero = { 0 }, sum = { 0 };
+
+    begin(c, x, in);
+    const ad_rev start[2] = { ad_rec(ad_sub(BENCH_SIR_N, in[2])), in[2] };
+    const ad_scan_state states[] = {
+        { .size = 2, .initial = start },
+        { .size = 1, .initial = &zero, .last = &sum },
+    };
+    const ad_scan_desc d = {
+        .step = epidemic, .steps = c->steps, .states = 2, .state = states,
+        .parameters = 2, .parameter = in, .compiled = compiled,
+        .replays = replays_of(c, compiled),
+    };
+
+    ad_scan(&d, NULL);
+    finish(c, in, ad_rec(ad_div(sum, (double)c->steps)), y, dy);
+}
+
+/* ---------------------------------------------------------------------------
  * The tools
  * ------------------------------------------------------------------------- */
 
@@ -221,10 +279,15 @@ static void run_lstm(const bench_case *c, const double *x, double *y,
 
 RUN(loop, scan, false)
 RUN(lstm, scan, false)
+RUN(sir, scan, false)
 static const bench_tool scan_tool = {
     .name = "scan",
     .version = ADREV_VERSION,
-    .run = { [BENCH_LOOP] = scan_loop, [BENCH_LSTM] = scan_lstm },
+    .run = {
+        [BENCH_LOOP] = scan_loop,
+        [BENCH_LSTM] = scan_lstm,
+        [BENCH_SIR] = scan_sir,
+    },
     .bytes = bytes,
     .release = release,
 };
@@ -234,19 +297,29 @@ BENCH_REGISTER(scan_tool)
 
 RUN(loop, replay, false)
 RUN(lstm, replay, false)
+RUN(sir, replay, false)
 RUN(loop, compiled, true)
 RUN(lstm, compiled, true)
+RUN(sir, compiled, true)
 static const bench_tool replay_tool = {
     .name = "scan repl",
     .version = ADREV_VERSION,
-    .run = { [BENCH_LOOP] = replay_loop, [BENCH_LSTM] = replay_lstm },
+    .run = {
+        [BENCH_LOOP] = replay_loop,
+        [BENCH_LSTM] = replay_lstm,
+        [BENCH_SIR] = replay_sir,
+    },
     .bytes = bytes,
     .release = release,
 };
 static const bench_tool compiled_tool = {
     .name = "scan comp",
     .version = ADREV_VERSION,
-    .run = { [BENCH_LOOP] = compiled_loop, [BENCH_LSTM] = compiled_lstm },
+    .run = {
+        [BENCH_LOOP] = compiled_loop,
+        [BENCH_LSTM] = compiled_lstm,
+        [BENCH_SIR] = compiled_sir,
+    },
     .bytes = bytes,
     .release = release,
 };

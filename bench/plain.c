@@ -109,6 +109,7 @@ size_t bench_data(const bench_case *c)
 void bench_fill(const bench_case *c, double *x)
 {
     static const double loop[] = { 0.3, 0.9, 0.7, 0.2 };
+    static const double sir[] = { 1.66, 0.44, 1.0 };
 
     switch (c->workload) {
     case BENCH_DOT:       fill_dot(c->size, x); break;
@@ -117,6 +118,7 @@ void bench_fill(const bench_case *c, double *x)
     case BENCH_PARTICLES: fill_particles(c->size, x); break;
     case BENCH_LOOP:
     case BENCH_FORWARD:   memcpy(x, loop, sizeof loop); break;
+    case BENCH_SIR:       memcpy(x, sir, sizeof sir); break;
     case BENCH_BURGERS:   fill_burgers(c->size, x); break;
     case BENCH_GMM:
     case BENCH_LSTM:
@@ -340,6 +342,38 @@ static void run_burgers(const bench_case *c, const double *x,
     y[0] = dot(2 * cells, now, now);
 }
 
+// Susceptible and infected.
+static void sir_slope(const double *p, double s, double i, double *k)
+{
+    const double infections = p[0] * s * i / BENCH_SIR_N;
+
+    k[0] = -infections;
+    k[1] = infections - p[1] * i;
+}
+
+static void run_sir(const bench_case *c, const double *p, double *y,
+                    double *dy)
+{
+    const double h = BENCH_SIR_H;
+    double s = BENCH_SIR_N - p[2];
+    double i = p[2];
+    double sum = 0.0;
+
+    (void)dy;
+    for (size_t n = 0; n < c->steps; n++) {
+        double k1[2], k2[2], k3[2], k4[2];
+
+        sir_slope(p, s, i, k1);
+        sir_slope(p, s + h / 2 * k1[0], i + h / 2 * k1[1], k2);
+        sir_slope(p, s + h / 2 * k2[0], i + h / 2 * k2[1], k3);
+        sir_slope(p, s + h * k3[0], i + h * k3[1], k4);
+        s += h / 6 * (k1[0] + 2.0 * k2[0] + 2.0 * k3[0] + k4[0]);
+        i += h / 6 * (k1[1] + 2.0 * k2[1] + 2.0 * k3[1] + k4[1]);
+        sum += i;
+    }
+    y[0] = sum / (double)c->steps;
+}
+
 static void release(void)
 {
     free(burgers_room);
@@ -363,6 +397,7 @@ const bench_tool bench_plain = {
         [BENCH_GMM] = plain_gmm,
         [BENCH_LSTM] = plain_lstm,
         [BENCH_BA] = plain_ba,
+        [BENCH_SIR] = run_sir,
     },
     .release = release,
 };

@@ -67,7 +67,7 @@ $link $objects $libraries -lm -o "$out/bench" || exit 1
 
 cases=$*
 [ -n "$cases" ] || cases="mul rotquat dot-1e3 dot-1e5 dot-1e7 matvec nn \
-particles loop forward burgers gmm-d10 gmm-d32 lstm ba"
+particles loop forward burgers gmm-d10 gmm-d32 lstm ba sir"
 pin=
 command -v taskset > /dev/null 2>&1 && pin="taskset -c 1"
 $pin true 2> /dev/null || pin=

@@ -17,6 +17,7 @@
  *   burgers    a two-dimensional stencil: long statements, the hard one
  *   gmm        log-likelihood of a mixture of 25 Gaussians, 10 or 32 dimensions
  *   lstm       loss of a recurrent network: mostly exponentials
+ *   sir        an epidemic, step by step in time (Runge and Kutta's method)
  *   ba         bundle adjustment: the values of a sparse Jacobian, as 31843
  *              dense ones of 2 x 15
  *
@@ -88,6 +89,11 @@ enum {
 #define BENCH_BURGERS_OPS(side, steps)                                        \
     (30.0 * (side - 2) * (side - 2) * steps + 4.0 * (side) * (side))
 
+// sir: time step, boys; slopes of 6 operations, four times, and the rest.
+#define BENCH_SIR_H 0.001
+#define BENCH_SIR_N 763.0
+#define BENCH_SIR_OPS(steps) (51.0 * (steps))
+
 #define BENCH_GMM_OPS(d) (25e3 * ((d) * (d) + 3.0 * (d) + 4.0) + 3e3)
 #define BENCH_LSTM_OPS   (1023.0 * (2 * 14 * 26.0 + 14 * 8.0 + 2.0) + 2.0)
 
@@ -133,7 +139,11 @@ ROW( GMM,       "gmm-d32-1",      32,     1,  14025,  1,  BENCH_GMM_OPS(32),    
 ROW( LSTM,      "lstm",            1,  1024,    266,  1,  BENCH_LSTM_OPS,                       \
                 1.47267554718516,       0.0686312155666058,  21 )                               \
 ROW( BA,        "ba",              1,     0,  55710, 3 * BENCH_BA_SEEN, 66.0 * BENCH_BA_SEEN,   \
-                420316.981361727,       90866.3663776772,    21 )
+                420316.981361727,       90866.3663776772,    21 )                               \
+ROW( SIR,       "sir",             1, 14000,      3,  1,  BENCH_SIR_OPS(14000),                 \
+                116.06002982659823,     276.17908364440556,  21 )                               \
+ROW( SIR,       "sir-100",         1,   100,      3,  1,  BENCH_SIR_OPS(100),                   \
+                1.0640809451997113,       1.0667710399741844,   0 )
 
 typedef enum bench_workload {
     BENCH_MUL,
@@ -148,6 +158,7 @@ typedef enum bench_workload {
     BENCH_GMM,
     BENCH_LSTM,
     BENCH_BA,
+    BENCH_SIR,
     BENCH_WORKLOADS
 } bench_workload;
 
