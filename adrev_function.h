@@ -6416,6 +6416,7 @@ static void adx_say_block(adx_writing *k)
     adx_text *t = k->text;
     const adx_program *p = k->p;
     k->block = true;
+    k->split = SIZE_MAX;        // values make it longer than the function
     adx_say(t, "void %s_%s_block(const %s *restrict x, %s *restrict y)\n{\n"
             "    long l;\n    for (l = 0; l < %lu; l++) {\n", t->name, k->what,
             t->real, t->real, (unsigned long)ADREV_LANES_MOST);

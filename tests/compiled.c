@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define N 5
+#define WIDE 600
 
 static char cache[64];
 
@@ -161,6 +162,40 @@ static void test_blocks(void)
 }
 
 // Whatever was done to the files: the function is compiled anew, and right.
+// Values are no results of the product alone, but they are of its blocks, and
+// make them longer than one C function is to be.
+static void wide(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    for (size_t i = 0; i < WIDE; i++)
+        y[i] = ad_rec(ad_add(ad_mul(x[i], x[i]), 3));
+}
+
+static void test_wide(void)
+{
+    static ad_real x[WIDE], w[WIDE], dx[WIDE], y[WIDE];
+    static ad_column at[WIDE], by[WIDE], to[WIDE], value[WIDE];
+    ad_fn *fn = NULL;
+    for (size_t i = 0; i < WIDE; i++) {
+        x[i] = (ad_real)i / 8;
+        w[i] = (ad_real)(i % 5);
+        at[i] = (ad_column){ &x[i], 0 };
+        by[i] = (ad_column){ &w[i], 0 };
+        to[i] = (ad_column){ &dx[i], 0 };
+        value[i] = (ad_column){ &y[i], 1 };
+    }
+    const ad_compile_options o = {
+        .cache = cache, .flags = "-O0 -ffp-contract=off"
+    };
+    CHECK(ad_fn_record(&fn, wide, NULL, WIDE, x, WIDE) == ADREV_OK
+          && ad_fn_compile(fn, &o) == ADREV_OK, "wide");
+    CHECK(ad_fn_map_vjp(fn, 1, at, by, to, value, NULL) == ADREV_OK, "wide");
+    for (size_t i = 0; i < WIDE; i++)
+        CHECK(dx[i] == 2 * w[i] * x[i] && y[i] == x[i] * x[i] + 3,
+              "%zu: %g, %g", i, (double)y[i], (double)dx[i]);
+    ad_fn_free(fn);
+}
+
 static void test_touched(const char *command)
 {
     const ad_real x[N] = { 0.31, -0.2, 0.7, 0.9, 1.3 };
@@ -201,6 +236,7 @@ int main(void)
     test_bits();                // from the cache
     test_overlap();
     test_blocks();
+    test_wide();
     test_touched("true");
     test_touched("for f in *.so; do echo x >> $f; done");
     test_touched("for f in *.sum; do echo 0 > $f; done");
