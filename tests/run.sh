@@ -3,7 +3,8 @@
 #
 # A plan has a line for each group of builds,
 #
-#     COMPILER | FLAGS | TEST ...       `all` stands for every tests/*.c
+#     COMPILER | FLAGS | TEST ...       `all` stands for every tests/*.c,
+#                                       `all but TEST ...` for all others
 #
 # A test says in its first lines which flags and units it needs besides:
 #
@@ -92,9 +93,13 @@ while IFS='|' read -r cc flags tests; do
         continue
     fi
     case $tests in
-        *" all"*) tests=$(cd "$here" && grep -l 'int main' ./*.c \
-                       | xargs grep -L '^// plan: listed' \
-                       | sed 's|^./||; s|\.c$||') ;;
+        *" all"*)
+            but=" ${tests#*all} "
+            tests=$(cd "$here" && grep -l 'int main' ./*.c \
+                | xargs grep -L '^// plan: listed' \
+                | sed 's|^./||; s|\.c$||' | while read -r name; do
+                      case $but in *" $name "*) ;; *) echo "$name" ;; esac
+                  done) ;;
     esac
     for name in $tests; do
         number=$((number + 1))
