@@ -933,7 +933,8 @@ static size_t adx_split(size_t n, size_t s)
 typedef struct adx_shelf {
     char **block;
     size_t blocks, room;
-    size_t per;                 // states of a block
+    unsigned bits;              // a block has 2^bits states
+    size_t most;                // states that it may have to hold
 } adx_shelf;
 
 // Every `every`-th state of a range, or (every 0) a stack of them.
@@ -941,7 +942,6 @@ typedef struct adx_kept_level {
     size_t every;
     const ad_store *store;      // NULL: in memory
     adx_shelf shelf;
-    adx_shelf tail;             // of a stack: the state before the last step
     size_t *at;                 // [depth] steps before which the stack's are
     size_t depth, room;
     size_t most;
@@ -955,8 +955,8 @@ typedef struct adx_timetable {
     size_t next;                // step before which a state is kept next, in
     size_t stride;              // the first run; open ended: one in so many
     size_t end;                 // steps that are expected
-    size_t tail;                // the last step, if its state is there;
-                                // SIZE_MAX: it is not
+    void *tail;                 // of a stack: the state before the last step
+    size_t tail_at;             // that step; SIZE_MAX: it is not there
     size_t held;                // states in memory
     size_t on_shelves;          // bytes, and what else the scan holds
     bool put;                   // something is in the store
@@ -971,24 +971,33 @@ typedef struct adx_timetable {
 
 /* --- 5.1  keeping ------------------------------------------------------------ */
 
-// Blocks of 4 kB, or of a state: a scan of few steps is to cost little.
+// Blocks of 4 to 8 kB, or less for few states: a short scan is to cost little.
+static unsigned adx_block_bits(const adx_timetable *p, size_t states)
+{
+    unsigned bits = 0;
+    while (p->bytes << bits < 4096 && states >> bits > 1)
+        bits++;
+    return bits;
+}
+
 static void *adx_on_shelf(adx_timetable *p, adx_shelf *s, size_t i)
 {
-    if (s->per == 0)
-        s->per = p->bytes < 4096 ? 4096 / (p->bytes + 1) + 1 : 1;
-    if (s->per > p->end + 1)
-        s->per = p->end + 1;
-    size_t b = i / s->per;
+    size_t per = (size_t)1 << s->bits;
+    size_t b = i >> s->bits;
     if (b < s->blocks)
-        return s->block[b] + i % s->per * p->bytes;
-    char *more = (char *)adx_take(&p->memory, s->per, p->bytes);
+        return s->block[b] + (i & (per - 1)) * p->bytes;
+    if (s->blocks == 0) {
+        s->bits = adx_block_bits(p, s->most);
+        per = (size_t)1 << s->bits;
+    }
+    char *more = (char *)adx_take(&p->memory, per, p->bytes);
     if (more == NULL || !adx_extend(&p->memory, (void **)&s->block, &s->room,
                                     s->blocks + 1, sizeof *s->block)) {
         adx_drop(&p->memory, more);
         return NULL;
     }
     s->block[s->blocks++] = more;
-    p->on_shelves += s->per * p->bytes;
+    p->on_shelves += per * p->bytes;
     if (p->on_shelves > p->report->bytes)
         p->report->bytes = p->on_shelves;
     return adx_on_shelf(p, s, i);
@@ -999,7 +1008,7 @@ static void adx_clear_shelf(adx_timetable *p, adx_shelf *s)
     for (size_t i = 0; i < s->blocks; i++)
         adx_drop(&p->memory, s->block[i]);
     adx_drop(&p->memory, s->block);
-    p->on_shelves -= s->blocks * s->per * p->bytes;
+    p->on_shelves -= (s->blocks << s->bits) * p->bytes;
     memset(s, 0, sizeof *s);
 }
 
@@ -1010,36 +1019,39 @@ static void adx_count_held(adx_timetable *p, size_t more, size_t less)
         p->report->snapshots = p->held;
 }
 
-static bool adx_shelve(adx_timetable *p, adx_shelf *s, size_t i)
+// The state as number i of a level.
+static bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
-    void *to = adx_on_shelf(p, s, i);
+    if (l->store != NULL) {
+        p->put = true;
+        p->report->put++;
+        return l->store->put(l->store->user, i, p->state, p->bytes);
+    }
+    void *to = adx_on_shelf(p, &l->shelf, i);
     if (to != NULL)
         memcpy(to, p->state, p->bytes);
     return to != NULL;
 }
 
-static bool adx_unshelve(adx_timetable *p, adx_shelf *s, size_t i)
+static bool adx_fetch_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
-    void *from = adx_on_shelf(p, s, i);
+    if (l->store != NULL)
+        return l->store->get(l->store->user, i, p->state, p->bytes);
+    void *from = adx_on_shelf(p, &l->shelf, i);
     if (from != NULL)
         memcpy(p->state, from, p->bytes);
     return from != NULL;
 }
 
-// The state as number i of a level.
-static bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
+static bool adx_keep_tail(adx_timetable *p, size_t s)
 {
-    if (l->store == NULL)
-        return adx_shelve(p, &l->shelf, i);
-    p->put = true;
-    p->report->put++;
-    return l->store->put(l->store->user, i, p->state, p->bytes);
-}
-
-static bool adx_fetch_state(adx_timetable *p, adx_kept_level *l, size_t i)
-{
-    return l->store == NULL ? adx_unshelve(p, &l->shelf, i)
-         : l->store->get(l->store->user, i, p->state, p->bytes);
+    p->tail = adx_take(&p->memory, p->bytes, 1);
+    if (p->tail == NULL)
+        return false;
+    memcpy(p->tail, p->state, p->bytes);
+    p->tail_at = s;
+    p->on_shelves += p->bytes;
+    return true;
 }
 
 /* --- 5.2  the first run -------------------------------------------------------- */
@@ -1072,11 +1084,8 @@ static void adx_thin(adx_timetable *p, adx_kept_level *l)
 static bool adx_stack_state(adx_timetable *p, adx_kept_level *l, size_t s,
                             bool open_ended)
 {
-    if (s + 1 == p->end && s > 0) {
-        l->tail.per = 1;
-        p->tail = s;
-        return adx_shelve(p, &l->tail, 0);
-    }
+    if (s + 1 == p->end && s > 0)
+        return adx_keep_tail(p, s);
     if (s < p->next)
         return true;
     if (open_ended && l->depth == l->most && l->most > 1) {
@@ -1157,9 +1166,11 @@ static bool adx_unwind(adx_timetable *p, adx_kept_level *l, size_t end)
 {
     size_t begin = l->at[0] > p->first ? l->at[0] : p->first;
     while (end > begin) {
-        bool there = end - 1 == p->tail ? adx_unshelve(p, &l->tail, 0)
-                                        : adx_reach(p, l, end - 1);
-        if (!there || !p->reverse(p->user, end - 1))
+        if (end - 1 == p->tail_at)
+            memcpy(p->state, p->tail, p->bytes);
+        else if (!adx_reach(p, l, end - 1))
+            return false;
+        if (!p->reverse(p->user, end - 1))
             return false;
         end--;
         while (l->depth > 1 && l->at[l->depth - 1] >= end) {
@@ -1233,19 +1244,19 @@ static bool adx_go_back(adx_timetable *p, size_t level, size_t begin, size_t end
 
 static void adx_free_timetable(adx_timetable *p)
 {
+    adx_drop(&p->memory, p->tail);
     for (size_t i = 0; i < p->levels; i++) {
         adx_kept_level *l = &p->level[i];
         if (l->store != NULL && p->put && l->store->drop != NULL)
             l->store->drop(l->store->user);
         adx_clear_shelf(p, &l->shelf);
-        adx_clear_shelf(p, &l->tail);
         adx_drop(&p->memory, l->at);
     }
     p->levels = 0;
 }
 
 // Up to three levels for a loop of p->end steps and states of p->bytes.
-static ad_status adx_make_timetable(adx_timetable *p, const ad_schedule *s)
+static ad_status adx_list_levels(adx_timetable *p, const ad_schedule *s)
 {
     bool counted = s->kind == ADREV_EVERY || s->kind == ADREV_BINOMIAL;
     if ((unsigned)s->kind > ADREV_BYTES || (counted && s->n == 0))
@@ -1270,6 +1281,18 @@ static ad_status adx_make_timetable(adx_timetable *p, const ad_schedule *s)
         p->level[p->levels++].every = s->n < p->end ? s->n : p->end;
     p->level[p->levels++].every = 1;
     return ADREV_OK;
+}
+
+static ad_status adx_make_timetable(adx_timetable *p, const ad_schedule *s)
+{
+    ad_status status = adx_list_levels(p, s);
+    size_t range = p->end;          // steps that the level divides
+    for (size_t i = 0; i < p->levels; i++) {
+        adx_kept_level *l = &p->level[i];
+        l->shelf.most = l->every == 0 ? l->most : range / l->every + 1;
+        range = l->every;
+    }
+    return status;
 }
 
 /* ===========================================================================
@@ -1333,6 +1356,7 @@ typedef struct adx_scan {
     size_t state_pieces, pieces;
     size_t *given;              // [states + sequences] first number of each
     size_t window, data, parameters, in, out;   // numbers
+    bool flat;                  // every state is its last row
     size_t told;                // results of each step
     size_t results;
     size_t steps;               // that ran
@@ -1362,6 +1386,7 @@ typedef struct adx_stepping {
     ad_rev *rin, *rout;         // the same numbers, as a step is given them
     const ad_rev **given;       // [states + sequences]
     ad_rev **taken;             // [states + outputs]
+    ad_step step;               // which names them, as each step is given it
     ad_rev number;
     bool stale;                 // rin is not made of constants yet
     bool marks;                 // not adjoints, but whether there are any
@@ -1475,6 +1500,19 @@ static bool adx_right_scan(const ad_scan_desc *d)
     return true;
 }
 
+// What lies behind the last piece on both sides makes it longer: a loop over
+// short pieces costs as much as a short step.
+static void adx_add_piece(adx_scan *c, size_t size, size_t from,
+                          ptrdiff_t move)
+{
+    adx_piece *last = c->pieces == 0 ? NULL : &c->piece[c->pieces - 1];
+    if (last != NULL && move == 0 && last->move == 0
+        && last->from + last->size == from)
+        last->size += size;
+    else
+        c->piece[c->pieces++] = (adx_piece){ c->in, size, from, move };
+}
+
 static void adx_describe_state(adx_scan *c, size_t j, const ad_scan_state *x)
 {
     const int *tap;
@@ -1485,8 +1523,7 @@ static void adx_describe_state(adx_scan *c, size_t j, const ad_scan_state *x)
     c->given[j] = c->in;
     for (size_t t = 0; t < taps; t++, c->in += l->size) {
         size_t row = l->depth - (size_t)-tap[t];
-        c->piece[c->pieces++] = (adx_piece){ c->in, l->size,
-                                             l->base + row * l->size, 0 };
+        adx_add_piece(c, l->size, l->base + row * l->size, 0);
     }
     c->window += l->depth * l->size;
     c->out += l->size;
@@ -1507,18 +1544,19 @@ static void adx_describe_sequence(adx_scan *c, size_t j,
     for (size_t t = 0; t < taps; t++, c->in += u->size) {
         size_t row = low + (size_t)(ptrdiff_t)tap[t];
         row = u->backward ? u->rows - 1 - row : row;
-        c->piece[c->pieces++] = (adx_piece){
-            c->in, u->size, c->data + row * u->size,
-            u->backward ? -size : size
-        };
+        adx_add_piece(c, u->size, c->data + row * u->size,
+                      u->backward ? -size : size);
     }
     c->data += u->rows * u->size;
 }
 
 static void adx_describe(adx_scan *c, const ad_scan_desc *d)
 {
-    for (size_t j = 0; j < d->states; j++)
+    c->flat = true;
+    for (size_t j = 0; j < d->states; j++) {
         adx_describe_state(c, j, &d->state[j]);
+        c->flat &= c->slice[j].depth == 1;
+    }
     c->state_pieces = c->pieces;
     for (size_t j = 0; j < d->sequences; j++)
         adx_describe_sequence(c, j, &d->sequence[j], d->steps);
@@ -1549,6 +1587,12 @@ static void adx_point_at(adx_stepping *k, const ad_rev *x, ad_rev *y)
         k->taken[j] = y;
         y += c->slice[j].size;
     }
+    k->step = (ad_step){
+        .state = k->given, .sequence = k->given + c->states,
+        .parameter = x + c->in - 1 - c->parameters,
+        .next = k->taken, .output = k->taken + c->states,
+        .untraced = k->state + c->window * sizeof(ad_real), .adx_owner = k
+    };
 }
 
 #define ADX_NOT_SET UINT32_MAX      // seq of a result that no step has set
@@ -1557,11 +1601,7 @@ static void adx_point_at(adx_stepping *k, const ad_rev *x, ad_rev *y)
 static bool adx_call_step(adx_stepping *k, const ad_rev *x, ad_rev *y)
 {
     const adx_scan *c = k->scan;
-    ad_step s = { .state = k->given, .sequence = k->given + c->states,
-                  .parameter = x + c->in - 1 - c->parameters,
-                  .next = k->taken, .output = k->taken + c->states,
-                  .untraced = k->state + c->window * sizeof(ad_real),
-                  .adx_owner = k };
+    ad_step s = k->step;
     for (size_t i = 0; i < c->out; i++)
         y[i] = (ad_rev){ ADX_K(NAN), ADX_NOT_SET, 0 };
     k->number = x[c->in - 1];
@@ -1629,7 +1669,9 @@ static bool adx_run_step(adx_stepping *k, bool recorded)
 // Shifts the window of numbers by one row, and appends the new ones.
 static void adx_shift(const adx_scan *c, ad_real window[], const ad_real out[])
 {
-    for (size_t j = 0; j < c->states; j++) {
+    for (size_t i = 0; c->flat && i < c->window; i++)
+        window[i] = out[i];
+    for (size_t j = 0; !c->flat && j < c->states; j++) {
         const adx_slice *l = &c->slice[j];
         ad_real *row = window + l->base;
         size_t rest = (l->depth - 1) * l->size;
@@ -1918,7 +1960,9 @@ static bool adx_weigh(adx_stepping *k, size_t s)
 // The window one step earlier, and room for what is new in it.
 static void adx_shift_back(const adx_scan *c, ad_real window[])
 {
-    for (size_t j = 0; j < c->states; j++) {
+    for (size_t i = 0; c->flat && i < c->window; i++)
+        window[i] = 0;
+    for (size_t j = 0; !c->flat && j < c->states; j++) {
         const adx_slice *l = &c->slice[j];
         ad_real *row = window + l->base;
         memmove(row + l->size, row, (l->depth - 1) * l->size * sizeof *row);
@@ -2198,7 +2242,7 @@ static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
     c->plan.bytes = adx_state_bytes(c);
     c->plan.end = d->steps < ADX_STEPS_MOST ? d->steps : ADX_STEPS_MOST;
     c->plan.stride = 1;
-    c->plan.tail = SIZE_MAX;
+    c->plan.tail_at = SIZE_MAX;
     c->plan.report = c->report;
     c->plan.on_shelves = sizeof *c
                        + (c->data + c->parameters) * sizeof *c->value;

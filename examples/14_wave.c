@@ -10,7 +10,7 @@
  * Needs    02
  * Usage    14_wave [steps [states kept]]
  * Prints   1000000 steps of 40 points: misfit 9.9427
- *          100 states and the tape: 70 kB; all of them would take 640 MB
+ *          100 states and the tape: 73 kB; all of them would take 640 MB
  *          4.8 runs of a step for each
  *          d misfit/d shape     0.45925 along a line, by differences 0.45925
  *          d misfit/d stiffness 17010 along a line, by differences 17010
