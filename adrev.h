@@ -2577,6 +2577,24 @@ static inline void adx_drop(const ad_allocator *a, void *p)
         a->free(p, a->user);
 }
 
+// An array that has room for n, of which *room are there.
+static inline bool adx_extend(const ad_allocator *a, void **array,
+                              size_t *room, size_t n, size_t size)
+{
+    if (n <= *room)
+        return true;
+    size_t more = n + n / 2 + 8;
+    void *wide = adx_take(a, more, size);
+    if (wide == NULL)
+        return false;
+    if (*array != NULL)
+        memcpy(wide, *array, *room * size);
+    adx_drop(a, *array);
+    *array = wide;
+    *room = more;
+    return true;
+}
+
 /* --- 7.5  entries of cold paths ------------------------------------------- */
 
 // Appends an entry that makes so many values. Returns its operands, for the

@@ -634,22 +634,11 @@ static const ad_allocator *adx_allocator_or(const ad_allocator *a)
     return a != NULL && a->alloc != NULL && a->free != NULL ? a : &adx_libc;
 }
 
-// Room for one more, and for half as many again.
+// Room for one more than n.
 static bool adx_make_room_for(const ad_allocator *a, void **array, size_t *room,
-                      size_t n, size_t size)
+                              size_t n, size_t size)
 {
-    if (n < *room)
-        return true;
-    size_t more = n + n / 2 + 16;
-    void *wide = adx_take(a, more, size);
-    if (wide == NULL)
-        return false;
-    if (*array != NULL)
-        memcpy(wide, *array, *room * size);
-    adx_drop(a, *array);
-    *array = wide;
-    *room = more;
-    return true;
+    return adx_extend(a, array, room, n + 1, size);
 }
 
 /* --- 4.3  programs -------------------------------------------------------- */

@@ -343,24 +343,6 @@ typedef struct adx_stage {
     size_t kept;            // bytes of those kept
 } adx_stage;
 
-// An array that has room for n.
-static bool adx_extend(const ad_allocator *a, void **array, size_t *room,
-                      size_t n, size_t size)
-{
-    if (n <= *room)
-        return true;
-    size_t more = n + n / 2 + 8;
-    void *wide = adx_take(a, more, size);
-    if (wide == NULL)
-        return false;
-    if (*array != NULL)
-        memcpy(wide, *array, *room * size);
-    adx_drop(a, *array);
-    *array = wide;
-    *room = more;
-    return true;
-}
-
 /* --- 3.1  captured numbers ------------------------------------------------- */
 
 // The place of a number, made if it is new; SIZE_MAX: no memory, or it may not
