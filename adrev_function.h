@@ -6646,7 +6646,7 @@ static ad_status adx_need_helpers(adx_job *job, const adx_program *q)
     return status;
 }
 
-static void adx_measure(const adx_writing *k, size_t bytes, ad_c_size *size)
+static void adx_measure_code(const adx_writing *k, size_t bytes, ad_c_size *size)
 {
     const adx_program *p = k->p;
     for (size_t i = 0; i < p->steps; i++)
@@ -6682,7 +6682,7 @@ static ad_status adx_write_program(adx_job *job, const adx_c_kind *kind,
     if (ok) {
         adx_say_function(&k, &results);
         if (size != NULL)
-            adx_measure(&k, t->bytes - before, size);
+            adx_measure_code(&k, t->bytes - before, size);
         q->outputs = all;
         if (t->sizes && kind->bit <= ADREV_C_VJP && adx_has_block(&k)) {
             adx_mark_used(q, k.used);

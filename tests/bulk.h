@@ -914,7 +914,7 @@ static const pair_row pairs[] = {
       300 },
     { "apart", pair_apart, pair_apart_each, 3, 3, 2, 0, -1, 1, 300 },
     { "rarely", pair_rarely, pair_rarely_each, 1, 2, 1, 0, -1, 1, 4000 },
-    { "reduce", pair_reduce, pair_reduce_each, 1, 1, 0, 1, .95, 1.05, 4000 },
+    { "reduce", pair_reduce, pair_reduce_each, 1, 1, 0, 1, .99, 1.01, 4000 },
     { "prefix", pair_prefix, pair_prefix_each, 1, 1, 1, 0, .95, 1.05, 300 },
     { "map and reduce", pair_reduced, pair_reduced_each, 1, 1, 0, 2, .9, 1.1,
       4000 },
