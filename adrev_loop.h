@@ -173,6 +173,8 @@ typedef struct ad_scan_desc {
     bool truncated;                     // only the last steps are reversed:
     size_t reversed;                    // so many
     ad_schedule schedule;
+    bool whole;                         // under ad_fn_record: one step of the
+                                        // function, see ad_scan
     bool unreplayed;                    // never replay steps
     bool compiled;                      // replay them by ad_fn_compile
     ad_replays *replays;                // NULL: those of this scan alone
@@ -237,6 +239,14 @@ ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
 /* --- 2.2  loops ----------------------------------------------------------- */
 
 // Runs the steps. All arrays of `scan` are read or written during the call.
+//
+// In a function that is recorded (ad_fn_record) its steps become steps of the
+// function. If the scan is to be `whole` it is one step instead, evaluated by
+// its schedule, to second order: values, gradients, Hessian products and
+// Hessians of long loops in little memory. That needs adrev_function.h to be
+// implemented in the same file, steps that bring nothing along, no store and no
+// truncation (else it is not whole), and as many steps at every point
+// (ADREV_EEXTERNAL).
 //
 //   report       out   may be NULL; otherwise it must outlive the recording
 //
@@ -1339,10 +1349,16 @@ typedef struct adx_scan {
     size_t *given;              // [states + sequences] first number of each
     size_t window, data, parameters, in, out;   // numbers
     bool flat;                  // every state is its last row
+    bool moving;                // tangents are a part of the state (6.8)
+    bool stopped;               // by the last step
     size_t told;                // results of each step
     size_t results;
     size_t steps;               // that ran
+    size_t most_steps;
+    ad_schedule schedule;
+    bool open_ended;
     size_t untraced;            // bytes
+    void *untraced_first;       // as the first step found them, for 6.8
     ad_real *value;             // of sequences and parameters
     adx_captured captured;
     adx_timetable plan;
@@ -1354,6 +1370,15 @@ typedef struct adx_scan {
     size_t known;               // paths at the begin of the first sweep,
     size_t limit;               // and at its end
 } adx_scan;
+
+// What a sweep carries from step to step.
+typedef struct adx_frame {
+    ad_real *carried;           // adjoints or tangents of the window
+    ad_real *weight;            // [in or out, whichever is more, + captured]
+    ad_real *product;           // the same
+    const ad_real *dy;          // adjoints of the results, or tangents of all
+    ad_real *dx;                // inputs; the other way round
+} adx_frame;
 
 // A run of steps, forwards or backwards.
 typedef struct adx_stepping {
@@ -1372,13 +1397,13 @@ typedef struct adx_stepping {
     ad_rev number;
     bool stale;                 // rin is not made of constants yet
     bool marks;                 // not adjoints, but whether there are any
+    bool stop;                  // what the latest step said
     // Of sweeps.
-    ad_real *carried;           // adjoints or tangents of the window
-    ad_real *weight;            // [in or out, whichever is more, + captured]
-    ad_real *product;           // the same
-    ad_real *room;              // the same
-    const ad_real *dy;          // adjoints of the results, or tangents of all
-    ad_real *dx;                // inputs; the other way round
+    ad_real *sweep;             // memory of the frame
+    adx_frame f;
+    ad_real *room;              // as much as f.weight
+    adx_frame frame[3];         // of sweeps to second order (6.8),
+    ad_real *frames;            // and their memory
 } adx_stepping;
 
 /* --- 6.1  descriptions ----------------------------------------------------------
@@ -1554,9 +1579,15 @@ static void adx_describe(adx_scan *c, const ad_scan_desc *d)
 
 /* --- 6.2  one step ---------------------------------------------------------------- */
 
+// The window, in recorded functions its tangents, and untraced data.
+static size_t adx_untraced_at(const adx_scan *c)
+{
+    return c->window * sizeof(ad_real) * (c->moving ? 2 : 1);
+}
+
 static size_t adx_state_bytes(const adx_scan *c)
 {
-    return c->window * sizeof(ad_real) + c->untraced;
+    return adx_untraced_at(c) + c->untraced;
 }
 
 // Where a step finds its numbers and leaves its results.
@@ -1573,7 +1604,7 @@ static void adx_point_at(adx_stepping *k, const ad_rev *x, ad_rev *y)
         .state = k->given, .sequence = k->given + c->states,
         .parameter = x + c->in - 1 - c->parameters,
         .next = k->taken, .output = k->taken + c->states,
-        .untraced = k->state + c->window * sizeof(ad_real), .adx_owner = k
+        .untraced = k->state + adx_untraced_at(c), .adx_owner = k
     };
 }
 
@@ -1684,7 +1715,7 @@ static bool adx_do_step(adx_stepping *k, size_t s)
 static bool adx_advance_scan(void *user, size_t s)
 {
     adx_stepping *k = (adx_stepping *)user;
-    adx_do_step(k, s);
+    k->stop = adx_do_step(k, s);
     return k->status == ADREV_OK;
 }
 
@@ -1699,7 +1730,7 @@ static void adx_end_stepping(adx_stepping *k)
     adx_drop(a, k->rin);
     adx_drop(a, k->given);
     adx_drop(a, k->taken);
-    adx_drop(a, k->carried);
+    adx_drop(a, k->sweep);
     memset(k, 0, sizeof *k);
 }
 
@@ -1724,11 +1755,12 @@ static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
     k->taken = (ad_rev **)adx_take(a, c->states + c->outputs,
                                      sizeof *k->taken);
     if (sweep)
-        k->carried = (ad_real *)adx_take(a, c->window + 3 * most,
-                                           sizeof *k->carried);
+        k->sweep = (ad_real *)adx_take(a, c->window + 3 * most,
+                                       sizeof *k->sweep);
     if ((k->stage == NULL && purpose != ADX_UNROLL) || k->state == NULL
-        || k->in == NULL || k->rin == NULL || k->given == NULL || k->taken == NULL
-        || (sweep && k->carried == NULL))
+        || k->in == NULL || k->rin == NULL || k->given == NULL
+        || k->taken == NULL
+        || (sweep && k->sweep == NULL))
         return false;
     k->out = k->in + c->in;
     k->rout = k->rin + c->in + outside;
@@ -1745,9 +1777,10 @@ static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
         k->entered = true;
     }
     if (sweep) {
-        k->weight = k->carried + c->window;
-        k->product = k->weight + most;
-        k->room = k->product + most;
+        k->f.carried = k->sweep;
+        k->f.weight = k->sweep + c->window;
+        k->f.product = k->f.weight + most;
+        k->room = k->f.product + most;
     }
     return true;
 }
@@ -1859,7 +1892,7 @@ static bool adx_try_paths(adx_stepping *k, size_t s)
     size_t n = c->swept ? c->limit : r->paths;
     for (size_t i = 0; i < n; i++)
         if ((i < c->known || s <= r->path[i].upto)
-            && ad_fn_vjp(r->path[i].fn, k->in, k->weight, k->product)
+            && ad_fn_vjp(r->path[i].fn, k->in, k->f.weight, k->f.product)
                    == ADREV_OK) {
             c->report->evaluations++;
             c->report->replayed++;
@@ -1924,12 +1957,12 @@ static bool adx_run_compiled_step(adx_stepping *k, bool *stop)
 static bool adx_weigh(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
-    const ad_real *dy = k->dy + s * c->told;
-    ad_real *w = k->weight;
+    const ad_real *dy = k->f.dy + s * c->told;
+    ad_real *w = k->f.weight;
     bool any = false;
     for (size_t j = 0; j < c->states + c->outputs; j++) {
         const adx_slice *l = &c->slice[j];
-        const ad_real *carried = k->carried + l->base
+        const ad_real *carried = k->f.carried + l->base
                                + (l->depth > 0 ? l->depth - 1 : 0) * l->size;
         for (size_t i = 0; i < l->size; i++, w++) {
             *w = (l->depth > 0 ? carried[i] : 0) + (l->told ? *dy++ : 0);
@@ -1957,13 +1990,13 @@ static void adx_spread_step(adx_stepping *k, size_t s)
     const adx_scan *c = k->scan;
     for (size_t i = 0; i < c->pieces; i++) {
         const adx_piece *p = &c->piece[i];
-        ad_real *to = i < c->state_pieces ? k->carried + p->from
-            : k->dx + c->window + p->from + (ptrdiff_t)s * p->move;
+        ad_real *to = i < c->state_pieces ? k->f.carried + p->from
+            : k->f.dx + c->window + p->from + (ptrdiff_t)s * p->move;
         for (size_t w = 0; w < p->size; w++)
-            to[w] += k->product[p->at + w];
+            to[w] += k->f.product[p->at + w];
     }
-    ad_real *to = k->dx + c->window + c->data;
-    const ad_real *from = k->product + c->in - 1 - c->parameters;
+    ad_real *to = k->f.dx + c->window + c->data;
+    const ad_real *from = k->f.product + c->in - 1 - c->parameters;
     for (size_t i = 0; i < c->parameters; i++)
         to[i] += from[i];
 }
@@ -1972,9 +2005,9 @@ static bool adx_reverse_scan(void *user, size_t s)
 {
     adx_stepping *k = (adx_stepping *)user;
     adx_scan *c = k->scan;
-    ad_real *outside = k->dx + c->window + c->data + c->parameters;
+    ad_real *outside = k->f.dx + c->window + c->data + c->parameters;
     bool any = adx_weigh(k, s);
-    adx_shift_back(c, k->carried);
+    adx_shift_back(c, k->f.carried);
     if (!any)
         return true;
     adx_gather_step(k, s);
@@ -1982,8 +2015,8 @@ static bool adx_reverse_scan(void *user, size_t s)
         adx_run_step(k, true);
         if (k->status == ADREV_OK)
             k->status = (k->marks ? adx_connect_run : adx_stage_pull)(
-                k->stage, c->out, k->rout, k->weight, c->in - 1, k->rin,
-                k->product, &c->captured, outside);
+                k->stage, c->out, k->rout, k->f.weight, c->in - 1, k->rin,
+                k->f.product, &c->captured, outside);
     }
     if (k->status == ADREV_OK)
         adx_spread_step(k, s);
@@ -2032,11 +2065,11 @@ static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], ad_real dx[],
     adx_stepping k;
     bool ok = adx_begin_stepping(&k, c, ADX_SWEEP);
     if (ok) {
-        k.dy = dy;
-        k.dx = dx;
+        k.f.dy = dy;
+        k.f.dx = dx;
         k.marks = marks;
-        memset(k.carried, 0, c->window * sizeof *k.carried);
-        adx_last_rows(c, k.carried, dy + c->steps * c->told, NULL);
+        memset(k.f.carried, 0, c->window * sizeof *k.f.carried);
+        adx_last_rows(c, k.f.carried, dy + c->steps * c->told, NULL);
         c->plan.reverse = adx_reverse_scan;
         if (!c->swept)
             c->known = c->replays->paths;
@@ -2044,7 +2077,7 @@ static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], ad_real dx[],
           || adx_go_back(&c->plan, 0, 0, c->steps, true);
     }
     if (ok)
-        adx_initial_rows(c, k.carried, dx, NULL);
+        adx_initial_rows(c, k.f.carried, dx, NULL);
     if (ok && !marks && !c->swept) {
         c->swept = true;
         c->limit = c->replays->paths;
@@ -2067,15 +2100,15 @@ static void adx_gather_tangents(adx_stepping *k, size_t s)
     const adx_scan *c = k->scan;
     for (size_t i = 0; i < c->pieces; i++) {
         const adx_piece *p = &c->piece[i];
-        const ad_real *from = i < c->state_pieces ? k->carried + p->from
-            : k->dy + c->window + p->from + (ptrdiff_t)s * p->move;
+        const ad_real *from = i < c->state_pieces ? k->f.carried + p->from
+            : k->f.dy + c->window + p->from + (ptrdiff_t)s * p->move;
         for (size_t w = 0; w < p->size; w++)
-            k->weight[p->at + w] = from[w];
+            k->f.weight[p->at + w] = from[w];
     }
-    const ad_real *given = k->dy + c->window + c->data;
+    const ad_real *given = k->f.dy + c->window + c->data;
     size_t others = c->parameters + c->captured.n;
     for (size_t i = 0; i < others; i++)
-        k->weight[c->in - 1 - c->parameters + i] = given[i];
+        k->f.weight[c->in - 1 - c->parameters + i] = given[i];
 }
 
 // Tangents of what it returns, in `product`.
@@ -2084,10 +2117,10 @@ static bool adx_push_step(adx_stepping *k, size_t s)
     adx_scan *c = k->scan;
     adx_gather_step(k, s);
     adx_gather_tangents(k, s);
-    adx_run_step(k, true);
+    k->stop = adx_run_step(k, true);
     if (k->status == ADREV_OK)
-        k->status = adx_stage_push(k->stage, c->out, k->rout, k->product,
-                                   c->in - 1, k->rin, k->weight, &c->captured,
+        k->status = adx_stage_push(k->stage, c->out, k->rout, k->f.product,
+                                   c->in - 1, k->rin, k->f.weight, &c->captured,
                                    k->room);
     for (size_t i = 0; i < c->out; i++)
         k->out[i] = k->rout[i].v;
@@ -2099,7 +2132,7 @@ static bool adx_push_steps(adx_stepping *k, ad_real dy[])
     adx_scan *c = k->scan;
     for (size_t s = 0; s < c->steps; s++) {
         if (s == c->plan.first)
-            adx_initial_rows(c, k->carried, NULL, k->dy);
+            adx_initial_rows(c, k->f.carried, NULL, k->f.dy);
         if (s < c->plan.first) {
             if (!adx_advance_scan(k, s))
                 return false;
@@ -2109,17 +2142,17 @@ static bool adx_push_steps(adx_stepping *k, ad_real dy[])
         }
         if (!adx_push_step(k, s))
             return false;
-        const ad_real *out = k->product;
+        const ad_real *out = k->f.product;
         for (size_t j = 0; j < c->states + c->outputs; j++)
             for (size_t i = 0; i < c->slice[j].size; i++, out++)
                 if (c->slice[j].told)
                     *dy++ = *out;
         adx_shift(c, (ad_real *)(void *)k->state, k->out);
-        adx_shift(c, k->carried, k->product);
+        adx_shift(c, k->f.carried, k->f.product);
     }
     if (c->plan.first == c->steps)
-        adx_initial_rows(c, k->carried, NULL, k->dy);
-    adx_last_rows(c, k->carried, NULL, dy);
+        adx_initial_rows(c, k->f.carried, NULL, k->f.dy);
+    adx_last_rows(c, k->f.carried, NULL, dy);
     return true;
 }
 
@@ -2132,8 +2165,8 @@ static bool adx_scan_pushforward(const void *saved, size_t n,
     (void)n;
     bool ok = adx_begin_stepping(&k, c, ADX_SWEEP);
     if (ok) {
-        k.dy = dx;
-        memset(k.carried, 0, c->window * sizeof *k.carried);
+        k.f.dy = dx;
+        memset(k.f.carried, 0, c->window * sizeof *k.f.carried);
         ok = (c->steps == 0 || adx_fetch_state(&c->plan, &c->plan.level[0], 0))
           && adx_push_steps(&k, dy);
     }
@@ -2152,6 +2185,7 @@ static void adx_free_scan(adx_scan *c)
     adx_drop(&memory, c->piece);
     adx_drop(&memory, c->given);
     adx_drop(&memory, c->value);
+    adx_drop(&memory, c->untraced_first);
     adx_drop(&memory, c);
 }
 
@@ -2160,9 +2194,12 @@ static void adx_destroy_scan(const void *saved)
     adx_free_scan(*(adx_scan *const *)saved);
 }
 
+static bool adx_scan_replay(const void *saved, const ad_external_point *at);
+
 static const ad_external_rule adx_scan_rule = {
     .name = "scan", .pullback = adx_scan_pullback,
-    .pushforward = adx_scan_pushforward, .destroy = adx_destroy_scan
+    .pushforward = adx_scan_pushforward, .destroy = adx_destroy_scan,
+    .replay = adx_scan_replay
 };
 
 /* --- 6.5  the first run ---------------------------------------------------------- */
@@ -2200,6 +2237,8 @@ static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
         .states = d->states, .sequences = d->sequences,
         .outputs = d->outputs, .parameters = d->parameters,
         .untraced = d->untraced_bytes, .compiled = d->compiled,
+        .most_steps = d->steps, .schedule = d->schedule,
+        .open_ended = d->open_ended,
         .varies = d->unreplayed || d->untraced_bytes > 0
     };
     c->report = report == NULL ? &c->own_report : report;
@@ -2215,10 +2254,14 @@ static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
         c->value = (ad_real *)adx_take(a, c->data + c->parameters,
                                          sizeof *c->value);
     }
-    if (c->value == NULL) {
+    if (c->untraced > 0)
+        c->untraced_first = adx_take(a, c->untraced, 1);
+    if (c->value == NULL || (c->untraced > 0 && c->untraced_first == NULL)) {
         adx_free_scan(c);
         return NULL;
     }
+    if (c->untraced > 0)
+        memcpy(c->untraced_first, d->untraced, c->untraced);
     adx_copy_values(c, d);
     c->plan.memory = *a;
     c->plan.bytes = adx_state_bytes(c);
@@ -2262,7 +2305,7 @@ static void adx_begin_state(adx_stepping *k, const ad_scan_desc *d)
         for (size_t i = 0; i < c->slice[j].depth * c->slice[j].size; i++)
             *window++ = d->state[j].initial[i].v;
     if (c->untraced > 0)
-        memcpy(window, d->untraced, c->untraced);
+        memcpy(k->state + adx_untraced_at(c), d->untraced, c->untraced);
 }
 
 static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
@@ -2280,6 +2323,7 @@ static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
             return ADREV_ENOMEM;
         c->steps++;
     }
+    c->stopped = stop;
     if (!adx_extend(&c->of.memory, (void **)&list->v, &list->room,
                    list->n + c->results, sizeof *list->v))
         return ADREV_ENOMEM;
@@ -2314,7 +2358,7 @@ static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
         if (c->untraced > 0)
             list->untraced = adx_take(&c->of.memory, c->untraced, 1);
         if (list->untraced != NULL)
-            memcpy(list->untraced, k.state + c->window * sizeof(ad_real),
+            memcpy(list->untraced, k.state + adx_untraced_at(c),
                    c->untraced);
         else if (c->untraced > 0 && status == ADREV_OK)
             status = ADREV_ENOMEM;
@@ -2396,8 +2440,10 @@ static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
     return status;
 }
 
+// whole: NULL, or whether it can be; if not, nothing is done.
 static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
-                                 const ad_allocator *a, ad_scan_report *report)
+                                 const ad_allocator *a, ad_scan_report *report,
+                                 bool *whole)
 {
     adx_results_list list = {0};
     adx_scan *c = adx_new_scan(d, a, report);
@@ -2409,11 +2455,14 @@ static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
     c->known = c->replays->paths;
     ad_status status = adx_share_stage(&c->of) ? adx_first_scan(c, d, &list)
                                                : ADREV_ENOMEM;
-    if (status == ADREV_OK)
+    if (whole != NULL)
+        *whole = status != ADREV_OK || c->captured.n == 0;
+    if (status == ADREV_OK && (whole == NULL || *whole))
         status = adx_record_scan(c, d, &list);
     else
         adx_free_scan(c);
-    if (status == ADREV_OK && list.untraced != NULL)
+    if (status == ADREV_OK && list.untraced != NULL
+        && (whole == NULL || *whole))
         memcpy(d->untraced, list.untraced, d->untraced_bytes);
     adx_drop(&memory, list.v);
     adx_drop(&memory, list.untraced);
@@ -2607,6 +2656,19 @@ static const ad_allocator *adx_unrolled_memory(const ad_allocator *given)
                                                          : &room;
 }
 
+static bool adx_may_be_whole(const ad_scan_desc *d)
+{
+#ifdef ADREV_FUNCTION_IMPLEMENTED
+    const ad_tape *t = adx_now.tape;
+    return d->whole && t != NULL && adx_now.trace && t->hooks.array != NULL
+        && t->allocator.alloc != NULL && d->steps > 0
+        && d->schedule.store == NULL && !d->truncated;
+#else
+    (void)d;
+    return false;
+#endif
+}
+
 static ad_status adx_scan_with(const ad_scan_desc *d, ad_vector_fn *f,
                                ad_scan_report *report)
 {
@@ -2615,8 +2677,15 @@ static ad_status adx_scan_with(const ad_scan_desc *d, ad_vector_fn *f,
         return adx_now_status();
     if (!adx_right_scan(d))
         return adx_failed(ADREV_ESHAPE);
+    if (adx_may_be_whole(d)) {
+        bool whole = true;
+        ad_status status = adx_staged_scan(d, f, &adx_now.tape->allocator,
+                                           report, &whole);
+        if (whole)
+            return adx_failed(status);
+    }
     if (a != NULL && d->steps > 0)
-        return adx_failed(adx_staged_scan(d, f, a, report));
+        return adx_failed(adx_staged_scan(d, f, a, report, NULL));
     a = adx_unrolled_memory(d->allocator);
     return a == NULL ? ADREV_ENOMEM
                      : adx_failed(adx_unrolled_scan(d, f, a, report));
@@ -2640,6 +2709,252 @@ ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
     };
     return f == NULL ? adx_failed(ADREV_ESHAPE) : adx_scan_with(&d, f, NULL);
 }
+
+/* --- 6.8  in recorded functions ------------------------------------------------------
+ * A scan at any point: a copy of it runs with other inputs. To second order the
+ * window has tangents behind it, which are kept with it; going back, adjoints
+ * and their tangents are carried, and a step is differentiated twice as a
+ * recorded function.                                                         */
+
+#ifdef ADREV_FUNCTION_IMPLEMENTED
+
+enum { ADX_TANGENT, ADX_ADJOINT, ADX_ADJOINT_D };
+
+// The step at this point as a function: one that is known or, if its path is
+// new, made for it. *once: to be freed after use.
+static ad_fn *adx_step_function(adx_stepping *k, size_t s, bool *once)
+{
+    adx_scan *c = k->scan;
+    adx_recorded_step r = { .k = k };
+    const ad_fn_options options = { .allocator = &c->of.memory };
+    ad_fn *fn = NULL;
+    *once = true;
+    for (size_t i = 0; !c->varies && i < c->replays->paths; i++)
+        if (ad_fn_eval(c->replays->path[i].fn, k->in, k->out) == ADREV_OK) {
+            *once = false;
+            return c->replays->path[i].fn;
+        }
+    k->index = s;
+    ad_status status = ad_fn_record_with(&fn, &options, adx_step_as_function,
+                                         &r, c->in, k->in, c->out);
+    adx_point_at(k, k->rin, k->rout);
+    if (status != ADREV_OK && k->status == ADREV_OK)
+        k->status = status;
+    if (fn != NULL && !c->varies && c->replays->paths < ADX_PATHS) {
+        c->replays->path[c->replays->paths++] =
+            (adx_step_path){ .fn = fn, .upto = s };
+        *once = false;
+    }
+    return fn;
+}
+
+// product = weight J, and its tangent: the same of the weight's, and what the
+// second derivatives make of the inputs'.
+static bool adx_second_of_step(adx_stepping *k, size_t s, const ad_real moved[])
+{
+    const adx_frame *b = &k->frame[ADX_ADJOINT];
+    const adx_frame *d = &k->frame[ADX_ADJOINT_D];
+    size_t n = k->scan->in;
+    bool once;
+    ad_fn *fn = adx_step_function(k, s, &once);
+    bool ok = fn != NULL
+           && ad_fn_vjp(fn, k->in, b->weight, b->product) == ADREV_OK
+           && ad_fn_vjp(fn, k->in, d->weight, d->product) == ADREV_OK
+           && ad_fn_hvp(fn, k->in, b->weight, moved, k->room) == ADREV_OK;
+    for (size_t i = 0; ok && i < n; i++)
+        d->product[i] += k->room[i];
+    if (once)
+        ad_fn_free(fn);
+    return ok;
+}
+
+static bool adx_advance_moving(void *user, size_t s)
+{
+    adx_stepping *k = (adx_stepping *)user;
+    const adx_scan *c = k->scan;
+    k->f = k->frame[ADX_TANGENT];
+    if (!adx_push_step(k, s))
+        return false;
+    adx_shift(c, (ad_real *)(void *)k->state, k->out);
+    adx_shift(c, k->f.carried, k->f.product);
+    return true;
+}
+
+static bool adx_reverse_moving(void *user, size_t s)
+{
+    adx_stepping *k = (adx_stepping *)user;
+    adx_scan *c = k->scan;
+    k->f = k->frame[ADX_TANGENT];
+    adx_gather_step(k, s);
+    adx_gather_tangents(k, s);
+    k->f.weight[c->in - 1] = 0;         // of the step's number
+    for (int i = ADX_ADJOINT; i <= ADX_ADJOINT_D; i++) {
+        k->f = k->frame[i];
+        adx_weigh(k, s);
+        adx_shift_back(c, k->f.carried);
+    }
+    if (!adx_second_of_step(k, s, k->frame[ADX_TANGENT].weight))
+        return false;
+    for (int i = ADX_ADJOINT; i <= ADX_ADJOINT_D; i++) {
+        k->f = k->frame[i];
+        adx_spread_step(k, s);
+    }
+    return true;
+}
+
+// The frames of a sweep to second order. False: no memory.
+static bool adx_open_frames(adx_stepping *k, const ad_external_point *at,
+                            ad_real zeros[])
+{
+    const adx_scan *c = k->scan;
+    size_t most = c->in > c->out ? c->in : c->out;
+    ad_real *more = (ad_real *)adx_take(&c->of.memory,
+                                        2 * (c->window + 2 * most),
+                                        sizeof *more);
+    k->frames = more;
+    if (more == NULL)
+        return false;
+    memset(more, 0, 2 * (c->window + 2 * most) * sizeof *more);
+    k->frame[ADX_TANGENT] = k->f;
+    k->frame[ADX_TANGENT].carried = (ad_real *)(void *)k->state + c->window;
+    k->frame[ADX_TANGENT].dy = at->xd != NULL ? at->xd : zeros;
+    for (int i = ADX_ADJOINT; i <= ADX_ADJOINT_D; i++) {
+        const ad_real *dy = i == ADX_ADJOINT ? at->yb : at->ybd;
+        k->frame[i] = (adx_frame){
+            more, more + c->window, more + c->window + most,
+            dy != NULL ? dy : zeros, i == ADX_ADJOINT ? at->xb : at->xbd
+        };
+        more += c->window + 2 * most;
+    }
+    return true;
+}
+
+// The steps from the beginning: values and, where they are wanted, tangents of
+// the results. As many steps as were recorded.
+static bool adx_run_again(adx_stepping *k, const ad_external_point *at)
+{
+    adx_scan *c = k->scan;
+    adx_results_list values = {0};
+    ad_real *yd = at->yd;
+    size_t n = c->steps;
+    bool ok = true;
+    for (size_t s = 0; s < n && ok; s++) {
+        bool last = s + 1 == n;
+        ok = adx_keep_first(&c->plan, s, c->open_ended)
+          && c->plan.advance(c->plan.user, s) && adx_tell_step(k, &values)
+          && (last ? k->stop == c->stopped : !k->stop);
+        const ad_real *out = k->f.product;
+        for (size_t j = 0; ok && at->yd != NULL && j < c->states + c->outputs;
+             j++)
+            for (size_t i = 0; i < c->slice[j].size; i++, out++)
+                if (c->slice[j].told)
+                    *yd++ = *out;
+    }
+    for (size_t i = 0; ok && at->y != NULL && i < values.n; i++)
+        at->y[i] = values.v[i];
+    adx_drop(&c->of.memory, values.v);
+    if (ok && at->y != NULL)
+        adx_last_rows(c, (ad_real *)(void *)k->state, NULL, at->y + values.n);
+    if (ok && at->yd != NULL)
+        adx_last_rows(c, k->frame[ADX_TANGENT].carried, NULL, yd);
+    return ok;
+}
+
+static bool adx_sweep_again(adx_stepping *k, const ad_external_point *at)
+{
+    adx_scan *c = k->scan;
+    if (c->plan.level[0].every == 0)
+        adx_judge_stack(&c->plan, &c->plan.level[0], c->steps);
+    if (!c->moving) {
+        k->f.dy = at->yb;
+        k->f.dx = at->xb;
+        memset(k->f.carried, 0, c->window * sizeof *k->f.carried);
+        adx_last_rows(c, k->f.carried, at->yb + c->steps * c->told, NULL);
+        if (!adx_go_back(&c->plan, 0, 0, c->steps, true))
+            return false;
+        adx_initial_rows(c, k->f.carried, at->xb, NULL);
+        return true;
+    }
+    for (int i = ADX_ADJOINT; i <= ADX_ADJOINT_D; i++)
+        adx_last_rows(c, k->frame[i].carried,
+                      k->frame[i].dy + c->steps * c->told, NULL);
+    if (!adx_go_back(&c->plan, 0, 0, c->steps, true))
+        return false;
+    adx_initial_rows(c, k->frame[ADX_ADJOINT].carried, at->xb, NULL);
+    adx_initial_rows(c, k->frame[ADX_ADJOINT_D].carried, at->xbd, NULL);
+    return true;
+}
+
+static bool adx_scan_at(adx_scan *c, const ad_external_point *at,
+                        ad_real zeros[])
+{
+    adx_stepping k;
+    bool ok = adx_begin_stepping(&k, c, ADX_SWEEP)
+           && adx_open_frames(&k, at, zeros);
+    if (ok) {
+        memcpy(k.state, at->x, c->window * sizeof *at->x);
+        if (c->moving)
+            memcpy(k.frame[ADX_TANGENT].carried, k.frame[ADX_TANGENT].dy,
+                   c->window * sizeof *at->x);
+        if (c->untraced > 0)
+            memcpy(k.state + adx_untraced_at(c), c->untraced_first,
+                   c->untraced);
+        c->plan.advance = c->moving ? adx_advance_moving : adx_advance_scan;
+        c->plan.reverse = c->moving ? adx_reverse_moving : adx_reverse_scan;
+        ok = adx_run_again(&k, at)
+          && (at->xb == NULL || adx_sweep_again(&k, at));
+    }
+    adx_drop(&c->of.memory, k.frames);
+    adx_end_stepping(&k);
+    return ok;
+}
+
+static bool adx_scan_replay(const void *saved, const ad_external_point *at)
+{
+    const adx_scan *of = *(adx_scan *const *)saved;
+    const ad_allocator *a = &of->of.memory;
+    size_t given = of->data + of->parameters;
+    size_t most = at->n > at->m ? at->n : at->m;
+    adx_scan c = *of;
+    ad_real *unused = (ad_real *)adx_take(a, at->n + given + most,
+                                          sizeof *unused);
+    ad_external_point point = *at;
+    bool ok = unused != NULL;
+    c.of.stage = NULL;
+    c.report = &c.own_report;
+    memset(c.report, 0, sizeof *c.report);
+    c.moving = at->yd != NULL || at->xbd != NULL;
+    c.swept = false;
+    c.known = 0;
+    adx_choose_replays(&c, NULL);
+    c.plan = (adx_timetable){ .memory = *a, .bytes = adx_state_bytes(&c),
+                              .end = of->steps, .stride = 1,
+                              .tail_at = SIZE_MAX, .report = c.report };
+    if (ok) {
+        c.value = unused + at->n;
+        memcpy(c.value, at->x + c.window, given * sizeof *c.value);
+        memset(c.value + given, 0, most * sizeof *c.value);
+        if (c.moving && at->xb == NULL)
+            point.xb = at->xbd == NULL ? NULL : unused;
+        ok = adx_make_timetable(&c.plan, &of->schedule) == ADREV_OK
+          && adx_scan_at(&c, &point, c.value + given);
+    }
+    adx_free_timetable(&c.plan);
+    adx_free_paths(&c.own_replays);
+    adx_drop(a, unused);
+    return ok;
+}
+
+#else
+
+static bool adx_scan_replay(const void *saved, const ad_external_point *at)
+{
+    (void)saved;
+    (void)at;
+    return false;
+}
+
+#endif
 
 /* ===========================================================================
  * 7  CONNECTIONS                                               >>connections

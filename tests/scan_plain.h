@@ -19,6 +19,7 @@ static struct {
     ad_schedule schedule;
     bool unreplayed;
     bool compiled;
+    bool whole;
     ad_replays *replays;    // of the scans that have a report
     bool plain;             // by plain_scan below, as statements of the tape
     const ad_store *store;  // [REPORTS] one for each scan; NULL: none
@@ -194,6 +195,7 @@ static inline size_t scan_with(ad_scan_desc d, ad_scan_report *report,
     d.schedule.store = store;
     d.unreplayed = how.unreplayed;
     d.compiled = how.compiled;
+    d.whole = how.whole;
     d.replays = report == NULL ? NULL : how.replays;
     if (how.plain)
         status = plain_scan(&d, &ran);

@@ -147,6 +147,87 @@ static void run_functions(void)
         record_cut(&cut[i]);
 }
 
+/* --- as one step of a function -------------------------------------------- */
+
+// Gradient and Hessian at a point near the recorded one, whole against
+// unrolled.
+static void compare_near(const struct run *r, ad_fn *whole, ad_fn *unrolled,
+                         double by)
+{
+    static const double one = 1;
+    static double H[2][MOST * MOST];
+    double x[MOST], y[2] = { 0 }, g[2][MOST] = {{ 0 }}, v[MOST], hv[MOST];
+    double taken[MOST], scale = 1;
+    size_t n = r->n;
+    for (size_t i = 0; i < n; i++) {
+        x[i] = r->x[i] * (1 + by * (double)(i % 3));
+        v[i] = 1 - (double)(i % 4);
+    }
+    if (ad_fn_gradient(unrolled, x, &y[0], g[0]) != ADREV_OK
+        || ad_fn_hessian(unrolled, x, &one, H[0]) != ADREV_OK
+        || ad_fn_hvp(unrolled, x, &one, v, taken) != ADREV_OK)
+        return;
+    CHECK(ad_fn_gradient(whole, x, &y[1], g[1]) == ADREV_OK
+          && ad_fn_hessian(whole, x, &one, H[1]) == ADREV_OK
+          && ad_fn_hvp(whole, x, &one, v, hv) == ADREV_OK, "%s: whole",
+          r->name);
+    for (size_t i = 0; i < n * n; i++)
+        scale = fmax(scale, fabs(H[0][i]));
+    CHECK(fabs(y[1] - y[0]) <= 1e-13 * fmax(1, fabs(y[0])), "%s: %.17g, %.17g",
+          r->name, y[1], y[0]);
+    for (size_t i = 0; i < n; i++)
+        CHECK(fabs(g[1][i] - g[0][i]) <= 1e-11 * scale
+              && fabs(hv[i] - taken[i]) <= 1e-11 * scale,
+              "%s: %zu: %.17g, %.17g; %.17g, %.17g", r->name, i, g[1][i],
+              g[0][i], hv[i], taken[i]);
+    for (size_t i = 0; i < n * n; i++)
+        CHECK(fabs(H[1][i] - H[0][i]) <= 1e-11 * scale, "%s: H %zu: %.17g, "
+              "%.17g", r->name, i, H[1][i], H[0][i]);
+}
+
+static void compare_whole(const struct run *r)
+{
+    ad_fn *fn[2] = { NULL, NULL };
+    for (int whole = 0; whole < 2; whole++) {
+        start_program();
+        how.whole = whole;
+        CHECK(ad_fn_record(&fn[whole], r->f, beside(r), r->n, r->x, 1)
+                  == ADREV_OK && how.status == ADREV_OK, "%s", r->name);
+    }
+    for (int i = -1; i < 2 && fn[0] != NULL && fn[1] != NULL; i++)
+        compare_near(r, fn[1], fn[0], 0.01 * i);
+    ad_fn_free(fn[0]);
+    ad_fn_free(fn[1]);
+}
+
+// However long the loop is, the function has a few operations.
+static void run_short(void)
+{
+    const struct run *r = &runs[0];
+    ad_fn *fn = NULL;
+    start_program();
+    how.whole = true;
+    CHECK(ad_fn_record(&fn, r->f, beside(r), r->n, r->x, 1) == ADREV_OK
+          && ad_fn_about(fn).operations <= 3, "%s: %zu operations", r->name,
+          ad_fn_about(fn).operations);
+    ad_fn_free(fn);
+}
+
+static void run_whole_functions(void)
+{
+    for (size_t i = 0; i < RUNS; i++)
+        for (size_t w = 0; w < WAYS; w++) {
+            if (ways[w].every != 0)
+                continue;
+            go(&ways[w]);
+            how.whole = true;
+            record_function(&runs[i]);
+            compare_whole(&runs[i]);
+        }
+    run_short();
+    how.whole = false;
+}
+
 // Where a recorded loop would have another number of steps, it says so.
 static void run_path(void)
 {
@@ -938,6 +1019,7 @@ int main(void)
     if (!tape)
         return EXIT_FAILURE;
     run_functions();
+    run_whole_functions();
     run_path();
     run_orders();
     run_checkpointed();
