@@ -66,7 +66,7 @@
 extern "C" {
 #endif
 
-/* --- 2.1  functions of rows -------------------------------------------------------------
+/* --- 2.1  functions of rows -------------------------------------------------
  * Operators on arrays with a derivative rule of their own. An array of rows is
  * dense: row i, of `size` numbers, begins at x[i*size]. Functions and operators
  * f and op are run again in each sweep: they must do the same then, and ctx
@@ -154,7 +154,7 @@ ADX_API ad_status ad_map_prefix(ad_vector_fn *f, ad_vector_fn *op, void *ctx,
                                 size_t n, size_t args, const ad_rows x[],
                                 size_t d, ad_rev y[]);
 
-/* --- 2.2  arrays and rows of the operator table ------------------------------
+/* --- 2.2  arrays and rows of the operator table -----------------------------
  * op is ADREV_OP_add, _mul, _min or _max; any other is ADREV_ESHAPE. A minimum
  * or maximum is one of the numbers themselves, with no statement: of equal ones
  * that with the lowest index (where ad_max shares), and NaN counts as missing.
@@ -182,7 +182,7 @@ ADX_API ad_status ad_prefix_op(ad_opcode op, size_t n, const ad_rev x[],
 ADX_API ad_status ad_histogram(ad_opcode op, size_t n, const ptrdiff_t ix[],
                                const ad_rev v[], size_t m, ad_rev bin[]);
 
-/* --- 2.3  movements ----------------------------------------------------------
+/* --- 2.3  movements ---------------------------------------------------------
  * Numbers know where they come from: moving them is copying, and costs nothing
  * in a sweep. So a reshaped or split array is the array itself, a[i] is plain
  * C, and so is a[i] = v. The functions below also check indices, and that the
@@ -434,7 +434,7 @@ static ad_real adx_scaled_by(const ad_real d[], size_t i, ad_real x)
 }
 
 static bool adx_prefixed_reverse(const adx_extended *e, ad_real adj[],
-                                ad_real scratch[], size_t W)
+                                 ad_real scratch[], size_t W)
 {
     const adx_prefixed *s = (const adx_prefixed *)e;
     const ad_real *y = &adj[e->first * W];
@@ -451,7 +451,7 @@ static bool adx_prefixed_reverse(const adx_extended *e, ad_real adj[],
 }
 
 static bool adx_prefixed_forward(const adx_extended *e, ad_real tan[],
-                                ad_real scratch[], size_t W)
+                                 ad_real scratch[], size_t W)
 {
     const adx_prefixed *s = (const adx_prefixed *)e;
     (void)scratch;
@@ -988,7 +988,7 @@ typedef struct adx_bulk {
 } adx_bulk;
 
 static const ad_real *adx_strip_of(const adx_bulk *b, const adx_strip *s,
-                                    size_t i)
+                                   size_t i)
 {
     return (s->v == NULL ? b->v + s->at : s->v) + (ptrdiff_t)i * s->step;
 }
@@ -1089,7 +1089,7 @@ static bool adx_add_captured(const ad_allocator *a, adx_captured *c,
     return true;
 }
 
-/* --- 3.7  private tapes ------------------------------------------------------
+/* --- 3.7  private tapes -----------------------------------------------------
  * What is done to all elements, or to all rows that op combines, is a tour. It
  * goes chunk by chunk. For values, a private tape is current and asks for
  * numbers that a function captured, but all is constant, and nothing recorded.
@@ -1208,9 +1208,9 @@ static adx_private *adx_new_private(const adx_tour *p)
     r->p = p;
     r->tape = ad_tape_new_with(&b->memory);
     r->in = (ad_rev *)adx_take(&b->memory, inputs + results + args,
-                                    sizeof *r->in);
+                               sizeof *r->in);
     r->din = (ad_real *)adx_take(&b->memory, inputs + results,
-                                      sizeof *r->din);
+                                 sizeof *r->din);
     if (r->tape == NULL || r->in == NULL || r->din == NULL) {
         adx_free_private(&b->memory, r);
         return NULL;
@@ -1243,7 +1243,7 @@ static void adx_fill_map(adx_private *r, const adx_bulk *b, size_t first,
             if (s->shared || s->size == 0)
                 continue;
             const ad_real *v = adx_strip_of(b, s,
-                                             adx_element_of(r->p, first + e));
+                                            adx_element_of(r->p, first + e));
             for (size_t j = 0; j < s->size; j++, v += s->unit)
                 (to++)->v = *v;
         }
@@ -1289,7 +1289,7 @@ static void adx_call_f(adx_private *r, const adx_bulk *b, size_t item)
 
 // y = a op b, where y may be one of them.
 static void adx_apply_op(const adx_bulk *b, const ad_rev *left,
-                        const ad_rev *right, ad_rev *pair, ad_rev *y)
+                         const ad_rev *right, ad_rev *pair, ad_rev *y)
 {
     memcpy(pair, left, b->d * sizeof *y);
     memcpy(pair + b->d, right, b->d * sizeof *y);
@@ -1491,7 +1491,7 @@ static void adx_do_chunk(adx_private *r, size_t chunk)
         adx_store_rows(r, chunk);
 }
 
-/* --- 3.9  tours --------------------------------------------------------------
+/* --- 3.9  tours -------------------------------------------------------------
  * Some chunks at a time, each on a tape of its own. In parallel nobody adds to
  * the table of captured numbers: a chunk that would is run again, in order, so
  * that the table is what one thread would have made.                         */
@@ -1575,7 +1575,7 @@ static ad_status adx_do_tour(adx_tour *p)
     return status;
 }
 
-/* --- 3.10  maps --------------------------------------------------------------
+/* --- 3.10  maps -------------------------------------------------------------
  * A recorded f runs in lanes; elements that take another path are left by it,
  * and come after all others.                                                 */
 
@@ -1711,7 +1711,7 @@ static ad_status adx_map_values(adx_bulk *b, ad_real to[])
     return adx_map_all_elements(&p, b);
 }
 
-/* --- 3.11  reductions --------------------------------------------------------
+/* --- 3.11  reductions -------------------------------------------------------
  * Level 0 are the rows, level 1 the results of parts of level 0, and so on to
  * the one result. Those between are kept: a part is recorded from them.      */
 
@@ -1746,7 +1746,7 @@ static size_t adx_numbers_kept(const adx_bulk *b)
 
 // A tour that makes level k + 1 from level k, of these rows.
 static adx_tour adx_fold_tour(adx_bulk *b, const adx_levels *l, size_t k,
-                                  const ad_real z[], ptrdiff_t unit)
+                              const ad_real z[], ptrdiff_t unit)
 {
     return (adx_tour){ .b = b, .shape = ADX_SHAPE_fold,
                            .items = l->rows[k], .chunk = b->radix,
@@ -1809,7 +1809,7 @@ static ad_status adx_fold_push(adx_bulk *b, const ad_real z[],
     return status;
 }
 
-/* --- 3.12  prefixes of functions ---------------------------------------------
+/* --- 3.12  prefixes of functions --------------------------------------------
  * Chunk by chunk, with the result before each as a carry: one thread.       */
 
 static ad_status adx_walk_prefix(adx_tour *p)
@@ -1835,7 +1835,7 @@ static ad_status adx_walk_prefix(adx_tour *p)
 }
 
 static adx_tour adx_prefix_tour(adx_bulk *b, const ad_real z[],
-                                    ptrdiff_t unit, adx_duty duty)
+                                ptrdiff_t unit, adx_duty duty)
 {
     return (adx_tour){ .b = b, .shape = ADX_SHAPE_prefix, .duty = duty,
                            .items = b->n, .chunk = b->radix, .v = z,
@@ -2167,10 +2167,10 @@ static ad_status adx_bulk_statement(adx_bulk *b, const ad_rows x[],
     b->memory = t->allocator;
     b->kept = adx_numbers_kept(b);
     b->source = (adx_strip *)adx_take(&b->memory, b->sources,
-                                           sizeof *b->source);
+                                      sizeof *b->source);
     b->part = (ad_real *)adx_take(&b->memory, b->kept, sizeof *b->part);
     ad_real *v = (ad_real *)adx_take(&b->memory, adx_bulk_results(b),
-                                          sizeof *v);
+                                     sizeof *v);
     ad_status status = ADREV_ENOMEM;
     if (b->source != NULL && b->part != NULL && v != NULL) {
         for (size_t k = 0; k < b->sources; k++) {
@@ -2194,7 +2194,7 @@ static ad_status adx_bulk_statement(adx_bulk *b, const ad_rows x[],
     return status;
 }
 
-/* --- 3.14  plain calls -------------------------------------------------------
+/* --- 3.14  plain calls ------------------------------------------------------
  * Under a hook, in fixed memory and without a tape: the same operations in the
  * same order, on the numbers themselves. Rows that op combines are put into
  * levels as they come: a part that is full is a row of the level above.      */

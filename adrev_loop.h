@@ -35,8 +35,8 @@
  *     success: y = 1.895494, dy/dr = 0.578584
  *
  * ad_checkpoint does the same for one call; operators on whole arrays (ad_map,
- * ad_reduce ...) are in adrev_bulk.h, which comes along. Second derivatives: record the
- * whole with ad_fn_record (adrev_function.h).
+ * ad_reduce ...) are in adrev_bulk.h, which comes along. Second derivatives:
+ * record a function with the loop in it (ad_fn_record of adrev_function.h).
  *
  * If adrev_function.h is included before this header where both are
  * implemented, a step is recorded once, and replayed as long as it takes the
@@ -353,7 +353,7 @@ typedef struct adx_stage {
     size_t kept;            // bytes of those kept
 } adx_stage;
 
-/* --- 3.1  captured numbers ------------------------------------------------- */
+/* --- 3.1  captured numbers ------------------------------------------------ */
 
 // The place of a number, made if it is new; SIZE_MAX: no memory, or it may not
 // be new.
@@ -390,7 +390,7 @@ static ad_rev adx_from_outside(void *user, ad_rev x)
     return adx_known(x, s->local[i]);
 }
 
-/* --- 3.2  stages ------------------------------------------------------------ */
+/* --- 3.2  stages ---------------------------------------------------------- */
 
 static void adx_free_stage(adx_stage *s)
 {
@@ -524,7 +524,7 @@ static ad_status adx_end_run(adx_stage *s, size_t m, ad_rev y[])
     return s->tape->status;
 }
 
-/* --- 3.3  derivatives of a run -----------------------------------------------
+/* --- 3.3  derivatives of a run ----------------------------------------------
  * On the stage's tape as it was left: from n inputs, and those captured, to m
  * results.                                                                   */
 
@@ -538,8 +538,9 @@ static bool adx_all_passive(size_t m, const ad_rev y[])
 
 // dx = dy J, and what is captured: += to da.
 static ad_status adx_stage_pull(const adx_stage *s, size_t m, const ad_rev y[],
-                          const ad_real dy[], size_t n, const ad_rev x[],
-                          ad_real dx[], const adx_captured *k, ad_real da[])
+                                const ad_real dy[], size_t n, const ad_rev x[],
+                                ad_real dx[], const adx_captured *k,
+                                ad_real da[])
 {
     if (adx_all_passive(m, y)) {
         memset(dx, 0, n * sizeof *dx);
@@ -555,9 +556,9 @@ static ad_status adx_stage_pull(const adx_stage *s, size_t m, const ad_rev y[],
 // dy = J dx, where x and dx have room for those captured behind their n, whose
 // tangents are in dx already.
 static ad_status adx_stage_push(const adx_stage *s, size_t m, const ad_rev y[],
-                          ad_real dy[], size_t n, ad_rev x[],
-                          const ad_real dx[], const adx_captured *k,
-                          ad_real tangents[])
+                                ad_real dy[], size_t n, ad_rev x[],
+                                const ad_real dx[], const adx_captured *k,
+                                ad_real tangents[])
 {
     size_t all = n;
     if (adx_all_passive(m, y) || s->tape->status != ADREV_OK) {
@@ -652,7 +653,7 @@ static bool adx_checkpoint_pullback(const void *saved, size_t m,
     (void)n;
     bool ok = s != NULL && g != NULL
            && adx_stage_pull(s, m, c->out, dy, c->n, c->in, g, &c->captured,
-                       dx + c->n) == ADREV_OK;
+                             dx + c->n) == ADREV_OK;
     for (size_t i = 0; ok && i < c->n; i++)
         dx[i] += g[i];
     adx_drop(&c->of.memory, g);
@@ -667,10 +668,10 @@ static bool adx_checkpoint_pushforward(const void *saved, size_t n,
     adx_checkpoint *c = *(adx_checkpoint *const *)saved;
     adx_stage *s = adx_call_again(c);
     ad_real *tangents = (ad_real *)adx_take(&c->of.memory, n,
-                                              sizeof *tangents);
+                                            sizeof *tangents);
     bool ok = s != NULL && tangents != NULL
            && adx_stage_push(s, m, c->out, dy, c->n, c->in, dx, &c->captured,
-                       tangents) == ADREV_OK;
+                             tangents) == ADREV_OK;
     adx_drop(&c->of.memory, tangents);
     adx_free_stage(s);
     return ok;
@@ -684,8 +685,9 @@ static const ad_external_rule adx_checkpoint_rule = {
 
 // NULL: no memory.
 static adx_checkpoint *adx_new_call(const ad_checkpoint_options *o,
-                              const ad_allocator *a, ad_vector_fn *f,
-                              void *ctx, size_t n, const ad_rev x[], size_t m)
+                                    const ad_allocator *a, ad_vector_fn *f,
+                                    void *ctx, size_t n, const ad_rev x[],
+                                    size_t m)
 {
     adx_checkpoint *c = (adx_checkpoint *)adx_take(a, 1, sizeof *c);
     if (c == NULL)
@@ -710,7 +712,8 @@ static adx_checkpoint *adx_new_call(const ad_checkpoint_options *o,
 }
 
 // The first run: recorded and kept if that is wanted and there is room.
-static ad_status adx_first_run(adx_checkpoint *c, const ad_checkpoint_options *o)
+static ad_status adx_first_run(adx_checkpoint *c,
+                               const ad_checkpoint_options *o)
 {
     adx_stage *shared = c->of.stage;
     bool automatic = o->keep == ADREV_KEEP_AUTOMATIC;
@@ -961,7 +964,7 @@ typedef struct adx_timetable {
     size_t first;               // steps before it are not reversed
 } adx_timetable;
 
-/* --- 5.1  keeping ------------------------------------------------------------ */
+/* --- 5.1  keeping --------------------------------------------------------- */
 
 // Blocks of 4 to 8 kB, or less for few states: a short scan is to cost little.
 static unsigned adx_block_bits(const adx_timetable *p, size_t states)
@@ -1046,7 +1049,7 @@ static bool adx_keep_tail(adx_timetable *p, size_t s)
     return true;
 }
 
-/* --- 5.2  the first run -------------------------------------------------------- */
+/* --- 5.2  the first run --------------------------------------------------- */
 
 static bool adx_push_state(adx_timetable *p, adx_kept_level *l, size_t s)
 {
@@ -1124,7 +1127,7 @@ static void adx_judge_stack(adx_timetable *p, adx_kept_level *l, size_t n)
     }
 }
 
-/* --- 5.3  backwards ------------------------------------------------------------ */
+/* --- 5.3  backwards ------------------------------------------------------- */
 
 static bool adx_advance(adx_timetable *p, size_t from, size_t to)
 {
@@ -1177,11 +1180,12 @@ static bool adx_unwind(adx_timetable *p, adx_kept_level *l, size_t end)
     return true;
 }
 
-static bool adx_go_back(adx_timetable *p, size_t level, size_t begin, size_t end,
-                        bool kept);
+static bool adx_go_back(adx_timetable *p, size_t level, size_t begin,
+                        size_t end, bool kept);
 
 // Every so many-th state of a range, from its first, which is there.
-static bool adx_keep_range(adx_timetable *p, adx_kept_level *l, size_t begin, size_t end)
+static bool adx_keep_range(adx_timetable *p, adx_kept_level *l, size_t begin,
+                           size_t end)
 {
     for (size_t s = begin; s < end; s += l->every) {
         if (s > begin && !adx_advance(p, s - l->every, s))
@@ -1217,8 +1221,8 @@ static bool adx_unwind_range(adx_timetable *p, size_t level, size_t begin,
 
 // Reverses the steps of a range, whose first state is there; kept: as the
 // first run left it.
-static bool adx_go_back(adx_timetable *p, size_t level, size_t begin, size_t end,
-                        bool kept)
+static bool adx_go_back(adx_timetable *p, size_t level, size_t begin,
+                        size_t end, bool kept)
 {
     adx_kept_level *l = &p->level[level];
     if (l->every > 0)
@@ -1232,7 +1236,7 @@ static bool adx_go_back(adx_timetable *p, size_t level, size_t begin, size_t end
     return ok;
 }
 
-/* --- 5.4  plans ------------------------------------------------------------------ */
+/* --- 5.4  plans ----------------------------------------------------------- */
 
 static void adx_free_timetable(adx_timetable *p)
 {
@@ -1406,7 +1410,7 @@ typedef struct adx_stepping {
     ad_real *frames;            // and their memory
 } adx_stepping;
 
-/* --- 6.1  descriptions ----------------------------------------------------------
+/* --- 6.1  descriptions ------------------------------------------------------
  * What is asked for is counted first, then written down.                     */
 
 static const int adx_before = -1;
@@ -1577,7 +1581,7 @@ static void adx_describe(adx_scan *c, const ad_scan_desc *d)
     c->in += c->parameters + 1;     // and the number of the step
 }
 
-/* --- 6.2  one step ---------------------------------------------------------------- */
+/* --- 6.2  one step -------------------------------------------------------- */
 
 // The window, in recorded functions its tangents, and untraced data.
 static size_t adx_untraced_at(const adx_scan *c)
@@ -1751,9 +1755,9 @@ static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
     k->in = (ad_real *)adx_take(a, c->in + c->out, sizeof *k->in);
     k->rin = (ad_rev *)adx_take(a, c->in + c->out + outside, sizeof *k->rin);
     k->given = (const ad_rev **)adx_take(a, c->states + c->sequences,
-                                           sizeof *k->given);
+                                         sizeof *k->given);
     k->taken = (ad_rev **)adx_take(a, c->states + c->outputs,
-                                     sizeof *k->taken);
+                                   sizeof *k->taken);
     if (sweep)
         k->sweep = (ad_real *)adx_take(a, c->window + 3 * most,
                                        sizeof *k->sweep);
@@ -1790,9 +1794,9 @@ static ad_status adx_connect_run(const adx_stage *s, size_t m,
                                  size_t n, const ad_rev x[], ad_real dx[],
                                  const adx_captured *k, ad_real da[]);
 
-/* --- 6.3  replay -------------------------------------------------------------------
+/* --- 6.3  replay ------------------------------------------------------------
  * With adrev_function.h. Going back, a step is recorded as a function the first
- * time, and again when a step has taken another path twice.                   */
+ * time, and again when a step has taken another path twice.                  */
 
 static void adx_free_paths(ad_replays *r)
 {
@@ -1951,7 +1955,7 @@ static bool adx_run_compiled_step(adx_stepping *k, bool *stop)
 
 #endif
 
-/* --- 6.4  sweeps -------------------------------------------------------------------- */
+/* --- 6.4  sweeps ---------------------------------------------------------- */
 
 // Adjoints of what step s returned.
 static bool adx_weigh(adx_stepping *k, size_t s)
@@ -2202,7 +2206,7 @@ static const ad_external_rule adx_scan_rule = {
     .replay = adx_scan_replay
 };
 
-/* --- 6.5  the first run ---------------------------------------------------------- */
+/* --- 6.5  the first run --------------------------------------------------- */
 
 static void adx_copy_values(adx_scan *c, const ad_scan_desc *d)
 {
@@ -2244,15 +2248,15 @@ static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
     c->report = report == NULL ? &c->own_report : report;
     memset(c->report, 0, sizeof *c->report);
     c->slice = (adx_slice *)adx_take(a, d->states + d->outputs,
-                                       sizeof *c->slice);
+                                     sizeof *c->slice);
     c->given = (size_t *)adx_take(a, d->states + d->sequences,
-                                    sizeof *c->given);
+                                  sizeof *c->given);
     c->piece = (adx_piece *)adx_take(a, adx_count_pieces(d),
-                                       sizeof *c->piece);
+                                     sizeof *c->piece);
     if (c->slice != NULL && c->given != NULL && c->piece != NULL) {
         adx_describe(c, d);
         c->value = (ad_real *)adx_take(a, c->data + c->parameters,
-                                         sizeof *c->value);
+                                       sizeof *c->value);
     }
     if (c->untraced > 0)
         c->untraced_first = adx_take(a, c->untraced, 1);
@@ -2288,7 +2292,7 @@ static bool adx_tell_step(const adx_stepping *k, adx_results_list *list)
     if (c->told == 0)
         return true;
     if (!adx_extend(&c->of.memory, (void **)&list->v, &list->room,
-                   list->n + c->told, sizeof *list->v))
+                    list->n + c->told, sizeof *list->v))
         return false;
     for (size_t j = 0; j < c->states + c->outputs; j++)
         for (size_t i = 0; i < c->slice[j].size; i++, out++)
@@ -2325,7 +2329,7 @@ static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
     }
     c->stopped = stop;
     if (!adx_extend(&c->of.memory, (void **)&list->v, &list->room,
-                   list->n + c->results, sizeof *list->v))
+                    list->n + c->results, sizeof *list->v))
         return ADREV_ENOMEM;
     adx_last_rows(c, (ad_real *)(void *)k->state, NULL, list->v + list->n);
     list->n += c->results;
@@ -2369,7 +2373,7 @@ static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
     return status;
 }
 
-/* --- 6.6  one statement ------------------------------------------------------------ */
+/* --- 6.6  one statement --------------------------------------------------- */
 
 // All inputs: initial rows, sequences, parameters, and what was captured.
 static void adx_list_inputs(const adx_scan *c, const ad_scan_desc *d,
@@ -2469,7 +2473,7 @@ static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
     return status;
 }
 
-/* --- 6.7  unrolled ------------------------------------------------------------------
+/* --- 6.7  unrolled ----------------------------------------------------------
  * Where all is to be recorded as it happens: under a hook, or in fixed memory.
  * The same steps on the numbers themselves.                                  */
 
@@ -2507,7 +2511,7 @@ static bool adx_unrolled_results(adx_unrolled *u)
     const adx_scan *c = u->k.scan;
     const ad_rev *out = u->k.rout;
     if (!adx_extend(&c->of.memory, (void **)&u->told, &u->room, u->n + c->told,
-                   sizeof *u->told))
+                    sizeof *u->told))
         return false;
     for (size_t j = 0; j < c->states + c->outputs; j++) {
         const adx_slice *l = &c->slice[j];
@@ -2609,7 +2613,7 @@ static ad_status adx_unrolled_scan(const ad_scan_desc *d, ad_vector_fn *f,
     ad_status status = ADREV_ENOMEM;
     bool begun = adx_begin_stepping(&u.k, c, ADX_UNROLL);
     u.window = (ad_rev *)adx_take(&memory, c->window + c->data,
-                                    sizeof *u.window);
+                                  sizeof *u.window);
     if (begun && u.window != NULL) {
         u.data = u.window + c->window;
         status = adx_unroll_all(&u);
@@ -2710,7 +2714,7 @@ ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
     return f == NULL ? adx_failed(ADREV_ESHAPE) : adx_scan_with(&d, f, NULL);
 }
 
-/* --- 6.8  in recorded functions ------------------------------------------------------
+/* --- 6.8  in recorded functions ---------------------------------------------
  * A scan at any point: a copy of it runs with other inputs. To second order the
  * window has tangents behind it, which are kept with it; going back, adjoints
  * and their tangents are carried, and a step is differentiated twice as a
