@@ -310,8 +310,9 @@ typedef enum ad_connection {
 //   returns      as ad_pullback, but constants among x are allowed;
 //                ADREV_EFOREIGN also if parts of the recording are on other
 //                threads' tapes
-//   cost         as ad_pullback; checkpoints and steps of scans run again. A
-//                user's external statement connects all with all
+//   cost         as ad_pullback; checkpoints and steps of scans run again.
+//                Functions given to adrev_bulk.h connect all of an element with
+//                all, and a user's external statements all with all
 ADX_API ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
                                size_t n, const ad_rev x[],
                                ad_connection answer[]);
@@ -3022,6 +3023,50 @@ static void adx_mark_all(const adx_ids *ids, size_t n, ad_real mark[])
         adx_mark_id(mark, ids, i);
 }
 
+// Results behind the last marked one do not matter.
+static size_t adx_marked_until(const ad_real mark[], size_t n)
+{
+    while (n > 0 && mark[n - 1] == 0)
+        n--;
+    return n;
+}
+
+static void adx_mark_prefixes(const adx_prefixed *s, ad_real mark[])
+{
+    adx_mark_all(&s->ids, adx_marked_until(&mark[s->e.first], s->e.values),
+                 mark);
+}
+
+static void adx_mark_bins(const adx_bins *s, ad_real mark[])
+{
+    for (size_t k = 0; k < s->e.values; k++)
+        if (mark[s->e.first + k] != 0)
+            mark[s->bin[k]] = 1;
+    for (size_t i = 0; i < s->terms; i++)
+        if (mark[s->e.first + s->at[i]] != 0)
+            mark[s->v[i]] = 1;
+}
+
+// Operators of adrev_bulk.h with functions: an element depends on its arguments
+// and on what is captured, whatever the function does with them.
+static void adx_mark_elements(const adx_external *s, ad_real mark[])
+{
+    const adx_bulk b = adx_open_bulk(s->saved);
+    const ad_real *y = &mark[s->e.first];
+    size_t until = b.kind == ADX_BULK_REDUCE ? b.n
+                 : (adx_marked_until(y, s->e.values) + b.d - 1) / b.d;
+    for (size_t i = 0; i < until; i++) {
+        if (b.kind == ADX_BULK_MAP && adx_zeros(b.d, &y[i * b.d]))
+            continue;
+        for (size_t k = 0; k < b.sources; k++)
+            for (size_t j = 0; j < b.source[k].size; j++)
+                adx_mark_id(mark, &s->ids,
+                            adx_operand_of(&b.source[k], i) + j);
+    }
+    for (size_t j = b.operands; j < s->e.operands; j++)
+        adx_mark_id(mark, &s->ids, j);
+}
+
 static ad_status adx_connect(const ad_tape *t, ad_real mark[]);
 
 // Marks of what a recorded run has on its stage, from those of its results.
@@ -3066,10 +3111,12 @@ static ad_status adx_connect_external(const adx_external *s, ad_real mark[])
         ? &(*(adx_staged *const *)s->saved)->memory : NULL;
     size_t n = s->e.operands;
     bool ok = true;
-    if (a == NULL) {
+    if (s->rule == &adx_bulk_rule)
+        adx_mark_elements(s, mark);
+    else if (a == NULL)
         adx_mark_all(&s->ids, n, mark);
+    if (a == NULL)
         return ADREV_OK;
-    }
     ad_real *dx = (ad_real *)adx_take(a, n, sizeof *dx);
     if (dx == NULL)
         return ADREV_ENOMEM;
@@ -3098,6 +3145,10 @@ static ad_status adx_connect_extended(const adx_extended *e, ad_real mark[])
         adx_mark_product((const adx_product *)e, mark);
     else if (e->rule == &adx_triangle_rule)
         adx_mark_triangle((const adx_triangle *)e, mark);
+    else if (e->rule == &adx_prefixed_rule)
+        adx_mark_prefixes((const adx_prefixed *)e, mark);
+    else if (e->rule == &adx_bins_rule)
+        adx_mark_bins((const adx_bins *)e, mark);
     else if (e->rule == &adx_softmax_rule)
         adx_mark_all(&((const adx_softmax *)e)->ids, e->operands, mark);
     else
