@@ -1153,6 +1153,8 @@ static ad_rev adx_on_captured(void *user, ad_rev x)
     adx_private *r = (adx_private *)user;
     adx_bulk *b = r->p->b;
     uint64_t id = adx_compound(x.job, x.seq);
+    if (adx_now.tape != r->tape || r->tape->open > 0)
+        return x;               // a branch of a fork in f is elsewhere
     uint32_t known = adx_find_captured(&b->captured, id);
     if (known == 0 && b->sealed)
         return x;               // it was not used at first: refused

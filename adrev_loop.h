@@ -308,8 +308,7 @@ typedef enum ad_connection {
 //   answer [n]   out   of each of x
 //
 //   returns      as ad_pullback, but constants among x are allowed;
-//                ADREV_EFOREIGN also if parts of the recording are on other
-//                threads' tapes
+//                ADREV_EFOREIGN also for a recording with forks
 //   cost         as ad_pullback; checkpoints and steps of scans run again.
 //                Functions given to adrev_bulk.h connect all of an element with
 //                all, and a user's external statements all with all
@@ -338,6 +337,33 @@ ADX_API ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
  * stage may need one itself: that is the inner stage.
  * ======================================================================== */
 
+// A flag that one thread at a time can take.
+#if !defined ADREV_NO_THREADS && !defined __STDC_NO_ATOMICS__
+typedef atomic_flag adx_flag;
+
+// Whether it was free. acquire, release: what its last holder did comes before.
+static bool adx_take_flag(adx_flag *f)
+{
+    return !atomic_flag_test_and_set_explicit(f, memory_order_acquire);
+}
+
+static void adx_clear_flag(adx_flag *f)
+{
+    atomic_flag_clear_explicit(f, memory_order_release);
+}
+#else
+typedef bool adx_flag;
+
+static bool adx_take_flag(adx_flag *f)
+{
+    bool free = !*f;
+    *f = true;
+    return free;
+}
+
+static void adx_clear_flag(adx_flag *f) { *f = false; }
+#endif
+
 typedef struct adx_stage {
     ad_allocator memory;
     ad_tape *tape;
@@ -349,7 +375,8 @@ typedef struct adx_stage {
     size_t locals;          // room
     bool recorded;          // the run in progress is
     bool complete;          // it may capture nothing new
-    bool busy;
+    bool temporary;         // for one run
+    adx_flag busy;
     bool full;              // checkpoints: no room for more recordings
     size_t kept;            // bytes of those kept
 } adx_stage;
@@ -357,14 +384,17 @@ typedef struct adx_stage {
 /* --- 3.1  captured numbers ------------------------------------------------ */
 
 // The place of a number, made if it is new; SIZE_MAX: no memory, or it may not
-// be new.
+// be new, or not be here.
 static size_t adx_capture(adx_stage *s, uint64_t id)
 {
     adx_captured *k = s->captured;
+    size_t before = s->locals;
+    // A branch of a fork in f lies elsewhere, or is swept elsewhere.
+    if (adx_now.tape != s->tape || s->tape->open > 0)
+        return SIZE_MAX;
     uint32_t known = adx_find_captured(k, id);
     if (known != 0)
         return known - 1;
-    size_t before = s->locals;
     if (s->complete || !adx_add_captured(&s->memory, k, id)
         || !adx_extend(&s->memory, (void **)&s->local, &s->locals, k->n,
                        sizeof *s->local))
@@ -380,7 +410,7 @@ static ad_rev adx_from_outside(void *user, ad_rev x)
     adx_stage *s = (adx_stage *)user;
     ad_tape *t = s->tape;
     size_t i = adx_capture(s, adx_compound(x.job, x.seq));
-    if (i == SIZE_MAX && !s->complete)
+    if (i == SIZE_MAX && !s->complete && adx_now.tape == t && t->open == 0)
         adx_fail(t, ADREV_ENOMEM);
     if (i == SIZE_MAX)
         return x;
@@ -390,6 +420,9 @@ static ad_rev adx_from_outside(void *user, ad_rev x)
         s->local[i] = (ad_input)(0).seq;
     return adx_known(x, s->local[i]);
 }
+
+// Set when a long loop or a checkpoint is unrolled under a hook.
+static ADX_THREAD bool adx_long_loop;
 
 /* --- 3.2  stages ---------------------------------------------------------- */
 
@@ -426,73 +459,81 @@ static adx_stage *adx_new_stage(const ad_allocator *a)
 typedef struct adx_staged {
     adx_stage *stage;
     ad_allocator memory;
-} adx_staged;
+    adx_flag busy;              // rows of a Jacobian may be swept side by side:
+} adx_staged;                   // here one after the other
 
 static void adx_destroy_checkpoint(const void *saved);
 static void adx_destroy_scan(const void *saved);
 
+#define ADX_STAGE_NEAR 64       // statements that are looked through
+
 // The stage that a statement on t shares with the latest one that has one.
 static adx_stage *adx_stage_below(const ad_tape *t)
 {
-    if (t->last == NULL || t->last->rule != &adx_external_kind)
-        return NULL;
-    const adx_external *e = (const adx_external *)t->last;
-    if (e->rule->destroy != adx_destroy_checkpoint
-        && e->rule->destroy != adx_destroy_scan)
-        return NULL;
-    return (*(adx_staged *const *)e->saved)->stage;
-}
-
-// The stage for what runs now and for the statement it becomes, with one more
-// holder. NULL: no memory.
-static adx_stage *adx_stage_for(const ad_tape *t, const ad_allocator *a)
-{
-    adx_stage *outer = t->hooks.foreign == adx_from_outside
-                     ? (adx_stage *)t->hooks.user : NULL;
-    adx_stage *s = outer != NULL ? outer->inner : adx_stage_below(t);
-    if (s == NULL || s->busy) {
-        s = adx_new_stage(a);
-        if (s == NULL || outer == NULL || outer->inner != NULL)
-            return s;
-        outer->inner = s;
+    const adx_extended *e = t->last;
+    for (int i = 0; e != NULL && i < ADX_STAGE_NEAR; i++, e = e->before) {
+        const adx_external *x = (const adx_external *)e;
+        if (e->rule == &adx_external_kind
+            && (x->rule->destroy == adx_destroy_checkpoint
+                || x->rule->destroy == adx_destroy_scan))
+            return (*(adx_staged *const *)x->saved)->stage;
     }
-    s->holders++;
-    return s;
+    return NULL;
 }
 
-// Gives a new statement its stage. Where several threads may sweep the tape
-// it has none. False: no memory.
+// Gives a new statement its stage, with one more holder. In recordings with
+// forks it has none, but makes one for each run. False: no memory.
 static bool adx_share_stage(adx_staged *of)
 {
-    if (adx_now.tape->annex != NULL)
+    const ad_tape *t = adx_now.tape;
+    if (t->annex != NULL)
         return true;
-    of->stage = adx_stage_for(adx_now.tape, &of->memory);
-    return of->stage != NULL;
+    adx_stage *outer = t->hooks.foreign == adx_from_outside
+                     ? (adx_stage *)t->hooks.user : NULL;
+    of->stage = outer != NULL ? outer->inner : adx_stage_below(t);
+    if (of->stage == NULL) {
+        of->stage = adx_new_stage(&of->memory);
+        if (of->stage == NULL || outer == NULL)
+            return of->stage != NULL;
+        outer->inner = of->stage;
+    }
+    of->stage->holders++;
+    return true;
 }
 
-// For one run: the statement's, or one for the time being.
-static adx_stage *adx_borrow_stage(const adx_staged *of)
+// For one run: the statement's, or one for the time being. NULL: no memory.
+static adx_stage *adx_borrow_stage(adx_staged *of)
 {
-    adx_stage *s = of->stage;
-    if (s == NULL || s->busy)
-        return adx_new_stage(&of->memory);
-    s->holders++;
+    if (of->stage != NULL && adx_take_flag(&of->stage->busy))
+        return of->stage;
+    adx_stage *s = adx_new_stage(&of->memory);
+    if (s != NULL)
+        s->temporary = true;
     return s;
 }
+
+static void adx_return_stage(adx_stage *s)
+{
+    if (s != NULL && s->temporary)
+        adx_free_stage(s);
+    else if (s != NULL)
+        adx_clear_flag(&s->busy);
+}
+
+static void adx_begin_sweep(adx_staged *of)
+{
+    while (!adx_take_flag(&of->busy))
+        ;
+}
+
+static void adx_end_sweep(adx_staged *of) { adx_clear_flag(&of->busy); }
 
 // Makes a stage's tape current, for runs. Returns the tape to go back to.
 static ad_tape *adx_enter_stage(adx_stage *s, adx_captured *k, bool complete)
 {
     s->captured = k;
     s->complete = complete;
-    s->busy = true;
     return ad_use(s->tape);
-}
-
-static void adx_leave_stage(adx_stage *s, ad_tape *before)
-{
-    ad_use(before);
-    s->busy = false;
 }
 
 // Before each run: an empty tape.
@@ -590,12 +631,17 @@ typedef struct adx_checkpoint {
     adx_stage *kept;            // with the recording; NULL: only inputs
     ad_rev *in, *out;           // [n + captured], [m] of the recording, or room
     ad_real *x;                 // [n]
-    void *copy;                 // of *ctx, or NULL
+    size_t context;             // bytes of
+    void *copy;                 // *ctx, which stays as it was, and
+    void *given;                // of what f is given, which it may change
+    size_t held;                // bytes of `kept` that count
 } adx_checkpoint;
 
 static void adx_free_call(adx_checkpoint *c)
 {
     ad_allocator memory = c->of.memory;
+    if (c->of.stage != NULL)
+        c->of.stage->kept -= c->held;
     adx_free_stage(c->of.stage);
     adx_free_stage(c->kept);
     adx_free_captured(&memory, &c->captured);
@@ -603,6 +649,7 @@ static void adx_free_call(adx_checkpoint *c)
     adx_drop(&memory, c->in);
     adx_drop(&memory, c->out);
     adx_drop(&memory, c->copy);
+    adx_drop(&memory, c->given);
     adx_drop(&memory, c);
 }
 
@@ -625,21 +672,21 @@ static ad_status adx_run_call(adx_checkpoint *c, adx_stage *s, bool recorded,
         ++*c->evaluations;
     c->f(c->in, c->out, ctx);
     ad_status status = adx_end_run(s, c->m, c->out);
-    adx_leave_stage(s, before);
+    ad_use(before);
     return status;
 }
 
 // The stage with a recording of f at x. NULL: there is none.
 static adx_stage *adx_call_again(adx_checkpoint *c)
 {
-    if (c->kept != NULL) {
-        c->kept->holders++;
+    if (c->kept != NULL)
         return c->kept;
-    }
     adx_stage *s = adx_borrow_stage(&c->of);
-    void *ctx = c->copy != NULL ? c->copy : c->ctx;
-    if (s != NULL && adx_run_call(c, s, true, true, ctx) != ADREV_OK) {
-        adx_free_stage(s);
+    if (c->context > 0)
+        memcpy(c->given, c->copy, c->context);
+    if (s != NULL && adx_run_call(c, s, true, true, c->context > 0
+                                  ? c->given : c->ctx) != ADREV_OK) {
+        adx_return_stage(s);
         s = NULL;
     }
     return s;
@@ -649,6 +696,7 @@ static bool adx_checkpoint_pullback(const void *saved, size_t m,
                                     const ad_real dy[], size_t n, ad_real dx[])
 {
     adx_checkpoint *c = *(adx_checkpoint *const *)saved;
+    adx_begin_sweep(&c->of);
     adx_stage *s = adx_call_again(c);
     ad_real *g = (ad_real *)adx_take(&c->of.memory, c->n, sizeof *g);
     (void)n;
@@ -658,7 +706,8 @@ static bool adx_checkpoint_pullback(const void *saved, size_t m,
     for (size_t i = 0; ok && i < c->n; i++)
         dx[i] += g[i];
     adx_drop(&c->of.memory, g);
-    adx_free_stage(s);
+    adx_return_stage(s);
+    adx_end_sweep(&c->of);
     return ok;
 }
 
@@ -667,6 +716,7 @@ static bool adx_checkpoint_pushforward(const void *saved, size_t n,
                                        ad_real dy[])
 {
     adx_checkpoint *c = *(adx_checkpoint *const *)saved;
+    adx_begin_sweep(&c->of);
     adx_stage *s = adx_call_again(c);
     ad_real *tangents = (ad_real *)adx_take(&c->of.memory, n,
                                             sizeof *tangents);
@@ -674,7 +724,8 @@ static bool adx_checkpoint_pushforward(const void *saved, size_t n,
            && adx_stage_push(s, m, c->out, dy, c->n, c->in, dx, &c->captured,
                              tangents) == ADREV_OK;
     adx_drop(&c->of.memory, tangents);
-    adx_free_stage(s);
+    adx_return_stage(s);
+    adx_end_sweep(&c->of);
     return ok;
 }
 
@@ -698,10 +749,13 @@ static adx_checkpoint *adx_new_call(const ad_checkpoint_options *o,
     c->x = (ad_real *)adx_take(a, n, sizeof *c->x);
     c->in = (ad_rev *)adx_take(a, n, sizeof *c->in);
     c->out = (ad_rev *)adx_take(a, m, sizeof *c->out);
-    if (o->context > 0)
+    c->context = o->context;
+    if (o->context > 0) {
         c->copy = adx_take(a, o->context, 1);
+        c->given = adx_take(a, o->context, 1);
+    }
     if (c->x == NULL || c->in == NULL || c->out == NULL
-        || (o->context > 0 && c->copy == NULL)) {
+        || (o->context > 0 && (c->copy == NULL || c->given == NULL))) {
         adx_free_call(c);
         return NULL;
     }
@@ -724,7 +778,7 @@ static ad_status adx_first_run(adx_checkpoint *c,
         if (s == NULL)
             return ADREV_ENOMEM;
         ad_status status = adx_run_call(c, s, false, false, c->ctx);
-        adx_free_stage(s);
+        adx_return_stage(s);
         return status;
     }
 
@@ -737,9 +791,10 @@ static ad_status adx_first_run(adx_checkpoint *c,
     if (!automatic || status != ADREV_OK)
         return status;
     shared->full = shared->kept + held > o->budget;
-    if (!shared->full)
+    if (!shared->full) {
         shared->kept += held;
-    else {
+        c->held = held;
+    } else {
         for (size_t i = 0; i < c->m; i++)
             c->out[i] = adx_passive(c->out[i].v);
         adx_free_stage(c->kept);
@@ -821,6 +876,26 @@ static ad_status adx_now_status(void)
     return adx_now.tape == NULL ? ADREV_OK : adx_now.tape->status;
 }
 
+static const ad_allocator *adx_unrolled_memory(const ad_allocator *given);
+
+// Where nothing is to be kept apart. f must not see its results among x.
+static ad_status adx_call_directly(ad_vector_fn *f, void *ctx, size_t n,
+                                   const ad_rev x[], size_t m, ad_rev y[],
+                                   const ad_allocator *given)
+{
+    bool overlap = n > 0 && m > 0 && x < y + m && y < x + n;
+    const ad_allocator *a = overlap ? adx_unrolled_memory(given) : NULL;
+    ad_rev *copy = a == NULL ? NULL : (ad_rev *)adx_take(a, n, sizeof *copy);
+    if (overlap && copy == NULL)
+        return adx_failed(ADREV_ENOMEM);
+    if (overlap)
+        memcpy(copy, x, n * sizeof *copy);
+    f(overlap ? copy : x, y, ctx);
+    if (overlap)
+        adx_drop(a, copy);
+    return adx_now_status();
+}
+
 ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
                                      ad_vector_fn *f, void *ctx, size_t n,
                                      const ad_rev x[], size_t m, ad_rev y[])
@@ -838,8 +913,8 @@ ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
     if (a == NULL) {
         if (o->evaluations != NULL)
             ++*o->evaluations;
-        f(x, y, ctx);
-        return adx_now_status();
+        adx_long_loop |= adx_now.trace != 0;
+        return adx_call_directly(f, ctx, n, x, m, y, o->allocator);
     }
     adx_checkpoint *c = adx_new_call(o, a, f, ctx, n, x, m);
     if (c == NULL)
@@ -905,6 +980,11 @@ ADX_API size_t ad_binomial_repeats(size_t n, size_t s)
     n = n > ADX_STEPS_MOST ? ADX_STEPS_MOST : n;
     if (s >= n)
         return n - 1;
+    if (s == 1) {
+        uint64_t pairs = (uint64_t)n / 2 * (n - 1 + n % 2);
+        return n >= (uint64_t)1 << 32 || pairs > SIZE_MAX ? SIZE_MAX
+                                                          : (size_t)pairs;
+    }
     uint64_t r = adx_repetitions(n, s);
     uint64_t all = r * n - adx_binomial(s + r, s + 1);
     return all > SIZE_MAX ? SIZE_MAX : (size_t)all;
@@ -1047,6 +1127,8 @@ static bool adx_keep_tail(adx_timetable *p, size_t s)
     memcpy(p->tail, p->state, p->bytes);
     p->tail_at = s;
     p->on_shelves += p->bytes;
+    if (p->on_shelves > p->report->bytes)
+        p->report->bytes = p->on_shelves;
     return true;
 }
 
@@ -1268,8 +1350,8 @@ static ad_status adx_list_levels(adx_timetable *p, const ad_schedule *s)
         };
     }
     if (s->kind == ADREV_BINOMIAL || s->kind == ADREV_BYTES) {
-        size_t most = s->kind == ADREV_BINOMIAL ? s->n
-                                                : s->n / (p->bytes + 1);
+        size_t bytes = p->bytes == 0 ? 1 : p->bytes;
+        size_t most = s->kind == ADREV_BINOMIAL ? s->n : s->n / bytes;
         most = most == 0 ? 1 : most > p->end ? p->end : most;
         p->level[p->levels++].most = most;
         return ADREV_OK;
@@ -1336,6 +1418,7 @@ struct ad_replays {
     ad_vector_fn *f;
     const void *ctx;
     size_t in, out;
+    uint64_t layout;            // what its numbers are
     adx_step_path path[ADX_PATHS];
     size_t paths;
     size_t missed;              // steps that took none of them
@@ -1497,7 +1580,8 @@ static bool adx_right_scan(const ad_scan_desc *d)
         || (d->sequences > 0 && d->sequence == NULL)
         || (d->outputs > 0 && d->output == NULL)
         || (d->parameters > 0 && d->parameter == NULL)
-        || (d->untraced_bytes > 0 && d->untraced == NULL))
+        || (d->untraced_bytes > 0 && d->untraced == NULL)
+        || d->untraced_bytes > SIZE_MAX / 4)
         return false;
     for (size_t j = 0; j < d->states; j++)
         if (!adx_right_state(&d->state[j], d->steps))
@@ -1584,15 +1668,22 @@ static void adx_describe(adx_scan *c, const ad_scan_desc *d)
 
 /* --- 6.2  one step -------------------------------------------------------- */
 
-// The window, in recorded functions its tangents, and untraced data.
-static size_t adx_untraced_at(const adx_scan *c)
+// A state: untraced data, aligned for anything; the window; in recorded
+// functions, its tangents.
+static size_t adx_window_at(const adx_scan *c)
 {
-    return c->window * sizeof(ad_real) * (c->moving ? 2 : 1);
+    return (c->untraced + 7) / 8 * 8;
 }
 
 static size_t adx_state_bytes(const adx_scan *c)
 {
-    return adx_untraced_at(c) + c->untraced;
+    return adx_window_at(c)
+         + c->window * sizeof(ad_real) * (c->moving ? 2 : 1);
+}
+
+static ad_real *adx_window_of(const adx_stepping *k)
+{
+    return (ad_real *)(void *)(k->state + adx_window_at(k->scan));
 }
 
 // Where a step finds its numbers and leaves its results.
@@ -1609,7 +1700,7 @@ static void adx_point_at(adx_stepping *k, const ad_rev *x, ad_rev *y)
         .state = k->given, .sequence = k->given + c->states,
         .parameter = x + c->in - 1 - c->parameters,
         .next = k->taken, .output = k->taken + c->states,
-        .untraced = k->state + adx_untraced_at(c), .adx_owner = k
+        .untraced = k->state, .adx_owner = k
     };
 }
 
@@ -1650,7 +1741,7 @@ ADX_API ad_rev ad_step_number(ad_step *s)
 static void adx_gather_step(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
-    const ad_real *window = (const ad_real *)(const void *)k->state;
+    const ad_real *window = adx_window_of(k);
     for (size_t i = 0; i < c->pieces; i++) {
         const adx_piece *p = &c->piece[i];
         const ad_real *from = i < c->state_pieces ? window + p->from
@@ -1713,7 +1804,7 @@ static bool adx_do_step(adx_stepping *k, size_t s)
             k->out[i] = k->rout[i].v;
     }
     if (k->status == ADREV_OK)
-        adx_shift(c, (ad_real *)(void *)k->state, k->out);
+        adx_shift(c, adx_window_of(k), k->out);
     return stop;
 }
 
@@ -1728,8 +1819,8 @@ static void adx_end_stepping(adx_stepping *k)
 {
     const ad_allocator *a = &k->scan->of.memory;
     if (k->entered)
-        adx_leave_stage(k->stage, k->before);
-    adx_free_stage(k->stage);
+        ad_use(k->before);
+    adx_return_stage(k->stage);
     adx_drop(a, k->state);
     adx_drop(a, k->in);
     adx_drop(a, k->rin);
@@ -1832,12 +1923,29 @@ ADX_API void ad_replays_free(ad_replays *r)
     adx_drop(&memory, r);
 }
 
+// The shape of a step's numbers as one number (FNV-1a, word by word).
+static uint64_t adx_layout_of(const adx_scan *c)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    size_t slices = c->states + c->outputs;
+    const size_t counts[] = { c->states, c->sequences, c->outputs,
+                              c->parameters, c->pieces };
+    for (size_t i = 0; i < 5 + slices + c->pieces; i++) {
+        size_t word = i < 5 ? counts[i]
+                    : i < 5 + slices ? c->slice[i - 5].size
+                    : c->piece[i - 5 - slices].at;
+        h = (h ^ word) * UINT64_C(0x100000001b3);
+    }
+    return h;
+}
+
 // Those that were given, if they are of this step.
 static void adx_choose_replays(adx_scan *c, ad_replays *given)
 {
     ad_replays *r = &c->own_replays;
     *r = (ad_replays){ .memory = c->of.memory, .step = c->step, .f = c->f,
-                       .ctx = c->ctx, .in = c->in, .out = c->out };
+                       .ctx = c->ctx, .in = c->in, .out = c->out,
+                       .layout = adx_layout_of(c) };
     c->replays = r;
     if (given == NULL)
         return;
@@ -1846,7 +1954,8 @@ static void adx_choose_replays(adx_scan *c, ad_replays *given)
         *given = *r;
     }
     if (given->step == r->step && given->f == r->f && given->ctx == r->ctx
-        && given->in == r->in && given->out == r->out)
+        && given->in == r->in && given->out == r->out
+        && given->layout == r->layout)
         c->replays = given;
 }
 
@@ -1864,6 +1973,14 @@ static void adx_step_as_function(const ad_rev *x, ad_rev *y, void *ctx)
     r->stop = adx_call_step(r->k, x, y);
 }
 
+// A function that does nothing but move numbers may have been compiled without
+// ADREV_TRACE: then its comparisons went unseen.
+static bool adx_is_empty(const ad_fn *fn)
+{
+    ad_fn_report about = ad_fn_about(fn);
+    return about.recorded == 0 && about.guards == 0;
+}
+
 // What cannot be recorded runs step by step for good.
 static void adx_record_path(adx_stepping *k, size_t s)
 {
@@ -1871,13 +1988,19 @@ static void adx_record_path(adx_stepping *k, size_t s)
     ad_replays *p = c->replays;
     const ad_fn_options options = { .allocator = &p->memory };
     adx_recorded_step r = { .k = k };
+    ad_status before = k->status;
     ad_fn *fn;
+    adx_long_loop = false;
     ad_status status = ad_fn_record_with(&fn, &options, adx_step_as_function,
                                          &r, c->in, k->in, c->out);
     adx_point_at(k, k->rin, k->rout);
-    if (status == ADREV_ENOMEM && k->status == ADREV_OK)
-        k->status = status;
-    if (status != ADREV_OK || k->status != ADREV_OK || c->varies) {
+    bool failed = status != ADREV_OK || k->status != before || c->varies
+               || adx_long_loop || adx_is_empty(fn);
+    // A step that fails where nothing else did fails; otherwise it may only
+    // have passed on that it cannot be recorded.
+    if (status != ADREV_OK)
+        k->status = status == ADREV_ENOMEM ? status : before;
+    if (failed) {
         ad_fn_free(fn);
         p->varies = status != ADREV_ENOMEM;
         return;
@@ -2068,6 +2191,7 @@ static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], ad_real dx[],
                            bool marks)
 {
     adx_stepping k;
+    adx_begin_sweep(&c->of);
     bool ok = adx_begin_stepping(&k, c, ADX_SWEEP);
     if (ok) {
         k.f.dy = dy;
@@ -2088,6 +2212,7 @@ static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], ad_real dx[],
         c->limit = c->replays->paths;
     }
     adx_end_stepping(&k);
+    adx_end_sweep(&c->of);
     return ok;
 }
 
@@ -2152,7 +2277,7 @@ static bool adx_push_steps(adx_stepping *k, ad_real dy[])
             for (size_t i = 0; i < c->slice[j].size; i++, out++)
                 if (c->slice[j].told)
                     *dy++ = *out;
-        adx_shift(c, (ad_real *)(void *)k->state, k->out);
+        adx_shift(c, adx_window_of(k), k->out);
         adx_shift(c, k->f.carried, k->f.product);
     }
     if (c->plan.first == c->steps)
@@ -2168,6 +2293,7 @@ static bool adx_scan_pushforward(const void *saved, size_t n,
     adx_stepping k;
     (void)m;
     (void)n;
+    adx_begin_sweep(&c->of);
     bool ok = adx_begin_stepping(&k, c, ADX_SWEEP);
     if (ok) {
         k.f.dy = dx;
@@ -2176,6 +2302,7 @@ static bool adx_scan_pushforward(const void *saved, size_t n,
           && adx_push_steps(&k, dy);
     }
     adx_end_stepping(&k);
+    adx_end_sweep(&c->of);
     return ok;
 }
 
@@ -2305,12 +2432,12 @@ static bool adx_tell_step(const adx_stepping *k, adx_results_list *list)
 static void adx_begin_state(adx_stepping *k, const ad_scan_desc *d)
 {
     const adx_scan *c = k->scan;
-    ad_real *window = (ad_real *)(void *)k->state;
+    ad_real *window = adx_window_of(k);
     for (size_t j = 0; j < c->states; j++)
         for (size_t i = 0; i < c->slice[j].depth * c->slice[j].size; i++)
             *window++ = d->state[j].initial[i].v;
     if (c->untraced > 0)
-        memcpy(k->state + adx_untraced_at(c), d->untraced, c->untraced);
+        memcpy(k->state, d->untraced, c->untraced);
 }
 
 static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
@@ -2332,7 +2459,7 @@ static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
     if (!adx_extend(&c->of.memory, (void **)&list->v, &list->room,
                     list->n + c->results, sizeof *list->v))
         return ADREV_ENOMEM;
-    adx_last_rows(c, (ad_real *)(void *)k->state, NULL, list->v + list->n);
+    adx_last_rows(c, adx_window_of(k), NULL, list->v + list->n);
     list->n += c->results;
     return ADREV_OK;
 }
@@ -2363,8 +2490,7 @@ static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
         if (c->untraced > 0)
             list->untraced = adx_take(&c->of.memory, c->untraced, 1);
         if (list->untraced != NULL)
-            memcpy(list->untraced, k.state + adx_untraced_at(c),
-                   c->untraced);
+            memcpy(list->untraced, k.state, c->untraced);
         else if (c->untraced > 0 && status == ADREV_OK)
             status = ADREV_ENOMEM;
     }
@@ -2485,7 +2611,16 @@ typedef struct adx_unrolled {
     ad_rev *data;               // [data]
     ad_rev *told;               // results of the steps
     size_t n, room;
+    bool counting;              // only how many steps there are
 } adx_unrolled;
+
+static ad_rev adx_without_derivative(ad_rev x)
+{
+    if (adx_now.trace && x.job != 0)
+        return adx_traced(ADREV_OP_detach, x.v, x, 0, x, 0, x, 0);
+    return adx_passive(x.v);
+}
+
 
 static void adx_unrolled_inputs(adx_unrolled *u, size_t s, bool constant)
 {
@@ -2502,7 +2637,7 @@ static void adx_unrolled_inputs(adx_unrolled *u, size_t s, bool constant)
         in[c->in - 1 - c->parameters + i] = u->d->parameter[i];
     in[c->in - 1] = adx_passive((ad_real)s);
     for (size_t i = 0; constant && i < c->in; i++)
-        in[i] = adx_passive(in[i].v);
+        in[i] = adx_without_derivative(in[i]);
     u->k.index = s;
     c->report->evaluations++;
 }
@@ -2511,7 +2646,8 @@ static bool adx_unrolled_results(adx_unrolled *u)
 {
     const adx_scan *c = u->k.scan;
     const ad_rev *out = u->k.rout;
-    if (!adx_extend(&c->of.memory, (void **)&u->told, &u->room, u->n + c->told,
+    if (!u->counting
+        && !adx_extend(&c->of.memory, (void **)&u->told, &u->room, u->n + c->told,
                     sizeof *u->told))
         return false;
     for (size_t j = 0; j < c->states + c->outputs; j++) {
@@ -2523,7 +2659,7 @@ static bool adx_unrolled_results(adx_unrolled *u)
         for (size_t i = 0; i < l->size; i++, out++) {
             if (l->depth > 0)
                 row[rest + i] = *out;
-            if (l->told)
+            if (l->told && !u->counting)
                 u->told[u->n++] = *out;
         }
     }
@@ -2541,8 +2677,7 @@ static void adx_unrolled_begin(adx_unrolled *u)
         for (size_t i = 0; i < d->sequence[j].rows * d->sequence[j].size; i++)
             *to++ = d->sequence[j].row[i];
     if (d->untraced_bytes > 0)
-        memcpy(u->k.state + u->k.scan->window * sizeof(ad_real), d->untraced,
-               d->untraced_bytes);
+        memcpy(u->k.state, d->untraced, d->untraced_bytes);
     u->n = 0;
     u->k.scan->steps = 0;
 }
@@ -2561,7 +2696,7 @@ static ad_status adx_unroll(adx_unrolled *u, size_t first)
         if (k->status != ADREV_OK)
             return k->status;
         for (size_t i = 0; constant && i < c->out; i++)
-            k->rout[i] = adx_passive(k->rout[i].v);
+            k->rout[i] = adx_without_derivative(k->rout[i]);
         if (!adx_unrolled_results(u))
             return ADREV_ENOMEM;
         c->steps++;
@@ -2576,7 +2711,9 @@ static ad_status adx_unroll_all(adx_unrolled *u)
     size_t first = 0;
     if (d->truncated) {
         ad_tape *before = ad_use(NULL);
+        u->counting = true;
         ad_status status = adx_unroll(u, SIZE_MAX);
+        u->counting = false;
         ad_use(before);
         if (status != ADREV_OK)
             return status;
@@ -2597,8 +2734,7 @@ static void adx_unrolled_hand_out(adx_unrolled *u)
             d->state[j].last[i] = u->window[c->slice[j].base + i];
     adx_hand_out_steps(d, c->steps, told);
     if (c->untraced > 0)
-        memcpy(d->untraced, u->k.state + c->window * sizeof(ad_real),
-               c->untraced);
+        memcpy(d->untraced, u->k.state, c->untraced);
 }
 
 static ad_status adx_unrolled_scan(const ad_scan_desc *d, ad_vector_fn *f,
@@ -2661,6 +2797,13 @@ static const ad_allocator *adx_unrolled_memory(const ad_allocator *given)
                                                          : &room;
 }
 
+// Whether a long loop or a checkpoint has been unrolled: recording that would
+// take the memory that they save.
+static void adx_note_unrolled(size_t steps)
+{
+    adx_long_loop |= adx_now.trace && steps >= ADREV_REPLAY_FROM;
+}
+
 static bool adx_may_be_whole(const ad_scan_desc *d)
 {
 #ifdef ADREV_FUNCTION_IMPLEMENTED
@@ -2691,6 +2834,7 @@ static ad_status adx_scan_with(const ad_scan_desc *d, ad_vector_fn *f,
     }
     if (a != NULL && d->steps > 0)
         return adx_failed(adx_staged_scan(d, f, a, report, NULL));
+    adx_note_unrolled(d->steps);
     a = adx_unrolled_memory(d->allocator);
     return a == NULL ? ADREV_ENOMEM
                      : adx_failed(adx_unrolled_scan(d, f, a, report));
@@ -2780,7 +2924,7 @@ static bool adx_advance_moving(void *user, size_t s)
     k->f = k->frame[ADX_TANGENT];
     if (!adx_push_step(k, s))
         return false;
-    adx_shift(c, (ad_real *)(void *)k->state, k->out);
+    adx_shift(c, adx_window_of(k), k->out);
     adx_shift(c, k->f.carried, k->f.product);
     return true;
 }
@@ -2821,7 +2965,7 @@ static bool adx_open_frames(adx_stepping *k, const ad_external_point *at,
         return false;
     memset(more, 0, 2 * (c->window + 2 * most) * sizeof *more);
     k->frame[ADX_TANGENT] = k->f;
-    k->frame[ADX_TANGENT].carried = (ad_real *)(void *)k->state + c->window;
+    k->frame[ADX_TANGENT].carried = adx_window_of(k) + c->window;
     k->frame[ADX_TANGENT].dy = at->xd != NULL ? at->xd : zeros;
     for (int i = ADX_ADJOINT; i <= ADX_ADJOINT_D; i++) {
         const ad_real *dy = i == ADX_ADJOINT ? at->yb : at->ybd;
@@ -2859,7 +3003,7 @@ static bool adx_run_again(adx_stepping *k, const ad_external_point *at)
         at->y[i] = values.v[i];
     adx_drop(&c->of.memory, values.v);
     if (ok && at->y != NULL)
-        adx_last_rows(c, (ad_real *)(void *)k->state, NULL, at->y + values.n);
+        adx_last_rows(c, adx_window_of(k), NULL, at->y + values.n);
     if (ok && at->yd != NULL)
         adx_last_rows(c, k->frame[ADX_TANGENT].carried, NULL, yd);
     return ok;
@@ -2897,13 +3041,12 @@ static bool adx_scan_at(adx_scan *c, const ad_external_point *at,
     bool ok = adx_begin_stepping(&k, c, ADX_SWEEP)
            && adx_open_frames(&k, at, zeros);
     if (ok) {
-        memcpy(k.state, at->x, c->window * sizeof *at->x);
+        memcpy(adx_window_of(&k), at->x, c->window * sizeof *at->x);
         if (c->moving)
             memcpy(k.frame[ADX_TANGENT].carried, k.frame[ADX_TANGENT].dy,
                    c->window * sizeof *at->x);
         if (c->untraced > 0)
-            memcpy(k.state + adx_untraced_at(c), c->untraced_first,
-                   c->untraced);
+            memcpy(k.state, c->untraced_first, c->untraced);
         c->plan.advance = c->moving ? adx_advance_moving : adx_advance_scan;
         c->plan.reverse = c->moving ? adx_reverse_moving : adx_reverse_scan;
         ok = adx_run_again(&k, at)
@@ -3076,6 +3219,8 @@ static ad_status adx_connect_run(const adx_stage *s, size_t m,
                                  const adx_captured *k, ad_real da[])
 {
     size_t values = adx_live(s->tape)->seq + 1;
+    if (s->tape->annex != NULL)
+        return ADREV_EFOREIGN;
     ad_real *mark = (ad_real *)adx_take(&s->memory, values, sizeof *mark);
     if (mark == NULL)
         return ADREV_ENOMEM;
@@ -3099,7 +3244,7 @@ static bool adx_connect_checkpoint(adx_checkpoint *c, const ad_real dy[],
     bool ok = s != NULL && adx_connect_run(s, c->m, c->out, dy, c->n, c->in,
                                            dx, &c->captured, dx + c->n)
                                == ADREV_OK;
-    adx_free_stage(s);
+    adx_return_stage(s);
     return ok;
 }
 
@@ -3204,7 +3349,7 @@ ADX_API ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
     for (size_t i = 0; status == ADREV_OK && i < n; i++)
         if (x[i].job != 0 && !adx_member(t, x[i]))
             status = ADREV_EFOREIGN;
-    if (status == ADREV_OK && adx_scattered(t))
+    if (status == ADREV_OK && t->annex != NULL)
         status = ADREV_EFOREIGN;
     if (status != ADREV_OK)
         return status;

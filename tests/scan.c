@@ -1253,7 +1253,7 @@ static void run_open_one(size_t most, size_t n, size_t states, bool open,
     ad_scan_report *p = &how.report[0];
     end = n;
     ad_schedule schedule = { bytes ? ADREV_BYTES : ADREV_BINOMIAL,
-                             bytes ? states * 17 : states, NULL };
+                             bytes ? states * 16 : states, NULL };
     CHECK(ad_scan(&(ad_scan_desc){ .step = counted_out_step, .ctx = &end,
                                    .steps = most, .states = 1, .state = &state,
                                    .parameters = 1, .parameter = x + 1,
