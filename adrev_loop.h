@@ -76,7 +76,8 @@ typedef struct ad_checkpoint_options {
                                     // none, and f is recorded on it
 } ad_checkpoint_options;
 
-// What one step of a scan is given, and what it returns.
+// What one step of a scan is given, and what it returns. If it needs a plain
+// number it takes it by ad_value, not by .v: a recording must see that.
 typedef struct ad_step {
     const ad_rev *const *state;     // [states] of numbers: tap after tap, as
                                     // listed, each of `size`
@@ -133,8 +134,8 @@ typedef enum ad_schedule_kind {
     ADREV_BYTES             // as BINOMIAL, with as many as fit into n bytes
 } ad_schedule_kind;
 
-// Where states may be kept besides memory: a file, another memory. They are
-// numbered; each is put once, and got any number of times. False: it failed.
+// Where states of one scan may be kept besides memory: a file, another memory.
+// They are numbered; each is put once, and got any number of times. False: it failed.
 typedef struct ad_store {
     bool (*put)(void *user, size_t number, const void *state, size_t bytes);
     bool (*get)(void *user, size_t number, void *state, size_t bytes);
@@ -190,6 +191,7 @@ typedef struct ad_scan_report {
     size_t replayed;        // of these: by a recorded function. Repeated steps
                             // are not, unless it is compiled
     size_t paths;           // functions that were recorded
+    size_t checks;          // further runs, to compare them with the step
     size_t snapshots;       // most states in memory at a time, as scheduled
     size_t bytes;           // of memory kept for the reverse pass, at most
     size_t put;             // states that went to the store
@@ -204,8 +206,12 @@ typedef struct ad_scan_report {
  * are inputs like the others, as long as they are of the same recording; such
  * a step is not replayed. While f or a step runs, it may record and sweep, but
  * it must not clear, free or change the current tape.
- * Under a trace hook, so in a function that is recorded, and where no tape is
- * current, f or the steps simply run.
+ * Under a trace hook, so in a function that is recorded, in fixed memory and
+ * where no tape is current, f or the steps simply run, and what they do is
+ * recorded; in fixed memory results may be written though the tape fails. What
+ * goes wrong in a sweep is ADREV_EEXTERNAL there. Whatever f or a step uses by
+ * ctx must last as long as the recording: within another step or call, beyond
+ * that.
  * ======================================================================== */
 
 #ifdef __cplusplus
@@ -1486,6 +1492,7 @@ typedef struct adx_stepping {
     bool stale;                 // rin is not made of constants yet
     bool marks;                 // not adjoints, but whether there are any
     bool stop;                  // what the latest step said
+    bool again;                 // steps have been replayed that must not be
     // Of sweeps.
     ad_real *sweep;             // memory of the frame
     adx_frame f;
@@ -2011,17 +2018,51 @@ static void adx_record_path(adx_stepping *k, size_t s)
     c->report->paths++;
 }
 
+#define ADX_CHECKED 16          // one replayed step in so many is compared
+
+// Whether a path still does what the step does: not if that reads x.v past the
+// recording, or anything that changes. Looked at for some steps of the first
+// sweep: a sixteenth of a run of all.
+static bool adx_is_true_to_step(adx_stepping *k, const adx_step_path *p,
+                                size_t s)
+{
+    adx_scan *c = k->scan;
+    size_t far = c->steps - 1 - s;
+    if (c->swept || ((far & (far - 1)) != 0 && far % ADX_CHECKED != 0)
+        || (p->upto == s && c->known == 0))
+        return true;
+    adx_run_step(k, false);
+    c->report->evaluations--;
+    c->report->checks++;
+    if (k->status != ADREV_OK)
+        return true;                    // the sweep fails
+    bool same = ad_fn_eval(p->fn, k->in, k->out) == ADREV_OK;
+    for (size_t i = 0; same && i < c->out; i++) {
+        ad_real a = k->out[i];
+        ad_real b = k->rout[i].v;
+        // Sums of arrays may be rounded otherwise.
+        same = a == b || (a != a && b != b) || adm_fabs(a - b)
+            <= ADX_K(1e-4) * (adm_fabs(a) + adm_fabs(b));
+    }
+    return same;
+}
+
 // Adjoints of what step s was given, by a function for its path; false: by
 // none.
 static bool adx_try_paths(adx_stepping *k, size_t s)
 {
     adx_scan *c = k->scan;
-    const ad_replays *r = c->replays;
+    ad_replays *r = c->replays;
     size_t n = c->swept ? c->limit : r->paths;
     for (size_t i = 0; i < n; i++)
         if ((i < c->known || s <= r->path[i].upto)
             && ad_fn_vjp(r->path[i].fn, k->in, k->f.weight, k->f.product)
                    == ADREV_OK) {
+            if (!adx_is_true_to_step(k, &r->path[i], s)) {
+                r->varies = true;
+                k->again = true;
+                return false;
+            }
             c->report->evaluations++;
             c->report->replayed++;
             return true;
@@ -2148,7 +2189,7 @@ static bool adx_reverse_scan(void *user, size_t s)
     }
     if (k->status == ADREV_OK)
         adx_spread_step(k, s);
-    return k->status == ADREV_OK;
+    return k->status == ADREV_OK && !k->again;
 }
 
 // Moves between the last rows among the results (adjoints or tangents of them)
@@ -2186,12 +2227,10 @@ static void adx_initial_rows(const adx_scan *c, ad_real window[],
     }
 }
 
-// Adjoints of the inputs, added to dx; or whether there are any (section 7).
-static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], ad_real dx[],
-                           bool marks)
+static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
+                           bool marks, bool *again)
 {
     adx_stepping k;
-    adx_begin_sweep(&c->of);
     bool ok = adx_begin_stepping(&k, c, ADX_SWEEP);
     if (ok) {
         k.f.dy = dy;
@@ -2207,11 +2246,27 @@ static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], ad_real dx[],
     }
     if (ok)
         adx_initial_rows(c, k.f.carried, dx, NULL);
+    *again = k.again;
+    adx_end_stepping(&k);
+    return ok;
+}
+
+// Adjoints of the n inputs in dx, which is 0; or whether there are any
+// (section 7).
+static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], size_t n,
+                           ad_real dx[], bool marks)
+{
+    bool again = false;
+    adx_begin_sweep(&c->of);
+    bool ok = adx_sweep_once(c, dy, dx, marks, &again);
+    if (again) {
+        memset(dx, 0, n * sizeof *dx);
+        ok = adx_sweep_once(c, dy, dx, marks, &again);
+    }
     if (ok && !marks && !c->swept) {
         c->swept = true;
         c->limit = c->replays->paths;
     }
-    adx_end_stepping(&k);
     adx_end_sweep(&c->of);
     return ok;
 }
@@ -2220,8 +2275,7 @@ static bool adx_scan_pullback(const void *saved, size_t m, const ad_real dy[],
                               size_t n, ad_real dx[])
 {
     (void)m;
-    (void)n;
-    return adx_sweep_scan(*(adx_scan *const *)saved, dy, dx, false);
+    return adx_sweep_scan(*(adx_scan *const *)saved, dy, n, dx, false);
 }
 
 // Tangents of what step s is given.
@@ -3268,7 +3322,7 @@ static ad_status adx_connect_external(const adx_external *s, ad_real mark[])
     memset(dx, 0, n * sizeof *dx);
     const ad_real *dy = &mark[s->e.first];
     if (s->rule == &adx_scan_rule)
-        ok = adx_sweep_scan(*(adx_scan *const *)s->saved, dy, dx, true);
+        ok = adx_sweep_scan(*(adx_scan *const *)s->saved, dy, n, dx, true);
     else
         ok = adx_connect_checkpoint(*(adx_checkpoint *const *)s->saved, dy, dx);
     for (size_t i = 0; i < n; i++)

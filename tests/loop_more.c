@@ -267,6 +267,33 @@ static void test_nested(void)
     CHECK_NEAR(g, want, sizeof g == 8 ? 1e-12 : 1e-3);
 }
 
+// A step that reads a number past the recording: what was recorded does not
+// hold elsewhere, and that is noticed.
+static void past(ad_step *s, void *ctx)
+{
+    const ad_rev x = s->state[0][0];
+    (void)ctx;
+    s->next[0][0] = x.v < 1 ? ad_rec(ad_mul(x, s->parameter[0]))
+                            : ad_rec(ad_add(x, ad_mul(0.01, ad_sin(x))));
+}
+
+static void test_past(void)
+{
+    ad_real g[2][2];
+    for (int k = 0; k < 2; k++) {
+        ad_tape_clear(tape);
+        ad_rev x[2] = { ad_input(0.2), ad_input(1.1) }, y;
+        const ad_scan_state state = { .size = 1, .initial = x, .last = &y };
+        const ad_scan_desc d = { .step = past, .steps = 100, .states = 1,
+                                 .state = &state, .parameters = 1,
+                                 .parameter = x + 1, .unreplayed = k == 0 };
+        expect("past", ad_scan(&d, NULL), ADREV_OK);
+        expect("past", ad_gradient(tape, y, 2, x, g[k]), ADREV_OK);
+    }
+    for (int i = 0; i < 2; i++)
+        CHECK_NEAR(g[1][i], g[0][i], 1e-5);
+}
+
 // The same numbers in other places are another step.
 static void first_of(ad_step *s, void *ctx)
 {
@@ -357,6 +384,7 @@ int main(void)
     test_overlap();
     test_truncated();
     test_nested();
+    test_past();
     test_shared_replays();
     test_untraced();
     test_repeats();

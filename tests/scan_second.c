@@ -441,8 +441,8 @@ static void run_once(void)
                   p->evaluations);
             CHECK(p->recorded <= 10, "%s: %zu recorded", ways[w].name,
                   p->recorded);
-            CHECK(how.calls <= p->evaluations - p->replayed + 10, "%s: %zu "
-                  "calls, %zu of %zu replayed", ways[w].name, how.calls,
+            CHECK(how.calls <= p->evaluations - p->replayed + p->checks + 10,
+                  "%s: %zu calls, %zu of %zu replayed", ways[w].name, how.calls,
                   p->replayed, p->evaluations);
         }
     }
@@ -709,7 +709,8 @@ static void run_loop(const struct branching *b)
                   "%s, %s: %zu replayed in two sweeps of %zu steps", b->name,
                   ways[w].name, p->replayed, o.steps);
             // Recording a function is a call, too.
-            CHECK(how.calls <= p->evaluations - p->replayed + 2 * p->paths,
+            CHECK(how.calls <= p->evaluations - p->replayed + p->checks
+                                   + 2 * p->paths,
                   "%s, %s: %zu calls, %zu evaluations, %zu replayed", b->name,
                   ways[w].name, how.calls, p->evaluations, p->replayed);
         }
