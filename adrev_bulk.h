@@ -71,7 +71,8 @@ extern "C" {
  * dense: row i, of `size` numbers, begins at x[i*size]. Functions and operators
  * f and op are run again in each sweep: they must do the same then, and ctx
  * must stay as it is as long as the recording. Numbers that they bring along
- * by ctx are inputs, too. Results overlap no argument, unless that is said.
+ * by ctx are inputs, too; plain numbers they take by ad_value, not by .v: a
+ * recording must see that. Results overlap no argument, unless that is said.
  *
  * In fixed memory, under a trace hook and where no tape is current, functions
  * are simply called, and what they do is recorded. In fixed memory results may
@@ -1667,6 +1668,73 @@ static void adx_record_f(adx_bulk *b)
             *to++ = adx_strip_of(b, s, 0)[(ptrdiff_t)j * s->unit];
     ad_fn_record_with(&b->fn, &options, b->f, b->ctx, nx, at, b->d);
     adx_drop(&b->memory, at);
+    // Without an operation or a guard f may have been compiled without
+    // ADREV_TRACE: then its comparisons went unseen.
+    ad_fn_report about = ad_fn_about(b->fn);
+    if (about.recorded == 0 && about.guards == 0) {
+        ad_fn_free(b->fn);
+        b->fn = NULL;
+    }
+}
+
+#define ADX_SAMPLED 16          // one element in so many is compared
+
+static bool adx_is_near(ad_real a, ad_real b)
+{
+    return a == b || (a != a && b != b) || adm_fabs(a - b)
+        <= ADX_K(1e-4) * (adm_fabs(a) + adm_fabs(b));
+}
+
+// Compares some of the values with what f itself yields, of the elements
+// `only`, whose rows are in `lanes`; puts those back.
+static ad_status adx_compare_rows(const adx_tour *p, adx_bulk *b, size_t n,
+                                  const uint32_t only[], const ad_real lanes[],
+                                  bool *same)
+{
+    ad_status status = adx_map_tour(p, b, only, n);
+    for (size_t i = 0; status == ADREV_OK && i < n; i++)
+        for (size_t j = 0; j < b->d; j++) {
+            ad_real *y = &p->to[only[i] * b->d + j];
+            *same = *same && adx_is_near(*y, lanes[i * b->d + j]);
+            *y = lanes[i * b->d + j];
+        }
+    return status;
+}
+
+// Whether the function does what f does: not if f reads x.v past the recording,
+// or anything that changes.
+static ad_status adx_sample_lanes(const adx_tour *p, adx_bulk *b, bool *same)
+{
+    size_t most = b->n / ADX_SAMPLED + 8 * sizeof b->n + 1;
+    uint32_t *only = (uint32_t *)adx_take(&b->memory, most, sizeof *only);
+    ad_real *lanes = (ad_real *)adx_take(&b->memory, most * b->d,
+                                         sizeof *lanes);
+    ad_status status = ADREV_ENOMEM;
+    size_t n = 0;
+    for (size_t i = 1; only != NULL && lanes != NULL && i < b->n; i++)
+        if ((i & (i - 1)) == 0 || i % ADX_SAMPLED == 0) {
+            memcpy(lanes + n * b->d, p->to + i * b->d, b->d * sizeof *lanes);
+            only[n++] = (uint32_t)i;
+        }
+    *same = true;
+    if (only != NULL && lanes != NULL)
+        status = adx_compare_rows(p, b, n, only, lanes, same);
+    adx_drop(&b->memory, lanes);
+    adx_drop(&b->memory, only);
+    return status;
+}
+
+static ad_status adx_map_replayed(const adx_tour *p, adx_bulk *b)
+{
+    bool same = true;
+    ad_status status = adx_map_recorded(p, b);
+    if (status == ADREV_OK && p->duty == ADX_DUTY_values)
+        status = adx_sample_lanes(p, b, &same);
+    if (status != ADREV_OK || same)
+        return status;
+    ad_fn_free(b->fn);
+    b->fn = NULL;
+    return adx_map_tour(p, b, NULL, b->n);
 }
 #endif
 
@@ -1674,7 +1742,7 @@ static ad_status adx_map_all_elements(const adx_tour *p, adx_bulk *b)
 {
 #ifdef ADREV_FUNCTION_IMPLEMENTED
     if (b->fn != NULL)
-        return adx_map_recorded(p, b);
+        return adx_map_replayed(p, b);
 #endif
     return adx_map_tour(p, b, NULL, b->n);
 }

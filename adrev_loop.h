@@ -2701,8 +2701,8 @@ static bool adx_unrolled_results(adx_unrolled *u)
     const adx_scan *c = u->k.scan;
     const ad_rev *out = u->k.rout;
     if (!u->counting
-        && !adx_extend(&c->of.memory, (void **)&u->told, &u->room, u->n + c->told,
-                    sizeof *u->told))
+        && !adx_extend(&c->of.memory, (void **)&u->told, &u->room,
+                       u->n + c->told, sizeof *u->told))
         return false;
     for (size_t j = 0; j < c->states + c->outputs; j++) {
         const adx_slice *l = &c->slice[j];

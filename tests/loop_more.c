@@ -294,6 +294,28 @@ static void test_past(void)
         CHECK_NEAR(g[1][i], g[0][i], 1e-5);
 }
 
+static void past_of(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = x[0].v < 0.5 ? ad_rec(ad_mul(x[0], 2)) : ad_rec(ad_mul(x[0], 3));
+}
+
+static void test_past_in_map(void)
+{
+    enum { MANY = 100 };
+    ad_rev x[MANY], y[MANY];
+    ad_real g[MANY];
+    ad_tape_clear(tape);
+    for (int i = 0; i < MANY; i++)
+        x[i] = ad_input((ad_real)i / MANY);
+    const ad_rows rows = { x, 1, 1 };
+    expect("map", ad_map(past_of, NULL, MANY, 1, &rows, 1, y), ADREV_OK);
+    expect("map", ad_gradient(tape, ad_sum(MANY, y), MANY, x, g), ADREV_OK);
+    for (int i = 0; i < MANY; i++)
+        CHECK(g[i] == (i < 50 ? 2 : 3) && y[i].v == x[i].v * g[i],
+              "%d: %g, %g", i, (double)y[i].v, (double)g[i]);
+}
+
 // The same numbers in other places are another step.
 static void first_of(ad_step *s, void *ctx)
 {
@@ -385,6 +407,7 @@ int main(void)
     test_truncated();
     test_nested();
     test_past();
+    test_past_in_map();
     test_shared_replays();
     test_untraced();
     test_repeats();
