@@ -67,7 +67,7 @@ typedef enum ad_keep {
 typedef struct ad_checkpoint_options {
     ad_keep keep;
     size_t budget;          // AUTOMATIC: bytes that the recordings of all
-                            // checkpoints of the tape may have together
+                            // checkpoints of the current tape may have together
     size_t context;         // bytes of *ctx that are copied; 0: none, *ctx
                             // must stay as it is as long as the recording
     size_t *evaluations;    // counts calls of f, also those of later sweeps;
@@ -285,7 +285,8 @@ ADX_API void ad_replays_free(ad_replays *replays);
 // replayed: a recording would take it for a constant.
 ADX_API size_t ad_step_index(ad_step *s);
 
-// The same as a number without derivative: it may be replayed.
+// The same as a number without derivative (of float, exact up to 2^24): it may
+// be replayed.
 ADX_API ad_rev ad_step_number(ad_step *s);
 
 // x = f(x, p), so many times: a scan of one state.

@@ -5,6 +5,7 @@
  * every type of operand; the implementation is a unit in C.                 */
 
 #include "../adrev.h"
+#include "../adrev_loop.h"
 #include "../adrev_struct.h"
 #include "../adrev.h"
 
