@@ -2029,8 +2029,9 @@ static bool adx_is_true_to_step(adx_stepping *k, const adx_step_path *p,
 {
     adx_scan *c = k->scan;
     size_t far = c->steps - 1 - s;
-    if (c->swept || ((far & (far - 1)) != 0 && far % ADX_CHECKED != 0)
-        || (p->upto == s && c->known == 0))
+    bool known = c->known > 0;          // and looked at by an earlier scan
+    if (c->swept || (p->upto == s && !known)
+        || ((far & (far - 1)) != 0 && (known || far % ADX_CHECKED != 0)))
         return true;
     adx_run_step(k, false);
     c->report->evaluations--;
