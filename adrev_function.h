@@ -456,15 +456,19 @@ typedef struct ad_compile_options {
 // Evaluates the function from now on by machine code: value, products, gradient,
 // Hessian product and, up to 1000 entries, the Jacobian at one point. The code
 // is written as C, compiled by the system's compiler and kept in the cache under
-// the XXH128 of the code,
-// the flags and the compiler's version; next time, in any process, it is only
-// loaded. A file of the cache is loaded only if it and its directory belong to
-// the user and nobody else can write them, and if its hash is that of what was
-// compiled.
+// the XXH128 of the code, the flags, the compiler's version and, on Linux, what
+// the processor is; next time, in any process, it is only loaded. A file of the
+// cache is loaded only if it and its directory belong to the user and nobody
+// else can write them, and if its hash is that of what was compiled. Nobody
+// else but root may be able to put another directory in the cache's place:
+// those above it belong to the user or to root, and are not writable by a group
+// or by all, unless they are sticky, as /tmp is.
 //
 //   returns      ADREV_OK; ADREV_ECOMPILE: no compiler, or none of this, the
-//                code is too long, no cache, or no such thing on this system:
-//                the function is replayed as before; else as ad_fn_write_c
+//                code is too long, no cache, a cache that others could touch, a
+//                program with more rights than its user (setuid), or no such
+//                thing on this system: the function is replayed as before; else
+//                as ad_fn_write_c
 //   threads      while no other thread uses the function
 ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options);
 
@@ -7669,9 +7673,11 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
 /* ===========================================================================
  * 13  MACHINE CODE                                                  >>compile
  *
- * The C code of section 11, the system's compiler, and a cache. Everything in
- * the cache appears under its name at once, by rename: processes that compile
- * the same function at the same time replace each other's equal files.
+ * The C code of section 11, the system's compiler, and a cache. Each call
+ * compiles in a directory of its own, and the library appears in the cache at
+ * once, by rename, under a name that has the hash of its contents: processes
+ * that compile the same function at the same time replace equal files, and
+ * nobody finds a part of one.
  * ======================================================================== */
 
 #if !ADREV_COMPILE
@@ -7686,9 +7692,27 @@ ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options)
 
 #else
 
+#include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/auxv.h>
+#endif
+
+// Strict C11 hides these from the headers of some systems.
+extern char *realpath(const char *restrict path, char *restrict resolved);
+
+#if defined O_NOFOLLOW
+#define ADX_NO_LINK O_NOFOLLOW
+#elif defined __O_NOFOLLOW
+#define ADX_NO_LINK __O_NOFOLLOW
+#else
+#define ADX_NO_LINK 0
+#endif
+#define ADX_STICKY 01000        // in this directory only owners rename
 
 /* --- 13.1  files ------------------------------------------------------------ */
 
@@ -7697,45 +7721,87 @@ ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options)
 static void adx_close_library(void *library) { dlclose(library); }
 
 // Whether it is ours, and nobody else can write it.
-static bool adx_is_ours(const char *path, bool directory)
+static bool adx_is_ours(const struct stat *s)
 {
-    struct stat s;
-    return stat(path, &s) == 0 && s.st_uid == geteuid()
-        && (s.st_mode & (S_IWGRP | S_IWOTH)) == 0
-        && (directory ? S_ISDIR(s.st_mode) : S_ISREG(s.st_mode));
+    return s->st_uid == geteuid() && (s->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-// All of a file, to be dropped; NULL: it cannot be read.
-static char *adx_read_file(const ad_allocator *a, const char *path,
-                           size_t *bytes)
+// Whether nobody but us and root can rename what is ours in this directory.
+static bool adx_is_safe(const char *directory)
 {
-    FILE *f = fopen(path, "rb");
+    struct stat s;
+    return stat(directory, &s) == 0 && S_ISDIR(s.st_mode)
+        && (s.st_uid == geteuid() || s.st_uid == 0)
+        && ((s.st_mode & (S_IWGRP | S_IWOTH)) == 0
+            || (s.st_mode & ADX_STICKY) != 0);
+}
+
+// Whether that is true of all directories of a path without symbolic links, so
+// that nobody can put another directory in its place.
+static bool adx_is_guarded(char *path)
+{
+    bool safe = adx_is_safe("/");
+    for (char *at = path + 1; *at != '\0' && safe; at++)
+        if (*at == '/') {
+            *at = '\0';
+            safe = adx_is_safe(path);
+            *at = '/';
+        }
+    return safe && adx_is_safe(path);
+}
+
+// All of an open file, to be dropped; NULL: it cannot be read.
+static char *adx_read_open(const ad_allocator *a, int file, size_t *bytes)
+{
     char *data = NULL;
     size_t room = 0;
     size_t n = 0;
-    if (f == NULL)
-        return NULL;
-    do {
+    for (;;) {
         if (!adx_make_room_for(a, (void **)&data, &room, n + 4096, 1))
             break;
-        n += fread(data + n, 1, room - n, f);
-    } while (!feof(f) && !ferror(f));
-    bool whole = feof(f) && !ferror(f);
-    fclose(f);
-    *bytes = n;
-    if (whole)
-        return data;
+        ssize_t got = read(file, data + n, room - n);
+        if (got == 0) {
+            *bytes = n;
+            return data;
+        }
+        if (got < 0 && errno != EINTR)
+            break;
+        n += got > 0 ? (size_t)got : 0;
+    }
     adx_drop(a, data);
     return NULL;
 }
 
+// All of a file that is ours. What is looked at is what is read: the file is
+// open before.
+static char *adx_read_file(const ad_allocator *a, const char *path,
+                           size_t *bytes)
+{
+    struct stat s;
+    char *data = NULL;
+    int file = open(path, O_RDONLY | ADX_NO_LINK);
+    if (file < 0)
+        return NULL;
+    if (fstat(file, &s) == 0 && S_ISREG(s.st_mode) && adx_is_ours(&s))
+        data = adx_read_open(a, file, bytes);
+    close(file);
+    return data;
+}
+
+// Makes a file that nobody else can read or write from the beginning.
 static bool adx_write_file(const char *path, const char *data, size_t n)
 {
-    FILE *f = fopen(path, "wb");
-    if (f == NULL)
+    int file = open(path, O_WRONLY | O_CREAT | O_EXCL, S_IRUSR | S_IWUSR);
+    if (file < 0)
         return false;
-    bool ok = fwrite(data, 1, n, f) == n;
-    return fclose(f) == 0 && ok;
+    size_t at = 0;
+    while (at < n) {
+        ssize_t put = write(file, data + at, n - at);
+        if (put < 0 && errno != EINTR)
+            break;
+        at += put > 0 ? (size_t)put : 0;
+    }
+    return close(file) == 0 && at == n;
 }
 
 static void adx_hex(const XXH128_hash_t *h, char text[33])
@@ -7771,15 +7837,43 @@ typedef struct adx_cache {
     const char *compiler;
     const char *flags;
     char directory[ADX_PATH / 2];
-    char stem[ADX_PATH];        // of the function's files
-    adx_bytes code;
+    char own[ADX_PATH];         // where this call compiles
+    char library[ADX_PATH];
+    char key[33];               // of the function: what its library's name
+    adx_bytes code;             // begins with
 } adx_cache;
 
-// Every directory on the way is made; the last one is ours alone.
+// Whether the program has more rights than who started it: then what the
+// environment names (HOME, PATH) is not to be run.
+static bool adx_is_privileged(void)
+{
+#ifdef AT_SECURE
+    if (getauxval(AT_SECURE) != 0)
+        return true;
+#endif
+    return geteuid() != getuid() || getegid() != getgid();
+}
+
+// The cache under its name without symbolic links; it is ours alone.
+static bool adx_settle_cache(adx_cache *k)
+{
+    struct stat s;
+    char *path = realpath(k->directory, NULL);
+    bool fits = path != NULL && adx_is_quotable(path);
+    if (fits)
+        snprintf(k->directory, sizeof k->directory, "%s", path);
+    free(path);
+    return fits && adx_is_guarded(k->directory)
+        && stat(k->directory, &s) == 0 && adx_is_ours(&s);
+}
+
+// Every directory on the way is made.
 static bool adx_open_cache(adx_cache *k, const char *directory)
 {
     const char *xdg = getenv("XDG_CACHE_HOME");
     const char *home = getenv("HOME");
+    if (adx_is_privileged())
+        return false;
     int n = directory != NULL
           ? snprintf(k->directory, sizeof k->directory, "%s", directory)
           : xdg != NULL && *xdg == '/'
@@ -7787,8 +7881,7 @@ static bool adx_open_cache(adx_cache *k, const char *directory)
           : home != NULL
           ? snprintf(k->directory, sizeof k->directory, "%s/.cache/adrev",
                      home) : -1;
-    if (n <= 0 || (size_t)n >= sizeof k->directory
-        || !adx_is_quotable(k->directory))
+    if (n <= 0 || (size_t)n >= sizeof k->directory)
         return false;
     for (char *at = k->directory + 1; *at != '\0'; at++)
         if (*at == '/') {
@@ -7797,30 +7890,58 @@ static bool adx_open_cache(adx_cache *k, const char *directory)
             *at = '/';
         }
     mkdir(k->directory, S_IRWXU);
-    return adx_is_ours(k->directory, true);
+    return adx_settle_cache(k);
 }
 
-// A name that no other process and no other call uses.
-static void adx_own_name(const adx_cache *k, char path[ADX_PATH])
+// A directory that no other call uses. The name alone does not see to that:
+// processes of several machines, or containers, may share the cache and have
+// the same number. But mkdir makes a directory, or fails.
+static bool adx_make_own(adx_cache *k)
 {
     static atomic_uint calls;
-    // relaxed: only its being different counts
-    unsigned call = atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
-    snprintf(path, ADX_PATH, "%s/%ld-%u", k->directory, (long)getpid(), call);
+    for (int tries = 0; tries < 10000; tries++) {
+        // relaxed: only its being different counts
+        unsigned call = atomic_fetch_add_explicit(&calls, 1,
+                                                  memory_order_relaxed);
+        snprintf(k->own, sizeof k->own, "%s/%ld-%u", k->directory,
+                 (long)getpid(), call);
+        if (mkdir(k->own, S_IRWXU) == 0)
+            return chmod(k->own, S_IRWXU) == 0;     // whatever the umask is
+        if (errno != EEXIST)
+            return false;
+    }
+    return false;
+}
+
+// A file there. Names are the same in every call, and so are the libraries,
+// whose symbols name their source.
+static const char *adx_own_file(const adx_cache *k, const char *name,
+                                char path[ADX_PATH + 16])
+{
+    snprintf(path, ADX_PATH + 16, "%s/%s", k->own, name);
+    return path;
+}
+
+static void adx_remove_own(const adx_cache *k)
+{
+    static const char *const name[] = { "version", "f.c", "f.so" };
+    char path[ADX_PATH + 16];
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+        remove(adx_own_file(k, name[i], path));
+    rmdir(k->own);
 }
 
 // What the compiler says of itself.
 static char *adx_compiler_version(const adx_cache *k, size_t *n)
 {
-    char path[ADX_PATH];
+    char path[ADX_PATH + 16];
     char command[3 * ADX_PATH];
-    adx_own_name(k, path);
+    adx_own_file(k, "version", path);
     snprintf(command, sizeof command, "%s --version > '%s' 2> /dev/null",
              k->compiler, path);
-    char *text = system(command) == 0 ? adx_read_file(k->memory, path, n)
-                                      : NULL;
-    remove(path);
-    return text;
+    if (system(command) != 0 || chmod(path, S_IRUSR | S_IWUSR) != 0)
+        return NULL;
+    return adx_read_file(k->memory, path, n);
 }
 
 static void adx_keep_code(const char *text, size_t n, void *user)
@@ -7830,16 +7951,42 @@ static void adx_keep_code(const char *text, size_t n, void *user)
         adx_put_word(b, (uint8_t)*text++, 1);
 }
 
-// The name of the function's files: a hash of all that they depend on.
-static bool adx_name_files(adx_cache *k)
+// What the processor is, where the system says it: -march=native means another
+// one on another machine that shares the cache.
+static void adx_keep_processor(adx_bytes *b)
+{
+    static const char *const about[] = {
+        "vendor_id", "cpu family", "model", "flags", "CPU ", "Features", "isa",
+        "uarch"
+    };
+    char line[256];
+    bool begins = true;         // a line of the file, not a part of a long one
+    bool kept = false;
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    if (f == NULL)
+        return;
+    while (fgets(line, sizeof line, f) != NULL && line[0] != '\n') {
+        for (size_t i = 0; begins && i < sizeof about / sizeof *about; i++)
+            if (strncmp(line, about[i], strlen(about[i])) == 0)
+                kept = true;
+        if (kept)
+            adx_keep_code(line, strlen(line), b);
+        begins = strchr(line, '\n') != NULL;
+        kept = kept && !begins;
+    }
+    fclose(f);
+}
+
+// The key: a hash of all that the library depends on.
+static bool adx_make_key(adx_cache *k)
 {
     size_t n;
     char *version = adx_compiler_version(k, &n);
-    char hex[33];
     if (version == NULL)
         return false;
     adx_bytes all = { .memory = k->memory };
     adx_keep_code(version, n, &all);
+    adx_keep_processor(&all);
     adx_keep_code(k->compiler, strlen(k->compiler) + 1, &all);
     adx_keep_code(k->flags, strlen(k->flags) + 1, &all);
     if (k->code.n > 0)
@@ -7847,57 +7994,57 @@ static bool adx_name_files(adx_cache *k)
     adx_drop(k->memory, version);
     if (!all.failed) {
         XXH128_hash_t h = XXH3_128bits(all.v, all.n);
-        adx_hex(&h, hex);
-        snprintf(k->stem, sizeof k->stem, "%s/%s", k->directory, hex);
+        adx_hex(&h, k->key);
     }
     adx_drop(k->memory, all.v);
     return !all.failed;
 }
 
-// A library of the cache, if it is what was compiled.
-static bool adx_is_genuine(const adx_cache *k)
+// KEY-HASH.so
+static void adx_name_library(adx_cache *k, const char *hash)
 {
-    char library[ADX_PATH + 8];
-    char sum[ADX_PATH + 8];
-    char hex[33] = "";
-    snprintf(library, sizeof library, "%s.so", k->stem);
-    snprintf(sum, sizeof sum, "%s.sum", k->stem);
-    if (!adx_is_ours(library, false) || !adx_is_ours(sum, false)
-        || !adx_hash_file(k->memory, library, hex))
-        return false;
-    size_t n;
-    char *text = adx_read_file(k->memory, sum, &n);
-    bool same = text != NULL && n == 32 && memcmp(text, hex, 32) == 0;
-    adx_drop(k->memory, text);
-    return same;
+    snprintf(k->library, sizeof k->library, "%s/%s-%.32s.so", k->directory,
+             k->key, hash);
 }
 
-// Compiles `own`.c to `own`.so, and puts both parts in their place.
-static bool adx_build(const adx_cache *k, const char *own)
+// Looks for a library of the function that is what was compiled.
+static bool adx_find_library(adx_cache *k)
 {
-    char name[3][ADX_PATH + 8];
-    char to[ADX_PATH + 8];
+    DIR *all = opendir(k->directory);
+    bool found = false;
+    if (all == NULL)
+        return false;
+    for (struct dirent *e; !found && (e = readdir(all)) != NULL;) {
+        const char *name = e->d_name;
+        char hash[33];
+        if (strlen(name) != 68 || strncmp(name, k->key, 32) != 0)
+            continue;
+        adx_name_library(k, name + 33);
+        found = adx_hash_file(k->memory, k->library, hash)
+             && memcmp(hash, name + 33, 32) == 0;
+    }
+    closedir(all);
+    return found;
+}
+
+// Compiles the code and puts the library in its place.
+static bool adx_build(adx_cache *k)
+{
+    char source[ADX_PATH + 16];
+    char made[ADX_PATH + 16];
     char command[5 * ADX_PATH];
-    char hex[33];
-    for (int i = 0; i < 3; i++)
-        snprintf(name[i], sizeof name[i], "%s%s", own,
-                 i == 0 ? ".c" : i == 1 ? ".so" : ".sum");
+    char hash[33];
+    adx_own_file(k, "f.c", source);
+    adx_own_file(k, "f.so", made);
     snprintf(command, sizeof command,
              "%s %s -fPIC -shared -o '%s' '%s' -lm > /dev/null 2>&1",
-             k->compiler, k->flags, name[1], name[0]);
-    bool ok = adx_write_file(name[0], (const char *)k->code.v, k->code.n)
-           && system(command) == 0
-           && adx_hash_file(k->memory, name[1], hex)
-           && adx_write_file(name[2], hex, 32)
-           && chmod(name[1], S_IRUSR | S_IWUSR | S_IXUSR) == 0
-           && chmod(name[2], S_IRUSR | S_IWUSR) == 0;
-    for (int i = 1; i < 3 && ok; i++) {
-        snprintf(to, sizeof to, "%s%s", k->stem, i == 1 ? ".so" : ".sum");
-        ok = rename(name[i], to) == 0;
-    }
-    for (int i = 0; i < 3; i++)
-        remove(name[i]);
-    return ok;
+             k->compiler, k->flags, made, source);
+    if (!adx_write_file(source, (const char *)k->code.v, k->code.n)
+        || system(command) != 0 || chmod(made, S_IRWXU) != 0
+        || !adx_hash_file(k->memory, made, hash))
+        return false;
+    adx_name_library(k, hash);
+    return rename(made, k->library) == 0;
 }
 
 /* --- 13.3  loading ---------------------------------------------------------- */
@@ -7917,10 +8064,8 @@ static void adx_symbol(void *library, const char *what, void *f, size_t *work)
         memset(f, 0, sizeof symbol);
 }
 
-static bool adx_load(ad_fn *fn, const char *stem)
+static bool adx_load(ad_fn *fn, const char *path)
 {
-    char path[ADX_PATH + 8];
-    snprintf(path, sizeof path, "%s.so", stem);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     adx_compiled *c = fn->compiled;
     if (library == NULL)
@@ -7950,15 +8095,12 @@ static bool adx_load(ad_fn *fn, const char *stem)
 
 static ad_status adx_compile_code(ad_fn *fn, adx_cache *k)
 {
-    char own[ADX_PATH];
-    if (!adx_name_files(k))
+    if (!adx_make_own(k))
         return ADREV_ECOMPILE;
-    if (!adx_is_genuine(k)) {
-        adx_own_name(k, own);
-        if (!adx_build(k, own) || !adx_is_genuine(k))
-            return ADREV_ECOMPILE;
-    }
-    return adx_load(fn, k->stem) ? ADREV_OK : ADREV_ECOMPILE;
+    bool ok = adx_make_key(k) && (adx_find_library(k) || adx_build(k))
+           && adx_load(fn, k->library);
+    adx_remove_own(k);
+    return ok ? ADREV_OK : ADREV_ECOMPILE;
 }
 
 ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options)

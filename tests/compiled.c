@@ -4,14 +4,23 @@
 /* compiled.c - ad_fn_compile: machine code gives the bits of the replay, is
  * found again in its cache, and is not believed where that was touched.      */
 
-#define ADREV_IMPLEMENTATION
-#include "../adrev_function.h"
-
-#include "check.h"
+#define _POSIX_C_SOURCE 200809L     // setegid
 
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+// Processes of several machines, or containers, that share a cache may have the
+// same number: here all of them do.
+static pid_t same_number(void) { return 7; }
+
+#define getpid same_number
+#define ADREV_IMPLEMENTATION
+#include "../adrev_function.h"
+#undef getpid
+
+#include "check.h"
 
 #define N 5
 #define WIDE 600
@@ -210,6 +219,114 @@ static void test_touched(const char *command)
     ad_fn_free(replayed);
 }
 
+// Compiles one of two functions, and checks its value.
+static void child(int k, const char *compiler, const char *flags)
+{
+    const ad_real x[N] = { 0.31, -0.2, 0.7, 0.9, 1.3 };
+    const ad_compile_options o = {
+        .compiler = compiler, .cache = cache, .flags = flags
+    };
+    ad_vector_fn *f = k % 2 == 0 ? program : smooth;
+    size_t m = k % 2 == 0 ? 1 : 2;
+    ad_real y[2][2];
+    ad_fn *replayed = recorded(f, m);
+    ad_fn *fn = recorded(f, m);
+    ad_status s = ad_fn_compile(fn, &o);
+    bool same = ad_fn_eval(fn, x, y[0]) == ADREV_OK
+             && ad_fn_eval(replayed, x, y[1]) == ADREV_OK
+             && same_bits(m, y[0], y[1]);
+    _exit(s != ADREV_OK ? 1 : !same ? 2 : 0);
+}
+
+// Processes at the same time, with equal and with different functions. None
+// gets another one's code, and none fails. different: functions.
+static void test_together(int different, const char *compiler,
+                          const char *flags)
+{
+    enum { PROCESSES = 6 };
+    pid_t process[PROCESSES];
+    for (int k = 0; k < PROCESSES; k++)
+        if ((process[k] = fork()) == 0)
+            child(k % different, compiler, flags);
+    for (int k = 0; k < PROCESSES; k++) {
+        int end = -1;
+        waitpid(process[k], &end, 0);
+        CHECK(WIFEXITED(end) && WEXITSTATUS(end) == 0, "process %d: %s", k,
+              !WIFEXITED(end) ? "killed" : WEXITSTATUS(end) == 1
+              ? "not compiled" : "code of another function");
+    }
+}
+
+static void test_processes(void)
+{
+    char slow[128];
+    char line[512];
+    snprintf(slow, sizeof slow, "%s/slow", cache);
+    snprintf(line, sizeof line, "printf '#!/bin/sh\\nsleep 0.2\\ncc \"$@\"\\n'"
+             " > %s; chmod +x %s", slow, slow);
+    CHECK(system(line) == 0, "%s", line);
+    test_together(2, slow, "-O0");
+    for (int round = 0; round < 4; round++) {
+        snprintf(line, sizeof line, "-O0 -DROUND=%d", round);
+        test_together(1, NULL, line);
+    }
+    snprintf(line, sizeof line, "ls %s | grep -v -e '\\.so$' -e slow", cache);
+    CHECK(system(line) != 0, "files are left");
+}
+
+// Whatever new files may be: those of the cache are the user's alone.
+static void test_umask(void)
+{
+    static const mode_t masks[] = { 0, 0777 };
+    char line[512];
+    for (size_t i = 0; i < 2; i++) {
+        ad_fn *fn = recorded(program, 1);
+        const ad_compile_options o = {
+            .cache = cache, .flags = i == 0 ? "-O0 -DA" : "-O0 -DB"
+        };
+        mode_t before = umask(masks[i]);
+        ad_status s = ad_fn_compile(fn, &o);
+        umask(before);
+        CHECK(s == ADREV_OK, "umask %o: %s", (unsigned)masks[i],
+              ad_message(s));
+        ad_fn_free(fn);
+    }
+    snprintf(line, sizeof line, "ls -l %s | grep '^-......*[rwx].* .*\\.so'"
+             " | grep -v '^-rwx------'", cache);
+    CHECK(system(line) != 0, "others may read or write a library");
+}
+
+// Directories above the cache.
+static void test_way(void)
+{
+    char above[128];
+    char in[160];
+    char linked[160];
+    ad_fn *fn = recorded(program, 1);
+    snprintf(above, sizeof above, "%s/above", cache);
+    snprintf(in, sizeof in, "%s/in", above);
+    snprintf(linked, sizeof linked, "%s/linked", cache);
+    const ad_compile_options o = { .cache = in, .flags = "-O0" };
+    const ad_compile_options by_link = { .cache = linked, .flags = "-O0" };
+    CHECK(ad_fn_compile(fn, &o) == ADREV_OK, "a new directory");
+    CHECK(symlink(in, linked) == 0, "symlink");
+    CHECK(ad_fn_compile(fn, &by_link) == ADREV_OK, "a link");
+    CHECK(chmod(above, 0777) == 0, "chmod");
+    CHECK(ad_fn_compile(fn, &o) == ADREV_ECOMPILE, "others may rename it");
+    CHECK(ad_fn_compile(fn, &by_link) == ADREV_ECOMPILE, "by a link, too");
+    CHECK(chmod(above, 01777) == 0, "chmod");
+    CHECK(ad_fn_compile(fn, &o) == ADREV_OK, "sticky");
+    if (geteuid() == 0) {       // a program with more rights than its user
+        CHECK(chown(above, 1, 1) == 0, "chown");
+        CHECK(ad_fn_compile(fn, &o) == ADREV_ECOMPILE, "another user's");
+        CHECK(chown(above, 0, 0) == 0 && setegid(1) == 0, "setegid");
+        CHECK(ad_fn_compile(fn, &o) == ADREV_ECOMPILE, "setgid");
+        CHECK(setegid(getgid()) == 0, "setegid");
+    }
+    CHECK(ad_fn_compile(fn, &o) == ADREV_OK, "as before");
+    ad_fn_free(fn);
+}
+
 static void test_refused(void)
 {
     const ad_real x[N] = { 0.31, -0.2, 0.7, 0.9, 1.3 };
@@ -239,9 +356,13 @@ int main(void)
     test_wide();
     test_touched("true");
     test_touched("for f in *.so; do echo x >> $f; done");
-    test_touched("for f in *.sum; do echo 0 > $f; done");
+    test_touched("for f in *.so; do : > $f; done");
     test_touched("chmod 666 *.so");
-    test_touched("rm *.sum");
+    test_touched("for f in *.so; do mv $f x; ln -s x $f; done");
+    test_touched("rm *.so x");
+    test_processes();
+    test_umask();
+    test_way();
     test_refused();
     snprintf(line, sizeof line, "rm -r %s", cache);
     CHECK(system(line) == 0, "%s", line);
