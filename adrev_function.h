@@ -1403,6 +1403,43 @@ static adx_numbers adx_application(adx_formula *f, const char *name, size_t n)
     return adx_emit_each(f->p, f->n, op, arg[0], arg[1], arg[2]);
 }
 
+// A decimal of the tables, whatever the locale's decimal point is: correctly
+// rounded where all digits behind the first 19 are zeros or do not matter, and
+// powers of ten to the 22nd, which are exact, are enough.
+static double adx_read_decimal(const char *at, const char **end)
+{
+    uint64_t digits = 0;
+    int power = 0;
+    bool point = false;
+    for (; adx_is_digit(*at) || (*at == '.' && !point); at++)
+        if (*at == '.')
+            point = true;
+        else if (digits < UINT64_C(1000000000000000000)) {
+            digits = 10 * digits + (uint64_t)(*at - '0');
+            power -= point;
+        } else
+            power += !point;
+    if (*at == 'e') {
+        bool below = *++at == '-';
+        int e = 0;
+        for (at += below || *at == '+'; adx_is_digit(*at); at++)
+            e = e < 1000 ? 10 * e + (*at - '0') : e;
+        power += below ? -e : e;
+    }
+    if (end != NULL)
+        *end = at;
+    // The digits in two parts, and what the quotient of the first leaves.
+    double scale = 1;
+    double high = (double)digits;
+    double low = (double)(int64_t)(digits - (uint64_t)high);
+    for (int i = power < 0 ? -power : power; i > 0; i--)
+        scale *= 10;
+    if (power >= 0)
+        return high * scale + low * scale;
+    double quotient = high / scale;
+    return quotient + (fma(-quotient, scale, high) + low) / scale;
+}
+
 static adx_numbers adx_factor(adx_formula *f)
 {
     adx_blank(f);
@@ -1416,9 +1453,7 @@ static adx_numbers adx_factor(adx_formula *f)
         return inner;
     }
     if (adx_is_digit(*f->at)) {
-        char *end = NULL;
-        ad_real v = (ad_real)strtod(f->at, &end);
-        f->at = end;
+        ad_real v = (ad_real)adx_read_decimal(f->at, &f->at);
         return adx_single(adx_fixed(f->p, v));
     }
     const char *name = f->at;
@@ -5727,6 +5762,18 @@ static void adx_say_index(adx_text *t, const char *before, size_t number,
     adx_put_text(t, after, strlen(after));
 }
 
+// The locale's decimal point, which may be several bytes, as that of C.
+static void adx_set_point(char *number)
+{
+    size_t before = strspn(number, "+-0123456789e");
+    size_t point = strcspn(number + before, "+-0123456789e");
+    if (point == 0)
+        return;
+    number[before] = '.';
+    memmove(number + before + 1, number + before + point,
+            strlen(number + before + point) + 1);
+}
+
 static void adx_say_literal(adx_text *t, ad_real v)
 {
     char number[40];
@@ -5736,6 +5783,7 @@ static void adx_say_literal(adx_text *t, ad_real v)
         return;
     }
     snprintf(number, sizeof number, t->single ? "%.9g" : "%.17g", d);
+    adx_set_point(number);
     bool whole = strpbrk(number, ".eE") == NULL;
     bool below = number[0] == '-';
     adx_say(t, "%s%s%s%s%s", below ? "(" : "", number, whole ? ".0" : "",
@@ -5761,7 +5809,9 @@ static void adx_say_name(adx_text *t, const char *word, size_t n)
 static const char *adx_say_constant(adx_text *t, const char *at)
 {
     size_t n = strcspn(at, ")");
-    if (t->single && strtod(at, NULL) < 1e-37 && strtod(at, NULL) > -1e-37)
+    const char *e = at + strcspn(at, "e)");
+    bool tiny = *e == 'e' && e[1] == '-' && strtol(e + 2, NULL, 10) > 37;
+    if (t->single && tiny)
         adx_say(t, "1e-37f");           // smaller ones stand for double only
     else {
         adx_put_text(t, at, n);

@@ -12,17 +12,49 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+// The C library as in a locale whose decimal point is a comma.
+static double comma_strtod(const char *text, char **end)
+{
+    char whole[64];
+    size_t n = strcspn(text, ".");
+    n = n < sizeof whole ? n : sizeof whole - 1;
+    memcpy(whole, text, n);
+    whole[n] = '\0';
+    double v = strtod(whole, end);
+    if (end != NULL)
+        *end = (char *)(uintptr_t)text + (*end - whole);
+    return v;
+}
+
+#if defined __GNUC__ || defined __clang__
+__attribute__((format(printf, 3, 4)))
+#endif
+static int comma_snprintf(char *to, size_t room, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(to, room, format, args);
+    va_end(args);
+    if (strchr(format, 'g') != NULL && strchr(to, '.') != NULL)
+        *strchr(to, '.') = ',';
+    return n;
+}
+
+#define strtod comma_strtod
+#define snprintf comma_snprintf
 #define ADREV_IMPLEMENTATION
 #include "../adrev_function.h"
+#undef strtod
+#undef snprintf
 
 #include "check.h"
 #include "fronts.h"
-
-#include <stdint.h>
-#include <string.h>
 
 enum { MOST = 64, BIG = 9, CHAIN = 120, ALL = 511, MODES = 9, SPARSE = 7,
        DENSE = 127, CASADI = 1024 };
@@ -874,6 +906,39 @@ static void check_memory(void)
     CHECK(s == ADREV_OK, "never enough memory");
 }
 
+// Decimals of the tables, and others, to the last bit.
+static void check_decimals(void)
+{
+#define DECIMAL(v) { #v, v }
+    static const struct { const char *text; double v; } decimals[] = {
+        DECIMAL(0), DECIMAL(1), DECIMAL(2.0), DECIMAL(0.5), DECIMAL(0.1),
+        DECIMAL(0.43429448190325182765), DECIMAL(0.69314718055994530942),
+        DECIMAL(1.4426950408889634074), DECIMAL(1.1283791670955125739),
+        DECIMAL(3.14159265358979323846), DECIMAL(1.4616321449683622458),
+        DECIMAL(9.5499954299656974e-17), DECIMAL(1e-20), DECIMAL(1e8),
+        DECIMAL(1e22), DECIMAL(123456789012345678901.), DECIMAL(1e+3),
+        DECIMAL(0.000123), DECIMAL(2.718281828459045235360287)
+    };
+    for (size_t i = 0; i < sizeof decimals / sizeof *decimals; i++) {
+        const char *end = NULL;
+        double v = adx_read_decimal(decimals[i].text, &end);
+        CHECK(v == decimals[i].v && *end == '\0', "%s is read as %.17g",
+              decimals[i].text, v);
+    }
+#undef DECIMAL
+    (void)comma_strtod;         // nothing that is tested calls strtod
+    for (int i = 0; i < 100000; i++) {
+        char decimal[40];
+        int digits = 1 + i % 17;
+        snprintf(decimal, sizeof decimal, "%.*f", digits, sin((double)i) + 1);
+        double v = adx_read_decimal(decimal, NULL);
+        CHECK(v == strtod(decimal, NULL), "%s is read as %.17g", decimal, v);
+    }
+    char several[] = "-1\xd9\xab" "5e-07";
+    adx_set_point(several);
+    CHECK(strcmp(several, "-1.5e-07") == 0, "%s", several);
+}
+
 static void check_errors(void)
 {
     const ad_real at[] = { 1, 1, 1 };
@@ -926,6 +991,7 @@ int main(int count, char **argument)
     emit_ieee();
     emit_chain();
     emit_static();
+    check_decimals();
     check_errors();
     check_memory();
     fprintf(driver, "int main(void)\n{\n    test_ieee();\n"
