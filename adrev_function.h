@@ -6082,14 +6082,27 @@ static const char *adx_value_text(const adx_text *t, uint32_t op)
                                                : adx_row_of(op)->value;
 }
 
+// Whether a number is not what it was, bit by bit as in a replay: the two zeros
+// differ, and all that is not a number is one.
+static void adx_say_change(adx_writing *k, uint32_t x, ad_real was)
+{
+    adx_say_number(k, x);
+    adx_say(k->text, was != was ? " == " : " != ");
+    if (was != was)
+        adx_say_number(k, x);
+    else
+        adx_say_literal(k->text, was);
+    if (was != 0)
+        return;
+    adx_say(k->text, signbit(was) ? " || !signbit(" : " || signbit(");
+    adx_say_number(k, x);
+    adx_say(k->text, ")");
+}
+
 static void adx_say_guard(adx_writing *k, const adx_step *s)
 {
-    bool nan = adx_is_fixed(k->p, s->b)
-            && k->p->number[s->b].v != k->p->number[s->b].v;
     adx_say(k->text, "    if (");
-    adx_say_number(k, s->a);
-    adx_say(k->text, nan ? " == " : " != ");
-    adx_say_number(k, nan ? s->a : s->b);
+    adx_say_change(k, s->a, k->p->number[s->b].v);
     adx_say(k->text, ") return %lu;\n", (unsigned long)s->c + 1);
 }
 

@@ -170,6 +170,41 @@ static void test_blocks(void)
     ad_fn_free(fn[1]);
 }
 
+// Depends on more of x[0] than a comparison with zero shows.
+static void signs(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    ad_real sign = copysign((ad_real)1, ad_value(x[0]));
+    y[0] = ad_rec(ad_mul(x[1], sign));
+}
+
+// Guards tell numbers apart by their bits, as a replay does.
+static void test_signs(void)
+{
+    static const ad_real at[] = { 0, (ad_real)-0.0, (ad_real)NAN, 2,
+                                  (ad_real)INFINITY };
+    enum { POINTS = sizeof at / sizeof *at };
+    for (size_t i = 0; i < POINTS; i++) {
+        const ad_real x[N] = { at[i], 3 };
+        ad_fn *fn[2] = { NULL, NULL };
+        for (int k = 0; k < 2; k++)
+            CHECK(ad_fn_record(&fn[k], signs, NULL, N, x, 1) == ADREV_OK,
+                  "record at %g", (double)at[i]);
+        CHECK(compile(fn[0], NULL) == ADREV_OK, "compile");
+        for (size_t j = 0; j < POINTS; j++) {
+            const ad_real z[N] = { at[j], 3 };
+            ad_real y = 0;
+            ad_status s = ad_fn_eval(fn[0], z, &y);
+            ad_status want = ad_fn_eval(fn[1], z, &y);
+            CHECK(s == want && want == (i == j ? ADREV_OK : ADREV_EPATH),
+                  "recorded at %g, at %g: %s", (double)at[i], (double)at[j],
+                  ad_message(s));
+        }
+        ad_fn_free(fn[0]);
+        ad_fn_free(fn[1]);
+    }
+}
+
 // Whatever was done to the files: the function is compiled anew, and right.
 // Values are no results of the product alone, but they are of its blocks, and
 // make them longer than one C function is to be.
@@ -354,6 +389,7 @@ int main(void)
     test_overlap();
     test_blocks();
     test_wide();
+    test_signs();
     test_touched("true");
     test_touched("for f in *.so; do echo x >> $f; done");
     test_touched("for f in *.so; do : > $f; done");
