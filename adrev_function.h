@@ -579,6 +579,8 @@ static ad_real adx_polygamma(ad_real k, ad_real x)
 
     if ((z <= 0 && z == floor(z)) || z < -1e6 || z != z)
         return ADX_K(NAN);
+    if (!(n <= 170))            // n! is infinite, and the recurrence endless
+        return ADX_K(NAN);
     for (; z < 15 + n; z++)
         sum += pow(z, -(n + 1));
     double factorial = tgamma(n + 1);
@@ -7485,7 +7487,9 @@ typedef struct adx_loading {
     adx_program *p;
     uint32_t op[256];           // what their codes are here
     uint32_t ops;               // how many they are there
-} adx_loading;
+    size_t made;                // numbers below this one have all been made
+    uint32_t *guard;            // for each of these, 1 + the last number up to
+} adx_loading;                  // it that is a guard's; 0: none
 
 static void adx_get_operations(adx_loading *k)
 {
@@ -7521,11 +7525,84 @@ static bool adx_is_readable(const adx_program *p, uint64_t x)
             || p->step[p->number[x].from].op != ADX_OP_guard);
 }
 
-static void adx_check_read(void *user, uint32_t x)
+static void adx_check_read(adx_loading *k, uint64_t x)
 {
-    adx_loading *k = (adx_loading *)user;
     if (!adx_is_readable(k->p, x))
         k->b.bad = true;
+}
+
+// After every step: how far the numbers have been made without a gap.
+static void adx_note_made(adx_loading *k)
+{
+    const adx_program *p = k->p;
+    for (; adx_is_made(p, k->made); k->made++)
+        k->guard[k->made] = !adx_is_readable(p, k->made)
+                          ? (uint32_t)k->made + 1
+                          : k->made > 0 ? k->guard[k->made - 1] : 0;
+}
+
+// The first and the last number of a range that is not empty. false: they are
+// not numbers of the program.
+static bool adx_find_ends(const adx_loading *k, const adx_numbers *r,
+                          size_t rows, size_t cols, int64_t end[2])
+{
+    const int64_t most = (int64_t)k->p->numbers;
+    const int64_t way[2] = { (int64_t)(rows - 1) * r->rs,
+                             (int64_t)(cols - 1) * r->cs };
+    end[0] = end[1] = r->base;
+    for (int i = 0; i < 2; i++) {
+        if (way[i] > most || way[i] < -most)    // before sums overflow
+            return false;
+        end[way[i] > 0] += way[i];
+    }
+    return end[0] >= 0 && end[1] < most;
+}
+
+// A file of some bytes can name ranges of 2^32 elements, so most are not looked
+// at one by one: where all numbers between the ends are made, and none of them
+// is a guard's, they can be read.
+static void adx_check_range(adx_loading *k, const adx_numbers *r, size_t rows,
+                            size_t cols)
+{
+    int64_t end[2];
+    if (rows == 0 || cols == 0)
+        return;
+    if (!adx_find_ends(k, r, rows, cols, end)) {
+        k->b.bad = true;
+        return;
+    }
+    if (end[1] < (int64_t)k->made && k->guard[end[1]] <= end[0])
+        return;
+    rows = r->rs == 0 ? 1 : rows;
+    cols = r->cs == 0 ? 1 : cols;
+    if ((uint64_t)rows * cols > k->p->numbers)  // that often around a guard
+        k->b.bad = true;
+    for (size_t i = 0; i < rows && !k->b.bad; i++)
+        for (size_t j = 0; j < cols && !k->b.bad; j++)
+            adx_check_read(k, adx_in_range(r, i, j));
+}
+
+// Whether all that a step reads is there.
+static void adx_check_reads(adx_loading *k, const adx_step *s)
+{
+    const adx_many *m = adx_many_of(k->p, s);
+    if (m == NULL) {
+        adx_check_read(k, s->a);
+        adx_check_read(k, s->b);
+        if (s->op != ADX_OP_guard)
+            adx_check_read(k, s->c);
+        else if (!k->b.bad && !adx_is_fixed(k->p, s->b))
+            k->b.bad = true;
+        return;
+    }
+    for (size_t i = 0; i < adx_listed(m) && !k->b.bad; i++)
+        adx_check_read(k, m->list[i]);
+    for (int a = 0; a < 3; a++) {
+        size_t rows;
+        size_t cols;
+        adx_extent(m, a, &rows, &cols);
+        adx_check_range(k, &m->arg[a], rows, cols);
+    }
 }
 
 static void adx_get_list(adx_loading *k, adx_many *m)
@@ -7549,9 +7626,13 @@ static bool adx_is_plausible(const adx_loading *k, const adx_many *m)
     bool op = m->kind == ADX_MANY_each ? m->op < ADX_OP_COUNT
             : m->kind != ADX_MANY_product || m->op == ADREV_OP_mul
                                           || m->op == ADX_OP_chain;
-    return op && m->kind <= ADX_MANY_gather && m->m <= most && m->k <= most
-        && m->n <= most && (uint64_t)m->m * m->n <= most
-        && (m->kind != ADX_MANY_product
+    bool product = m->kind == ADX_MANY_product;
+    bool listed = m->kind == ADX_MANY_each || m->kind == ADX_MANY_gather;
+    bool empty = product ? m->m == 0 || m->k == 0 || m->n == 0
+                         : listed ? m->n == 0 : m->k == 0;
+    return op && !empty && m->kind <= ADX_MANY_gather && m->m <= most
+        && m->k <= most && m->n <= most && (uint64_t)m->m * m->n <= most
+        && (!product
             || ((uint64_t)m->m * m->k <= UINT32_MAX
                 && (uint64_t)m->k * m->n <= UINT32_MAX));
 }
@@ -7608,13 +7689,14 @@ static void adx_get_step(adx_loading *k, size_t i, size_t guards)
         s.b = adx_row_of(s.op)->arity > 1 ? s.b : s.a;
         s.c = adx_row_of(s.op)->arity > 2 ? s.c : s.a;
     }
-    adx_visit_reads(p, &s, adx_check_read, k);
+    adx_check_reads(k, &s);
     for (size_t j = 0; j < adx_results_of(p, &s) && !k->b.bad; j++)
         if ((uint64_t)s.r + j >= p->numbers || adx_is_made(p, s.r + j))
             k->b.bad = true;
         else
             p->number[s.r + j].from = (uint32_t)i;
     p->step[p->steps++] = s;
+    adx_note_made(k);
 }
 
 static void adx_get_numbers(adx_loading *k, size_t inputs, size_t numbers)
@@ -7661,6 +7743,11 @@ static void adx_get_program(adx_loading *k, ad_fn *fn, size_t numbers,
     adx_get_operations(k);
     adx_get_numbers(k, fn->n, numbers);
     p->report = *report;
+    k->guard = (uint32_t *)adx_take(p->memory, numbers, sizeof *k->guard);
+    if (k->guard == NULL)
+        adx_spoil(p, ADREV_ENOMEM);
+    else if (!k->b.bad && p->status == ADREV_OK)
+        adx_note_made(k);
     p->step = (adx_step *)adx_take(p->memory, steps, sizeof *p->step);
     if (p->step == NULL)
         adx_spoil(p, ADREV_ENOMEM);
@@ -7724,6 +7811,7 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
     k.p = &fn->program;
     k.p->plain = false;
     adx_get_program(&k, fn, numbers, steps, &report);
+    adx_drop(&fn->memory, k.guard);
     ad_status status = fn->program.status != ADREV_OK ? fn->program.status
                      : k.b.bad ? ADREV_EFILE : ADREV_OK;
     if (status == ADREV_OK)
