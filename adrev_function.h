@@ -368,13 +368,17 @@ enum {
 
 // How it is written. All-zero: as the comments say first.
 typedef struct ad_c_options {
-    const char *name;       // in front of all names; NULL: "f"
+    const char *name;       // in front of all names; NULL: "f". An identifier
+                            // of C with at most 100 characters, which is no
+                            // keyword and no name of <math.h>
     unsigned functions;     // ADREV_C_VALUE | ...; 0: value and vjp, and the
                             // gradient of a function with one result
     bool single;            // float instead of double
     bool absorbing;         // zeros in the chain rule absorb infinities, as in
                             // 3.2; otherwise 0*inf is NaN, as in C
-    bool exported;          // extern functions and patterns; otherwise static
+    bool exported;          // extern functions and patterns; otherwise static,
+                            // to be included where they are called: compilers
+                            // warn of those that nobody calls
     size_t split;           // statements of one C function at most; 0: 2000
     bool casadi;            // CasADi's entry points besides: see below
 } ad_c_options;
@@ -414,8 +418,8 @@ typedef struct ad_c_options {
 //   bytes        out   how many were written, or would be; may be NULL
 //   write        in    called often, with short pieces; NULL: only counts
 //
-//   returns      ADREV_OK; ADREV_ENOMEM; ADREV_ESHAPE: no such function, or a
-//                gradient of several results; ADREV_EEXTERNAL: lgamma, whose
+//   returns      ADREV_OK; ADREV_ENOMEM; ADREV_ESHAPE: no such function, no such
+//                name, or a gradient of several results; ADREV_EEXTERNAL: lgamma, whose
 //                derivatives have no C text, or an external statement
 ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
                                 ad_write_fn *write, void *user,
@@ -5740,7 +5744,7 @@ __attribute__((format(printf, 2, 3)))
 #endif
 static void adx_say(adx_text *t, const char *format, ...)
 {
-    char line[400];
+    char line[1000];            // several names, and a few words: never cut
     va_list args;
     va_start(args, format);
     int n = vsnprintf(line, sizeof line, format, args);
@@ -5780,10 +5784,15 @@ static void adx_say_literal(adx_text *t, ad_real v)
 {
     char number[40];
     double d = (double)v;
-    if (v != v || v - v != 0) {
+    // As a float that has no room for it: from half of the next power of two
+    // on, and down to half of the smallest one.
+    bool large = t->single && fabs(d) >= 0x1.ffffffp127;
+    if (v != v || v - v != 0 || large) {
         adx_say(t, v != v ? "NAN" : v > 0 ? "INFINITY" : "(-INFINITY)");
         return;
     }
+    if (t->single && fabs(d) <= 0x1p-150)
+        d = signbit(d) ? -0.0 : 0.0;
     snprintf(number, sizeof number, t->single ? "%.9g" : "%.17g", d);
     adx_set_point(number);
     bool whole = strpbrk(number, ".eE") == NULL;
@@ -6412,13 +6421,14 @@ static void adx_say_pattern(adx_writing *k)
     adx_say(t, "\n};\n\n");
 }
 
-// So that no compiler calls the constants unused, or a matrix without entries.
-static void adx_say_pattern_unused(adx_writing *k, const adx_results *results)
+// So that no compiler calls the constants unused, or results without entries.
+static void adx_say_results_unused(adx_writing *k, const adx_results *results)
 {
     static const char *const list[] = { "start", "row", "column" };
-    if (results->length[0] == 0)
-        adx_say(k->text, "    (void)%s;\n", results->array[0]);
-    for (size_t i = 0; i < 3; i++)
+    for (size_t a = 0; a < 2; a++)
+        if (results->array[a] != NULL && results->length[a] == 0)
+            adx_say(k->text, "    (void)%s;\n", results->array[a]);
+    for (size_t i = 0; k->entries != NULL && i < 3; i++)
         adx_say(k->text, "    (void)%s_%s_%s;\n", k->text->name, k->what,
                 list[i]);
 }
@@ -6452,8 +6462,7 @@ static void adx_say_function(adx_writing *k, const adx_results *results)
     if (k->parts > 1)
         adx_say(t, "    int left = 0;\n");
     adx_say_unused(k);
-    if (k->entries != NULL)
-        adx_say_pattern_unused(k, results);
+    adx_say_results_unused(k, results);
     if (k->parts > 1)
         adx_say_calls(k);
     else {
@@ -7211,6 +7220,45 @@ static ad_status adx_write_all(adx_job *job)
     return status;
 }
 
+// Names that cannot be used: keywords, and what <math.h> declares.
+static const char adx_taken_names[] =
+    " auto break case char const continue default do double else enum extern"
+    " float for goto if inline int long register restrict return short signed"
+    " sizeof static struct switch typedef union unsigned void volatile while"
+    " asm typeof main casadi_real casadi_int"
+    " INFINITY NAN HUGE_VAL HUGE_VALF HUGE_VALL MATH_ERRNO MATH_ERREXCEPT"
+    " math_errhandling double_t float_t signgam j0 j1 jn y0 y1 yn gamma"
+    " fpclassify isfinite isinf isnan isnormal signbit isgreater"
+    " isgreaterequal isless islessequal islessgreater isunordered ";
+static const char adx_math_names[] =        // these also with an f or l behind
+    " acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh drem"
+    " erf erfc exp exp10 exp2 expm1 fabs fdim finite floor fma fmax fmin fmod"
+    " frexp hypot ilogb isinf isnan j0 j1 jn ldexp lgamma llrint llround log"
+    " log10 log1p log2 logb lrint lround modf nan nearbyint nextafter"
+    " nexttoward pow pow10 remainder remquo rint round scalb scalbln scalbn"
+    " significand sin sincos sinh sqrt tan tanh tgamma trunc y0 y1 yn ";
+
+static bool adx_is_listed(const char *list, const char *name, size_t n)
+{
+    for (; *list != '\0'; list += 1 + strcspn(list + 1, " "))
+        if (strncmp(list + 1, name, n) == 0 && list[1 + n] == ' ')
+            return true;
+    return false;
+}
+
+static bool adx_is_usable(const char *name)
+{
+    size_t n = 0;
+    while (n <= 100 && (adx_is_letter(name[n])
+                        || (n > 0 && adx_is_digit(name[n]))))
+        n++;
+    return n > 0 && n <= 100 && name[n] == '\0'
+        && !adx_is_listed(adx_taken_names, name, n)
+        && !adx_is_listed(adx_math_names, name, n)
+        && !(n > 1 && strchr("fl", name[n - 1]) != NULL
+             && adx_is_listed(adx_math_names, name, n - 1));
+}
+
 static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, bool sizes,
                              ad_write_fn *write, void *user, size_t *bytes,
                              ad_c_size size[])
@@ -7218,7 +7266,8 @@ static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, bool sizes,
     unsigned functions = o->functions != 0 ? o->functions
         : ADREV_C_VALUE | ADREV_C_VJP | (fn->m == 1 ? ADREV_C_GRADIENT : 0u);
     if (functions >> ADREV_C_FUNCTIONS != 0
-        || (functions & ADREV_C_GRADIENT && fn->m != 1))
+        || (functions & ADREV_C_GRADIENT && fn->m != 1)
+        || (o->name != NULL && !adx_is_usable(o->name)))
         return ADREV_ESHAPE;
     adx_text t = { .write = write, .user = user,
                    .name = o->name == NULL ? "f" : o->name,

@@ -862,6 +862,102 @@ static void emit_static(void)
     ad_fn_free(fn);
 }
 
+static void extreme(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const ad_real *by = ctx;
+    for (int i = 0; i < 6; i++)
+        y[i] = ad_rec(ad_mul(x[0], by[i]));
+}
+
+static void of_nothing(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)x;
+    (void)ctx;
+    y[0] = ad_rec(0.5);
+}
+
+// Code in float of constants that are none there, and of a function without
+// inputs: no warning, and the constants as a conversion has them.
+static void emit_alone(void)
+{
+    static const double by[] = { 1e300, -1e300, 1e-300, -1e-300, 0x1.fffffep127,
+                                 0x1.fffffefp127 };
+    ad_real narrow[6];
+    ad_fn *fn = NULL;
+    const ad_real one = 1;
+    ad_c_options options = { .name = "extreme", .single = true,
+                             .exported = true, .functions = ADREV_C_VALUE };
+    for (int i = 0; i < 6; i++)
+        narrow[i] = SINGLE && i > 4 ? 0 : (ad_real)by[i];
+    CHECK(ad_fn_record(&fn, extreme, narrow, 1, &one, 6) == ADREV_OK, "record");
+    CHECK(ad_fn_write_c(fn, &options, to_code, NULL, NULL) == ADREV_OK, "code");
+    ad_fn_free(fn);
+    fprintf(header, "int extreme_value(const float *x, float *y, float *work);"
+            "\n");
+    fprintf(driver, "static void test_alone(void)\n{\n"
+            "    float x = 1, y[6], spare[20];\n"
+            "    check(extreme_value(&x, y, spare) == 0, \"extreme\", 0, 0, 0);"
+            "\n");
+    for (int i = 0; i < 6; i++)
+        if (isfinite((float)narrow[i]))
+            fprintf(driver, "    check(y[%d] == %af, \"extreme\", %d, y[%d],"
+                    " 0);\n", i, (double)(float)narrow[i], i, i);
+        else
+            fprintf(driver, "    check(isinf(y[%d]) && !signbit(y[%d]) == %d,"
+                    " \"extreme\", %d, y[%d], 0);\n", i, i, narrow[i] > 0, i,
+                    i);
+    fprintf(driver, "}\n");
+    CHECK(ad_fn_record(&fn, of_nothing, NULL, 0, &one, 1) == ADREV_OK,
+          "record without inputs");
+    options = (ad_c_options){ .name = "of_nothing", .single = SINGLE,
+                              .exported = true, .functions = ALL, .casadi = true };
+    CHECK(ad_fn_write_c(fn, &options, to_code, NULL, NULL) == ADREV_OK,
+          "code without inputs");
+    ad_fn_free(fn);
+}
+
+// What may stand in front of all names.
+static void check_names(void)
+{
+    static const char *const bad[] = {
+        "", "1f", "my-f", "f()", "f ", " f", "int", "inline", "sin", "sinf",
+        "atan2l", "isnan", "NAN", "signbit", "j0", "casadi_real", "\xc3\xa4"
+    };
+    static const char *const good[] = { "f", "_f1", "sine", "f_sin", "Int",
+                                        "sin_", "exponential", "e", "l" };
+    ad_fn *fn = NULL;
+    char name[102];
+    ad_c_options options = { .name = name, .functions = ALL, .casadi = true };
+    size_t bytes[2];
+    CHECK(ad_fn_record(&fn, singular, NULL, 2, (ad_real[]){ 1, 1 }, 1)
+              == ADREV_OK, "record");
+    memset(name, 'n', sizeof name);
+    name[101] = '\0';
+    CHECK(ad_fn_write_c(fn, &options, NULL, NULL, bytes) == ADREV_ESHAPE,
+          "101 characters");
+    // Each name takes as many bytes: nothing is cut.
+    name[100] = '\0';
+    CHECK(ad_fn_write_c(fn, &options, NULL, NULL, bytes) == ADREV_OK, "100");
+    name[99] = '\0';
+    CHECK(ad_fn_write_c(fn, &options, NULL, NULL, bytes + 1) == ADREV_OK, "99");
+    size_t names = bytes[0] - bytes[1];
+    name[1] = '\0';
+    CHECK(ad_fn_write_c(fn, &options, NULL, NULL, bytes + 1) == ADREV_OK
+          && bytes[0] - bytes[1] == 99 * names, "%zu names: %zu and %zu bytes",
+          names, bytes[0], bytes[1]);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        options.name = bad[i];
+        CHECK(ad_fn_write_c(fn, &options, NULL, NULL, NULL) == ADREV_ESHAPE,
+              "the name '%s'", bad[i]);
+    }
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        options.name = good[i];
+        CHECK(ad_fn_write_c(fn, &options, NULL, NULL, NULL) == ADREV_OK,
+              "the name '%s'", good[i]);
+    }
+    ad_fn_free(fn);
+}
+
 // Allocations that still succeed, and those that were not given back.
 static size_t left_to_take;
 static size_t taken;
@@ -991,11 +1087,14 @@ int main(int count, char **argument)
     emit_ieee();
     emit_chain();
     emit_static();
+    emit_alone();
+    check_names();
     check_decimals();
     check_errors();
     check_memory();
     fprintf(driver, "int main(void)\n{\n    test_ieee();\n"
-            "    test_chain();\n    test_static();\n");
+            "    test_chain();\n    test_static();\n"
+            "    test_alone();\n");
     for (size_t i = 0; i < calls; i++)
         for (size_t p = 0; p < called[i].points; p++)
             fprintf(driver, "    test_%s_%zu();\n", called[i].name, p);
