@@ -7709,7 +7709,8 @@ static void adx_get_many(adx_loading *k, adx_many *m)
         adx_get_list(k, m);
 }
 
-// A step whose results are the next numbers that are neither input nor constant.
+// A step whose results are numbers that no step before has made, and that are
+// neither inputs nor constants.
 static void adx_get_step(adx_loading *k, size_t i, size_t guards)
 {
     adx_program *p = k->p;

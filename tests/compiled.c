@@ -205,7 +205,6 @@ static void test_signs(void)
     }
 }
 
-// Whatever was done to the files: the function is compiled anew, and right.
 // Values are no results of the product alone, but they are of its blocks, and
 // make them longer than one C function is to be.
 static void wide(const ad_rev *x, ad_rev *y, void *ctx)
@@ -240,6 +239,7 @@ static void test_wide(void)
     ad_fn_free(fn);
 }
 
+// Whatever was done to the files: the function is compiled anew, and right.
 static void test_touched(const char *command)
 {
     const ad_real x[N] = { 0.31, -0.2, 0.7, 0.9, 1.3 };
@@ -252,6 +252,21 @@ static void test_touched(const char *command)
     compare(fn, replayed, 1, x);
     ad_fn_free(fn);
     ad_fn_free(replayed);
+}
+
+// What is known of the processor is something, and always the same: no clocks.
+static void test_processor(void)
+{
+    ad_fn *fn = recorded(program, 1);
+    adx_bytes b[2] = { { .memory = &fn->memory }, { .memory = &fn->memory } };
+    for (int k = 0; k < 2; k++)
+        adx_keep_processor(&b[k]);
+    CHECK(b[0].n == b[1].n && (b[0].n == 0 || memcmp(b[0].v, b[1].v, b[0].n)
+                                              == 0), "two processors");
+    CHECK(b[0].n > 0 || access("/proc/cpuinfo", R_OK) != 0, "none");
+    for (int k = 0; k < 2; k++)
+        adx_drop(&fn->memory, b[k].v);
+    ad_fn_free(fn);
 }
 
 // Compiles one of two functions, and checks its value.
@@ -396,6 +411,7 @@ int main(void)
     test_touched("chmod 666 *.so");
     test_touched("for f in *.so; do mv $f x; ln -s x $f; done");
     test_touched("rm *.so x");
+    test_processor();
     test_processes();
     test_umask();
     test_way();
