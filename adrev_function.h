@@ -368,13 +368,17 @@ enum {
 
 // How it is written. All-zero: as the comments say first.
 typedef struct ad_c_options {
-    const char *name;       // in front of all names; NULL: "f"
+    const char *name;       // in front of all names; NULL: "f". An identifier
+                            // of C with at most 100 characters, which is no
+                            // keyword and no name of <math.h>
     unsigned functions;     // ADREV_C_VALUE | ...; 0: value and vjp, and the
                             // gradient of a function with one result
     bool single;            // float instead of double
     bool absorbing;         // zeros in the chain rule absorb infinities, as in
                             // 3.2; otherwise 0*inf is NaN, as in C
-    bool exported;          // extern functions and patterns; otherwise static
+    bool exported;          // extern functions and patterns; otherwise static,
+                            // to be included where they are called: compilers
+                            // warn of those that nobody calls
     size_t split;           // statements of one C function at most; 0: 2000
     bool casadi;            // CasADi's entry points besides: see below
 } ad_c_options;
@@ -414,8 +418,8 @@ typedef struct ad_c_options {
 //   bytes        out   how many were written, or would be; may be NULL
 //   write        in    called often, with short pieces; NULL: only counts
 //
-//   returns      ADREV_OK; ADREV_ENOMEM; ADREV_ESHAPE: no such function, or a
-//                gradient of several results; ADREV_EEXTERNAL: lgamma, whose
+//   returns      ADREV_OK; ADREV_ENOMEM; ADREV_ESHAPE: no such function, no such
+//                name, or a gradient of several results; ADREV_EEXTERNAL: lgamma, whose
 //                derivatives have no C text, or an external statement
 ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
                                 ad_write_fn *write, void *user,
@@ -456,15 +460,19 @@ typedef struct ad_compile_options {
 // Evaluates the function from now on by machine code: value, products, gradient,
 // Hessian product and, up to 1000 entries, the Jacobian at one point. The code
 // is written as C, compiled by the system's compiler and kept in the cache under
-// the XXH128 of the code,
-// the flags and the compiler's version; next time, in any process, it is only
-// loaded. A file of the cache is loaded only if it and its directory belong to
-// the user and nobody else can write them, and if its hash is that of what was
-// compiled.
+// the XXH128 of the code, the flags, the compiler's version and, on Linux, what
+// the processor is; next time, in any process, it is only loaded. A file of the
+// cache is loaded only if it and its directory belong to the user and nobody
+// else can write them, and if its hash is that of what was compiled. Nobody
+// else but root may be able to put another directory in the cache's place:
+// those above it belong to the user or to root, and are not writable by a group
+// or by all, unless they are sticky, as /tmp is.
 //
 //   returns      ADREV_OK; ADREV_ECOMPILE: no compiler, or none of this, the
-//                code is too long, no cache, or no such thing on this system:
-//                the function is replayed as before; else as ad_fn_write_c
+//                code is too long, no cache, a cache that others could touch, a
+//                program with more rights than its user (setuid), or no such
+//                thing on this system: the function is replayed as before; else
+//                as ad_fn_write_c
 //   threads      while no other thread uses the function
 ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options);
 
@@ -574,6 +582,8 @@ static ad_real adx_polygamma(ad_real k, ad_real x)
     double sum = 0;
 
     if ((z <= 0 && z == floor(z)) || z < -1e6 || z != z)
+        return ADX_K(NAN);
+    if (!(n <= 170))            // n! is infinite, and the recurrence endless
         return ADX_K(NAN);
     for (; z < 15 + n; z++)
         sum += pow(z, -(n + 1));
@@ -1399,6 +1409,43 @@ static adx_numbers adx_application(adx_formula *f, const char *name, size_t n)
     return adx_emit_each(f->p, f->n, op, arg[0], arg[1], arg[2]);
 }
 
+// A decimal of the tables, whatever the locale's decimal point is: correctly
+// rounded where all digits behind the first 19 are zeros or do not matter, and
+// powers of ten to the 22nd, which are exact, are enough.
+static double adx_read_decimal(const char *at, const char **end)
+{
+    uint64_t digits = 0;
+    int power = 0;
+    bool point = false;
+    for (; adx_is_digit(*at) || (*at == '.' && !point); at++)
+        if (*at == '.')
+            point = true;
+        else if (digits < UINT64_C(1000000000000000000)) {
+            digits = 10 * digits + (uint64_t)(*at - '0');
+            power -= point;
+        } else
+            power += !point;
+    if (*at == 'e') {
+        bool below = *++at == '-';
+        int e = 0;
+        for (at += below || *at == '+'; adx_is_digit(*at); at++)
+            e = e < 1000 ? 10 * e + (*at - '0') : e;
+        power += below ? -e : e;
+    }
+    if (end != NULL)
+        *end = at;
+    // The digits in two parts, and what the quotient of the first leaves.
+    double scale = 1;
+    double high = (double)digits;
+    double low = (double)(int64_t)(digits - (uint64_t)high);
+    for (int i = power < 0 ? -power : power; i > 0; i--)
+        scale *= 10;
+    if (power >= 0)
+        return high * scale + low * scale;
+    double quotient = high / scale;
+    return quotient + (fma(-quotient, scale, high) + low) / scale;
+}
+
 static adx_numbers adx_factor(adx_formula *f)
 {
     adx_blank(f);
@@ -1412,9 +1459,7 @@ static adx_numbers adx_factor(adx_formula *f)
         return inner;
     }
     if (adx_is_digit(*f->at)) {
-        char *end = NULL;
-        ad_real v = (ad_real)strtod(f->at, &end);
-        f->at = end;
+        ad_real v = (ad_real)adx_read_decimal(f->at, &f->at);
         return adx_single(adx_fixed(f->p, v));
     }
     const char *name = f->at;
@@ -5699,7 +5744,7 @@ __attribute__((format(printf, 2, 3)))
 #endif
 static void adx_say(adx_text *t, const char *format, ...)
 {
-    char line[400];
+    char line[1000];            // several names, and a few words: never cut
     va_list args;
     va_start(args, format);
     int n = vsnprintf(line, sizeof line, format, args);
@@ -5723,15 +5768,33 @@ static void adx_say_index(adx_text *t, const char *before, size_t number,
     adx_put_text(t, after, strlen(after));
 }
 
+// The locale's decimal point, which may be several bytes, as that of C.
+static void adx_set_point(char *number)
+{
+    size_t before = strspn(number, "+-0123456789e");
+    size_t point = strcspn(number + before, "+-0123456789e");
+    if (point == 0)
+        return;
+    number[before] = '.';
+    memmove(number + before + 1, number + before + point,
+            strlen(number + before + point) + 1);
+}
+
 static void adx_say_literal(adx_text *t, ad_real v)
 {
     char number[40];
     double d = (double)v;
-    if (v != v || v - v != 0) {
+    // As a float that has no room for it: from half of the next power of two
+    // on, and down to half of the smallest one.
+    bool large = t->single && fabs(d) >= 0x1.ffffffp127;
+    if (v != v || v - v != 0 || large) {
         adx_say(t, v != v ? "NAN" : v > 0 ? "INFINITY" : "(-INFINITY)");
         return;
     }
+    if (t->single && fabs(d) <= 0x1p-150)
+        d = signbit(d) ? -0.0 : 0.0;
     snprintf(number, sizeof number, t->single ? "%.9g" : "%.17g", d);
+    adx_set_point(number);
     bool whole = strpbrk(number, ".eE") == NULL;
     bool below = number[0] == '-';
     adx_say(t, "%s%s%s%s%s", below ? "(" : "", number, whole ? ".0" : "",
@@ -5757,7 +5820,9 @@ static void adx_say_name(adx_text *t, const char *word, size_t n)
 static const char *adx_say_constant(adx_text *t, const char *at)
 {
     size_t n = strcspn(at, ")");
-    if (t->single && strtod(at, NULL) < 1e-37 && strtod(at, NULL) > -1e-37)
+    const char *e = at + strcspn(at, "e)");
+    bool tiny = *e == 'e' && e[1] == '-' && strtol(e + 2, NULL, 10) > 37;
+    if (t->single && tiny)
         adx_say(t, "1e-37f");           // smaller ones stand for double only
     else {
         adx_put_text(t, at, n);
@@ -6028,14 +6093,27 @@ static const char *adx_value_text(const adx_text *t, uint32_t op)
                                                : adx_row_of(op)->value;
 }
 
+// Whether a number is not what it was, bit by bit as in a replay: the two zeros
+// differ, and all that is not a number is one.
+static void adx_say_change(adx_writing *k, uint32_t x, ad_real was)
+{
+    adx_say_number(k, x);
+    adx_say(k->text, was != was ? " == " : " != ");
+    if (was != was)
+        adx_say_number(k, x);
+    else
+        adx_say_literal(k->text, was);
+    if (was != 0)
+        return;
+    adx_say(k->text, signbit(was) ? " || !signbit(" : " || signbit(");
+    adx_say_number(k, x);
+    adx_say(k->text, ")");
+}
+
 static void adx_say_guard(adx_writing *k, const adx_step *s)
 {
-    bool nan = adx_is_fixed(k->p, s->b)
-            && k->p->number[s->b].v != k->p->number[s->b].v;
     adx_say(k->text, "    if (");
-    adx_say_number(k, s->a);
-    adx_say(k->text, nan ? " == " : " != ");
-    adx_say_number(k, nan ? s->a : s->b);
+    adx_say_change(k, s->a, k->p->number[s->b].v);
     adx_say(k->text, ") return %lu;\n", (unsigned long)s->c + 1);
 }
 
@@ -6343,13 +6421,14 @@ static void adx_say_pattern(adx_writing *k)
     adx_say(t, "\n};\n\n");
 }
 
-// So that no compiler calls the constants unused, or a matrix without entries.
-static void adx_say_pattern_unused(adx_writing *k, const adx_results *results)
+// So that no compiler calls the constants unused, or results without entries.
+static void adx_say_results_unused(adx_writing *k, const adx_results *results)
 {
     static const char *const list[] = { "start", "row", "column" };
-    if (results->length[0] == 0)
-        adx_say(k->text, "    (void)%s;\n", results->array[0]);
-    for (size_t i = 0; i < 3; i++)
+    for (size_t a = 0; a < 2; a++)
+        if (results->array[a] != NULL && results->length[a] == 0)
+            adx_say(k->text, "    (void)%s;\n", results->array[a]);
+    for (size_t i = 0; k->entries != NULL && i < 3; i++)
         adx_say(k->text, "    (void)%s_%s_%s;\n", k->text->name, k->what,
                 list[i]);
 }
@@ -6383,8 +6462,7 @@ static void adx_say_function(adx_writing *k, const adx_results *results)
     if (k->parts > 1)
         adx_say(t, "    int left = 0;\n");
     adx_say_unused(k);
-    if (k->entries != NULL)
-        adx_say_pattern_unused(k, results);
+    adx_say_results_unused(k, results);
     if (k->parts > 1)
         adx_say_calls(k);
     else {
@@ -7142,6 +7220,45 @@ static ad_status adx_write_all(adx_job *job)
     return status;
 }
 
+// Names that cannot be used: keywords, and what <math.h> declares.
+static const char adx_taken_names[] =
+    " auto break case char const continue default do double else enum extern"
+    " float for goto if inline int long register restrict return short signed"
+    " sizeof static struct switch typedef union unsigned void volatile while"
+    " asm typeof main casadi_real casadi_int"
+    " INFINITY NAN HUGE_VAL HUGE_VALF HUGE_VALL MATH_ERRNO MATH_ERREXCEPT"
+    " math_errhandling double_t float_t signgam j0 j1 jn y0 y1 yn gamma"
+    " fpclassify isfinite isinf isnan isnormal signbit isgreater"
+    " isgreaterequal isless islessequal islessgreater isunordered ";
+static const char adx_math_names[] =        // these also with an f or l behind
+    " acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh drem"
+    " erf erfc exp exp10 exp2 expm1 fabs fdim finite floor fma fmax fmin fmod"
+    " frexp hypot ilogb isinf isnan j0 j1 jn ldexp lgamma llrint llround log"
+    " log10 log1p log2 logb lrint lround modf nan nearbyint nextafter"
+    " nexttoward pow pow10 remainder remquo rint round scalb scalbln scalbn"
+    " significand sin sincos sinh sqrt tan tanh tgamma trunc y0 y1 yn ";
+
+static bool adx_is_listed(const char *list, const char *name, size_t n)
+{
+    for (; *list != '\0'; list += 1 + strcspn(list + 1, " "))
+        if (strncmp(list + 1, name, n) == 0 && list[1 + n] == ' ')
+            return true;
+    return false;
+}
+
+static bool adx_is_usable(const char *name)
+{
+    size_t n = 0;
+    while (n <= 100 && (adx_is_letter(name[n])
+                        || (n > 0 && adx_is_digit(name[n]))))
+        n++;
+    return n > 0 && n <= 100 && name[n] == '\0'
+        && !adx_is_listed(adx_taken_names, name, n)
+        && !adx_is_listed(adx_math_names, name, n)
+        && !(n > 1 && strchr("fl", name[n - 1]) != NULL
+             && adx_is_listed(adx_math_names, name, n - 1));
+}
+
 static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, bool sizes,
                              ad_write_fn *write, void *user, size_t *bytes,
                              ad_c_size size[])
@@ -7149,7 +7266,8 @@ static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, bool sizes,
     unsigned functions = o->functions != 0 ? o->functions
         : ADREV_C_VALUE | ADREV_C_VJP | (fn->m == 1 ? ADREV_C_GRADIENT : 0u);
     if (functions >> ADREV_C_FUNCTIONS != 0
-        || (functions & ADREV_C_GRADIENT && fn->m != 1))
+        || (functions & ADREV_C_GRADIENT && fn->m != 1)
+        || (o->name != NULL && !adx_is_usable(o->name)))
         return ADREV_ESHAPE;
     adx_text t = { .write = write, .user = user,
                    .name = o->name == NULL ? "f" : o->name,
@@ -7418,7 +7536,9 @@ typedef struct adx_loading {
     adx_program *p;
     uint32_t op[256];           // what their codes are here
     uint32_t ops;               // how many they are there
-} adx_loading;
+    size_t made;                // numbers below this one have all been made
+    uint32_t *guard;            // for each of these, 1 + the last number up to
+} adx_loading;                  // it that is a guard's; 0: none
 
 static void adx_get_operations(adx_loading *k)
 {
@@ -7454,11 +7574,84 @@ static bool adx_is_readable(const adx_program *p, uint64_t x)
             || p->step[p->number[x].from].op != ADX_OP_guard);
 }
 
-static void adx_check_read(void *user, uint32_t x)
+static void adx_check_read(adx_loading *k, uint64_t x)
 {
-    adx_loading *k = (adx_loading *)user;
     if (!adx_is_readable(k->p, x))
         k->b.bad = true;
+}
+
+// After every step: how far the numbers have been made without a gap.
+static void adx_note_made(adx_loading *k)
+{
+    const adx_program *p = k->p;
+    for (; adx_is_made(p, k->made); k->made++)
+        k->guard[k->made] = !adx_is_readable(p, k->made)
+                          ? (uint32_t)k->made + 1
+                          : k->made > 0 ? k->guard[k->made - 1] : 0;
+}
+
+// The first and the last number of a range that is not empty. false: they are
+// not numbers of the program.
+static bool adx_find_ends(const adx_loading *k, const adx_numbers *r,
+                          size_t rows, size_t cols, int64_t end[2])
+{
+    const int64_t most = (int64_t)k->p->numbers;
+    const int64_t way[2] = { (int64_t)(rows - 1) * r->rs,
+                             (int64_t)(cols - 1) * r->cs };
+    end[0] = end[1] = r->base;
+    for (int i = 0; i < 2; i++) {
+        if (way[i] > most || way[i] < -most)    // before sums overflow
+            return false;
+        end[way[i] > 0] += way[i];
+    }
+    return end[0] >= 0 && end[1] < most;
+}
+
+// A file of some bytes can name ranges of 2^32 elements, so most are not looked
+// at one by one: where all numbers between the ends are made, and none of them
+// is a guard's, they can be read.
+static void adx_check_range(adx_loading *k, const adx_numbers *r, size_t rows,
+                            size_t cols)
+{
+    int64_t end[2];
+    if (rows == 0 || cols == 0)
+        return;
+    if (!adx_find_ends(k, r, rows, cols, end)) {
+        k->b.bad = true;
+        return;
+    }
+    if (end[1] < (int64_t)k->made && k->guard[end[1]] <= end[0])
+        return;
+    rows = r->rs == 0 ? 1 : rows;
+    cols = r->cs == 0 ? 1 : cols;
+    if ((uint64_t)rows * cols > k->p->numbers)  // that often around a guard
+        k->b.bad = true;
+    for (size_t i = 0; i < rows && !k->b.bad; i++)
+        for (size_t j = 0; j < cols && !k->b.bad; j++)
+            adx_check_read(k, adx_in_range(r, i, j));
+}
+
+// Whether all that a step reads is there.
+static void adx_check_reads(adx_loading *k, const adx_step *s)
+{
+    const adx_many *m = adx_many_of(k->p, s);
+    if (m == NULL) {
+        adx_check_read(k, s->a);
+        adx_check_read(k, s->b);
+        if (s->op != ADX_OP_guard)
+            adx_check_read(k, s->c);
+        else if (!k->b.bad && !adx_is_fixed(k->p, s->b))
+            k->b.bad = true;
+        return;
+    }
+    for (size_t i = 0; i < adx_listed(m) && !k->b.bad; i++)
+        adx_check_read(k, m->list[i]);
+    for (int a = 0; a < 3; a++) {
+        size_t rows;
+        size_t cols;
+        adx_extent(m, a, &rows, &cols);
+        adx_check_range(k, &m->arg[a], rows, cols);
+    }
 }
 
 static void adx_get_list(adx_loading *k, adx_many *m)
@@ -7482,9 +7675,13 @@ static bool adx_is_plausible(const adx_loading *k, const adx_many *m)
     bool op = m->kind == ADX_MANY_each ? m->op < ADX_OP_COUNT
             : m->kind != ADX_MANY_product || m->op == ADREV_OP_mul
                                           || m->op == ADX_OP_chain;
-    return op && m->kind <= ADX_MANY_gather && m->m <= most && m->k <= most
-        && m->n <= most && (uint64_t)m->m * m->n <= most
-        && (m->kind != ADX_MANY_product
+    bool product = m->kind == ADX_MANY_product;
+    bool listed = m->kind == ADX_MANY_each || m->kind == ADX_MANY_gather;
+    bool empty = product ? m->m == 0 || m->k == 0 || m->n == 0
+                         : listed ? m->n == 0 : m->k == 0;
+    return op && !empty && m->kind <= ADX_MANY_gather && m->m <= most
+        && m->k <= most && m->n <= most && (uint64_t)m->m * m->n <= most
+        && (!product
             || ((uint64_t)m->m * m->k <= UINT32_MAX
                 && (uint64_t)m->k * m->n <= UINT32_MAX));
 }
@@ -7512,7 +7709,8 @@ static void adx_get_many(adx_loading *k, adx_many *m)
         adx_get_list(k, m);
 }
 
-// A step whose results are the next numbers that are neither input nor constant.
+// A step whose results are numbers that no step before has made, and that are
+// neither inputs nor constants.
 static void adx_get_step(adx_loading *k, size_t i, size_t guards)
 {
     adx_program *p = k->p;
@@ -7541,13 +7739,14 @@ static void adx_get_step(adx_loading *k, size_t i, size_t guards)
         s.b = adx_row_of(s.op)->arity > 1 ? s.b : s.a;
         s.c = adx_row_of(s.op)->arity > 2 ? s.c : s.a;
     }
-    adx_visit_reads(p, &s, adx_check_read, k);
+    adx_check_reads(k, &s);
     for (size_t j = 0; j < adx_results_of(p, &s) && !k->b.bad; j++)
         if ((uint64_t)s.r + j >= p->numbers || adx_is_made(p, s.r + j))
             k->b.bad = true;
         else
             p->number[s.r + j].from = (uint32_t)i;
     p->step[p->steps++] = s;
+    adx_note_made(k);
 }
 
 static void adx_get_numbers(adx_loading *k, size_t inputs, size_t numbers)
@@ -7594,6 +7793,11 @@ static void adx_get_program(adx_loading *k, ad_fn *fn, size_t numbers,
     adx_get_operations(k);
     adx_get_numbers(k, fn->n, numbers);
     p->report = *report;
+    k->guard = (uint32_t *)adx_take(p->memory, numbers, sizeof *k->guard);
+    if (k->guard == NULL)
+        adx_spoil(p, ADREV_ENOMEM);
+    else if (!k->b.bad && p->status == ADREV_OK)
+        adx_note_made(k);
     p->step = (adx_step *)adx_take(p->memory, steps, sizeof *p->step);
     if (p->step == NULL)
         adx_spoil(p, ADREV_ENOMEM);
@@ -7657,6 +7861,7 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
     k.p = &fn->program;
     k.p->plain = false;
     adx_get_program(&k, fn, numbers, steps, &report);
+    adx_drop(&fn->memory, k.guard);
     ad_status status = fn->program.status != ADREV_OK ? fn->program.status
                      : k.b.bad ? ADREV_EFILE : ADREV_OK;
     if (status == ADREV_OK)
@@ -7669,9 +7874,11 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
 /* ===========================================================================
  * 13  MACHINE CODE                                                  >>compile
  *
- * The C code of section 11, the system's compiler, and a cache. Everything in
- * the cache appears under its name at once, by rename: processes that compile
- * the same function at the same time replace each other's equal files.
+ * The C code of section 11, the system's compiler, and a cache. Each call
+ * compiles in a directory of its own, and the library appears in the cache at
+ * once, by rename, under a name that has the hash of its contents: processes
+ * that compile the same function at the same time replace equal files, and
+ * nobody finds a part of one.
  * ======================================================================== */
 
 #if !ADREV_COMPILE
@@ -7686,9 +7893,27 @@ ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options)
 
 #else
 
+#include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/auxv.h>
+#endif
+
+// Strict C11 hides these from the headers of some systems.
+extern char *realpath(const char *restrict path, char *restrict resolved);
+
+#if defined O_NOFOLLOW
+#define ADX_NO_LINK O_NOFOLLOW
+#elif defined __O_NOFOLLOW
+#define ADX_NO_LINK __O_NOFOLLOW
+#else
+#define ADX_NO_LINK 0
+#endif
+#define ADX_STICKY 01000        // in this directory only owners rename
 
 /* --- 13.1  files ------------------------------------------------------------ */
 
@@ -7697,45 +7922,87 @@ ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options)
 static void adx_close_library(void *library) { dlclose(library); }
 
 // Whether it is ours, and nobody else can write it.
-static bool adx_is_ours(const char *path, bool directory)
+static bool adx_is_ours(const struct stat *s)
 {
-    struct stat s;
-    return stat(path, &s) == 0 && s.st_uid == geteuid()
-        && (s.st_mode & (S_IWGRP | S_IWOTH)) == 0
-        && (directory ? S_ISDIR(s.st_mode) : S_ISREG(s.st_mode));
+    return s->st_uid == geteuid() && (s->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-// All of a file, to be dropped; NULL: it cannot be read.
-static char *adx_read_file(const ad_allocator *a, const char *path,
-                           size_t *bytes)
+// Whether nobody but us and root can rename what is ours in this directory.
+static bool adx_is_safe(const char *directory)
 {
-    FILE *f = fopen(path, "rb");
+    struct stat s;
+    return stat(directory, &s) == 0 && S_ISDIR(s.st_mode)
+        && (s.st_uid == geteuid() || s.st_uid == 0)
+        && ((s.st_mode & (S_IWGRP | S_IWOTH)) == 0
+            || (s.st_mode & ADX_STICKY) != 0);
+}
+
+// Whether that is true of all directories of a path without symbolic links, so
+// that nobody can put another directory in its place.
+static bool adx_is_guarded(char *path)
+{
+    bool safe = adx_is_safe("/");
+    for (char *at = path + 1; *at != '\0' && safe; at++)
+        if (*at == '/') {
+            *at = '\0';
+            safe = adx_is_safe(path);
+            *at = '/';
+        }
+    return safe && adx_is_safe(path);
+}
+
+// All of an open file, to be dropped; NULL: it cannot be read.
+static char *adx_read_open(const ad_allocator *a, int file, size_t *bytes)
+{
     char *data = NULL;
     size_t room = 0;
     size_t n = 0;
-    if (f == NULL)
-        return NULL;
-    do {
+    for (;;) {
         if (!adx_make_room_for(a, (void **)&data, &room, n + 4096, 1))
             break;
-        n += fread(data + n, 1, room - n, f);
-    } while (!feof(f) && !ferror(f));
-    bool whole = feof(f) && !ferror(f);
-    fclose(f);
-    *bytes = n;
-    if (whole)
-        return data;
+        ssize_t got = read(file, data + n, room - n);
+        if (got == 0) {
+            *bytes = n;
+            return data;
+        }
+        if (got < 0 && errno != EINTR)
+            break;
+        n += got > 0 ? (size_t)got : 0;
+    }
     adx_drop(a, data);
     return NULL;
 }
 
+// All of a file that is ours. What is looked at is what is read: the file is
+// open before.
+static char *adx_read_file(const ad_allocator *a, const char *path,
+                           size_t *bytes)
+{
+    struct stat s;
+    char *data = NULL;
+    int file = open(path, O_RDONLY | ADX_NO_LINK);
+    if (file < 0)
+        return NULL;
+    if (fstat(file, &s) == 0 && S_ISREG(s.st_mode) && adx_is_ours(&s))
+        data = adx_read_open(a, file, bytes);
+    close(file);
+    return data;
+}
+
+// Makes a file that nobody else can read or write from the beginning.
 static bool adx_write_file(const char *path, const char *data, size_t n)
 {
-    FILE *f = fopen(path, "wb");
-    if (f == NULL)
+    int file = open(path, O_WRONLY | O_CREAT | O_EXCL, S_IRUSR | S_IWUSR);
+    if (file < 0)
         return false;
-    bool ok = fwrite(data, 1, n, f) == n;
-    return fclose(f) == 0 && ok;
+    size_t at = 0;
+    while (at < n) {
+        ssize_t put = write(file, data + at, n - at);
+        if (put < 0 && errno != EINTR)
+            break;
+        at += put > 0 ? (size_t)put : 0;
+    }
+    return close(file) == 0 && at == n;
 }
 
 static void adx_hex(const XXH128_hash_t *h, char text[33])
@@ -7771,15 +8038,43 @@ typedef struct adx_cache {
     const char *compiler;
     const char *flags;
     char directory[ADX_PATH / 2];
-    char stem[ADX_PATH];        // of the function's files
-    adx_bytes code;
+    char own[ADX_PATH];         // where this call compiles
+    char library[ADX_PATH];
+    char key[33];               // of the function: what its library's name
+    adx_bytes code;             // begins with
 } adx_cache;
 
-// Every directory on the way is made; the last one is ours alone.
+// Whether the program has more rights than who started it: then what the
+// environment names (HOME, PATH) is not to be run.
+static bool adx_is_privileged(void)
+{
+#ifdef AT_SECURE
+    if (getauxval(AT_SECURE) != 0)
+        return true;
+#endif
+    return geteuid() != getuid() || getegid() != getgid();
+}
+
+// The cache under its name without symbolic links; it is ours alone.
+static bool adx_settle_cache(adx_cache *k)
+{
+    struct stat s;
+    char *path = realpath(k->directory, NULL);
+    bool fits = path != NULL && adx_is_quotable(path);
+    if (fits)
+        snprintf(k->directory, sizeof k->directory, "%s", path);
+    free(path);
+    return fits && adx_is_guarded(k->directory)
+        && stat(k->directory, &s) == 0 && adx_is_ours(&s);
+}
+
+// Every directory on the way is made.
 static bool adx_open_cache(adx_cache *k, const char *directory)
 {
     const char *xdg = getenv("XDG_CACHE_HOME");
     const char *home = getenv("HOME");
+    if (adx_is_privileged())
+        return false;
     int n = directory != NULL
           ? snprintf(k->directory, sizeof k->directory, "%s", directory)
           : xdg != NULL && *xdg == '/'
@@ -7787,8 +8082,7 @@ static bool adx_open_cache(adx_cache *k, const char *directory)
           : home != NULL
           ? snprintf(k->directory, sizeof k->directory, "%s/.cache/adrev",
                      home) : -1;
-    if (n <= 0 || (size_t)n >= sizeof k->directory
-        || !adx_is_quotable(k->directory))
+    if (n <= 0 || (size_t)n >= sizeof k->directory)
         return false;
     for (char *at = k->directory + 1; *at != '\0'; at++)
         if (*at == '/') {
@@ -7797,30 +8091,58 @@ static bool adx_open_cache(adx_cache *k, const char *directory)
             *at = '/';
         }
     mkdir(k->directory, S_IRWXU);
-    return adx_is_ours(k->directory, true);
+    return adx_settle_cache(k);
 }
 
-// A name that no other process and no other call uses.
-static void adx_own_name(const adx_cache *k, char path[ADX_PATH])
+// A directory that no other call uses. The name alone does not see to that:
+// processes of several machines, or containers, may share the cache and have
+// the same number. But mkdir makes a directory, or fails.
+static bool adx_make_own(adx_cache *k)
 {
     static atomic_uint calls;
-    // relaxed: only its being different counts
-    unsigned call = atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
-    snprintf(path, ADX_PATH, "%s/%ld-%u", k->directory, (long)getpid(), call);
+    for (int tries = 0; tries < 10000; tries++) {
+        // relaxed: only its being different counts
+        unsigned call = atomic_fetch_add_explicit(&calls, 1,
+                                                  memory_order_relaxed);
+        snprintf(k->own, sizeof k->own, "%s/%ld-%u", k->directory,
+                 (long)getpid(), call);
+        if (mkdir(k->own, S_IRWXU) == 0)
+            return chmod(k->own, S_IRWXU) == 0;     // whatever the umask is
+        if (errno != EEXIST)
+            return false;
+    }
+    return false;
+}
+
+// A file there. Names are the same in every call, and so are the libraries,
+// whose symbols name their source.
+static const char *adx_own_file(const adx_cache *k, const char *name,
+                                char path[ADX_PATH + 16])
+{
+    snprintf(path, ADX_PATH + 16, "%s/%s", k->own, name);
+    return path;
+}
+
+static void adx_remove_own(const adx_cache *k)
+{
+    static const char *const name[] = { "version", "f.c", "f.so" };
+    char path[ADX_PATH + 16];
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+        remove(adx_own_file(k, name[i], path));
+    rmdir(k->own);
 }
 
 // What the compiler says of itself.
 static char *adx_compiler_version(const adx_cache *k, size_t *n)
 {
-    char path[ADX_PATH];
+    char path[ADX_PATH + 16];
     char command[3 * ADX_PATH];
-    adx_own_name(k, path);
+    adx_own_file(k, "version", path);
     snprintf(command, sizeof command, "%s --version > '%s' 2> /dev/null",
              k->compiler, path);
-    char *text = system(command) == 0 ? adx_read_file(k->memory, path, n)
-                                      : NULL;
-    remove(path);
-    return text;
+    if (system(command) != 0 || chmod(path, S_IRUSR | S_IWUSR) != 0)
+        return NULL;
+    return adx_read_file(k->memory, path, n);
 }
 
 static void adx_keep_code(const char *text, size_t n, void *user)
@@ -7830,16 +8152,42 @@ static void adx_keep_code(const char *text, size_t n, void *user)
         adx_put_word(b, (uint8_t)*text++, 1);
 }
 
-// The name of the function's files: a hash of all that they depend on.
-static bool adx_name_files(adx_cache *k)
+// What the processor is, where the system says it: -march=native means another
+// one on another machine that shares the cache.
+static void adx_keep_processor(adx_bytes *b)
+{
+    static const char *const about[] = {
+        "vendor_id", "cpu family", "model", "flags", "CPU ", "Features", "isa",
+        "uarch"
+    };
+    char line[256];
+    bool begins = true;         // a line of the file, not a part of a long one
+    bool kept = false;
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    if (f == NULL)
+        return;
+    while (fgets(line, sizeof line, f) != NULL && line[0] != '\n') {
+        for (size_t i = 0; begins && i < sizeof about / sizeof *about; i++)
+            if (strncmp(line, about[i], strlen(about[i])) == 0)
+                kept = true;
+        if (kept)
+            adx_keep_code(line, strlen(line), b);
+        begins = strchr(line, '\n') != NULL;
+        kept = kept && !begins;
+    }
+    fclose(f);
+}
+
+// The key: a hash of all that the library depends on.
+static bool adx_make_key(adx_cache *k)
 {
     size_t n;
     char *version = adx_compiler_version(k, &n);
-    char hex[33];
     if (version == NULL)
         return false;
     adx_bytes all = { .memory = k->memory };
     adx_keep_code(version, n, &all);
+    adx_keep_processor(&all);
     adx_keep_code(k->compiler, strlen(k->compiler) + 1, &all);
     adx_keep_code(k->flags, strlen(k->flags) + 1, &all);
     if (k->code.n > 0)
@@ -7847,57 +8195,57 @@ static bool adx_name_files(adx_cache *k)
     adx_drop(k->memory, version);
     if (!all.failed) {
         XXH128_hash_t h = XXH3_128bits(all.v, all.n);
-        adx_hex(&h, hex);
-        snprintf(k->stem, sizeof k->stem, "%s/%s", k->directory, hex);
+        adx_hex(&h, k->key);
     }
     adx_drop(k->memory, all.v);
     return !all.failed;
 }
 
-// A library of the cache, if it is what was compiled.
-static bool adx_is_genuine(const adx_cache *k)
+// KEY-HASH.so
+static void adx_name_library(adx_cache *k, const char *hash)
 {
-    char library[ADX_PATH + 8];
-    char sum[ADX_PATH + 8];
-    char hex[33] = "";
-    snprintf(library, sizeof library, "%s.so", k->stem);
-    snprintf(sum, sizeof sum, "%s.sum", k->stem);
-    if (!adx_is_ours(library, false) || !adx_is_ours(sum, false)
-        || !adx_hash_file(k->memory, library, hex))
-        return false;
-    size_t n;
-    char *text = adx_read_file(k->memory, sum, &n);
-    bool same = text != NULL && n == 32 && memcmp(text, hex, 32) == 0;
-    adx_drop(k->memory, text);
-    return same;
+    snprintf(k->library, sizeof k->library, "%s/%s-%.32s.so", k->directory,
+             k->key, hash);
 }
 
-// Compiles `own`.c to `own`.so, and puts both parts in their place.
-static bool adx_build(const adx_cache *k, const char *own)
+// Looks for a library of the function that is what was compiled.
+static bool adx_find_library(adx_cache *k)
 {
-    char name[3][ADX_PATH + 8];
-    char to[ADX_PATH + 8];
+    DIR *all = opendir(k->directory);
+    bool found = false;
+    if (all == NULL)
+        return false;
+    for (struct dirent *e; !found && (e = readdir(all)) != NULL;) {
+        const char *name = e->d_name;
+        char hash[33];
+        if (strlen(name) != 68 || strncmp(name, k->key, 32) != 0)
+            continue;
+        adx_name_library(k, name + 33);
+        found = adx_hash_file(k->memory, k->library, hash)
+             && memcmp(hash, name + 33, 32) == 0;
+    }
+    closedir(all);
+    return found;
+}
+
+// Compiles the code and puts the library in its place.
+static bool adx_build(adx_cache *k)
+{
+    char source[ADX_PATH + 16];
+    char made[ADX_PATH + 16];
     char command[5 * ADX_PATH];
-    char hex[33];
-    for (int i = 0; i < 3; i++)
-        snprintf(name[i], sizeof name[i], "%s%s", own,
-                 i == 0 ? ".c" : i == 1 ? ".so" : ".sum");
+    char hash[33];
+    adx_own_file(k, "f.c", source);
+    adx_own_file(k, "f.so", made);
     snprintf(command, sizeof command,
              "%s %s -fPIC -shared -o '%s' '%s' -lm > /dev/null 2>&1",
-             k->compiler, k->flags, name[1], name[0]);
-    bool ok = adx_write_file(name[0], (const char *)k->code.v, k->code.n)
-           && system(command) == 0
-           && adx_hash_file(k->memory, name[1], hex)
-           && adx_write_file(name[2], hex, 32)
-           && chmod(name[1], S_IRUSR | S_IWUSR | S_IXUSR) == 0
-           && chmod(name[2], S_IRUSR | S_IWUSR) == 0;
-    for (int i = 1; i < 3 && ok; i++) {
-        snprintf(to, sizeof to, "%s%s", k->stem, i == 1 ? ".so" : ".sum");
-        ok = rename(name[i], to) == 0;
-    }
-    for (int i = 0; i < 3; i++)
-        remove(name[i]);
-    return ok;
+             k->compiler, k->flags, made, source);
+    if (!adx_write_file(source, (const char *)k->code.v, k->code.n)
+        || system(command) != 0 || chmod(made, S_IRWXU) != 0
+        || !adx_hash_file(k->memory, made, hash))
+        return false;
+    adx_name_library(k, hash);
+    return rename(made, k->library) == 0;
 }
 
 /* --- 13.3  loading ---------------------------------------------------------- */
@@ -7917,10 +8265,8 @@ static void adx_symbol(void *library, const char *what, void *f, size_t *work)
         memset(f, 0, sizeof symbol);
 }
 
-static bool adx_load(ad_fn *fn, const char *stem)
+static bool adx_load(ad_fn *fn, const char *path)
 {
-    char path[ADX_PATH + 8];
-    snprintf(path, sizeof path, "%s.so", stem);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     adx_compiled *c = fn->compiled;
     if (library == NULL)
@@ -7950,15 +8296,12 @@ static bool adx_load(ad_fn *fn, const char *stem)
 
 static ad_status adx_compile_code(ad_fn *fn, adx_cache *k)
 {
-    char own[ADX_PATH];
-    if (!adx_name_files(k))
+    if (!adx_make_own(k))
         return ADREV_ECOMPILE;
-    if (!adx_is_genuine(k)) {
-        adx_own_name(k, own);
-        if (!adx_build(k, own) || !adx_is_genuine(k))
-            return ADREV_ECOMPILE;
-    }
-    return adx_load(fn, k->stem) ? ADREV_OK : ADREV_ECOMPILE;
+    bool ok = adx_make_key(k) && (adx_find_library(k) || adx_build(k))
+           && adx_load(fn, k->library);
+    adx_remove_own(k);
+    return ok ? ADREV_OK : ADREV_ECOMPILE;
 }
 
 ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options)

@@ -4,14 +4,23 @@
 /* compiled.c - ad_fn_compile: machine code gives the bits of the replay, is
  * found again in its cache, and is not believed where that was touched.      */
 
-#define ADREV_IMPLEMENTATION
-#include "../adrev_function.h"
-
-#include "check.h"
+#define _POSIX_C_SOURCE 200809L     // setegid
 
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+// Processes of several machines, or containers, that share a cache may have the
+// same number: here all of them do.
+static pid_t same_number(void) { return 7; }
+
+#define getpid same_number
+#define ADREV_IMPLEMENTATION
+#include "../adrev_function.h"
+#undef getpid
+
+#include "check.h"
 
 #define N 5
 #define WIDE 600
@@ -161,7 +170,41 @@ static void test_blocks(void)
     ad_fn_free(fn[1]);
 }
 
-// Whatever was done to the files: the function is compiled anew, and right.
+// Depends on more of x[0] than a comparison with zero shows.
+static void signs(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    ad_real sign = copysign((ad_real)1, ad_value(x[0]));
+    y[0] = ad_rec(ad_mul(x[1], sign));
+}
+
+// Guards tell numbers apart by their bits, as a replay does.
+static void test_signs(void)
+{
+    static const ad_real at[] = { 0, (ad_real)-0.0, (ad_real)NAN, 2,
+                                  (ad_real)INFINITY };
+    enum { POINTS = sizeof at / sizeof *at };
+    for (size_t i = 0; i < POINTS; i++) {
+        const ad_real x[N] = { at[i], 3 };
+        ad_fn *fn[2] = { NULL, NULL };
+        for (int k = 0; k < 2; k++)
+            CHECK(ad_fn_record(&fn[k], signs, NULL, N, x, 1) == ADREV_OK,
+                  "record at %g", (double)at[i]);
+        CHECK(compile(fn[0], NULL) == ADREV_OK, "compile");
+        for (size_t j = 0; j < POINTS; j++) {
+            const ad_real z[N] = { at[j], 3 };
+            ad_real y = 0;
+            ad_status s = ad_fn_eval(fn[0], z, &y);
+            ad_status want = ad_fn_eval(fn[1], z, &y);
+            CHECK(s == want && want == (i == j ? ADREV_OK : ADREV_EPATH),
+                  "recorded at %g, at %g: %s", (double)at[i], (double)at[j],
+                  ad_message(s));
+        }
+        ad_fn_free(fn[0]);
+        ad_fn_free(fn[1]);
+    }
+}
+
 // Values are no results of the product alone, but they are of its blocks, and
 // make them longer than one C function is to be.
 static void wide(const ad_rev *x, ad_rev *y, void *ctx)
@@ -196,6 +239,7 @@ static void test_wide(void)
     ad_fn_free(fn);
 }
 
+// Whatever was done to the files: the function is compiled anew, and right.
 static void test_touched(const char *command)
 {
     const ad_real x[N] = { 0.31, -0.2, 0.7, 0.9, 1.3 };
@@ -208,6 +252,129 @@ static void test_touched(const char *command)
     compare(fn, replayed, 1, x);
     ad_fn_free(fn);
     ad_fn_free(replayed);
+}
+
+// What is known of the processor is something, and always the same: no clocks.
+static void test_processor(void)
+{
+    ad_fn *fn = recorded(program, 1);
+    adx_bytes b[2] = { { .memory = &fn->memory }, { .memory = &fn->memory } };
+    for (int k = 0; k < 2; k++)
+        adx_keep_processor(&b[k]);
+    CHECK(b[0].n == b[1].n && (b[0].n == 0 || memcmp(b[0].v, b[1].v, b[0].n)
+                                              == 0), "two processors");
+    CHECK(b[0].n > 0 || access("/proc/cpuinfo", R_OK) != 0, "none");
+    for (int k = 0; k < 2; k++)
+        adx_drop(&fn->memory, b[k].v);
+    ad_fn_free(fn);
+}
+
+// Compiles one of two functions, and checks its value.
+static void child(int k, const char *compiler, const char *flags)
+{
+    const ad_real x[N] = { 0.31, -0.2, 0.7, 0.9, 1.3 };
+    const ad_compile_options o = {
+        .compiler = compiler, .cache = cache, .flags = flags
+    };
+    ad_vector_fn *f = k % 2 == 0 ? program : smooth;
+    size_t m = k % 2 == 0 ? 1 : 2;
+    ad_real y[2][2];
+    ad_fn *replayed = recorded(f, m);
+    ad_fn *fn = recorded(f, m);
+    ad_status s = ad_fn_compile(fn, &o);
+    bool same = ad_fn_eval(fn, x, y[0]) == ADREV_OK
+             && ad_fn_eval(replayed, x, y[1]) == ADREV_OK
+             && same_bits(m, y[0], y[1]);
+    _exit(s != ADREV_OK ? 1 : !same ? 2 : 0);
+}
+
+// Processes at the same time, with equal and with different functions. None
+// gets another one's code, and none fails. different: functions.
+static void test_together(int different, const char *compiler,
+                          const char *flags)
+{
+    enum { PROCESSES = 6 };
+    pid_t process[PROCESSES];
+    for (int k = 0; k < PROCESSES; k++)
+        if ((process[k] = fork()) == 0)
+            child(k % different, compiler, flags);
+    for (int k = 0; k < PROCESSES; k++) {
+        int end = -1;
+        waitpid(process[k], &end, 0);
+        CHECK(WIFEXITED(end) && WEXITSTATUS(end) == 0, "process %d: %s", k,
+              !WIFEXITED(end) ? "killed" : WEXITSTATUS(end) == 1
+              ? "not compiled" : "code of another function");
+    }
+}
+
+static void test_processes(void)
+{
+    char slow[128];
+    char line[512];
+    snprintf(slow, sizeof slow, "%s/slow", cache);
+    snprintf(line, sizeof line, "printf '#!/bin/sh\\nsleep 0.2\\ncc \"$@\"\\n'"
+             " > %s; chmod +x %s", slow, slow);
+    CHECK(system(line) == 0, "%s", line);
+    test_together(2, slow, "-O0");
+    for (int round = 0; round < 4; round++) {
+        snprintf(line, sizeof line, "-O0 -DROUND=%d", round);
+        test_together(1, NULL, line);
+    }
+    snprintf(line, sizeof line, "ls %s | grep -v -e '\\.so$' -e slow", cache);
+    CHECK(system(line) != 0, "files are left");
+}
+
+// Whatever new files may be: those of the cache are the user's alone.
+static void test_umask(void)
+{
+    static const mode_t masks[] = { 0, 0777 };
+    char line[512];
+    for (size_t i = 0; i < 2; i++) {
+        ad_fn *fn = recorded(program, 1);
+        const ad_compile_options o = {
+            .cache = cache, .flags = i == 0 ? "-O0 -DA" : "-O0 -DB"
+        };
+        mode_t before = umask(masks[i]);
+        ad_status s = ad_fn_compile(fn, &o);
+        umask(before);
+        CHECK(s == ADREV_OK, "umask %o: %s", (unsigned)masks[i],
+              ad_message(s));
+        ad_fn_free(fn);
+    }
+    snprintf(line, sizeof line, "ls -l %s | grep '^-......*[rwx].* .*\\.so'"
+             " | grep -v '^-rwx------'", cache);
+    CHECK(system(line) != 0, "others may read or write a library");
+}
+
+// Directories above the cache.
+static void test_way(void)
+{
+    char above[128];
+    char in[160];
+    char linked[160];
+    ad_fn *fn = recorded(program, 1);
+    snprintf(above, sizeof above, "%s/above", cache);
+    snprintf(in, sizeof in, "%s/in", above);
+    snprintf(linked, sizeof linked, "%s/linked", cache);
+    const ad_compile_options o = { .cache = in, .flags = "-O0" };
+    const ad_compile_options by_link = { .cache = linked, .flags = "-O0" };
+    CHECK(ad_fn_compile(fn, &o) == ADREV_OK, "a new directory");
+    CHECK(symlink(in, linked) == 0, "symlink");
+    CHECK(ad_fn_compile(fn, &by_link) == ADREV_OK, "a link");
+    CHECK(chmod(above, 0777) == 0, "chmod");
+    CHECK(ad_fn_compile(fn, &o) == ADREV_ECOMPILE, "others may rename it");
+    CHECK(ad_fn_compile(fn, &by_link) == ADREV_ECOMPILE, "by a link, too");
+    CHECK(chmod(above, 01777) == 0, "chmod");
+    CHECK(ad_fn_compile(fn, &o) == ADREV_OK, "sticky");
+    if (geteuid() == 0) {       // a program with more rights than its user
+        CHECK(chown(above, 1, 1) == 0, "chown");
+        CHECK(ad_fn_compile(fn, &o) == ADREV_ECOMPILE, "another user's");
+        CHECK(chown(above, 0, 0) == 0 && setegid(1) == 0, "setegid");
+        CHECK(ad_fn_compile(fn, &o) == ADREV_ECOMPILE, "setgid");
+        CHECK(setegid(getgid()) == 0, "setegid");
+    }
+    CHECK(ad_fn_compile(fn, &o) == ADREV_OK, "as before");
+    ad_fn_free(fn);
 }
 
 static void test_refused(void)
@@ -237,11 +404,17 @@ int main(void)
     test_overlap();
     test_blocks();
     test_wide();
+    test_signs();
     test_touched("true");
     test_touched("for f in *.so; do echo x >> $f; done");
-    test_touched("for f in *.sum; do echo 0 > $f; done");
+    test_touched("for f in *.so; do : > $f; done");
     test_touched("chmod 666 *.so");
-    test_touched("rm *.sum");
+    test_touched("for f in *.so; do mv $f x; ln -s x $f; done");
+    test_touched("rm *.so x");
+    test_processor();
+    test_processes();
+    test_umask();
+    test_way();
     test_refused();
     snprintf(line, sizeof line, "rm -r %s", cache);
     CHECK(system(line) == 0, "%s", line);

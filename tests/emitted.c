@@ -12,17 +12,49 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+// The C library as in a locale whose decimal point is a comma.
+static double comma_strtod(const char *text, char **end)
+{
+    char whole[64];
+    size_t n = strcspn(text, ".");
+    n = n < sizeof whole ? n : sizeof whole - 1;
+    memcpy(whole, text, n);
+    whole[n] = '\0';
+    double v = strtod(whole, end);
+    if (end != NULL)
+        *end = (char *)(uintptr_t)text + (*end - whole);
+    return v;
+}
+
+#if defined __GNUC__ || defined __clang__
+__attribute__((format(printf, 3, 4)))
+#endif
+static int comma_snprintf(char *to, size_t room, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(to, room, format, args);
+    va_end(args);
+    if (strchr(format, 'g') != NULL && strchr(to, '.') != NULL)
+        *strchr(to, '.') = ',';
+    return n;
+}
+
+#define strtod comma_strtod
+#define snprintf comma_snprintf
 #define ADREV_IMPLEMENTATION
 #include "../adrev_function.h"
+#undef strtod
+#undef snprintf
 
 #include "check.h"
 #include "fronts.h"
-
-#include <stdint.h>
-#include <string.h>
 
 enum { MOST = 64, BIG = 9, CHAIN = 120, ALL = 511, MODES = 9, SPARSE = 7,
        DENSE = 127, CASADI = 1024 };
@@ -830,6 +862,102 @@ static void emit_static(void)
     ad_fn_free(fn);
 }
 
+static void extreme(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const ad_real *by = ctx;
+    for (int i = 0; i < 6; i++)
+        y[i] = ad_rec(ad_mul(x[0], by[i]));
+}
+
+static void of_nothing(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)x;
+    (void)ctx;
+    y[0] = ad_rec(0.5);
+}
+
+// Code in float of constants that are none there, and of a function without
+// inputs: no warning, and the constants as a conversion has them.
+static void emit_alone(void)
+{
+    static const double by[] = { 1e300, -1e300, 1e-300, -1e-300, 0x1.fffffep127,
+                                 0x1.fffffefp127 };
+    ad_real narrow[6];
+    ad_fn *fn = NULL;
+    const ad_real one = 1;
+    ad_c_options options = { .name = "extreme", .single = true,
+                             .exported = true, .functions = ADREV_C_VALUE };
+    for (int i = 0; i < 6; i++)
+        narrow[i] = SINGLE && i > 4 ? 0 : (ad_real)by[i];
+    CHECK(ad_fn_record(&fn, extreme, narrow, 1, &one, 6) == ADREV_OK, "record");
+    CHECK(ad_fn_write_c(fn, &options, to_code, NULL, NULL) == ADREV_OK, "code");
+    ad_fn_free(fn);
+    fprintf(header, "int extreme_value(const float *x, float *y, float *work);"
+            "\n");
+    fprintf(driver, "static void test_alone(void)\n{\n"
+            "    float x = 1, y[6], spare[20];\n"
+            "    check(extreme_value(&x, y, spare) == 0, \"extreme\", 0, 0, 0);"
+            "\n");
+    for (int i = 0; i < 6; i++)
+        if (isfinite((float)narrow[i]))
+            fprintf(driver, "    check(y[%d] == %af, \"extreme\", %d, y[%d],"
+                    " 0);\n", i, (double)(float)narrow[i], i, i);
+        else
+            fprintf(driver, "    check(isinf(y[%d]) && !signbit(y[%d]) == %d,"
+                    " \"extreme\", %d, y[%d], 0);\n", i, i, narrow[i] > 0, i,
+                    i);
+    fprintf(driver, "}\n");
+    CHECK(ad_fn_record(&fn, of_nothing, NULL, 0, &one, 1) == ADREV_OK,
+          "record without inputs");
+    options = (ad_c_options){ .name = "of_nothing", .single = SINGLE,
+                              .exported = true, .functions = ALL, .casadi = true };
+    CHECK(ad_fn_write_c(fn, &options, to_code, NULL, NULL) == ADREV_OK,
+          "code without inputs");
+    ad_fn_free(fn);
+}
+
+// What may stand in front of all names.
+static void check_names(void)
+{
+    static const char *const bad[] = {
+        "", "1f", "my-f", "f()", "f ", " f", "int", "inline", "sin", "sinf",
+        "atan2l", "isnan", "NAN", "signbit", "j0", "casadi_real", "\xc3\xa4"
+    };
+    static const char *const good[] = { "f", "_f1", "sine", "f_sin", "Int",
+                                        "sin_", "exponential", "e", "l" };
+    ad_fn *fn = NULL;
+    char name[102];
+    ad_c_options options = { .name = name, .functions = ALL, .casadi = true };
+    size_t bytes[2];
+    CHECK(ad_fn_record(&fn, singular, NULL, 2, (ad_real[]){ 1, 1 }, 1)
+              == ADREV_OK, "record");
+    memset(name, 'n', sizeof name);
+    name[101] = '\0';
+    CHECK(ad_fn_write_c(fn, &options, NULL, NULL, bytes) == ADREV_ESHAPE,
+          "101 characters");
+    // Each name takes as many bytes: nothing is cut.
+    name[100] = '\0';
+    CHECK(ad_fn_write_c(fn, &options, NULL, NULL, bytes) == ADREV_OK, "100");
+    name[99] = '\0';
+    CHECK(ad_fn_write_c(fn, &options, NULL, NULL, bytes + 1) == ADREV_OK, "99");
+    size_t names = bytes[0] - bytes[1];
+    name[1] = '\0';
+    CHECK(ad_fn_write_c(fn, &options, NULL, NULL, bytes + 1) == ADREV_OK
+          && bytes[0] - bytes[1] == 99 * names, "%zu names: %zu and %zu bytes",
+          names, bytes[0], bytes[1]);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        options.name = bad[i];
+        CHECK(ad_fn_write_c(fn, &options, NULL, NULL, NULL) == ADREV_ESHAPE,
+              "the name '%s'", bad[i]);
+    }
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        options.name = good[i];
+        CHECK(ad_fn_write_c(fn, &options, NULL, NULL, NULL) == ADREV_OK,
+              "the name '%s'", good[i]);
+    }
+    ad_fn_free(fn);
+}
+
 // Allocations that still succeed, and those that were not given back.
 static size_t left_to_take;
 static size_t taken;
@@ -872,6 +1000,39 @@ static void check_memory(void)
         CHECK(taken == 0, "%zu allocations, %zu left", n, taken);
     }
     CHECK(s == ADREV_OK, "never enough memory");
+}
+
+// Decimals of the tables, and others, to the last bit.
+static void check_decimals(void)
+{
+#define DECIMAL(v) { #v, v }
+    static const struct { const char *text; double v; } decimals[] = {
+        DECIMAL(0), DECIMAL(1), DECIMAL(2.0), DECIMAL(0.5), DECIMAL(0.1),
+        DECIMAL(0.43429448190325182765), DECIMAL(0.69314718055994530942),
+        DECIMAL(1.4426950408889634074), DECIMAL(1.1283791670955125739),
+        DECIMAL(3.14159265358979323846), DECIMAL(1.4616321449683622458),
+        DECIMAL(9.5499954299656974e-17), DECIMAL(1e-20), DECIMAL(1e8),
+        DECIMAL(1e22), DECIMAL(123456789012345678901.), DECIMAL(1e+3),
+        DECIMAL(0.000123), DECIMAL(2.718281828459045235360287)
+    };
+    for (size_t i = 0; i < sizeof decimals / sizeof *decimals; i++) {
+        const char *end = NULL;
+        double v = adx_read_decimal(decimals[i].text, &end);
+        CHECK(v == decimals[i].v && *end == '\0', "%s is read as %.17g",
+              decimals[i].text, v);
+    }
+#undef DECIMAL
+    (void)comma_strtod;         // nothing that is tested calls strtod
+    for (int i = 0; i < 100000; i++) {
+        char decimal[40];
+        int digits = 1 + i % 17;
+        snprintf(decimal, sizeof decimal, "%.*f", digits, sin((double)i) + 1);
+        double v = adx_read_decimal(decimal, NULL);
+        CHECK(v == strtod(decimal, NULL), "%s is read as %.17g", decimal, v);
+    }
+    char several[] = "-1\xd9\xab" "5e-07";
+    adx_set_point(several);
+    CHECK(strcmp(several, "-1.5e-07") == 0, "%s", several);
 }
 
 static void check_errors(void)
@@ -926,10 +1087,14 @@ int main(int count, char **argument)
     emit_ieee();
     emit_chain();
     emit_static();
+    emit_alone();
+    check_names();
+    check_decimals();
     check_errors();
     check_memory();
     fprintf(driver, "int main(void)\n{\n    test_ieee();\n"
-            "    test_chain();\n    test_static();\n");
+            "    test_chain();\n    test_static();\n"
+            "    test_alone();\n");
     for (size_t i = 0; i < calls; i++)
         for (size_t p = 0; p < called[i].points; p++)
             fprintf(driver, "    test_%s_%zu();\n", called[i].name, p);

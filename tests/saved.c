@@ -438,6 +438,153 @@ static void check_garbage(const struct file *f)
     }
 }
 
+/* --- made up -------------------------------------------------------------- */
+
+static void put(struct file *f, uint64_t v, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        f->data[f->bytes++] = (unsigned char)(v >> (8 * i));
+}
+
+// A file with one operation, up to its numbers.
+static struct file begun(const char *op, size_t n, size_t numbers,
+                         size_t steps)
+{
+    struct file f = { 0, 0, malloc(ROOM) };
+    const uint64_t count[] = { n, 1, numbers, steps };
+    put(&f, 0x6e666461, 4);
+    put(&f, 1, 4);
+    put(&f, sizeof(ad_real), 4);
+    for (size_t i = 0; i < 12; i++)
+        put(&f, i < 4 ? count[i] : 0, 8);
+    put(&f, 1, 4);
+    put(&f, strlen(op), 4);
+    for (; *op != '\0'; op++)
+        put(&f, (unsigned char)*op, 1);
+    return f;
+}
+
+static ad_status ended(struct file *f, uint64_t output, ad_fn **fn)
+{
+    put(f, output, 4);
+    put(f, 0, 8);
+    repair(f->data, f->bytes);
+    ad_status s = ad_fn_load(fn, f->data, f->bytes, NULL);
+    free(f->data);
+    return s;
+}
+
+static void put_many(struct file *f, size_t r, const uint32_t size[5],
+                     const uint32_t arg[3])
+{
+    const uint64_t step[] = { 2, r, 0, 0, 0 };
+    for (int i = 0; i < 5; i++)
+        put(f, step[i], 4);
+    for (int i = 0; i < 5; i++)
+        put(f, size[i], 4);
+    for (int i = 0; i < 9; i++)
+        put(f, arg[i % 3], 4);
+}
+
+// 2^32 elements are read or, where the step uses numbers that are not made, the
+// first one shows that they are not.
+static void check_large(void)
+{
+    enum { K = 50000 };
+    static const uint32_t arg[][3] = { { 0, 0, 0 }, { 0, 1, 1 },
+                                       { K, 0, 0 }, { K - 1, 1, 1 } };
+    const uint32_t size[] = { 4, 0, K, K, 1 };
+    for (size_t i = 0; i < 4; i++) {
+        ad_fn *fn = NULL;
+        struct file f = begun("mul", K, 3 * K, 2);
+        for (int k = 0; k < 3 * K; k++)
+            put(&f, 0, 1);
+        put_many(&f, K, size, arg[0]);
+        put_many(&f, 2 * K, size, arg[i]);
+        ad_status want = i == 3 ? ADREV_EFILE : ADREV_OK;
+        ad_status s = ended(&f, 2 * K, &fn);
+        CHECK(s == want, "range %zu: %s", i, ad_message(s));
+        ad_fn_free(fn);
+    }
+}
+
+// What the library never writes: steps that are on nothing.
+static void check_empty(void)
+{
+    static const uint32_t one[] = { 0, 0, 1 };
+    static const struct { uint32_t size[5], results; ad_status want; } c[] = {
+        { { 0, 0, 0, 0, 1 }, 1, ADREV_OK }, { { 1, 0, 0, 1, 0 }, 1, ADREV_OK },
+        { { 2, 0, 0, 1, 0 }, 1, ADREV_OK }, { { 3, 0, 0, 1, 0 }, 1, ADREV_OK },
+        { { 4, 0, 1, 1, 1 }, 1, ADREV_OK },
+        { { 0, 0, 0, 0, 0 }, 0, ADREV_EFILE },
+        { { 1, 0, 0, 0, 0 }, 1, ADREV_EFILE },
+        { { 2, 0, 0, 0, 0 }, 1, ADREV_EFILE },
+        { { 3, 0, 0, 0, 0 }, 1, ADREV_EFILE },
+        { { 4, 0, 1, 0, 1 }, 1, ADREV_EFILE },
+        { { 4, 0, 0, 1, 1 }, 0, ADREV_EFILE },
+        { { 4, 0, 1, 1, 0 }, 0, ADREV_EFILE },
+        { { 5, 0, 0, 0, 0 }, 0, ADREV_EFILE }
+    };
+    for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
+        ad_fn *fn = NULL;
+        struct file f = begun("mul", 1, 1 + c[i].results, 1);
+        put(&f, 0, 1 + c[i].results);
+        put_many(&f, 1, c[i].size, one);
+        ad_status s = ended(&f, c[i].results, &fn);
+        CHECK(s == c[i].want, "case %zu: %s", i, ad_message(s));
+        ad_fn_free(fn);
+    }
+}
+
+// A guard compares with a constant.
+static void check_guard(void)
+{
+    for (int fixed = 0; fixed < 2; fixed++) {
+        ad_fn *fn = NULL;
+        struct file f = begun("neg", 2, 4, 1);
+        f.data[12 + 11 * 8] = 1;
+        put(&f, 0, 2);
+        put(&f, 1, 1);
+        put(&f, 0, sizeof(ad_real));
+        put(&f, 0, 1);
+        const uint64_t step[] = { 1, 3, 0, fixed ? 2 : 1, 0 };
+        for (int i = 0; i < 5; i++)
+            put(&f, step[i], 4);
+        put(&f, 0, 4);          // the result, and then where the guard stands
+        put(&f, 7, 4);
+        ad_status s = ended(&f, 0, &fn);
+        CHECK(s == (fixed ? ADREV_OK : ADREV_EFILE), "%d: %s", fixed,
+              ad_message(s));
+        ad_fn_free(fn);
+    }
+}
+
+// An order up to which nobody counts.
+static void check_order(void)
+{
+    static const ad_real order[] = { (ad_real)3e38, (ad_real)INFINITY,
+                                     (ad_real)NAN, 171 };
+    for (size_t i = 0; i < 4; i++) {
+        ad_fn *fn = NULL;
+        struct file f = begun("polygamma", 1, 3, 1);
+        uint64_t bits = 0;
+        const uint64_t step[] = { 0, 2, 1, 0, 1 };
+        memcpy(&bits, &order[i], sizeof order[i]);  // little-endian
+        put(&f, 0, 1);
+        put(&f, 1, 1);
+        put(&f, bits, sizeof(ad_real));
+        put(&f, 0, 1);
+        for (int k = 0; k < 5; k++)
+            put(&f, step[k], 4);
+        ad_status s = ended(&f, 2, &fn);
+        ad_real x = (ad_real)0.5;
+        ad_real y = 0;
+        CHECK(s == ADREV_OK && ad_fn_eval(fn, &x, &y) == ADREV_OK && y != y,
+              "order %g: %s, %g", (double)order[i], ad_message(s), (double)y);
+        ad_fn_free(fn);
+    }
+}
+
 /* --- errors --------------------------------------------------------------- */
 
 static bool attempt(size_t failing, bool for_ever, const struct file *f)
@@ -506,6 +653,10 @@ static void check_file(size_t i)
 int main(void)
 {
     check_errors();
+    check_large();
+    check_empty();
+    check_guard();
+    check_order();
     for (size_t i = 0; i < FUNCTIONS; i++)
         check_round_trip(i);
     for (size_t i = 0; i < FUNCTIONS; i++)
