@@ -1799,9 +1799,11 @@ static void adx_tangent_product(adx_making *k, const adx_step *s,
         adx_numbers other = adx_emit_product(k->to, ADX_OP_chain, e->m, e->k,
                                            e->n, a, x);
         size_t results = adx_many_results(e);
-        y = left ? adx_emit_each2(k->to, results, ADREV_OP_add, y, other)
-                 : other;
-        y.rs = (int32_t)e->n;
+        if (left) {             // one side alone lies where it lies
+            other = adx_emit_each2(k->to, results, ADREV_OP_add, y, other);
+            other.rs = other.cs * (int32_t)e->n;
+        }
+        y = other;
     }
     if (left || right)
         adx_set_range(k->derived, &own, e->m, e->n, y);

@@ -196,6 +196,35 @@ static void test_wide(void)
     ad_fn_free(fn);
 }
 
+// A column times one number: its derivative by that number is the column as it
+// lies, with its stride.
+static void column(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_rev a[N + 1];
+    (void)ctx;
+    for (int i = 0; i <= N; i++)
+        a[i] = ad_rec(ad_sin(ad_mul(x[0], i + 1.0)));
+    ad_matmul_s(3, 1, 1, a, 2, 1, &x[1], 1, 1, y, 1, 1);
+}
+
+static void test_stride(void)
+{
+    const ad_real x[2] = { 1.3, 2 };
+    ad_real J[6];
+    ad_real want[6];
+    for (int plain = 0; plain < 2; plain++) {
+        const ad_fn_options o = { .plain = plain == 1 };
+        ad_fn *fn = NULL;
+        CHECK(ad_fn_record_with(&fn, &o, column, NULL, 2, x, 3) == ADREV_OK
+              && ad_fn_jacobian(fn, x, want) == ADREV_OK, "record");
+        CHECK(compile(fn, NULL) == ADREV_OK, "compile");
+        CHECK(ad_fn_jacobian(fn, x, J) == ADREV_OK, "jacobian");
+        for (int i = 0; i < 6; i++)
+            CHECK_CLOSE(J[i], want[i], 8);
+        ad_fn_free(fn);
+    }
+}
+
 static void test_touched(const char *command)
 {
     const ad_real x[N] = { 0.31, -0.2, 0.7, 0.9, 1.3 };
@@ -237,6 +266,7 @@ int main(void)
     test_overlap();
     test_blocks();
     test_wide();
+    test_stride();
     test_touched("true");
     test_touched("for f in *.so; do echo x >> $f; done");
     test_touched("for f in *.sum; do echo 0 > $f; done");
