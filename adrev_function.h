@@ -4514,15 +4514,14 @@ struct ad_traced {
     size_t paths;
     size_t recordings;
     ad_real *y;                 // [m]
-    adx_path path[];            // the one used last first
+    adx_path *path;             // the one used last first
+    size_t room;
 };
 
 ADX_API ad_traced *ad_traced_new(ad_vector_fn *f, void *ctx, size_t n,
                                  size_t m, size_t limit)
 {
-    size_t room = limit == 0 ? 64 : limit;
-    ad_traced *t = (ad_traced *)adx_take(&adx_libc,
-        sizeof *t + (room + 1) * sizeof *t->path, 1);
+    ad_traced *t = (ad_traced *)adx_take(&adx_libc, 1, sizeof *t);
     if (t == NULL)
         return NULL;
     memset(t, 0, sizeof *t);
@@ -4530,7 +4529,7 @@ ADX_API ad_traced *ad_traced_new(ad_vector_fn *f, void *ctx, size_t n,
     t->ctx = ctx;
     t->n = n;
     t->m = m;
-    t->limit = room;
+    t->limit = limit == 0 ? 64 : limit;
     t->y = (ad_real *)adx_take(&adx_libc, m, sizeof *t->y);
     if (t->y == NULL) {
         adx_drop(&adx_libc, t);
@@ -4545,6 +4544,7 @@ ADX_API void ad_traced_free(ad_traced *traced)
         return;
     for (size_t i = 0; i < traced->paths; i++)
         ad_fn_free(traced->path[i].fn);
+    adx_drop(&adx_libc, traced->path);
     adx_drop(&adx_libc, traced->y);
     adx_drop(&adx_libc, traced);
 }
@@ -4574,11 +4574,15 @@ static void adx_to_front(ad_traced *t, size_t i, adx_path path)
     t->path[0] = path;
 }
 
-// A path that was recorded: unless it is known, the first one now.
-static void adx_keep_path(ad_traced *t, ad_fn *fn)
+// A path that was recorded: unless it is known, the first one now. false: no
+// memory.
+static bool adx_keep_path(ad_traced *t, ad_fn *fn)
 {
     adx_path path = { fn, adx_fingerprint(&fn->program) };
     size_t i = 0;
+    if (!adx_make_room_for(&adx_libc, (void **)&t->path, &t->room, t->paths,
+                           sizeof *t->path))
+        return false;
     while (i < t->paths && t->path[i].fingerprint != path.fingerprint)
         i++;
     if (i < t->paths)
@@ -4588,6 +4592,7 @@ static void adx_keep_path(ad_traced *t, ad_fn *fn)
     else
         t->paths++;
     adx_to_front(t, i, path);
+    return true;
 }
 
 ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
@@ -4613,7 +4618,10 @@ ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
     if (status != ADREV_OK)
         return status;
     traced->recordings++;
-    adx_keep_path(traced, recorded);
+    if (!adx_keep_path(traced, recorded)) {
+        ad_fn_free(recorded);
+        return ADREV_ENOMEM;
+    }
     *fn = recorded;
     return ADREV_OK;
 }

@@ -280,6 +280,7 @@ static void check_paths(void)
     check_limit(4, 4, 100);
     check_limit(0, 70, 400);
     check_limit(100, 90, 300);
+    check_limit(SIZE_MAX, 20, 60);
     check_collatz();
     check_traced_errors();
     until_success(traced_attempt);
