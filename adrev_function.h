@@ -1534,7 +1534,7 @@ static void adx_mark_used(const adx_program *p, bool used[])
 
 static void adx_end_making(adx_making *k)
 {
-    const ad_allocator *a = k->to->memory;
+    const ad_allocator *a = k->from->memory;
     adx_drop(a, k->used);
     adx_drop(a, k->same);
     adx_drop(a, k->derived);

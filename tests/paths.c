@@ -529,6 +529,58 @@ static void check_call_guard(void)
     ad_fn_free(fn);
 }
 
+// Each function has memory of its own, which only gets its own blocks back.
+struct owner {
+    size_t live;
+    bool wrong;
+};
+
+static void *owned_alloc(size_t bytes, void *user)
+{
+    struct owner *o = user;
+    void **p = malloc(bytes + 16);
+    if (p == NULL)
+        return NULL;
+    *p = user;
+    o->live++;
+    return (char *)p + 16;
+}
+
+static void owned_free(void *block, void *user)
+{
+    struct owner *o = user;
+    if (block == NULL)
+        return;
+    void **p = (void **)(void *)((char *)block - 16);
+    o->wrong = o->wrong || *p != user;
+    o->live--;
+    free(p);
+}
+
+static void check_owners(void)
+{
+    struct owner owner[2] = { { 0, false }, { 0, false } };
+    ad_allocator memory[2];
+    ad_fn *fn[2] = { NULL, NULL };
+    struct caller called = { NULL, ADREV_OK };
+    for (int i = 0; i < 2; i++) {
+        memory[i] = (ad_allocator){ owned_alloc, owned_free, &owner[i] };
+        const ad_fn_options o = { .allocator = &memory[i] };
+        ad_status s = ad_fn_record_with(&fn[i], &o, i == 0 ? inner : outer,
+                                        &called, IN, where[0], OUT);
+        CHECK(s == ADREV_OK && called.status == ADREV_OK, "%s",
+              ad_message(s));
+        called.fn = fn[0];
+    }
+    ad_real J[OUT * IN];
+    CHECK(ad_fn_jacobian(fn[1], where[1], J) == ADREV_OK, "jacobian");
+    ad_fn_free(fn[1]);
+    ad_fn_free(fn[0]);
+    for (int i = 0; i < 2; i++)
+        CHECK(!owner[i].wrong && owner[i].live == 0,
+              "memory %d: %zu blocks, or those of another", i, owner[i].live);
+}
+
 static ad_rev through_call(const ad_rev *x, void *ctx)
 {
     ad_rev y[OUT];
@@ -614,6 +666,7 @@ static void check_calls(void)
     check_nested(false);
     check_nested(true);
     check_constants();
+    check_owners();
     check_call_guard();
     check_checked();
     check_rewind();
