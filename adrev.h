@@ -977,7 +977,8 @@ struct ad_external_rule {
 //   saved [bytes]    in    copied onto the tape, aligned as by malloc
 //   x     [n]        in    numbers
 //   v     [m]        in    values of the results
-//   y     [m]        out   the results; constants if x is, or the tape fails
+//   y     [m]        out   the results, which may lie where x does; constants if
+//                          x is, or the tape fails
 //
 //   returns      ADREV_OK; the error of a failed tape; ADREV_EEXTERNAL (no
 //                pullback) or ADREV_ESHAPE (m is 0, or NULL), and the tape
@@ -5770,6 +5771,22 @@ static ad_status adx_external_status(const ad_external_rule *rule, size_t m,
     return wrong == ADREV_OK && t != NULL ? t->status : wrong;
 }
 
+// As adx_tell_array does: before the results are named.
+static void adx_tell_external(const adx_external *s, const adx_view *from,
+                              size_t bytes, bool *kept)
+{
+    if (!ADX_UNLIKELY(adx_now.trace))
+        return;
+    const ad_hooks *hooks = &adx_now.tape->hooks;
+    ad_array_operation told = adx_array_operation(ADREV_ARRAY_external, &s->e);
+    told.arg[0] = adx_public_view(from);
+    told.rule = s->rule;
+    told.saved = s->saved;
+    told.bytes = bytes;
+    told.kept = kept;
+    hooks->array(hooks->user, &told);
+}
+
 ADX_API ad_status (ad_external)(const ad_external_rule *rule,
                                 const void *saved, size_t bytes, size_t n,
                                 const ad_rev x[], size_t m,
@@ -5790,25 +5807,18 @@ ADX_API ad_status (ad_external)(const ad_external_rule *rule,
             s = adx_add_external(&from, &ids, bytes, m);
         status = t->status;
     }
+    if (s != NULL) {
+        s->rule = rule;
+        if (bytes > 0)
+            memcpy((char *)s->saved, saved, bytes);
+        adx_tell_external(s, &from, bytes, &kept);
+    }
     for (size_t i = 0; y != NULL && v != NULL && i < m; i++)
         adx_result(&y[i], v[i], s == NULL ? NULL : &s->e, i);
     if (s == NULL) {
         if (rule != NULL && rule->destroy != NULL && (saved || bytes == 0))
             rule->destroy(saved);
         return status;
-    }
-    s->rule = rule;
-    if (bytes > 0)
-        memcpy((char *)s->saved, saved, bytes);
-    if (ADX_UNLIKELY(adx_now.trace)) {
-        ad_array_operation told = adx_array_operation(ADREV_ARRAY_external,
-                                                      &s->e);
-        told.arg[0] = adx_public_view(&from);
-        told.rule = rule;
-        told.saved = s->saved;
-        told.bytes = bytes;
-        told.kept = &kept;
-        t->hooks.array(t->hooks.user, &told);
     }
     t->calls = 1;
     t->one_way |= rule->pushforward == NULL;

@@ -217,7 +217,7 @@ ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
 // any time: recordings keep what they need of it.
 //
 //   x   [n]      in    recorded numbers or constants
-//   y   [m]      out   constants if x is, or on failure
+//   y   [m]      out   may lie where x does; constants if x is, or on failure
 //
 //   returns      ADREV_OK; as ad_fn_eval; else the status of the tape
 ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[]);

@@ -529,6 +529,42 @@ static void check_call_guard(void)
     ad_fn_free(fn);
 }
 
+// A step of a loop whose state is replaced.
+static void step(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = ad_rec(ad_mul(x[0], x[1]));
+    y[1] = ad_rec(ad_add(x[0], x[1]));
+}
+
+static void in_place(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_rev s[2] = { x[0], x[1] };
+    for (int i = 0; i < 3; i++) {
+        ad_status status = ad_fn_call(ctx, s, s);
+        CHECK(status == ADREV_OK, "%s", ad_message(status));
+    }
+    y[0] = s[0];
+    y[1] = s[1];
+}
+
+static void check_in_place(void)
+{
+    const ad_real x[2] = { 2, 3 };
+    ad_real y[2], J[4], want_y[2], want_J[4];
+    ad_fn *fn = record(step, NULL, 2, x, 2);
+    ad_fn *whole = record(in_place, fn, 2, x, 2);
+    CHECK(ad_jac(in_place, fn, 2, x, 2, want_y, want_J) == ADREV_OK, "tape");
+    CHECK(ad_fn_eval(whole, x, y) == ADREV_OK, "eval");
+    CHECK(ad_fn_jacobian(whole, x, J) == ADREV_OK, "jacobian");
+    for (int i = 0; i < 4; i++)
+        CHECK_CLOSE(J[i], want_J[i], 0);
+    for (int i = 0; i < 2; i++)
+        CHECK_CLOSE(y[i], want_y[i], 0);
+    ad_fn_free(whole);
+    ad_fn_free(fn);
+}
+
 // Each function has memory of its own, which only gets its own blocks back.
 struct owner {
     size_t live;
@@ -667,6 +703,7 @@ static void check_calls(void)
     check_nested(true);
     check_constants();
     check_owners();
+    check_in_place();
     check_call_guard();
     check_checked();
     check_rewind();
