@@ -3645,25 +3645,6 @@ typedef struct adx_wanted {
     ad_real *to;
 } adx_wanted;
 
-static bool adx_overlap(const ad_real *a, size_t n, const ad_real *b, size_t m)
-{
-    return (uintptr_t)a < (uintptr_t)(b + m) && (uintptr_t)b < (uintptr_t)(a + n);
-}
-
-// Where machine code may write: into the caller's array, unless that is not
-// wanted, or overlaps an argument or the other result.
-static ad_real *adx_target(const adx_wanted *to, size_t parts,
-                           const adx_given given[], const adx_wanted *other,
-                           ad_real *room)
-{
-    bool apart = to->to != NULL;
-    for (size_t i = 0; i < parts && apart; i++)
-        apart = !adx_overlap(to->to, to->n, given[i].x, given[i].n);
-    if (apart && other != NULL && other->to != NULL)
-        apart = !adx_overlap(to->to, to->n, other->to, other->n);
-    return apart ? to->to : room;
-}
-
 static int adx_call_compiled(const adx_compiled *c, size_t parts,
                              const adx_given given[], ad_real *y, ad_real *g,
                              ad_real *work)
@@ -3674,8 +3655,10 @@ static int adx_call_compiled(const adx_compiled *c, size_t parts,
          : c->f4(given[0].x, given[1].x, given[2].x, y, work);
 }
 
-// By machine code. `again`: there is none, or a result is not finite, and the
-// zeros of the chain rule must be looked at (see adx_run_point).
+// By machine code, into memory of our own: arguments and results may overlap,
+// and nothing is written until all is well. `again`: there is none, or a result
+// is not finite, and the zeros of the chain rule must be looked at (see
+// adx_run_point).
 static ad_status adx_run_compiled(const ad_fn *fn, adx_compiled *c,
                                   size_t parts, const adx_given given[],
                                   size_t wants, const adx_wanted wanted[],
@@ -3697,16 +3680,13 @@ static ad_status adx_run_compiled(const ad_fn *fn, adx_compiled *c,
         r = (ad_real *)adx_take(&fn->memory, size, sizeof *r);
     if (r == NULL)
         return ADREV_ENOMEM;
-    ad_real *y = adx_target(&wanted[0], parts, given, two ? &wanted[1] : NULL,
-                            r);
     ad_real *value = r + wanted[0].n;
-    int left = adx_call_compiled(c, parts, given, y, two ? value : NULL,
+    int left = adx_call_compiled(c, parts, given, r, two ? value : NULL,
                                  r + results);
-    *again = left == 0 && !(adx_finite_all(wanted[0].n, y)
-                            && (!two || *value * 0 == 0));
+    *again = left == 0 && !adx_finite_all(results, r);
     if (left == 0 && !*again) {
-        if (y != wanted[0].to && wanted[0].to != NULL)
-            memcpy(wanted[0].to, y, wanted[0].n * sizeof *y);
+        if (wanted[0].n > 0 && wanted[0].to != NULL)
+            memcpy(wanted[0].to, r, wanted[0].n * sizeof *r);
         if (two && wanted[1].to != NULL)
             *wanted[1].to = *value;
     }

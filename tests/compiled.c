@@ -131,6 +131,46 @@ static void test_overlap(void)
     ad_fn_free(fn);
 }
 
+// Memory that can be at an end.
+static bool exhausted;
+
+static void *some_alloc(size_t bytes, void *user)
+{
+    (void)user;
+    return exhausted ? NULL : malloc(bytes);
+}
+
+static void some_free(void *block, void *user)
+{
+    (void)user;
+    free(block);
+}
+
+static void exponential(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = ad_rec(ad_exp(x[0]));
+}
+
+// A result that is not finite is computed once more, with care: where there is
+// no memory for that, nothing has been written.
+static void test_untouched(void)
+{
+    const ad_allocator a = { some_alloc, some_free, NULL };
+    const ad_fn_options o = { .allocator = &a };
+    const ad_real x = 1000;
+    ad_real y = 7;
+    ad_fn *fn = NULL;
+    CHECK(ad_fn_record_with(&fn, &o, exponential, NULL, 1, &x, 1) == ADREV_OK
+          && compile(fn, NULL) == ADREV_OK, "compile");
+    exhausted = true;
+    ad_status s = ad_fn_eval(fn, &x, &y);
+    exhausted = false;
+    CHECK(s == ADREV_ENOMEM && y == 7, "%s, y is %g", ad_message(s),
+          (double)y);
+    ad_fn_free(fn);
+}
+
 static void test_blocks(void)
 {
     enum { POINTS = 3 * ADREV_LANES_MOST + 5 };
@@ -267,6 +307,7 @@ int main(void)
     test_blocks();
     test_wide();
     test_stride();
+    test_untouched();
     test_touched("true");
     test_touched("for f in *.so; do echo x >> $f; done");
     test_touched("for f in *.sum; do echo 0 > $f; done");
