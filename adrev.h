@@ -5428,7 +5428,10 @@ ADX_API void (ad_matmul_s)(size_t m, size_t k, size_t n, const ad_rev A[],
     const adx_view a = adx_matrix(m, k, A, ars, acs);
     const adx_view b = adx_matrix(k, n, B, brs, bcs);
     const adx_product *s = adx_add_product(&a, &b);
-    adx_multiply(&a, &b, s, C, crs, ccs);
+    if (n == 1)
+        adx_multiply_vector(&a, &b, s, C, crs);
+    else
+        adx_multiply(&a, &b, s, C, crs, ccs);
 }
 
 ADX_API void (ad_matvec_s)(size_t m, size_t n, const ad_rev A[],

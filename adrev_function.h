@@ -128,9 +128,12 @@ typedef struct ad_guard {
  *     ADREV_ESHAPE   an array is NULL that must not be
  *     ADREV_EEXTERNAL  an external statement cannot do this, or not at x
  *
- * Values are those of the recorded program to the last bit, unless arrays of
- * more than one number are summed differently. A zero factor in the chain rule
- * gives zero, as on a tape.
+ * Values are those of f on a tape to the last bit, if the compiler contracts no
+ * products and sums to one rounding: so it is with -ffp-contract=off, and with
+ * gcc -std=c11. Else results of array statements (ad_axpy, ad_sqdist,
+ * ad_trimatvec) may differ in the last place, and a guard on them may not be
+ * passed at the very point of the recording. Machine code adds up arrays in an
+ * order of its own. A zero factor in the chain rule gives zero, as on a tape.
  * ======================================================================== */
 
 #ifdef __cplusplus
@@ -274,10 +277,15 @@ ADX_API void ad_traced_free(ad_traced *traced);
 // The function on the path that x takes: one that is known, or f recorded at
 // x. It belongs to `traced`, and lives until the next call.
 //
-//   fn           out   every evaluation of it at x passes all guards
+//   fn           out   has passed all guards at x; NULL unless ADREV_OK
 //
-//   returns      ADREV_OK; as ad_fn_record
-//   cost         an evaluation for each path that is tried, the last used first
+//   returns      ADREV_OK; as ad_fn_record and ad_fn_eval; ADREV_EPATH: what was
+//                recorded at x does not pass its own guards there. Such are
+//                functions that look at more than x (a counter), or at the last
+//                bits of an array statement where these are not those of a
+//                replay (see above). The same x is not recorded again
+//   cost         an evaluation for each path that is tried, the last used first;
+//                where none is right, a recording and one more
 //   threads      one at a time
 ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
                                ad_fn **fn);
@@ -2461,6 +2469,29 @@ static adx_numbers adx_record_sqdist(adx_program *p, size_t n, adx_numbers x,
     return adx_single(adx_emit_fold(p, ADX_MANY_sum, n, square));
 }
 
+// Sums of one term, as a tape makes them: they start at 0, and 0 + -0 is 0.
+static adx_numbers adx_from_zero(adx_program *p, size_t n, adx_numbers x)
+{
+    adx_numbers r = adx_emit_each2(p, n, ADREV_OP_add, x,
+                                   adx_single(adx_fixed(p, 0)));
+    r.rs = r.cs;
+    return r;
+}
+
+static adx_numbers adx_record_sum(adx_program *p, size_t n, adx_numbers x)
+{
+    adx_numbers sum = adx_single(adx_emit_fold(p, ADX_MANY_sum, n, x));
+    return n == 1 ? adx_from_zero(p, 1, sum) : sum;
+}
+
+static adx_numbers adx_record_product(adx_program *p, size_t m, size_t k,
+                                      size_t n, adx_numbers a, adx_numbers b)
+{
+    bool each = k == 1 && (m == 1 || n == 1) && !p->plain;
+    adx_numbers y = adx_emit_product(p, ADREV_OP_mul, m, k, n, a, b);
+    return each ? adx_from_zero(p, m * n, y) : y;
+}
+
 static adx_numbers adx_record_axpy(adx_program *p, size_t n, adx_numbers a,
                                  adx_numbers x, adx_numbers y)
 {
@@ -2533,10 +2564,10 @@ static adx_numbers adx_record_many(adx_recorder *r, const ad_array_operation *o)
             arg[i] = adx_view_range(r, &o->arg[i]);
     switch (o->kind) {
     case ADREV_ARRAY_sum:
-        return adx_single(adx_emit_fold(p, ADX_MANY_sum, n, arg[0]));
+        return adx_record_sum(p, n, arg[0]);
     case ADREV_ARRAY_dot:
         arg[1].rs = arg[1].cs;
-        return adx_emit_product(p, ADREV_OP_mul, 1, n, 1, arg[0], arg[1]);
+        return adx_record_product(p, 1, n, 1, arg[0], arg[1]);
     case ADREV_ARRAY_norm2:
         return adx_single(adx_emit_fold(p, ADX_MANY_norm, n, arg[0]));
     case ADREV_ARRAY_sqdist:
@@ -2552,8 +2583,8 @@ static adx_numbers adx_record_many(adx_recorder *r, const ad_array_operation *o)
     case ADREV_ARRAY_each:
         return adx_emit_each(p, n, o->code, arg[0], arg[1], arg[2]);
     case ADREV_ARRAY_matmul:
-        return adx_emit_product(p, ADREV_OP_mul, o->arg[0].rows, n,
-                                o->arg[1].cols, arg[0], arg[1]);
+        return adx_record_product(p, o->arg[0].rows, n, o->arg[1].cols,
+                                  arg[0], arg[1]);
     case ADREV_ARRAY_trimatvec:
         adx_record_triangle(r, o, arg[0], arg[1], arg[2]);
         return adx_single(ADX_NOWHERE);
@@ -3019,6 +3050,12 @@ static ad_real adx_run_fold(const adx_many *k, ad_real w[], size_t L,
     return sum;
 }
 
+// Columns of the chain rule that lie well in memory are added one by one.
+static bool adx_adds_columns(const adx_many *k)
+{
+    return k->n == 1 && k->arg[0].rs == 1 && k->op == ADX_OP_chain;
+}
+
 // One element: of columns in eight sums, else in one.
 static ad_real adx_run_inner(const adx_many *k, ad_real w[], size_t L,
                              size_t l, size_t i, size_t j, bool careful)
@@ -3031,13 +3068,21 @@ static ad_real adx_run_inner(const adx_many *k, ad_real w[], size_t L,
     if (careful && k->op == ADX_OP_chain)
         for (size_t n = 0; n < k->k; n++, a += as, b += bs)
             sum += adx_absorb(*a, *b);
-    else if (k->n == 1)
+    else if (k->n == 1 && !adx_adds_columns(k))
         sum = as == 1 && bs == 1 ? adx_inner(k->k, a, b)
                                  : adx_products(k->k, a, as, b, bs);
     else
         for (size_t n = 0; n < k->k; n++, a += as, b += bs)
             sum += *a * *b;
     return sum;
+}
+
+// y = 0 + a x: the sum of one term. The arrays do not overlap.
+static void adx_scale_row(size_t n, ad_real a, const ad_real *restrict x,
+                          ad_real *restrict y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = a * x[i] + 0;
 }
 
 // A product of the chain rule whose rows or columns lie well in memory. Sums go
@@ -3047,13 +3092,11 @@ static bool adx_run_rows(const adx_many *k, ad_real r[], ad_real w[])
     const adx_numbers *a = &k->arg[0];
     const adx_numbers *b = &k->arg[1];
     bool rows = k->n > 1 && b->cs == 1;
-    bool columns = k->n == 1 && a->rs == 1 && k->op == ADX_OP_chain;
+    bool columns = adx_adds_columns(k);
     if (rows && k->k == 1) {
         for (size_t i = 0; i < k->m; i++)
-            adx_map_mul(k->n, r + i * k->n,
-                        (adx_stream){ adx_lanes_at(w, 1, a, i, 0), 0 },
-                        (adx_stream){ adx_lanes_at(w, 1, b, 0, 0), 1 },
-                        (adx_stream){ adx_lanes_at(w, 1, b, 0, 0), 1 });
+            adx_scale_row(k->n, *adx_lanes_at(w, 1, a, i, 0),
+                          adx_lanes_at(w, 1, b, 0, 0), r + i * k->n);
         return true;
     }
     if (rows || columns)
@@ -4496,6 +4539,8 @@ struct ad_traced {
     ad_real *y;                 // [m]
     adx_path *path;             // the one used last first
     size_t room;
+    ad_real *lost;              // [n] where f's recording is not on its path
+    bool is_lost;
 };
 
 ADX_API ad_traced *ad_traced_new(ad_vector_fn *f, void *ctx, size_t n,
@@ -4511,8 +4556,9 @@ ADX_API ad_traced *ad_traced_new(ad_vector_fn *f, void *ctx, size_t n,
     t->m = m;
     t->limit = limit == 0 ? 64 : limit;
     t->y = (ad_real *)adx_take(&adx_libc, m, sizeof *t->y);
-    if (t->y == NULL) {
-        adx_drop(&adx_libc, t);
+    t->lost = (ad_real *)adx_take(&adx_libc, n, sizeof *t->lost);
+    if (t->y == NULL || t->lost == NULL) {
+        ad_traced_free(t);
         return NULL;
     }
     return t;
@@ -4526,6 +4572,7 @@ ADX_API void ad_traced_free(ad_traced *traced)
         ad_fn_free(traced->path[i].fn);
     adx_drop(&adx_libc, traced->path);
     adx_drop(&adx_libc, traced->y);
+    adx_drop(&adx_libc, traced->lost);
     adx_drop(&adx_libc, traced);
 }
 
@@ -4575,6 +4622,30 @@ static bool adx_keep_path(ad_traced *t, ad_fn *fn)
     return true;
 }
 
+// f recorded at x. It may leave its path right there: then it is not kept, and
+// not recorded there again.
+static ad_status adx_record_path(ad_traced *t, const ad_real x[], ad_fn **fn)
+{
+    size_t bytes = t->n * sizeof *x;
+    if (t->is_lost && t->n > 0 && x != NULL && memcmp(x, t->lost, bytes) == 0)
+        return ADREV_EPATH;
+    ad_fn *made;
+    ad_status status = ad_fn_record(&made, t->f, t->ctx, t->n, x, t->m);
+    if (status != ADREV_OK)
+        return status;
+    t->recordings++;
+    status = ad_fn_eval(made, x, t->y);
+    if (status == ADREV_EPATH && t->n > 0)
+        memcpy(t->lost, x, bytes);
+    t->is_lost = t->is_lost || status == ADREV_EPATH;
+    if (status == ADREV_EPATH || !adx_keep_path(t, made)) {
+        ad_fn_free(made);
+        return status == ADREV_EPATH ? status : ADREV_ENOMEM;
+    }
+    *fn = status == ADREV_OK ? made : NULL;
+    return status;
+}
+
 ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
                                ad_fn **fn)
 {
@@ -4592,18 +4663,7 @@ ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
         }
         return status;
     }
-    ad_fn *recorded;
-    ad_status status = ad_fn_record(&recorded, traced->f, traced->ctx,
-                                    traced->n, x, traced->m);
-    if (status != ADREV_OK)
-        return status;
-    traced->recordings++;
-    if (!adx_keep_path(traced, recorded)) {
-        ad_fn_free(recorded);
-        return ADREV_ENOMEM;
-    }
-    *fn = recorded;
-    return ADREV_OK;
+    return adx_record_path(traced, x, fn);
 }
 
 /* --- 9.8  Taylor coefficients ---------------------------------------------

@@ -230,6 +230,57 @@ static void check_traced_errors(void)
     CHECK(calls == 0, "%zu", calls);
 }
 
+static bool unlike(const void *saved, const ad_external_point *at)
+{
+    (void)saved;
+    if (at->y != NULL)
+        at->y[0] = 2 * at->x[0];
+    return true;
+}
+
+static bool pass_back(const void *saved, size_t m, const ad_real dy[],
+                        size_t n, ad_real dx[])
+{
+    (void)saved;
+    (void)m;
+    (void)n;
+    dx[0] += dy[0];
+    return true;
+}
+
+// Its replay is not what it was recorded with: no point is on its own path.
+static void off_its_path(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    static const ad_external_rule rule = { .pullback = pass_back,
+                                           .replay = unlike };
+    ad_rev z;
+    ++*(size_t *)ctx;
+    ad_external(&rule, NULL, 0, 1, x, 1, &x[0].v, &z);
+    y[0] = ad_gt(z, 1) ? ad_rec(ad_sin(z)) : z;
+}
+
+static void check_lost(void)
+{
+    size_t calls = 0;
+    size_t recordings = 0;
+    ad_real x = (ad_real)0.75;
+    ad_real y = 0;
+    ad_fn *fn = NULL;
+    ad_traced *t = ad_traced_new(off_its_path, &calls, 1, 1, 0);
+    for (int i = 0; i < 3; i++) {
+        ad_status s = ad_traced_at(t, &x, &fn);
+        CHECK(s == ADREV_EPATH && fn == NULL, "lost: %s", ad_message(s));
+    }
+    CHECK(calls == 1 && ad_traced_paths(t, &recordings) == 0
+              && recordings == 1, "%zu calls, %zu recordings", calls,
+          recordings);
+    x = (ad_real)0.25;
+    CHECK(ad_traced_at(t, &x, &fn) == ADREV_OK && fn != NULL
+              && ad_fn_eval(fn, &x, &y) == ADREV_OK && y == 0.5,
+          "elsewhere: y is %g", (double)y);
+    ad_traced_free(t);
+}
+
 // A path for each of 5 points, with memory for some of it.
 static bool traced_attempt(size_t failing, bool for_ever)
 {
@@ -283,6 +334,7 @@ static void check_paths(void)
     check_limit(SIZE_MAX, 20, 60);
     check_collatz();
     check_traced_errors();
+    check_lost();
     until_success(traced_attempt);
 }
 
