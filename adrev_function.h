@@ -171,7 +171,8 @@ ADX_API size_t ad_fn_outputs(const ad_fn *fn);
 ADX_API ad_fn_report ad_fn_about(const ad_fn *fn);
 
 // The guard for which this thread was last answered ADREV_EPATH, but by ad_fn_map
-// and its kin: these say it point by point.
+// and its kin: these say it point by point. `file` may belong to the function
+// whose guard it is, and end with it.
 ADX_API ad_guard ad_fn_guard(void);
 
 /* --- 3.2  evaluation ------------------------------------------------------ */
@@ -2344,12 +2345,19 @@ typedef struct adx_code_place {
     int line;
 } adx_code_place;
 
+// A file's name that belongs to the function, and the next one.
+typedef struct adx_file_name {
+    struct adx_file_name *next;
+    char text[];
+} adx_file_name;
+
 typedef struct adx_recorder {
     adx_program *p;
     uint32_t *number;           // [id] of the tape: the program's number
     size_t ids, room;
     adx_code_place *guard;        // where each guard stands
     size_t guard_room;
+    adx_file_name *files;       // of guards of functions that f calls
 } adx_recorder;
 
 // What f brings along, an input of its own among it, is a constant.
@@ -2599,6 +2607,28 @@ static const ad_external_rule adx_call_rule;
 static const adx_program *adx_called(const void *saved,
                                      const adx_code_place **guards);
 
+// The function that is called may be freed, and with it the names of files.
+static const char *adx_keep_file(adx_recorder *r, const char *file)
+{
+    adx_file_name *own = r->files;
+    if (file == NULL)
+        return NULL;
+    while (own != NULL && strcmp(own->text, file) != 0)
+        own = own->next;
+    if (own != NULL)
+        return own->text;
+    size_t length = strlen(file) + 1;
+    own = (adx_file_name *)adx_take(r->p->memory, 1, sizeof *own + length);
+    if (own == NULL) {
+        adx_spoil(r->p, ADREV_ENOMEM);
+        return NULL;
+    }
+    memcpy(own->text, file, length);
+    own->next = r->files;
+    r->files = own;
+    return own->text;
+}
+
 static void adx_record_guards(adx_recorder *r, size_t n,
                               const adx_code_place place[])
 {
@@ -2609,7 +2639,9 @@ static void adx_record_guards(adx_recorder *r, size_t n,
             adx_spoil(p, ADREV_ENOMEM);
             return;
         }
-        r->guard[p->report.guards] = place[i];
+        r->guard[p->report.guards] = (adx_code_place){
+            adx_keep_file(r, place[i].file), place[i].line
+        };
     }
 }
 
@@ -3405,6 +3437,7 @@ struct ad_fn {
     adx_program program;
     adx_code_place *guard;
     char *names;                // of files, if it was loaded
+    adx_file_name *files;       // and those of functions that it calls
     _Atomic(adx_machine *) machine[ADX_KINDS];      // NULL: not made yet
     _Atomic(adx_pattern *) pattern[2];              // Jacobian, Hessian
     void *library;                                  // NULL: not compiled
@@ -3438,6 +3471,15 @@ static void adx_drop_spares(ad_fn *fn, adx_compiled *c)
                                                memory_order_relaxed));
 }
 
+static void adx_drop_files(const ad_allocator *a, adx_file_name *file)
+{
+    while (file != NULL) {
+        adx_file_name *next = file->next;
+        adx_drop(a, file);
+        file = next;
+    }
+}
+
 ADX_API void ad_fn_free(ad_fn *fn)
 {
     // acq_rel: what the other holders did comes before the memory goes.
@@ -3459,6 +3501,7 @@ ADX_API void ad_fn_free(ad_fn *fn)
     ad_allocator memory = fn->memory;
     adx_drop(&memory, fn->guard);
     adx_drop(&memory, fn->names);
+    adx_drop_files(&memory, fn->files);
     adx_drop(&memory, fn);
 }
 
@@ -3522,6 +3565,7 @@ static ad_status adx_record(ad_fn *fn, ad_vector_fn *f, void *ctx,
     adx_drop(p->memory, all);
     adx_drop(p->memory, r.number);
     fn->guard = r.guard;
+    fn->files = r.files;
     if (p->status == ADREV_OK)
         adx_count_program(p);
     return p->status;
