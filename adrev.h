@@ -2302,6 +2302,7 @@ struct ad_tape {
     uint16_t *start;                // of the first block: no entry is written
     size_t lead;                    // values before the first entry: inputs
     ad_mark floor;                  // sweeps end here
+    bool observed;                  // a function is recorded: not to be swept
     uint16_t *sealed;               // a mark stands here: a new input, a new entry
     ad_allocator allocator;         // alloc NULL: fixed memory
     ad_hooks hooks;
@@ -3739,16 +3740,29 @@ static inline bool adx_is_run(size_t n, const ad_rev x[])
     return n > 16 && x != NULL && adx_consecutive(n, x);
 }
 
+// Not to be swept as a whole. Of a recorded function the result would be a
+// constant that no guard watches, so that it fails.
+ADX_COLD static ad_status adx_check_open(ad_tape *t)
+{
+    // by ad_grad or its kin, inside: behind the inputs of what is recorded
+    if (t->floor.adx_block != NULL || (t->observed && t->floor.adx_seq > 0))
+        return ADREV_OK;
+    if (t->open > 0)
+        return ADREV_EBUSY;
+    adx_fail(t, ADREV_EHOOK);
+    return ADREV_EHOOK;
+}
+
 // What all queries check, for outputs y and independents x. `missing`: another
 // array is NULL. The length is checked before x is read.
-ADX_INLINE ad_status adx_check(const ad_tape *t, size_t m, const ad_rev y[],
+ADX_INLINE ad_status adx_check(ad_tape *t, size_t m, const ad_rev y[],
                                size_t n, const ad_rev x[], bool missing,
                                bool *run)
 {
     ad_status status = ad_tape_status(t);
     *run = false;
-    if (status == ADREV_OK && t->open > 0 && t->floor.adx_block == NULL)
-        status = ADREV_EBUSY;
+    if (status == ADREV_OK && ADX_UNLIKELY(t->open > 0 || t->observed))
+        status = adx_check_open(t);
     if (status == ADREV_OK)
         status = adx_check_values(t, m, y, true, false);
     if (status == ADREV_OK

@@ -154,11 +154,13 @@ extern "C" {
 //   x   [n]      in    where f is run; decides which way its branches go
 //   m            in    results of f
 //
-//   returns      ADREV_OK; ADREV_EHOOK: f was compiled without ADREV_TRACE;
+//   returns      ADREV_OK; ADREV_EHOOK: f was compiled without ADREV_TRACE, or
+//                asks the tape on which it runs for derivatives (those of
+//                ad_grad, or of another tape, are numbers of this point);
 //                ADREV_EFOREIGN: f uses numbers of another recording;
 //                ADREV_EEXTERNAL: the rule of a statement has no replay;
 //                ADREV_ESHAPE; ADREV_ENOMEM; ADREV_ELIMIT
-//   cost         about five recordings on a tape
+//   cost         20 to 60 gradients on a tape: every operation is looked up
 ADX_API ad_status ad_fn_record(ad_fn **out, ad_vector_fn *f, void *ctx,
                                size_t n, const ad_real x[], size_t m);
 ADX_API ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
@@ -223,7 +225,9 @@ ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
 //   x   [n]      in    recorded numbers or constants
 //   y   [m]      out   may lie where x does; constants if x is, or on failure
 //
-//   returns      ADREV_OK; as ad_fn_eval; else the status of the tape
+//   returns      ADREV_OK; as ad_fn_eval; else the status of the tape. While a
+//                function is recorded, a call that fails is the end of that:
+//                ad_fn_record returns the same status
 ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[]);
 
 /* --- 3.3  sparse matrices -----------------------------------------------------
@@ -3521,6 +3525,7 @@ static void adx_run_recorded(adx_recorder *r, ad_vector_fn *f, void *ctx,
         x[i] = ad_input(x[i].v);
     ad_tape_hooks(t, &hooks);
     adx_record_inputs(r, n, x);
+    t->observed = n > 0;
     for (size_t i = 0; i < m; i++)
         y[i] = adx_passive(0);
     f(x, y, ctx);
@@ -4539,6 +4544,21 @@ static ad_status adx_call_values(ad_fn *fn, const ad_rev x[],
     return ad_fn_eval(fn, call->x, v);
 }
 
+// No results. In a recorded function they would be constants, NaN at every point
+// for ever after: it fails, unless it would come to the same at every point.
+static ad_status adx_fail_call(const ad_fn *fn, ad_status status,
+                               const ad_rev x[], ad_rev y[])
+{
+    bool moves = false;
+    for (size_t i = 0; i < fn->n; i++)
+        moves = moves || x[i].job != 0;
+    for (size_t i = 0; i < fn->m; i++)
+        y[i] = adx_passive(ADX_K(NAN));
+    if (moves && adx_now.tape != NULL && adx_now.trace)
+        adx_fail(adx_now.tape, status);
+    return status;
+}
+
 ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[])
 {
     if (fn == NULL || y == NULL || (x == NULL && fn->n > 0))
@@ -4546,10 +4566,8 @@ ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[])
     size_t bytes = sizeof(adx_saved_call) + fn->n * sizeof *x;
     adx_saved_call *call = (adx_saved_call *)adx_take(
         &fn->memory, bytes + fn->m * sizeof(ad_real), 1);
-    for (size_t i = 0; call == NULL && i < fn->m; i++)
-        y[i] = adx_passive(ADX_K(NAN));
     if (call == NULL)
-        return ADREV_ENOMEM;
+        return adx_fail_call(fn, ADREV_ENOMEM, x, y);
     ad_real *v = call->x + fn->n;
     call->fn = fn;
     ad_status status = adx_call_values(fn, x, call, v);
@@ -4560,8 +4578,7 @@ ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[])
                                sizeof *call + fn->n * sizeof(ad_real), fn->n,
                                x, fn->m, v, y);
     } else
-        for (size_t i = 0; i < fn->m; i++)
-            y[i] = adx_passive(ADX_K(NAN));
+        adx_fail_call(fn, status, x, y);
     adx_drop(&fn->memory, call);
     return status;
 }
@@ -4668,7 +4685,7 @@ static bool adx_keep_path(ad_traced *t, ad_fn *fn)
 
 // f recorded at x. It may leave its path right there: then it is not kept, and
 // not recorded there again.
-static ad_status adx_record_path(ad_traced *t, const ad_real x[], ad_fn **fn)
+static ad_status adx_record_here(ad_traced *t, const ad_real x[], ad_fn **fn)
 {
     size_t bytes = t->n * sizeof *x;
     if (t->is_lost && t->n > 0 && x != NULL && memcmp(x, t->lost, bytes) == 0)
@@ -4707,7 +4724,7 @@ ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
         }
         return status;
     }
-    return adx_record_path(traced, x, fn);
+    return adx_record_here(traced, x, fn);
 }
 
 /* --- 9.8  Taylor coefficients ---------------------------------------------

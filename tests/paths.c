@@ -575,8 +575,8 @@ static void check_call_guard(void)
     ad_fn_free(whole);
     whole = NULL;
     s = ad_fn_record(&whole, calls_branching, &c, 1, &x, 1);
-    CHECK(c.status == ADREV_EPATH, "in a recording: %s",
-          ad_message(c.status));
+    CHECK(c.status == ADREV_EPATH && s == ADREV_EPATH && whole == NULL,
+          "in a recording: %s, then %s", ad_message(c.status), ad_message(s));
     ad_fn_free(whole);
     ad_fn_free(fn);
 }
@@ -669,6 +669,49 @@ static void check_owners(void)
               "memory %d: %zu blocks, or those of another", i, owner[i].live);
 }
 
+// The recording's own gradient, which would be a constant.
+static void of_itself(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_tape *t = ad_use(NULL);
+    ad_use(t);
+    ad_real g = 0;
+    ad_rev s = ad_rec(ad_sin(x[0]));
+    *(ad_status *)ctx = ad_gradient(t, s, 1, x, &g);
+    y[0] = ad_rec(ad_mul(x[0], g));
+}
+
+static ad_rev sine(const ad_rev *x, void *ctx)
+{
+    (void)ctx;
+    return ad_rec(ad_sin(x[0]));
+}
+
+// One of another tape, at a number that a guard watches.
+static void of_another(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_real at = ad_value(x[0]);
+    ad_real g = 0;
+    *(ad_status *)ctx = ad_grad(sine, NULL, 1, &at, NULL, &g);
+    y[0] = ad_rec(ad_mul(x[1], g));
+}
+
+static void check_inner_gradients(void)
+{
+    const ad_real x[2] = { (ad_real)0.5, 3 };
+    ad_real y = 0;
+    ad_status inside = ADREV_OK;
+    ad_fn *fn = NULL;
+    ad_status s = ad_fn_record(&fn, of_itself, &inside, 1, x, 1);
+    CHECK(s == ADREV_EHOOK && fn == NULL, "of itself: %s", ad_message(s));
+    ad_fn_free(fn);
+    s = ad_fn_record(&fn, of_another, &inside, 2, x, 1);
+    CHECK(s == ADREV_OK && inside == ADREV_OK, "of another: %s, %s",
+          ad_message(s), ad_message(inside));
+    CHECK(ad_fn_eval(fn, x, &y) == ADREV_OK, "eval");
+    CHECK_CLOSE(y, 3 * cosl(0.5L), 2);
+    ad_fn_free(fn);
+}
+
 static ad_rev through_call(const ad_rev *x, void *ctx)
 {
     ad_rev y[OUT];
@@ -756,6 +799,7 @@ static void check_calls(void)
     check_constants();
     check_owners();
     check_in_place();
+    check_inner_gradients();
     check_call_guard();
     check_checked();
     check_rewind();
