@@ -242,7 +242,7 @@ ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[]);
 typedef struct ad_sparsity {
     size_t nonzeros;
     size_t directions;      // of all sweeps for one matrix
-    size_t apart;           // of these: of full rows or columns
+    size_t apart;           // of these: of full rows or columns of a Jacobian
 } ad_sparsity;
 
 // Entries of the Jacobian; of the Hessian its lower triangle with the diagonal,
@@ -5002,33 +5002,109 @@ static void adx_collect_inputs(const adx_program *p, uint32_t x,
     }
 }
 
+// What a block of outputs depends on, a bit for each of them.
+#define ADX_REACH 64
+
+typedef struct adx_reach {
+    const adx_program *p;
+    uint32_t *mark;             // [number] see adx_visit_reach
+    uint64_t *bits;             // [number] the outputs that depend on it
+    adx_list_of stack;
+    adx_list_of order;          // numbers, each behind what it is made from
+    adx_list_of to;             // columns of the graph
+} adx_reach;
+
+// What number x is made from goes behind what is in the order already. A mark
+// is now while a number waits for its arguments, and then now + 1.
+static void adx_visit_reach(adx_reach *k, uint32_t x, uint32_t now)
+{
+    adx_list_add(&k->stack, x);
+    while (k->stack.n > 0 && !k->stack.failed) {
+        uint32_t i = k->stack.v[k->stack.n - 1];
+        uint32_t from = k->p->number[i].from;
+        if (k->mark[i] >= now) {
+            k->stack.n--;
+            if (k->mark[i] == now)
+                adx_list_add(&k->order, i);
+            k->mark[i] = now + 1;
+            continue;
+        }
+        k->mark[i] = now;
+        k->bits[i] = 0;
+        for (int a = 0; a < 3 && from < ADX_FROM_INPUT; a++) {
+            const adx_step *s = &k->p->step[from];
+            if (adx_feels(s->op, a) && k->mark[adx_argument(s, a)] < now)
+                adx_list_add(&k->stack, adx_argument(s, a));
+        }
+    }
+}
+
+// Rows first ... first + n - 1 of the graph: one pass back through the steps
+// that any of them needs.
+static void adx_reach_rows(adx_reach *k, uint32_t first, uint32_t n,
+                           uint32_t start[])
+{
+    const adx_program *p = k->p;
+    size_t inputs = 0;
+    k->order.n = 0;
+    for (uint32_t i = 0; i < n; i++)
+        adx_visit_reach(k, p->output[first + i],
+                        2 * (first / ADX_REACH + 1));
+    if (k->stack.failed || k->order.failed)
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        k->bits[p->output[first + i]] |= (uint64_t)1 << i;
+    for (size_t i = k->order.n; i-- > 0;) {
+        uint32_t x = k->order.v[i];
+        uint32_t from = p->number[x].from;
+        for (int a = 0; a < 3 && from < ADX_FROM_INPUT; a++)
+            if (adx_feels(p->step[from].op, a))
+                k->bits[adx_argument(&p->step[from], a)] |= k->bits[x];
+    }
+    for (size_t i = 0; i < k->order.n; i++)
+        if (p->number[k->order.v[i]].from == ADX_FROM_INPUT)
+            k->order.v[inputs++] = k->order.v[i];
+    for (uint32_t r = 0; r < n; r++) {
+        start[first + r] = (uint32_t)k->to.n;
+        for (size_t i = 0; i < inputs; i++)
+            if (k->bits[k->order.v[i]] >> r & 1)
+                adx_list_add(&k->to, k->order.v[i]);
+    }
+}
+
+static bool adx_reach_all(adx_reach *k, uint32_t start[])
+{
+    uint32_t m = (uint32_t)k->p->outputs;
+    memset(k->mark, 0, k->p->numbers * sizeof *k->mark);
+    for (uint32_t i = 0; i < m; i += ADX_REACH)
+        adx_reach_rows(k, i, m - i < ADX_REACH ? m - i : ADX_REACH, start);
+    start[m] = (uint32_t)k->to.n;
+    return !k->stack.failed && !k->order.failed && !k->to.failed;
+}
+
 // p: without steps of many results.
 static bool adx_jacobian_graph(const adx_program *p, adx_entries *g)
 {
     const ad_allocator *a = p->memory;
-    adx_list_of stack = { .memory = a };
-    adx_list_of to = { .memory = a };
-    uint32_t *mark = (uint32_t *)adx_take(a, p->numbers, sizeof *mark);
+    adx_reach k = { .p = p, .stack = { .memory = a }, .order = { .memory = a },
+                    .to = { .memory = a } };
     uint32_t *start = (uint32_t *)adx_take(a, p->outputs + 1, sizeof *start);
-    bool ok = mark != NULL && start != NULL;
-    if (ok)
-        memset(mark, 0, p->numbers * sizeof *mark);
-    for (uint32_t i = 0; ok && i < p->outputs; i++) {
-        start[i] = (uint32_t)to.n;
-        adx_collect_inputs(p, p->output[i], mark, i + 1, &stack, &to);
-    }
-    ok = ok && !stack.failed && !to.failed
-      && adx_new_graph(a, g, p->outputs, p->inputs, to.n);
+    k.mark = (uint32_t *)adx_take(a, p->numbers, sizeof *k.mark);
+    k.bits = (uint64_t *)adx_take(a, p->numbers, sizeof *k.bits);
+    bool ok = k.mark != NULL && k.bits != NULL && start != NULL
+           && adx_reach_all(&k, start)
+           && adx_new_graph(a, g, p->outputs, p->inputs, k.to.n);
     if (ok) {
-        start[p->outputs] = (uint32_t)to.n;
         memcpy(g->start, start, (p->outputs + 1) * sizeof *start);
-        if (to.n > 0)
-            memcpy(g->col, to.v, to.n * sizeof *to.v);
+        if (k.to.n > 0)
+            memcpy(g->col, k.to.v, k.to.n * sizeof *k.to.v);
         ok = adx_sort_graph(a, g);
     }
-    adx_drop(a, stack.v);
-    adx_drop(a, to.v);
-    adx_drop(a, mark);
+    adx_drop(a, k.stack.v);
+    adx_drop(a, k.order.v);
+    adx_drop(a, k.to.v);
+    adx_drop(a, k.mark);
+    adx_drop(a, k.bits);
     adx_drop(a, start);
     return ok;
 }
@@ -5100,8 +5176,14 @@ static void adx_unite(adx_sets *k, uint32_t x, uint32_t a, uint32_t b)
         i += u <= v;
         j += v <= u;
     }
+    uint32_t n = (uint32_t)k->item.n - start;
+    uint32_t whole = n == k->n[a] ? a : b;
+    if (n == k->n[whole]) {             // it had all of the other
+        k->item.n = start;
+        start = k->at[whole];
+    }
     k->at[x] = start;
-    k->n[x] = (uint32_t)k->item.n - start;
+    k->n[x] = n;
 }
 
 static void adx_unite_arguments(adx_sets *k, const adx_step *s)
@@ -5127,44 +5209,6 @@ static void adx_find_wanted(adx_sets *k, const bool used[])
                 && (k->wanted[s->r] || (curved >> (3 * j) & 7) != 0
                     || (curved >> j & 0111) != 0))
                 k->wanted[adx_argument(s, j)] = true;
-    }
-}
-
-static void adx_add_pairs(const adx_sets *k, uint32_t a, uint32_t b,
-                          adx_list_of *pairs)
-{
-    for (uint32_t i = 0; i < k->n[a]; i++)
-        for (uint32_t j = 0; j < k->n[b]; j++) {
-            uint32_t x = k->item.v[k->at[a] + i];
-            uint32_t y = k->item.v[k->at[b] + j];
-            adx_list_add(pairs, x > y ? x : y);
-            adx_list_add(pairs, x > y ? y : x);
-        }
-}
-
-static void adx_find_pairs(adx_sets *k, const bool used[],
-                           adx_list_of *pairs)
-{
-    const adx_program *p = k->p;
-    for (uint32_t i = 0; i < p->numbers; i++)
-        if (p->number[i].from == ADX_FROM_INPUT) {
-            k->at[i] = (uint32_t)k->item.n;
-            k->n[i] = 1;
-            adx_list_add(&k->item, i);
-        } else
-            k->n[i] = 0;
-    for (size_t i = 0; i < p->steps && !k->item.failed; i++) {
-        const adx_step *s = &p->step[i];
-        if (s->op == ADX_OP_guard || !used[s->r])
-            continue;
-        if (k->wanted[s->r])
-            adx_unite_arguments(k, s);
-        for (int a = 0; a < 3; a++)
-            for (int b = 0; b <= a; b++)
-                if (k->curved[s->op] >> (3 * a + b) & 1
-                    || k->curved[s->op] >> (3 * b + a) & 1)
-                    adx_add_pairs(k, adx_argument(s, a), adx_argument(s, b),
-                                  pairs);
     }
 }
 
@@ -5194,6 +5238,65 @@ static bool adx_graph_of_pairs(const ad_allocator *a, const adx_list_of *pairs,
         g->start[i + 1] = to;
     }
     return true;
+}
+
+static void adx_add_pairs(const adx_sets *k, uint32_t a, uint32_t b,
+                          adx_list_of *pairs)
+{
+    for (uint32_t i = 0; i < k->n[a]; i++)
+        for (uint32_t j = 0; j < k->n[b]; j++) {
+            uint32_t x = k->item.v[k->at[a] + i];
+            uint32_t y = k->item.v[k->at[b] + j];
+            adx_list_add(pairs, x > y ? x : y);
+            adx_list_add(pairs, x > y ? y : x);
+        }
+}
+
+// The same list with each pair once.
+static void adx_thin_pairs(adx_list_of *pairs, size_t inputs)
+{
+    adx_entries g = {0};
+    if (pairs->failed || !adx_graph_of_pairs(pairs->memory, pairs, inputs, &g))
+        pairs->failed = true;
+    pairs->n = 0;
+    for (uint32_t i = 0; i < inputs && !pairs->failed; i++)
+        for (uint32_t k = g.start[i]; k < g.start[i + 1]; k++) {
+            adx_list_add(pairs, i);
+            adx_list_add(pairs, g.col[k]);
+        }
+    adx_free_graph(pairs->memory, &g);
+}
+
+static void adx_find_pairs(adx_sets *k, const bool used[],
+                           adx_list_of *pairs)
+{
+    const adx_program *p = k->p;
+    size_t most = 4096 + 8 * p->inputs;
+    for (uint32_t i = 0; i < p->numbers; i++)
+        if (p->number[i].from == ADX_FROM_INPUT) {
+            k->at[i] = (uint32_t)k->item.n;
+            k->n[i] = 1;
+            adx_list_add(&k->item, i);
+        } else
+            k->n[i] = 0;
+    for (size_t i = 0; i < p->steps && !k->item.failed && !pairs->failed;
+         i++) {
+        const adx_step *s = &p->step[i];
+        if (s->op == ADX_OP_guard || !used[s->r])
+            continue;
+        if (k->wanted[s->r])
+            adx_unite_arguments(k, s);
+        for (int a = 0; a < 3; a++)
+            for (int b = 0; b <= a; b++)
+                if (k->curved[s->op] >> (3 * a + b) & 1
+                    || k->curved[s->op] >> (3 * b + a) & 1)
+                    adx_add_pairs(k, adx_argument(s, a), adx_argument(s, b),
+                                  pairs);
+        if (pairs->n > most) {          // the same ones, most of them
+            adx_thin_pairs(pairs, p->inputs);
+            most = most > 2 * pairs->n ? most : 2 * pairs->n;
+        }
+    }
 }
 
 static bool adx_hessian_graph(const adx_program *p, adx_entries *g)
