@@ -2217,6 +2217,44 @@ static void adx_take_apart(adx_making *k, const adx_step *s,
     }
 }
 
+// What the operands of a length are divided by: the largest of them, for which
+// any other number would do as well, so that it is no variable.
+static uint32_t adx_length_scale(adx_making *k, const adx_many *e)
+{
+    adx_program *p = k->to;
+    uint32_t most = adx_fixed(p, 0);
+    uint32_t one = adx_fixed(p, 1);
+    for (uint32_t l = 0; l < e->k; l++) {
+        uint32_t x = k->same[adx_in_range(&e->arg[0], 0, l)];
+        x = adx_emit2(p, ADREV_OP_detach, x, x);
+        most = adx_emit2(p, ADREV_OP_max, most,
+                         adx_emit2(p, ADREV_OP_abs, x, x));
+    }
+    uint32_t above = adx_emit2(p, ADREV_OP_gt, most, adx_fixed(p, 0));
+    uint32_t below = adx_emit2(p, ADREV_OP_lt, most,
+                               adx_fixed(p, ADX_K(INFINITY)));
+    uint32_t good = adx_emit2(p, ADX_OP_and, above, below);
+    // of 0, infinity and NaN: 1
+    return adx_emit(p, ADREV_OP_select, good, most, one);
+}
+
+// A length taken apart, scaled against overflow as adx_length is.
+static void adx_take_length(adx_making *k, const adx_step *s,
+                            const adx_many *e)
+{
+    adx_program *p = k->to;
+    uint32_t scale = adx_length_scale(k, e);
+    uint32_t sum = adx_fixed(p, 0);
+    for (uint32_t l = 0; l < e->k; l++) {
+        uint32_t x = k->same[adx_in_range(&e->arg[0], 0, l)];
+        uint32_t part = adx_emit2(p, ADREV_OP_div, x, scale);
+        sum = adx_emit2(p, ADREV_OP_add, sum,
+                        adx_emit2(p, ADREV_OP_sqr, part, part));
+    }
+    k->same[s->r] = adx_emit2(p, ADREV_OP_mul, scale,
+                              adx_emit2(p, ADREV_OP_sqrt, sum, sum));
+}
+
 // An external step has no steps of one result. What stands for it makes other
 // numbers, but of the same operands, and each result is curved in all of them.
 static void adx_stand_in(adx_making *k, const adx_step *s, const adx_many *e)
@@ -2244,6 +2282,8 @@ static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
         const adx_many *many = adx_many_of(p, s);
         if (many == NULL)
             adx_copy_step(&k, s);
+        else if (many->kind == ADX_MANY_norm && !pattern)
+            adx_take_length(&k, s, many);
         else if (many->kind != ADX_MANY_external)
             adx_take_apart(&k, s, many);
         else if (pattern)

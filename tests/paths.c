@@ -1309,6 +1309,47 @@ static bool taylor_attempt(size_t failing, bool for_ever)
     return s == ADREV_OK;
 }
 
+static void lengths(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = ad_norm2(3, x);
+}
+
+// Lengths of vectors of any size: along the vector itself the coefficients are
+// |x|, |x|, 0; across it |x|, 0, |v|^2/(2 |x|).
+static void check_lengths(void)
+{
+    const ad_real along[3] = { 3, 0, -4 };
+    const ad_real across[3] = { 4, 0, 3 };
+    const ad_real huge = sizeof(ad_real) == 4 ? (ad_real)1e30 : (ad_real)1e200;
+    const ad_real scales[] = { 1, huge, 1 / huge };
+    for (size_t k = 0; k < COUNT(scales); k++) {
+        ad_real x[3], v[3], y[3];
+        ad_fn *fn = NULL;
+        for (int i = 0; i < 3; i++) {
+            x[i] = along[i] * scales[k];
+            v[i] = across[i] * scales[k];
+        }
+        fn = record(lengths, NULL, 3, x, 1);
+        CHECK(ad_fn_taylor(fn, x, x, 2, y) == ADREV_OK, "along");
+        CHECK_CLOSE(y[0], 5 * (long double)scales[k], 4);
+        CHECK_CLOSE(y[1], 5 * (long double)scales[k], 4);
+        CHECK(fabs((double)(y[2] / scales[k])) < 1e-5, "along: %g",
+              (double)y[2]);
+        CHECK(ad_fn_taylor(fn, x, v, 2, y) == ADREV_OK, "across");
+        CHECK(fabs((double)(y[1] / scales[k])) < 1e-5, "across: %g",
+              (double)y[1]);
+        CHECK_CLOSE(y[2], 2.5L * (long double)scales[k], 8);
+        ad_fn_free(fn);
+    }
+    const ad_real zero[3] = { 0 };
+    ad_real y[2];
+    ad_fn *fn = record(lengths, NULL, 3, along, 1);
+    CHECK(ad_fn_taylor(fn, zero, along, 1, y) == ADREV_OK && y[0] == 0
+              && y[1] == 0, "at 0: %g, %g", (double)y[0], (double)y[1]);
+    ad_fn_free(fn);
+}
+
 static void check_coefficients(void)
 {
 #define ENTER(name, at) check_alone(#name, f_##name, s_##name, at);
@@ -1319,6 +1360,7 @@ static void check_coefficients(void)
     check_zeros();
     check_taylor_guard();
     check_external();
+    check_lengths();
     until_success(taylor_attempt);
 }
 
