@@ -375,9 +375,10 @@ ADX_API ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
 enum {
     ADREV_C_VALUE = 1, ADREV_C_JVP = 2, ADREV_C_VJP = 4, ADREV_C_GRADIENT = 8,
     ADREV_C_HVP = 16, ADREV_C_JACOBIAN = 32, ADREV_C_HESSIAN = 64,
-    ADREV_C_JACOBIAN_SPARSE = 128, ADREV_C_HESSIAN_SPARSE = 256,
-    ADREV_C_FUNCTIONS = 9       // how many there are
+    ADREV_C_JACOBIAN_SPARSE = 128, ADREV_C_HESSIAN_SPARSE = 256
 };
+
+enum { ADREV_C_COUNT = 9 };     // how many there are, none of them
 
 // How it is written. All-zero: as the comments say first.
 typedef struct ad_c_options {
@@ -444,8 +445,8 @@ typedef struct ad_c_size {
 
 // What ad_fn_write_c would write, exactly, and that nothing would refuse it.
 //
-//   size [ADREV_C_FUNCTIONS]  out  number k is of the function 1 << k; zeros if
-//                             it is not asked for
+//   size [ADREV_C_COUNT]  out  number k is of the function 1 << k; zeros if it
+//                           is not asked for
 //   bytes        out   of the whole text, with helper functions and entry
 //                      points; may be NULL
 //
@@ -7402,7 +7403,7 @@ static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, bool sizes,
 {
     unsigned functions = o->functions != 0 ? o->functions
         : ADREV_C_VALUE | ADREV_C_VJP | (fn->m == 1 ? ADREV_C_GRADIENT : 0u);
-    if (functions >> ADREV_C_FUNCTIONS != 0
+    if (functions >> ADREV_C_COUNT != 0
         || (functions & ADREV_C_GRADIENT && fn->m != 1))
         return ADREV_ESHAPE;
     adx_text t = { .write = write, .user = user,
@@ -7432,7 +7433,7 @@ ADX_API ad_status ad_fn_c_size(ad_fn *fn, const ad_c_options *options,
                                ad_c_size size[], size_t *bytes)
 {
     static const ad_c_options none;
-    ad_c_size found[ADREV_C_FUNCTIONS] = { { 0, 0, 0, 0 } };
+    ad_c_size found[ADREV_C_COUNT] = { { 0, 0, 0, 0 } };
     if (fn == NULL || size == NULL)
         return ADREV_ESHAPE;
     ad_status status = adx_write_c(fn, options == NULL ? &none : options,
