@@ -121,7 +121,8 @@ typedef struct ad_guard {
  *
  * A recorded function does not change: all threads may use it at once. What a
  * derivative needs is made when it is first asked for. Results are written
- * only if the answer is ADREV_OK; else it is
+ * only if the answer is ADREV_OK (of many points, 3.5, those that passed are);
+ * else it is
  *
  *     ADREV_EPATH    a guard came out differently at x: see ad_fn_guard
  *     ADREV_ENOMEM   the allocator returned NULL
@@ -300,8 +301,10 @@ ADX_API size_t ad_traced_paths(const ad_traced *traced, size_t *recordings);
 
 /* --- 3.5  many points --------------------------------------------------------
  * The same function at many points, ADREV_LANES_MOST at a time side by side,
- * with the same bits as one at a time. Numbers are given by column: input i of
- * point p is x[i].v[p*x[i].step]. Step 0: a parameter that all points share.
+ * with the same bits as one at a time, unless it is compiled: a block of points
+ * is then replayed if one of its results is not finite, and the order of sums of
+ * arrays is another one. Numbers are given by column: input i of point p is
+ * x[i].v[p*x[i].step]. Step 0: a parameter that all points share.
  * Columns may overlap: a stencil is a function over shifted columns of one
  * array. If adrev_parallel.h is included before this header where both are
  * implemented, blocks of points run on the pool, with the same bits.         */
