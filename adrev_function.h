@@ -5049,18 +5049,18 @@ static void adx_collect_inputs(const adx_program *p, uint32_t x,
 // What a block of outputs depends on, a bit for each of them.
 #define ADX_REACH 64
 
-typedef struct adx_reach {
+typedef struct adx_reaching {
     const adx_program *p;
     uint32_t *mark;             // [number] see adx_visit_reach
     uint64_t *bits;             // [number] the outputs that depend on it
     adx_list_of stack;
     adx_list_of order;          // numbers, each behind what it is made from
     adx_list_of to;             // columns of the graph
-} adx_reach;
+} adx_reaching;
 
 // What number x is made from goes behind what is in the order already. A mark
 // is now while a number waits for its arguments, and then now + 1.
-static void adx_visit_reach(adx_reach *k, uint32_t x, uint32_t now)
+static void adx_visit_reach(adx_reaching *k, uint32_t x, uint32_t now)
 {
     adx_list_add(&k->stack, x);
     while (k->stack.n > 0 && !k->stack.failed) {
@@ -5085,7 +5085,7 @@ static void adx_visit_reach(adx_reach *k, uint32_t x, uint32_t now)
 
 // Rows first ... first + n - 1 of the graph: one pass back through the steps
 // that any of them needs.
-static void adx_reach_rows(adx_reach *k, uint32_t first, uint32_t n,
+static void adx_reach_rows(adx_reaching *k, uint32_t first, uint32_t n,
                            uint32_t start[])
 {
     const adx_program *p = k->p;
@@ -5116,7 +5116,7 @@ static void adx_reach_rows(adx_reach *k, uint32_t first, uint32_t n,
     }
 }
 
-static bool adx_reach_all(adx_reach *k, uint32_t start[])
+static bool adx_reach_all(adx_reaching *k, uint32_t start[])
 {
     uint32_t m = (uint32_t)k->p->outputs;
     memset(k->mark, 0, k->p->numbers * sizeof *k->mark);
@@ -5130,7 +5130,7 @@ static bool adx_reach_all(adx_reach *k, uint32_t start[])
 static bool adx_jacobian_graph(const adx_program *p, adx_entries *g)
 {
     const ad_allocator *a = p->memory;
-    adx_reach k = { .p = p, .stack = { .memory = a }, .order = { .memory = a },
+    adx_reaching k = { .p = p, .stack = { .memory = a }, .order = { .memory = a },
                     .to = { .memory = a } };
     uint32_t *start = (uint32_t *)adx_take(a, p->outputs + 1, sizeof *start);
     k.mark = (uint32_t *)adx_take(a, p->numbers, sizeof *k.mark);
