@@ -977,7 +977,8 @@ struct ad_external_rule {
 //   saved [bytes]    in    copied onto the tape, aligned as by malloc
 //   x     [n]        in    numbers
 //   v     [m]        in    values of the results
-//   y     [m]        out   the results; constants if x is, or the tape fails
+//   y     [m]        out   the results, which may lie where x does; constants if
+//                          x is, or the tape fails
 //
 //   returns      ADREV_OK; the error of a failed tape; ADREV_EEXTERNAL (no
 //                pullback) or ADREV_ESHAPE (m is 0, or NULL), and the tape
@@ -2301,6 +2302,7 @@ struct ad_tape {
     uint16_t *start;                // of the first block: no entry is written
     size_t lead;                    // values before the first entry: inputs
     ad_mark floor;                  // sweeps end here
+    bool observed;                  // a function is recorded: not to be swept
     uint16_t *sealed;               // a mark stands here: a new input, a new entry
     ad_allocator allocator;         // alloc NULL: fixed memory
     ad_hooks hooks;
@@ -3738,16 +3740,29 @@ static inline bool adx_is_run(size_t n, const ad_rev x[])
     return n > 16 && x != NULL && adx_consecutive(n, x);
 }
 
+// Not to be swept as a whole. Of a recorded function the result would be a
+// constant that no guard watches, so that it fails.
+ADX_COLD static ad_status adx_check_open(ad_tape *t)
+{
+    // by ad_grad or its kin, inside: behind the inputs of what is recorded
+    if (t->floor.adx_block != NULL || (t->observed && t->floor.adx_seq > 0))
+        return ADREV_OK;
+    if (t->open > 0)
+        return ADREV_EBUSY;
+    adx_fail(t, ADREV_EHOOK);
+    return ADREV_EHOOK;
+}
+
 // What all queries check, for outputs y and independents x. `missing`: another
 // array is NULL. The length is checked before x is read.
-ADX_INLINE ad_status adx_check(const ad_tape *t, size_t m, const ad_rev y[],
+ADX_INLINE ad_status adx_check(ad_tape *t, size_t m, const ad_rev y[],
                                size_t n, const ad_rev x[], bool missing,
                                bool *run)
 {
     ad_status status = ad_tape_status(t);
     *run = false;
-    if (status == ADREV_OK && t->open > 0 && t->floor.adx_block == NULL)
-        status = ADREV_EBUSY;
+    if (status == ADREV_OK && ADX_UNLIKELY(t->open > 0 || t->observed))
+        status = adx_check_open(t);
     if (status == ADREV_OK)
         status = adx_check_values(t, m, y, true, false);
     if (status == ADREV_OK
@@ -5427,7 +5442,10 @@ ADX_API void (ad_matmul_s)(size_t m, size_t k, size_t n, const ad_rev A[],
     const adx_view a = adx_matrix(m, k, A, ars, acs);
     const adx_view b = adx_matrix(k, n, B, brs, bcs);
     const adx_product *s = adx_add_product(&a, &b);
-    adx_multiply(&a, &b, s, C, crs, ccs);
+    if (n == 1)
+        adx_multiply_vector(&a, &b, s, C, crs);
+    else
+        adx_multiply(&a, &b, s, C, crs, ccs);
 }
 
 ADX_API void (ad_matvec_s)(size_t m, size_t n, const ad_rev A[],
@@ -5770,6 +5788,22 @@ static ad_status adx_external_status(const ad_external_rule *rule, size_t m,
     return wrong == ADREV_OK && t != NULL ? t->status : wrong;
 }
 
+// As adx_tell_array does: before the results are named.
+static void adx_tell_external(const adx_external *s, const adx_view *from,
+                              size_t bytes, bool *kept)
+{
+    if (!ADX_UNLIKELY(adx_now.trace))
+        return;
+    const ad_hooks *hooks = &adx_now.tape->hooks;
+    ad_array_operation told = adx_array_operation(ADREV_ARRAY_external, &s->e);
+    told.arg[0] = adx_public_view(from);
+    told.rule = s->rule;
+    told.saved = s->saved;
+    told.bytes = bytes;
+    told.kept = kept;
+    hooks->array(hooks->user, &told);
+}
+
 ADX_API ad_status (ad_external)(const ad_external_rule *rule,
                                 const void *saved, size_t bytes, size_t n,
                                 const ad_rev x[], size_t m,
@@ -5790,25 +5824,18 @@ ADX_API ad_status (ad_external)(const ad_external_rule *rule,
             s = adx_add_external(&from, &ids, bytes, m);
         status = t->status;
     }
+    if (s != NULL) {
+        s->rule = rule;
+        if (bytes > 0)
+            memcpy((char *)s->saved, saved, bytes);
+        adx_tell_external(s, &from, bytes, &kept);
+    }
     for (size_t i = 0; y != NULL && v != NULL && i < m; i++)
         adx_result(&y[i], v[i], s == NULL ? NULL : &s->e, i);
     if (s == NULL) {
         if (rule != NULL && rule->destroy != NULL && (saved || bytes == 0))
             rule->destroy(saved);
         return status;
-    }
-    s->rule = rule;
-    if (bytes > 0)
-        memcpy((char *)s->saved, saved, bytes);
-    if (ADX_UNLIKELY(adx_now.trace)) {
-        ad_array_operation told = adx_array_operation(ADREV_ARRAY_external,
-                                                      &s->e);
-        told.arg[0] = adx_public_view(&from);
-        told.rule = rule;
-        told.saved = s->saved;
-        told.bytes = bytes;
-        told.kept = &kept;
-        t->hooks.array(t->hooks.user, &told);
     }
     t->calls = 1;
     t->one_way |= rule->pushforward == NULL;

@@ -121,16 +121,20 @@ typedef struct ad_guard {
  *
  * A recorded function does not change: all threads may use it at once. What a
  * derivative needs is made when it is first asked for. Results are written
- * only if the answer is ADREV_OK; else it is
+ * only if the answer is ADREV_OK (of many points, 3.5, those that passed are);
+ * else it is
  *
  *     ADREV_EPATH    a guard came out differently at x: see ad_fn_guard
  *     ADREV_ENOMEM   the allocator returned NULL
  *     ADREV_ESHAPE   an array is NULL that must not be
  *     ADREV_EEXTERNAL  an external statement cannot do this, or not at x
  *
- * Values are those of the recorded program to the last bit, unless arrays of
- * more than one number are summed differently. A zero factor in the chain rule
- * gives zero, as on a tape.
+ * Values are those of f on a tape to the last bit, if the compiler contracts no
+ * products and sums to one rounding: so it is with -ffp-contract=off, and with
+ * gcc -std=c11. Else results of array statements (ad_axpy, ad_sqdist,
+ * ad_trimatvec) may differ in the last place, and a guard on them may not be
+ * passed at the very point of the recording. Machine code adds up arrays in an
+ * order of its own. A zero factor in the chain rule gives zero, as on a tape.
  * ======================================================================== */
 
 #ifdef __cplusplus
@@ -151,11 +155,13 @@ extern "C" {
 //   x   [n]      in    where f is run; decides which way its branches go
 //   m            in    results of f
 //
-//   returns      ADREV_OK; ADREV_EHOOK: f was compiled without ADREV_TRACE;
+//   returns      ADREV_OK; ADREV_EHOOK: f was compiled without ADREV_TRACE, or
+//                asks the tape on which it runs for derivatives (those of
+//                ad_grad, or of another tape, are numbers of this point);
 //                ADREV_EFOREIGN: f uses numbers of another recording;
 //                ADREV_EEXTERNAL: the rule of a statement has no replay;
 //                ADREV_ESHAPE; ADREV_ENOMEM; ADREV_ELIMIT
-//   cost         about five recordings on a tape
+//   cost         20 to 60 gradients on a tape: every operation is looked up
 ADX_API ad_status ad_fn_record(ad_fn **out, ad_vector_fn *f, void *ctx,
                                size_t n, const ad_real x[], size_t m);
 ADX_API ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
@@ -168,7 +174,8 @@ ADX_API size_t ad_fn_outputs(const ad_fn *fn);
 ADX_API ad_fn_report ad_fn_about(const ad_fn *fn);
 
 // The guard for which this thread was last answered ADREV_EPATH, but by ad_fn_map
-// and its kin: these say it point by point.
+// and its kin: these say it point by point. `file` may belong to the function
+// whose guard it is, and end with it.
 ADX_API ad_guard ad_fn_guard(void);
 
 /* --- 3.2  evaluation ------------------------------------------------------ */
@@ -217,9 +224,11 @@ ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
 // any time: recordings keep what they need of it.
 //
 //   x   [n]      in    recorded numbers or constants
-//   y   [m]      out   constants if x is, or on failure
+//   y   [m]      out   may lie where x does; constants if x is, or on failure
 //
-//   returns      ADREV_OK; as ad_fn_eval; else the status of the tape
+//   returns      ADREV_OK; as ad_fn_eval; else the status of the tape. While a
+//                function is recorded, a call that fails is the end of that:
+//                ad_fn_record returns the same status
 ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[]);
 
 /* --- 3.3  sparse matrices -----------------------------------------------------
@@ -234,7 +243,7 @@ ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[]);
 typedef struct ad_sparsity {
     size_t nonzeros;
     size_t directions;      // of all sweeps for one matrix
-    size_t apart;           // of these: of full rows or columns
+    size_t apart;           // of these: of full rows or columns of a Jacobian
 } ad_sparsity;
 
 // Entries of the Jacobian; of the Hessian its lower triangle with the diagonal,
@@ -274,10 +283,15 @@ ADX_API void ad_traced_free(ad_traced *traced);
 // The function on the path that x takes: one that is known, or f recorded at
 // x. It belongs to `traced`, and lives until the next call.
 //
-//   fn           out   every evaluation of it at x passes all guards
+//   fn           out   has passed all guards at x; NULL unless ADREV_OK
 //
-//   returns      ADREV_OK; as ad_fn_record
-//   cost         an evaluation for each path that is tried, the last used first
+//   returns      ADREV_OK; as ad_fn_record and ad_fn_eval; ADREV_EPATH: what was
+//                recorded at x does not pass its own guards there. Such are
+//                functions that look at more than x (a counter), or at the last
+//                bits of an array statement where these are not those of a
+//                replay (see above). The same x is not recorded again
+//   cost         an evaluation for each path that is tried, the last used first;
+//                where none is right, a recording and one more
 //   threads      one at a time
 ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
                                ad_fn **fn);
@@ -287,8 +301,10 @@ ADX_API size_t ad_traced_paths(const ad_traced *traced, size_t *recordings);
 
 /* --- 3.5  many points --------------------------------------------------------
  * The same function at many points, ADREV_LANES_MOST at a time side by side,
- * with the same bits as one at a time. Numbers are given by column: input i of
- * point p is x[i].v[p*x[i].step]. Step 0: a parameter that all points share.
+ * with the same bits as one at a time, unless it is compiled: a block of points
+ * is then replayed if one of its results is not finite, and the order of sums of
+ * arrays is another one. Numbers are given by column: input i of point p is
+ * x[i].v[p*x[i].step]. Step 0: a parameter that all points share.
  * Columns may overlap: a stencil is a function over shifted columns of one
  * array. If adrev_parallel.h is included before this header where both are
  * implemented, blocks of points run on the pool, with the same bits.         */
@@ -362,9 +378,10 @@ ADX_API ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
 enum {
     ADREV_C_VALUE = 1, ADREV_C_JVP = 2, ADREV_C_VJP = 4, ADREV_C_GRADIENT = 8,
     ADREV_C_HVP = 16, ADREV_C_JACOBIAN = 32, ADREV_C_HESSIAN = 64,
-    ADREV_C_JACOBIAN_SPARSE = 128, ADREV_C_HESSIAN_SPARSE = 256,
-    ADREV_C_FUNCTIONS = 9       // how many there are
+    ADREV_C_JACOBIAN_SPARSE = 128, ADREV_C_HESSIAN_SPARSE = 256
 };
+
+enum { ADREV_C_COUNT = 9 };     // how many there are, none of them
 
 // How it is written. All-zero: as the comments say first.
 typedef struct ad_c_options {
@@ -435,8 +452,8 @@ typedef struct ad_c_size {
 
 // What ad_fn_write_c would write, exactly, and that nothing would refuse it.
 //
-//   size [ADREV_C_FUNCTIONS]  out  number k is of the function 1 << k; zeros if
-//                             it is not asked for
+//   size [ADREV_C_COUNT]  out  number k is of the function 1 << k; zeros if it
+//                           is not asked for
 //   bytes        out   of the whole text, with helper functions and entry
 //                      points; may be NULL
 //
@@ -1579,7 +1596,7 @@ static void adx_mark_used(const adx_program *p, bool used[])
 
 static void adx_end_making(adx_making *k)
 {
-    const ad_allocator *a = k->to->memory;
+    const ad_allocator *a = k->from->memory;
     adx_drop(a, k->used);
     adx_drop(a, k->same);
     adx_drop(a, k->derived);
@@ -1844,9 +1861,11 @@ static void adx_tangent_product(adx_making *k, const adx_step *s,
         adx_numbers other = adx_emit_product(k->to, ADX_OP_chain, e->m, e->k,
                                            e->n, a, x);
         size_t results = adx_many_results(e);
-        y = left ? adx_emit_each2(k->to, results, ADREV_OP_add, y, other)
-                 : other;
-        y.rs = (int32_t)e->n;
+        if (left) {             // one side alone lies where it lies
+            other = adx_emit_each2(k->to, results, ADREV_OP_add, y, other);
+            other.rs = other.cs * (int32_t)e->n;
+        }
+        y = other;
     }
     if (left || right)
         adx_set_range(k->derived, &own, e->m, e->n, y);
@@ -2247,6 +2266,44 @@ static void adx_take_apart(adx_making *k, const adx_step *s,
     }
 }
 
+// What the operands of a length are divided by: the largest of them, for which
+// any other number would do as well, so that it is no variable.
+static uint32_t adx_length_scale(adx_making *k, const adx_many *e)
+{
+    adx_program *p = k->to;
+    uint32_t most = adx_fixed(p, 0);
+    uint32_t one = adx_fixed(p, 1);
+    for (uint32_t l = 0; l < e->k; l++) {
+        uint32_t x = k->same[adx_in_range(&e->arg[0], 0, l)];
+        x = adx_emit2(p, ADREV_OP_detach, x, x);
+        most = adx_emit2(p, ADREV_OP_max, most,
+                         adx_emit2(p, ADREV_OP_abs, x, x));
+    }
+    uint32_t above = adx_emit2(p, ADREV_OP_gt, most, adx_fixed(p, 0));
+    uint32_t below = adx_emit2(p, ADREV_OP_lt, most,
+                               adx_fixed(p, ADX_K(INFINITY)));
+    uint32_t good = adx_emit2(p, ADX_OP_and, above, below);
+    // of 0, infinity and NaN: 1
+    return adx_emit(p, ADREV_OP_select, good, most, one);
+}
+
+// A length taken apart, scaled against overflow as adx_length is.
+static void adx_take_length(adx_making *k, const adx_step *s,
+                            const adx_many *e)
+{
+    adx_program *p = k->to;
+    uint32_t scale = adx_length_scale(k, e);
+    uint32_t sum = adx_fixed(p, 0);
+    for (uint32_t l = 0; l < e->k; l++) {
+        uint32_t x = k->same[adx_in_range(&e->arg[0], 0, l)];
+        uint32_t part = adx_emit2(p, ADREV_OP_div, x, scale);
+        sum = adx_emit2(p, ADREV_OP_add, sum,
+                        adx_emit2(p, ADREV_OP_sqr, part, part));
+    }
+    k->same[s->r] = adx_emit2(p, ADREV_OP_mul, scale,
+                              adx_emit2(p, ADREV_OP_sqrt, sum, sum));
+}
+
 // An external step has no steps of one result. What stands for it makes other
 // numbers, but of the same operands, and each result is curved in all of them.
 static void adx_stand_in(adx_making *k, const adx_step *s, const adx_many *e)
@@ -2274,6 +2331,8 @@ static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
         const adx_many *many = adx_many_of(p, s);
         if (many == NULL)
             adx_copy_step(&k, s);
+        else if (many->kind == ADX_MANY_norm && !pattern)
+            adx_take_length(&k, s, many);
         else if (many->kind != ADX_MANY_external)
             adx_take_apart(&k, s, many);
         else if (pattern)
@@ -2379,12 +2438,19 @@ typedef struct adx_code_place {
     int line;
 } adx_code_place;
 
+// A file's name that belongs to the function, and the next one.
+typedef struct adx_file_name {
+    struct adx_file_name *next;
+    char text[];
+} adx_file_name;
+
 typedef struct adx_recorder {
     adx_program *p;
     uint32_t *number;           // [id] of the tape: the program's number
     size_t ids, room;
     adx_code_place *guard;        // where each guard stands
     size_t guard_room;
+    adx_file_name *files;       // of guards of functions that f calls
 } adx_recorder;
 
 // What f brings along, an input of its own among it, is a constant.
@@ -2504,6 +2570,29 @@ static adx_numbers adx_record_sqdist(adx_program *p, size_t n, adx_numbers x,
     return adx_single(adx_emit_fold(p, ADX_MANY_sum, n, square));
 }
 
+// Sums of one term, as a tape makes them: they start at 0, and 0 + -0 is 0.
+static adx_numbers adx_from_zero(adx_program *p, size_t n, adx_numbers x)
+{
+    adx_numbers r = adx_emit_each2(p, n, ADREV_OP_add, x,
+                                   adx_single(adx_fixed(p, 0)));
+    r.rs = r.cs;
+    return r;
+}
+
+static adx_numbers adx_record_sum(adx_program *p, size_t n, adx_numbers x)
+{
+    adx_numbers sum = adx_single(adx_emit_fold(p, ADX_MANY_sum, n, x));
+    return n == 1 ? adx_from_zero(p, 1, sum) : sum;
+}
+
+static adx_numbers adx_record_product(adx_program *p, size_t m, size_t k,
+                                      size_t n, adx_numbers a, adx_numbers b)
+{
+    bool each = k == 1 && (m == 1 || n == 1) && !p->plain;
+    adx_numbers y = adx_emit_product(p, ADREV_OP_mul, m, k, n, a, b);
+    return each ? adx_from_zero(p, m * n, y) : y;
+}
+
 static adx_numbers adx_record_axpy(adx_program *p, size_t n, adx_numbers a,
                                  adx_numbers x, adx_numbers y)
 {
@@ -2576,10 +2665,10 @@ static adx_numbers adx_record_many(adx_recorder *r, const ad_array_operation *o)
             arg[i] = adx_view_range(r, &o->arg[i]);
     switch (o->kind) {
     case ADREV_ARRAY_sum:
-        return adx_single(adx_emit_fold(p, ADX_MANY_sum, n, arg[0]));
+        return adx_record_sum(p, n, arg[0]);
     case ADREV_ARRAY_dot:
         arg[1].rs = arg[1].cs;
-        return adx_emit_product(p, ADREV_OP_mul, 1, n, 1, arg[0], arg[1]);
+        return adx_record_product(p, 1, n, 1, arg[0], arg[1]);
     case ADREV_ARRAY_norm2:
         return adx_single(adx_emit_fold(p, ADX_MANY_norm, n, arg[0]));
     case ADREV_ARRAY_sqdist:
@@ -2595,8 +2684,8 @@ static adx_numbers adx_record_many(adx_recorder *r, const ad_array_operation *o)
     case ADREV_ARRAY_each:
         return adx_emit_each(p, n, o->code, arg[0], arg[1], arg[2]);
     case ADREV_ARRAY_matmul:
-        return adx_emit_product(p, ADREV_OP_mul, o->arg[0].rows, n,
-                                o->arg[1].cols, arg[0], arg[1]);
+        return adx_record_product(p, o->arg[0].rows, n, o->arg[1].cols,
+                                  arg[0], arg[1]);
     case ADREV_ARRAY_trimatvec:
         adx_record_triangle(r, o, arg[0], arg[1], arg[2]);
         return adx_single(ADX_NOWHERE);
@@ -2611,6 +2700,28 @@ static const ad_external_rule adx_call_rule;
 static const adx_program *adx_called(const void *saved,
                                      const adx_code_place **guards);
 
+// The function that is called may be freed, and with it the names of files.
+static const char *adx_keep_file(adx_recorder *r, const char *file)
+{
+    adx_file_name *own = r->files;
+    if (file == NULL)
+        return NULL;
+    while (own != NULL && strcmp(own->text, file) != 0)
+        own = own->next;
+    if (own != NULL)
+        return own->text;
+    size_t length = strlen(file) + 1;
+    own = (adx_file_name *)adx_take(r->p->memory, 1, sizeof *own + length);
+    if (own == NULL) {
+        adx_spoil(r->p, ADREV_ENOMEM);
+        return NULL;
+    }
+    memcpy(own->text, file, length);
+    own->next = r->files;
+    r->files = own;
+    return own->text;
+}
+
 static void adx_record_guards(adx_recorder *r, size_t n,
                               const adx_code_place place[])
 {
@@ -2621,7 +2732,9 @@ static void adx_record_guards(adx_recorder *r, size_t n,
             adx_spoil(p, ADREV_ENOMEM);
             return;
         }
-        r->guard[p->report.guards] = place[i];
+        r->guard[p->report.guards] = (adx_code_place){
+            adx_keep_file(r, place[i].file), place[i].line
+        };
     }
 }
 
@@ -3062,6 +3175,12 @@ static ad_real adx_run_fold(const adx_many *k, ad_real w[], size_t L,
     return sum;
 }
 
+// Columns of the chain rule that lie well in memory are added one by one.
+static bool adx_adds_columns(const adx_many *k)
+{
+    return k->n == 1 && k->arg[0].rs == 1 && k->op == ADX_OP_chain;
+}
+
 // One element: of columns in eight sums, else in one.
 static ad_real adx_run_inner(const adx_many *k, ad_real w[], size_t L,
                              size_t l, size_t i, size_t j, bool careful)
@@ -3074,13 +3193,21 @@ static ad_real adx_run_inner(const adx_many *k, ad_real w[], size_t L,
     if (careful && k->op == ADX_OP_chain)
         for (size_t n = 0; n < k->k; n++, a += as, b += bs)
             sum += adx_absorb(*a, *b);
-    else if (k->n == 1)
+    else if (k->n == 1 && !adx_adds_columns(k))
         sum = as == 1 && bs == 1 ? adx_inner(k->k, a, b)
                                  : adx_products(k->k, a, as, b, bs);
     else
         for (size_t n = 0; n < k->k; n++, a += as, b += bs)
             sum += *a * *b;
     return sum;
+}
+
+// y = 0 + a x: the sum of one term. The arrays do not overlap.
+static void adx_scale_row(size_t n, ad_real a, const ad_real *restrict x,
+                          ad_real *restrict y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = a * x[i] + 0;
 }
 
 // A product of the chain rule whose rows or columns lie well in memory. Sums go
@@ -3090,13 +3217,11 @@ static bool adx_run_rows(const adx_many *k, ad_real r[], ad_real w[])
     const adx_numbers *a = &k->arg[0];
     const adx_numbers *b = &k->arg[1];
     bool rows = k->n > 1 && b->cs == 1;
-    bool columns = k->n == 1 && a->rs == 1 && k->op == ADX_OP_chain;
+    bool columns = adx_adds_columns(k);
     if (rows && k->k == 1) {
         for (size_t i = 0; i < k->m; i++)
-            adx_map_mul(k->n, r + i * k->n,
-                        (adx_stream){ adx_lanes_at(w, 1, a, i, 0), 0 },
-                        (adx_stream){ adx_lanes_at(w, 1, b, 0, 0), 1 },
-                        (adx_stream){ adx_lanes_at(w, 1, b, 0, 0), 1 });
+            adx_scale_row(k->n, *adx_lanes_at(w, 1, a, i, 0),
+                          adx_lanes_at(w, 1, b, 0, 0), r + i * k->n);
         return true;
     }
     if (rows || columns)
@@ -3405,6 +3530,7 @@ struct ad_fn {
     adx_program program;
     adx_code_place *guard;
     char *names;                // of files, if it was loaded
+    adx_file_name *files;       // and those of functions that it calls
     _Atomic(adx_machine *) machine[ADX_KINDS];      // NULL: not made yet
     _Atomic(adx_pattern *) pattern[2];              // Jacobian, Hessian
     void *library;                                  // NULL: not compiled
@@ -3438,6 +3564,15 @@ static void adx_drop_spares(ad_fn *fn, adx_compiled *c)
                                                memory_order_relaxed));
 }
 
+static void adx_drop_files(const ad_allocator *a, adx_file_name *file)
+{
+    while (file != NULL) {
+        adx_file_name *next = file->next;
+        adx_drop(a, file);
+        file = next;
+    }
+}
+
 ADX_API void ad_fn_free(ad_fn *fn)
 {
     // acq_rel: what the other holders did comes before the memory goes.
@@ -3459,6 +3594,7 @@ ADX_API void ad_fn_free(ad_fn *fn)
     ad_allocator memory = fn->memory;
     adx_drop(&memory, fn->guard);
     adx_drop(&memory, fn->names);
+    adx_drop_files(&memory, fn->files);
     adx_drop(&memory, fn);
 }
 
@@ -3478,6 +3614,7 @@ static void adx_run_recorded(adx_recorder *r, ad_vector_fn *f, void *ctx,
         x[i] = ad_input(x[i].v);
     ad_tape_hooks(t, &hooks);
     adx_record_inputs(r, n, x);
+    t->observed = n > 0;
     for (size_t i = 0; i < m; i++)
         y[i] = adx_passive(0);
     f(x, y, ctx);
@@ -3522,6 +3659,7 @@ static ad_status adx_record(ad_fn *fn, ad_vector_fn *f, void *ctx,
     adx_drop(p->memory, all);
     adx_drop(p->memory, r.number);
     fn->guard = r.guard;
+    fn->files = r.files;
     if (p->status == ADREV_OK)
         adx_count_program(p);
     return p->status;
@@ -3688,25 +3826,6 @@ typedef struct adx_wanted {
     ad_real *to;
 } adx_wanted;
 
-static bool adx_overlap(const ad_real *a, size_t n, const ad_real *b, size_t m)
-{
-    return (uintptr_t)a < (uintptr_t)(b + m) && (uintptr_t)b < (uintptr_t)(a + n);
-}
-
-// Where machine code may write: into the caller's array, unless that is not
-// wanted, or overlaps an argument or the other result.
-static ad_real *adx_target(const adx_wanted *to, size_t parts,
-                           const adx_given given[], const adx_wanted *other,
-                           ad_real *room)
-{
-    bool apart = to->to != NULL;
-    for (size_t i = 0; i < parts && apart; i++)
-        apart = !adx_overlap(to->to, to->n, given[i].x, given[i].n);
-    if (apart && other != NULL && other->to != NULL)
-        apart = !adx_overlap(to->to, to->n, other->to, other->n);
-    return apart ? to->to : room;
-}
-
 static int adx_call_compiled(const adx_compiled *c, size_t parts,
                              const adx_given given[], ad_real *y, ad_real *g,
                              ad_real *work)
@@ -3717,8 +3836,10 @@ static int adx_call_compiled(const adx_compiled *c, size_t parts,
          : c->f4(given[0].x, given[1].x, given[2].x, y, work);
 }
 
-// By machine code. `again`: there is none, or a result is not finite, and the
-// zeros of the chain rule must be looked at (see adx_run_point).
+// By machine code, into memory of our own: arguments and results may overlap,
+// and nothing is written until all is well. `again`: there is none, or a result
+// is not finite, and the zeros of the chain rule must be looked at (see
+// adx_run_point).
 static ad_status adx_run_compiled(const ad_fn *fn, adx_compiled *c,
                                   size_t parts, const adx_given given[],
                                   size_t wants, const adx_wanted wanted[],
@@ -3740,16 +3861,13 @@ static ad_status adx_run_compiled(const ad_fn *fn, adx_compiled *c,
         r = (ad_real *)adx_take(&fn->memory, size, sizeof *r);
     if (r == NULL)
         return ADREV_ENOMEM;
-    ad_real *y = adx_target(&wanted[0], parts, given, two ? &wanted[1] : NULL,
-                            r);
     ad_real *value = r + wanted[0].n;
-    int left = adx_call_compiled(c, parts, given, y, two ? value : NULL,
+    int left = adx_call_compiled(c, parts, given, r, two ? value : NULL,
                                  r + results);
-    *again = left == 0 && !(adx_finite_all(wanted[0].n, y)
-                            && (!two || *value * 0 == 0));
+    *again = left == 0 && !adx_finite_all(results, r);
     if (left == 0 && !*again) {
-        if (y != wanted[0].to && wanted[0].to != NULL)
-            memcpy(wanted[0].to, y, wanted[0].n * sizeof *y);
+        if (wanted[0].n > 0 && wanted[0].to != NULL)
+            memcpy(wanted[0].to, r, wanted[0].n * sizeof *r);
         if (two && wanted[1].to != NULL)
             *wanted[1].to = *value;
     }
@@ -4515,6 +4633,21 @@ static ad_status adx_call_values(ad_fn *fn, const ad_rev x[],
     return ad_fn_eval(fn, call->x, v);
 }
 
+// No results. In a recorded function they would be constants, NaN at every point
+// for ever after: it fails, unless it would come to the same at every point.
+static ad_status adx_fail_call(const ad_fn *fn, ad_status status,
+                               const ad_rev x[], ad_rev y[])
+{
+    bool moves = false;
+    for (size_t i = 0; i < fn->n; i++)
+        moves = moves || x[i].job != 0;
+    for (size_t i = 0; i < fn->m; i++)
+        y[i] = adx_passive(ADX_K(NAN));
+    if (moves && adx_now.tape != NULL && adx_now.trace)
+        adx_fail(adx_now.tape, status);
+    return status;
+}
+
 ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[])
 {
     if (fn == NULL || y == NULL || (x == NULL && fn->n > 0))
@@ -4522,10 +4655,8 @@ ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[])
     size_t bytes = sizeof(adx_saved_call) + fn->n * sizeof *x;
     adx_saved_call *call = (adx_saved_call *)adx_take(
         &fn->memory, bytes + fn->m * sizeof(ad_real), 1);
-    for (size_t i = 0; call == NULL && i < fn->m; i++)
-        y[i] = adx_passive(ADX_K(NAN));
     if (call == NULL)
-        return ADREV_ENOMEM;
+        return adx_fail_call(fn, ADREV_ENOMEM, x, y);
     ad_real *v = call->x + fn->n;
     call->fn = fn;
     ad_status status = adx_call_values(fn, x, call, v);
@@ -4536,8 +4667,7 @@ ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[])
                                sizeof *call + fn->n * sizeof(ad_real), fn->n,
                                x, fn->m, v, y);
     } else
-        for (size_t i = 0; i < fn->m; i++)
-            y[i] = adx_passive(ADX_K(NAN));
+        adx_fail_call(fn, status, x, y);
     adx_drop(&fn->memory, call);
     return status;
 }
@@ -4557,15 +4687,16 @@ struct ad_traced {
     size_t paths;
     size_t recordings;
     ad_real *y;                 // [m]
-    adx_path path[];            // the one used last first
+    adx_path *path;             // the one used last first
+    size_t room;
+    ad_real *lost;              // [n] where f's recording is not on its path
+    bool is_lost;
 };
 
 ADX_API ad_traced *ad_traced_new(ad_vector_fn *f, void *ctx, size_t n,
                                  size_t m, size_t limit)
 {
-    size_t room = limit == 0 ? 64 : limit;
-    ad_traced *t = (ad_traced *)adx_take(&adx_libc,
-        sizeof *t + (room + 1) * sizeof *t->path, 1);
+    ad_traced *t = (ad_traced *)adx_take(&adx_libc, 1, sizeof *t);
     if (t == NULL)
         return NULL;
     memset(t, 0, sizeof *t);
@@ -4573,10 +4704,11 @@ ADX_API ad_traced *ad_traced_new(ad_vector_fn *f, void *ctx, size_t n,
     t->ctx = ctx;
     t->n = n;
     t->m = m;
-    t->limit = room;
+    t->limit = limit == 0 ? 64 : limit;
     t->y = (ad_real *)adx_take(&adx_libc, m, sizeof *t->y);
-    if (t->y == NULL) {
-        adx_drop(&adx_libc, t);
+    t->lost = (ad_real *)adx_take(&adx_libc, n, sizeof *t->lost);
+    if (t->y == NULL || t->lost == NULL) {
+        ad_traced_free(t);
         return NULL;
     }
     return t;
@@ -4588,7 +4720,9 @@ ADX_API void ad_traced_free(ad_traced *traced)
         return;
     for (size_t i = 0; i < traced->paths; i++)
         ad_fn_free(traced->path[i].fn);
+    adx_drop(&adx_libc, traced->path);
     adx_drop(&adx_libc, traced->y);
+    adx_drop(&adx_libc, traced->lost);
     adx_drop(&adx_libc, traced);
 }
 
@@ -4617,11 +4751,15 @@ static void adx_to_front(ad_traced *t, size_t i, adx_path path)
     t->path[0] = path;
 }
 
-// A path that was recorded: unless it is known, the first one now.
-static void adx_keep_path(ad_traced *t, ad_fn *fn)
+// A path that was recorded: unless it is known, the first one now. false: no
+// memory.
+static bool adx_keep_path(ad_traced *t, ad_fn *fn)
 {
     adx_path path = { fn, adx_fingerprint(&fn->program) };
     size_t i = 0;
+    if (!adx_make_room_for(&adx_libc, (void **)&t->path, &t->room, t->paths,
+                           sizeof *t->path))
+        return false;
     while (i < t->paths && t->path[i].fingerprint != path.fingerprint)
         i++;
     if (i < t->paths)
@@ -4631,6 +4769,31 @@ static void adx_keep_path(ad_traced *t, ad_fn *fn)
     else
         t->paths++;
     adx_to_front(t, i, path);
+    return true;
+}
+
+// f recorded at x. It may leave its path right there: then it is not kept, and
+// not recorded there again.
+static ad_status adx_record_here(ad_traced *t, const ad_real x[], ad_fn **fn)
+{
+    size_t bytes = t->n * sizeof *x;
+    if (t->is_lost && t->n > 0 && x != NULL && memcmp(x, t->lost, bytes) == 0)
+        return ADREV_EPATH;
+    ad_fn *made;
+    ad_status status = ad_fn_record(&made, t->f, t->ctx, t->n, x, t->m);
+    if (status != ADREV_OK)
+        return status;
+    t->recordings++;
+    status = ad_fn_eval(made, x, t->y);
+    if (status == ADREV_EPATH && t->n > 0)
+        memcpy(t->lost, x, bytes);
+    t->is_lost = t->is_lost || status == ADREV_EPATH;
+    if (status == ADREV_EPATH || !adx_keep_path(t, made)) {
+        ad_fn_free(made);
+        return status == ADREV_EPATH ? status : ADREV_ENOMEM;
+    }
+    *fn = status == ADREV_OK ? made : NULL;
+    return status;
 }
 
 ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
@@ -4650,15 +4813,7 @@ ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
         }
         return status;
     }
-    ad_fn *recorded;
-    ad_status status = ad_fn_record(&recorded, traced->f, traced->ctx,
-                                    traced->n, x, traced->m);
-    if (status != ADREV_OK)
-        return status;
-    traced->recordings++;
-    adx_keep_path(traced, recorded);
-    *fn = recorded;
-    return ADREV_OK;
+    return adx_record_here(traced, x, fn);
 }
 
 /* --- 9.8  Taylor coefficients ---------------------------------------------
@@ -4936,33 +5091,109 @@ static void adx_collect_inputs(const adx_program *p, uint32_t x,
     }
 }
 
+// What a block of outputs depends on, a bit for each of them.
+#define ADX_REACH 64
+
+typedef struct adx_reaching {
+    const adx_program *p;
+    uint32_t *mark;             // [number] see adx_visit_reach
+    uint64_t *bits;             // [number] the outputs that depend on it
+    adx_list_of stack;
+    adx_list_of order;          // numbers, each behind what it is made from
+    adx_list_of to;             // columns of the graph
+} adx_reaching;
+
+// What number x is made from goes behind what is in the order already. A mark
+// is now while a number waits for its arguments, and then now + 1.
+static void adx_visit_reach(adx_reaching *k, uint32_t x, uint32_t now)
+{
+    adx_list_add(&k->stack, x);
+    while (k->stack.n > 0 && !k->stack.failed) {
+        uint32_t i = k->stack.v[k->stack.n - 1];
+        uint32_t from = k->p->number[i].from;
+        if (k->mark[i] >= now) {
+            k->stack.n--;
+            if (k->mark[i] == now)
+                adx_list_add(&k->order, i);
+            k->mark[i] = now + 1;
+            continue;
+        }
+        k->mark[i] = now;
+        k->bits[i] = 0;
+        for (int a = 0; a < 3 && from < ADX_FROM_INPUT; a++) {
+            const adx_step *s = &k->p->step[from];
+            if (adx_feels(s->op, a) && k->mark[adx_argument(s, a)] < now)
+                adx_list_add(&k->stack, adx_argument(s, a));
+        }
+    }
+}
+
+// Rows first ... first + n - 1 of the graph: one pass back through the steps
+// that any of them needs.
+static void adx_reach_rows(adx_reaching *k, uint32_t first, uint32_t n,
+                           uint32_t start[])
+{
+    const adx_program *p = k->p;
+    size_t inputs = 0;
+    k->order.n = 0;
+    for (uint32_t i = 0; i < n; i++)
+        adx_visit_reach(k, p->output[first + i],
+                        2 * (first / ADX_REACH + 1));
+    if (k->stack.failed || k->order.failed)
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        k->bits[p->output[first + i]] |= (uint64_t)1 << i;
+    for (size_t i = k->order.n; i-- > 0;) {
+        uint32_t x = k->order.v[i];
+        uint32_t from = p->number[x].from;
+        for (int a = 0; a < 3 && from < ADX_FROM_INPUT; a++)
+            if (adx_feels(p->step[from].op, a))
+                k->bits[adx_argument(&p->step[from], a)] |= k->bits[x];
+    }
+    for (size_t i = 0; i < k->order.n; i++)
+        if (p->number[k->order.v[i]].from == ADX_FROM_INPUT)
+            k->order.v[inputs++] = k->order.v[i];
+    for (uint32_t r = 0; r < n; r++) {
+        start[first + r] = (uint32_t)k->to.n;
+        for (size_t i = 0; i < inputs; i++)
+            if (k->bits[k->order.v[i]] >> r & 1)
+                adx_list_add(&k->to, k->order.v[i]);
+    }
+}
+
+static bool adx_reach_all(adx_reaching *k, uint32_t start[])
+{
+    uint32_t m = (uint32_t)k->p->outputs;
+    memset(k->mark, 0, k->p->numbers * sizeof *k->mark);
+    for (uint32_t i = 0; i < m; i += ADX_REACH)
+        adx_reach_rows(k, i, m - i < ADX_REACH ? m - i : ADX_REACH, start);
+    start[m] = (uint32_t)k->to.n;
+    return !k->stack.failed && !k->order.failed && !k->to.failed;
+}
+
 // p: without steps of many results.
 static bool adx_jacobian_graph(const adx_program *p, adx_entries *g)
 {
     const ad_allocator *a = p->memory;
-    adx_list_of stack = { .memory = a };
-    adx_list_of to = { .memory = a };
-    uint32_t *mark = (uint32_t *)adx_take(a, p->numbers, sizeof *mark);
+    adx_reaching k = { .p = p, .stack = { .memory = a }, .order = { .memory = a },
+                    .to = { .memory = a } };
     uint32_t *start = (uint32_t *)adx_take(a, p->outputs + 1, sizeof *start);
-    bool ok = mark != NULL && start != NULL;
-    if (ok)
-        memset(mark, 0, p->numbers * sizeof *mark);
-    for (uint32_t i = 0; ok && i < p->outputs; i++) {
-        start[i] = (uint32_t)to.n;
-        adx_collect_inputs(p, p->output[i], mark, i + 1, &stack, &to);
-    }
-    ok = ok && !stack.failed && !to.failed
-      && adx_new_graph(a, g, p->outputs, p->inputs, to.n);
+    k.mark = (uint32_t *)adx_take(a, p->numbers, sizeof *k.mark);
+    k.bits = (uint64_t *)adx_take(a, p->numbers, sizeof *k.bits);
+    bool ok = k.mark != NULL && k.bits != NULL && start != NULL
+           && adx_reach_all(&k, start)
+           && adx_new_graph(a, g, p->outputs, p->inputs, k.to.n);
     if (ok) {
-        start[p->outputs] = (uint32_t)to.n;
         memcpy(g->start, start, (p->outputs + 1) * sizeof *start);
-        if (to.n > 0)
-            memcpy(g->col, to.v, to.n * sizeof *to.v);
+        if (k.to.n > 0)
+            memcpy(g->col, k.to.v, k.to.n * sizeof *k.to.v);
         ok = adx_sort_graph(a, g);
     }
-    adx_drop(a, stack.v);
-    adx_drop(a, to.v);
-    adx_drop(a, mark);
+    adx_drop(a, k.stack.v);
+    adx_drop(a, k.order.v);
+    adx_drop(a, k.to.v);
+    adx_drop(a, k.mark);
+    adx_drop(a, k.bits);
     adx_drop(a, start);
     return ok;
 }
@@ -5034,8 +5265,14 @@ static void adx_unite(adx_sets *k, uint32_t x, uint32_t a, uint32_t b)
         i += u <= v;
         j += v <= u;
     }
+    uint32_t n = (uint32_t)k->item.n - start;
+    uint32_t whole = n == k->n[a] ? a : b;
+    if (n == k->n[whole]) {             // it had all of the other
+        k->item.n = start;
+        start = k->at[whole];
+    }
     k->at[x] = start;
-    k->n[x] = (uint32_t)k->item.n - start;
+    k->n[x] = n;
 }
 
 static void adx_unite_arguments(adx_sets *k, const adx_step *s)
@@ -5061,44 +5298,6 @@ static void adx_find_wanted(adx_sets *k, const bool used[])
                 && (k->wanted[s->r] || (curved >> (3 * j) & 7) != 0
                     || (curved >> j & 0111) != 0))
                 k->wanted[adx_argument(s, j)] = true;
-    }
-}
-
-static void adx_add_pairs(const adx_sets *k, uint32_t a, uint32_t b,
-                          adx_list_of *pairs)
-{
-    for (uint32_t i = 0; i < k->n[a]; i++)
-        for (uint32_t j = 0; j < k->n[b]; j++) {
-            uint32_t x = k->item.v[k->at[a] + i];
-            uint32_t y = k->item.v[k->at[b] + j];
-            adx_list_add(pairs, x > y ? x : y);
-            adx_list_add(pairs, x > y ? y : x);
-        }
-}
-
-static void adx_find_pairs(adx_sets *k, const bool used[],
-                           adx_list_of *pairs)
-{
-    const adx_program *p = k->p;
-    for (uint32_t i = 0; i < p->numbers; i++)
-        if (p->number[i].from == ADX_FROM_INPUT) {
-            k->at[i] = (uint32_t)k->item.n;
-            k->n[i] = 1;
-            adx_list_add(&k->item, i);
-        } else
-            k->n[i] = 0;
-    for (size_t i = 0; i < p->steps && !k->item.failed; i++) {
-        const adx_step *s = &p->step[i];
-        if (s->op == ADX_OP_guard || !used[s->r])
-            continue;
-        if (k->wanted[s->r])
-            adx_unite_arguments(k, s);
-        for (int a = 0; a < 3; a++)
-            for (int b = 0; b <= a; b++)
-                if (k->curved[s->op] >> (3 * a + b) & 1
-                    || k->curved[s->op] >> (3 * b + a) & 1)
-                    adx_add_pairs(k, adx_argument(s, a), adx_argument(s, b),
-                                  pairs);
     }
 }
 
@@ -5128,6 +5327,65 @@ static bool adx_graph_of_pairs(const ad_allocator *a, const adx_list_of *pairs,
         g->start[i + 1] = to;
     }
     return true;
+}
+
+static void adx_add_pairs(const adx_sets *k, uint32_t a, uint32_t b,
+                          adx_list_of *pairs)
+{
+    for (uint32_t i = 0; i < k->n[a]; i++)
+        for (uint32_t j = 0; j < k->n[b]; j++) {
+            uint32_t x = k->item.v[k->at[a] + i];
+            uint32_t y = k->item.v[k->at[b] + j];
+            adx_list_add(pairs, x > y ? x : y);
+            adx_list_add(pairs, x > y ? y : x);
+        }
+}
+
+// The same list with each pair once.
+static void adx_thin_pairs(adx_list_of *pairs, size_t inputs)
+{
+    adx_entries g = {0};
+    if (pairs->failed || !adx_graph_of_pairs(pairs->memory, pairs, inputs, &g))
+        pairs->failed = true;
+    pairs->n = 0;
+    for (uint32_t i = 0; i < inputs && !pairs->failed; i++)
+        for (uint32_t k = g.start[i]; k < g.start[i + 1]; k++) {
+            adx_list_add(pairs, i);
+            adx_list_add(pairs, g.col[k]);
+        }
+    adx_free_graph(pairs->memory, &g);
+}
+
+static void adx_find_pairs(adx_sets *k, const bool used[],
+                           adx_list_of *pairs)
+{
+    const adx_program *p = k->p;
+    size_t most = 4096 + 8 * p->inputs;
+    for (uint32_t i = 0; i < p->numbers; i++)
+        if (p->number[i].from == ADX_FROM_INPUT) {
+            k->at[i] = (uint32_t)k->item.n;
+            k->n[i] = 1;
+            adx_list_add(&k->item, i);
+        } else
+            k->n[i] = 0;
+    for (size_t i = 0; i < p->steps && !k->item.failed && !pairs->failed;
+         i++) {
+        const adx_step *s = &p->step[i];
+        if (s->op == ADX_OP_guard || !used[s->r])
+            continue;
+        if (k->wanted[s->r])
+            adx_unite_arguments(k, s);
+        for (int a = 0; a < 3; a++)
+            for (int b = 0; b <= a; b++)
+                if (k->curved[s->op] >> (3 * a + b) & 1
+                    || k->curved[s->op] >> (3 * b + a) & 1)
+                    adx_add_pairs(k, adx_argument(s, a), adx_argument(s, b),
+                                  pairs);
+        if (pairs->n > most) {          // the same ones, most of them
+            adx_thin_pairs(pairs, p->inputs);
+            most = most > 2 * pairs->n ? most : 2 * pairs->n;
+        }
+    }
 }
 
 static bool adx_hessian_graph(const adx_program *p, adx_entries *g)
@@ -7265,7 +7523,7 @@ static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, bool sizes,
 {
     unsigned functions = o->functions != 0 ? o->functions
         : ADREV_C_VALUE | ADREV_C_VJP | (fn->m == 1 ? ADREV_C_GRADIENT : 0u);
-    if (functions >> ADREV_C_FUNCTIONS != 0
+    if (functions >> ADREV_C_COUNT != 0
         || (functions & ADREV_C_GRADIENT && fn->m != 1)
         || (o->name != NULL && !adx_is_usable(o->name)))
         return ADREV_ESHAPE;
@@ -7296,7 +7554,7 @@ ADX_API ad_status ad_fn_c_size(ad_fn *fn, const ad_c_options *options,
                                ad_c_size size[], size_t *bytes)
 {
     static const ad_c_options none;
-    ad_c_size found[ADREV_C_FUNCTIONS] = { { 0, 0, 0, 0 } };
+    ad_c_size found[ADREV_C_COUNT] = { { 0, 0, 0, 0 } };
     if (fn == NULL || size == NULL)
         return ADREV_ESHAPE;
     ad_status status = adx_write_c(fn, options == NULL ? &none : options,

@@ -140,6 +140,46 @@ static void test_overlap(void)
     ad_fn_free(fn);
 }
 
+// Memory that can be at an end.
+static bool exhausted;
+
+static void *some_alloc(size_t bytes, void *user)
+{
+    (void)user;
+    return exhausted ? NULL : malloc(bytes);
+}
+
+static void some_free(void *block, void *user)
+{
+    (void)user;
+    free(block);
+}
+
+static void exponential(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = ad_rec(ad_exp(x[0]));
+}
+
+// A result that is not finite is computed once more, with care: where there is
+// no memory for that, nothing has been written.
+static void test_untouched(void)
+{
+    const ad_allocator a = { some_alloc, some_free, NULL };
+    const ad_fn_options o = { .allocator = &a };
+    const ad_real x = 1000;
+    ad_real y = 7;
+    ad_fn *fn = NULL;
+    CHECK(ad_fn_record_with(&fn, &o, exponential, NULL, 1, &x, 1) == ADREV_OK
+          && compile(fn, NULL) == ADREV_OK, "compile");
+    exhausted = true;
+    ad_status s = ad_fn_eval(fn, &x, &y);
+    exhausted = false;
+    CHECK(s == ADREV_ENOMEM && y == 7, "%s, y is %g", ad_message(s),
+          (double)y);
+    ad_fn_free(fn);
+}
+
 static void test_blocks(void)
 {
     enum { POINTS = 3 * ADREV_LANES_MOST + 5 };
@@ -237,6 +277,35 @@ static void test_wide(void)
         CHECK(dx[i] == 2 * w[i] * x[i] && y[i] == x[i] * x[i] + 3,
               "%zu: %g, %g", i, (double)y[i], (double)dx[i]);
     ad_fn_free(fn);
+}
+
+// A column times one number: its derivative by that number is the column as it
+// lies, with its stride.
+static void column(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_rev a[N + 1];
+    (void)ctx;
+    for (int i = 0; i <= N; i++)
+        a[i] = ad_rec(ad_sin(ad_mul(x[0], i + 1.0)));
+    ad_matmul_s(3, 1, 1, a, 2, 1, &x[1], 1, 1, y, 1, 1);
+}
+
+static void test_stride(void)
+{
+    const ad_real x[2] = { 1.3, 2 };
+    ad_real J[6];
+    ad_real want[6];
+    for (int plain = 0; plain < 2; plain++) {
+        const ad_fn_options o = { .plain = plain == 1 };
+        ad_fn *fn = NULL;
+        CHECK(ad_fn_record_with(&fn, &o, column, NULL, 2, x, 3) == ADREV_OK
+              && ad_fn_jacobian(fn, x, want) == ADREV_OK, "record");
+        CHECK(compile(fn, NULL) == ADREV_OK, "compile");
+        CHECK(ad_fn_jacobian(fn, x, J) == ADREV_OK, "jacobian");
+        for (int i = 0; i < 6; i++)
+            CHECK_CLOSE(J[i], want[i], 8);
+        ad_fn_free(fn);
+    }
 }
 
 // Whatever was done to the files: the function is compiled anew, and right.
@@ -405,6 +474,8 @@ int main(void)
     test_blocks();
     test_wide();
     test_signs();
+    test_stride();
+    test_untouched();
     test_touched("true");
     test_touched("for f in *.so; do echo x >> $f; done");
     test_touched("for f in *.so; do : > $f; done");

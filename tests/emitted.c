@@ -622,7 +622,7 @@ static unsigned write_all(const char *name, ad_fn *fn, unsigned asked,
                              .absorbing = absorbing, .exported = true,
                              .split = split, .casadi = (asked & CASADI) != 0 };
     unsigned all = asked & (ad_fn_outputs(fn) == 1 ? ALL : ALL & ~8u);
-    ad_c_size size[ADREV_C_FUNCTIONS];
+    ad_c_size size[ADREV_C_COUNT];
     options.functions = all;
     size_t bytes = 77;
     size_t counted = 77;
@@ -843,7 +843,7 @@ static void emit_static(void)
     ad_status s = ad_fn_write_c(fn, &options, to_code, NULL, NULL);
     CHECK(s == ADREV_OK, "hidden: %s", ad_message(s));
     // 100, 2 and -2; those of the program before it was simplified are gone.
-    ad_c_size size[ADREV_C_FUNCTIONS];
+    ad_c_size size[ADREV_C_COUNT];
     s = ad_fn_c_size(fn, &options, size, NULL);
     CHECK(s == ADREV_OK && size[8].constants == 3, "%s: %zu constants",
           ad_message(s), size[8].constants);
@@ -1052,7 +1052,7 @@ static void check_errors(void)
     CHECK(bytes == 77, "bytes are written on failure");
     s = ad_fn_write_c(fn, NULL, NULL, NULL, NULL);
     CHECK(s == ADREV_OK, "without options: %s", ad_message(s));
-    ad_c_size size[ADREV_C_FUNCTIONS] = { { 5, 5, 5, 5 } };
+    ad_c_size size[ADREV_C_COUNT] = { { 5, 5, 5, 5 } };
     s = ad_fn_c_size(fn, &options, size, &bytes);
     CHECK(s == ADREV_ESHAPE && bytes == 77 && size[0].work == 5, "size of no"
           " such function: %s", ad_message(s));

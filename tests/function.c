@@ -2019,14 +2019,52 @@ static void test_array_edges(void)
     ad_fn_free(fn);
 }
 
-/* --- errors --------------------------------------------------------------- */
-
 #define EXPECT(call, want)                                                  \
     do {                                                                    \
         ad_status got_ = (call);                                            \
         CHECK(got_ == (want), "%s: got \"%s\", want \"%s\"", #call,         \
               ad_message(got_), ad_message(want));                          \
     } while (0)
+
+// As on a tape to the last bit: the order of sums, and that they start at 0.
+static void summing(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    ad_matmul(1, 17, 1, x, x + 3, y);
+    ad_matmul(2, 9, 1, x, x + 2, y + 1);
+    ad_matvec(2, 9, x, x + 2, y + 3);
+    ad_matmul(2, 1, 2, x, x + 2, y + 5);
+    ad_matmul(1, 1, 2, x, x + 2, y + 9);
+    ad_matmul(2, 1, 1, x, x + 2, y + 11);
+    y[13] = ad_dot(1, x, x + 2);
+    y[14] = ad_sum(1, x);
+    y[15] = ad_dot(20, x, x);
+}
+
+static void test_sums(void)
+{
+    double x[20] = { 0 };
+    double y[16];
+    double want[16];
+    double J[16 * 20];
+    for (int k = 0; k < 40; k++) {
+        const ad_fn_options o = { .plain = k % 2 == 1 };
+        ad_fn *fn = NULL;
+        for (int i = 0; i < 20; i++)
+            x[i] = sin(k + 3.7 * i) * (i % 3 == 0 ? 100 : 1);
+        if (k < 20)
+            x[0] = k < 10 ? -0.0 : 0.0;
+        EXPECT(ad_fn_record_with(&fn, &o, summing, NULL, 20, x, 16), ADREV_OK);
+        EXPECT(ad_jac(summing, NULL, 20, x, 16, want, J), ADREV_OK);
+        EXPECT(ad_fn_eval(fn, x, y), ADREV_OK);
+        for (int i = 0; i < 16; i++)
+            CHECK(memcmp(&y[i], &want[i], sizeof *y) == 0,
+                  "sum %d: got %a, want %a", i, y[i], want[i]);
+        ad_fn_free(fn);
+    }
+}
+
+/* --- errors --------------------------------------------------------------- */
 
 static ad_fn *const garbage = (ad_fn *)(uintptr_t)0x10;
 
@@ -2763,6 +2801,7 @@ int main(void)
     test_guards_counted();
     test_arrays();
     test_array_edges();
+    test_sums();
     test_null_record();
     test_null_evaluate();
     test_gradient_shape();

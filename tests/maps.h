@@ -169,6 +169,18 @@ static void maps_many(const ad_rev *x, ad_rev *y, void *ctx)
     }
 }
 
+enum { MAPS_ROWS = 3, MAPS_COLS = 10, MAPS_PRODUCTS = 4 * MAPS_COLS + 4 };
+
+// Sums of one product, and of columns that lie well in memory.
+static void maps_products(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const ad_rev *v = x + MAPS_ROWS * MAPS_COLS;
+    const ad_rev *w = v + MAPS_COLS;
+    (void)ctx;
+    ad_matvec_s(MAPS_ROWS, MAPS_COLS, x, 1, MAPS_ROWS, v, 1, y, 1);
+    ad_matmul(2, 1, 2, w, w + 2, y + MAPS_ROWS);
+}
+
 static size_t maps_300 = 300;
 
 static const struct maps_function {
@@ -185,6 +197,8 @@ static const struct maps_function {
     { "guarded",  maps_guarded,  NULL, 3, 3, 0.2, 1.2, false },
     { "singular", maps_singular, NULL, 3, 5, 0.1, 2, true },
     { "arrays",   maps_arrays,   NULL, MAPS_WIDE, MAPS_WIDE_M, -2, 2, false },
+    { "products", maps_products, NULL, MAPS_PRODUCTS, MAPS_ROWS + 4, -2, 2,
+                  true },
     { "many",     maps_many,     &maps_300, 300, 2, -1, 1, false },
 };
 

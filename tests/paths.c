@@ -230,6 +230,57 @@ static void check_traced_errors(void)
     CHECK(calls == 0, "%zu", calls);
 }
 
+static bool unlike(const void *saved, const ad_external_point *at)
+{
+    (void)saved;
+    if (at->y != NULL)
+        at->y[0] = 2 * at->x[0];
+    return true;
+}
+
+static bool pass_back(const void *saved, size_t m, const ad_real dy[],
+                        size_t n, ad_real dx[])
+{
+    (void)saved;
+    (void)m;
+    (void)n;
+    dx[0] += dy[0];
+    return true;
+}
+
+// Its replay is not what it was recorded with: no point is on its own path.
+static void off_its_path(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    static const ad_external_rule rule = { .pullback = pass_back,
+                                           .replay = unlike };
+    ad_rev z;
+    ++*(size_t *)ctx;
+    ad_external(&rule, NULL, 0, 1, x, 1, &x[0].v, &z);
+    y[0] = ad_gt(z, 1) ? ad_rec(ad_sin(z)) : z;
+}
+
+static void check_lost(void)
+{
+    size_t calls = 0;
+    size_t recordings = 0;
+    ad_real x = (ad_real)0.75;
+    ad_real y = 0;
+    ad_fn *fn = NULL;
+    ad_traced *t = ad_traced_new(off_its_path, &calls, 1, 1, 0);
+    for (int i = 0; i < 3; i++) {
+        ad_status s = ad_traced_at(t, &x, &fn);
+        CHECK(s == ADREV_EPATH && fn == NULL, "lost: %s", ad_message(s));
+    }
+    CHECK(calls == 1 && ad_traced_paths(t, &recordings) == 0
+              && recordings == 1, "%zu calls, %zu recordings", calls,
+          recordings);
+    x = (ad_real)0.25;
+    CHECK(ad_traced_at(t, &x, &fn) == ADREV_OK && fn != NULL
+              && ad_fn_eval(fn, &x, &y) == ADREV_OK && y == 0.5,
+          "elsewhere: y is %g", (double)y);
+    ad_traced_free(t);
+}
+
 // A path for each of 5 points, with memory for some of it.
 static bool traced_attempt(size_t failing, bool for_ever)
 {
@@ -280,8 +331,10 @@ static void check_paths(void)
     check_limit(4, 4, 100);
     check_limit(0, 70, 400);
     check_limit(100, 90, 300);
+    check_limit(SIZE_MAX, 20, 60);
     check_collatz();
     check_traced_errors();
+    check_lost();
     until_success(traced_attempt);
 }
 
@@ -522,9 +575,140 @@ static void check_call_guard(void)
     ad_fn_free(whole);
     whole = NULL;
     s = ad_fn_record(&whole, calls_branching, &c, 1, &x, 1);
-    CHECK(c.status == ADREV_EPATH, "in a recording: %s",
-          ad_message(c.status));
+    CHECK(c.status == ADREV_EPATH && s == ADREV_EPATH && whole == NULL,
+          "in a recording: %s, then %s", ad_message(c.status), ad_message(s));
     ad_fn_free(whole);
+    ad_fn_free(fn);
+}
+
+// A step of a loop whose state is replaced.
+static void step(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = ad_rec(ad_mul(x[0], x[1]));
+    y[1] = ad_rec(ad_add(x[0], x[1]));
+}
+
+static void in_place(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_rev s[2] = { x[0], x[1] };
+    for (int i = 0; i < 3; i++) {
+        ad_status status = ad_fn_call(ctx, s, s);
+        CHECK(status == ADREV_OK, "%s", ad_message(status));
+    }
+    y[0] = s[0];
+    y[1] = s[1];
+}
+
+static void check_in_place(void)
+{
+    const ad_real x[2] = { 2, 3 };
+    ad_real y[2], J[4], want_y[2], want_J[4];
+    ad_fn *fn = record(step, NULL, 2, x, 2);
+    ad_fn *whole = record(in_place, fn, 2, x, 2);
+    CHECK(ad_jac(in_place, fn, 2, x, 2, want_y, want_J) == ADREV_OK, "tape");
+    CHECK(ad_fn_eval(whole, x, y) == ADREV_OK, "eval");
+    CHECK(ad_fn_jacobian(whole, x, J) == ADREV_OK, "jacobian");
+    for (int i = 0; i < 4; i++)
+        CHECK_CLOSE(J[i], want_J[i], 0);
+    for (int i = 0; i < 2; i++)
+        CHECK_CLOSE(y[i], want_y[i], 0);
+    ad_fn_free(whole);
+    ad_fn_free(fn);
+}
+
+// Each function has memory of its own, which only gets its own blocks back.
+struct owner {
+    size_t live;
+    bool wrong;
+};
+
+static void *owned_alloc(size_t bytes, void *user)
+{
+    struct owner *o = user;
+    void **p = malloc(bytes + 16);
+    if (p == NULL)
+        return NULL;
+    *p = user;
+    o->live++;
+    return (char *)p + 16;
+}
+
+static void owned_free(void *block, void *user)
+{
+    struct owner *o = user;
+    if (block == NULL)
+        return;
+    void **p = (void **)(void *)((char *)block - 16);
+    o->wrong = o->wrong || *p != user;
+    o->live--;
+    free(p);
+}
+
+static void check_owners(void)
+{
+    struct owner owner[2] = { { 0, false }, { 0, false } };
+    ad_allocator memory[2];
+    ad_fn *fn[2] = { NULL, NULL };
+    struct caller called = { NULL, ADREV_OK };
+    for (int i = 0; i < 2; i++) {
+        memory[i] = (ad_allocator){ owned_alloc, owned_free, &owner[i] };
+        const ad_fn_options o = { .allocator = &memory[i] };
+        ad_status s = ad_fn_record_with(&fn[i], &o, i == 0 ? inner : outer,
+                                        &called, IN, where[0], OUT);
+        CHECK(s == ADREV_OK && called.status == ADREV_OK, "%s",
+              ad_message(s));
+        called.fn = fn[0];
+    }
+    ad_real J[OUT * IN];
+    CHECK(ad_fn_jacobian(fn[1], where[1], J) == ADREV_OK, "jacobian");
+    ad_fn_free(fn[1]);
+    ad_fn_free(fn[0]);
+    for (int i = 0; i < 2; i++)
+        CHECK(!owner[i].wrong && owner[i].live == 0,
+              "memory %d: %zu blocks, or those of another", i, owner[i].live);
+}
+
+// The recording's own gradient, which would be a constant.
+static void of_itself(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_tape *t = ad_use(NULL);
+    ad_use(t);
+    ad_real g = 0;
+    ad_rev s = ad_rec(ad_sin(x[0]));
+    *(ad_status *)ctx = ad_gradient(t, s, 1, x, &g);
+    y[0] = ad_rec(ad_mul(x[0], g));
+}
+
+static ad_rev sine(const ad_rev *x, void *ctx)
+{
+    (void)ctx;
+    return ad_rec(ad_sin(x[0]));
+}
+
+// One of another tape, at a number that a guard watches.
+static void of_another(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_real at = ad_value(x[0]);
+    ad_real g = 0;
+    *(ad_status *)ctx = ad_grad(sine, NULL, 1, &at, NULL, &g);
+    y[0] = ad_rec(ad_mul(x[1], g));
+}
+
+static void check_inner_gradients(void)
+{
+    const ad_real x[2] = { (ad_real)0.5, 3 };
+    ad_real y = 0;
+    ad_status inside = ADREV_OK;
+    ad_fn *fn = NULL;
+    ad_status s = ad_fn_record(&fn, of_itself, &inside, 1, x, 1);
+    CHECK(s == ADREV_EHOOK && fn == NULL, "of itself: %s", ad_message(s));
+    ad_fn_free(fn);
+    s = ad_fn_record(&fn, of_another, &inside, 2, x, 1);
+    CHECK(s == ADREV_OK && inside == ADREV_OK, "of another: %s, %s",
+          ad_message(s), ad_message(inside));
+    CHECK(ad_fn_eval(fn, x, &y) == ADREV_OK, "eval");
+    CHECK_CLOSE(y, 3 * cosl(0.5L), 2);
     ad_fn_free(fn);
 }
 
@@ -613,6 +797,9 @@ static void check_calls(void)
     check_nested(false);
     check_nested(true);
     check_constants();
+    check_owners();
+    check_in_place();
+    check_inner_gradients();
     check_call_guard();
     check_checked();
     check_rewind();
@@ -1122,6 +1309,47 @@ static bool taylor_attempt(size_t failing, bool for_ever)
     return s == ADREV_OK;
 }
 
+static void lengths(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = ad_norm2(3, x);
+}
+
+// Lengths of vectors of any size: along the vector itself the coefficients are
+// |x|, |x|, 0; across it |x|, 0, |v|^2/(2 |x|).
+static void check_lengths(void)
+{
+    const ad_real along[3] = { 3, 0, -4 };
+    const ad_real across[3] = { 4, 0, 3 };
+    const ad_real huge = sizeof(ad_real) == 4 ? (ad_real)1e30 : (ad_real)1e200;
+    const ad_real scales[] = { 1, huge, 1 / huge };
+    for (size_t k = 0; k < COUNT(scales); k++) {
+        ad_real x[3], v[3], y[3];
+        ad_fn *fn = NULL;
+        for (int i = 0; i < 3; i++) {
+            x[i] = along[i] * scales[k];
+            v[i] = across[i] * scales[k];
+        }
+        fn = record(lengths, NULL, 3, x, 1);
+        CHECK(ad_fn_taylor(fn, x, x, 2, y) == ADREV_OK, "along");
+        CHECK_CLOSE(y[0], 5 * (long double)scales[k], 4);
+        CHECK_CLOSE(y[1], 5 * (long double)scales[k], 4);
+        CHECK(fabs((double)(y[2] / scales[k])) < 1e-5, "along: %g",
+              (double)y[2]);
+        CHECK(ad_fn_taylor(fn, x, v, 2, y) == ADREV_OK, "across");
+        CHECK(fabs((double)(y[1] / scales[k])) < 1e-5, "across: %g",
+              (double)y[1]);
+        CHECK_CLOSE(y[2], 2.5L * (long double)scales[k], 8);
+        ad_fn_free(fn);
+    }
+    const ad_real zero[3] = { 0 };
+    ad_real y[2];
+    ad_fn *fn = record(lengths, NULL, 3, along, 1);
+    CHECK(ad_fn_taylor(fn, zero, along, 1, y) == ADREV_OK && y[0] == 0
+              && y[1] == 0, "at 0: %g, %g", (double)y[0], (double)y[1]);
+    ad_fn_free(fn);
+}
+
 static void check_coefficients(void)
 {
 #define ENTER(name, at) check_alone(#name, f_##name, s_##name, at);
@@ -1132,6 +1360,7 @@ static void check_coefficients(void)
     check_zeros();
     check_taylor_guard();
     check_external();
+    check_lengths();
     until_success(taylor_attempt);
 }
 

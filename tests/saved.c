@@ -290,6 +290,41 @@ static void check_same(ad_fn *fn, ad_fn *again, const char *what)
     check_text(fn, again);
 }
 
+static void calling(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_status s = ad_fn_call(ctx, x, y);
+    CHECK(s == ADREV_OK, "call: %s", ad_message(s));
+}
+
+// A loaded function is called by one that is called, and freed: guards still
+// know where they stand.
+static void check_places(void)
+{
+    struct heap h = { .failing = 0 };
+    struct file f;
+    ad_real x[N];
+    ad_real y[M];
+    ad_fn *fn[3] = { NULL, NULL, NULL };
+    ad_fn *first = record(guarded);
+    f = save(first);
+    ad_fn_free(first);
+    CHECK(load(&fn[0], f.data, f.bytes, &h) == ADREV_OK, "load");
+    free(f.data);
+    for (int i = 1; i < 3; i++) {
+        CHECK(ad_fn_record(&fn[i], calling, fn[i - 1], N, at, M) == ADREV_OK,
+              "record");
+        ad_fn_free(fn[i - 1]);
+    }
+    memcpy(x, at, sizeof x);
+    x[0] = 2;
+    CHECK(ad_fn_eval(fn[2], x, y) == ADREV_EPATH, "x[0] is not below 1");
+    const char *file = ad_fn_guard().file;
+    CHECK(file != NULL && strcmp(file, __FILE__) == 0, "in %s",
+          file != NULL ? file : "NULL");
+    ad_fn_free(fn[2]);
+    CHECK(h.live == 0, "%zu blocks leaked", h.live);
+}
+
 static void check_round_trip(size_t i)
 {
     struct heap h = { .failing = 0 };
@@ -657,6 +692,7 @@ int main(void)
     check_empty();
     check_guard();
     check_order();
+    check_places();
     for (size_t i = 0; i < FUNCTIONS; i++)
         check_round_trip(i);
     for (size_t i = 0; i < FUNCTIONS; i++)

@@ -1137,6 +1137,53 @@ static void check_memory(void)
     end(&p);
 }
 
+// Few entries, each made over and over; many results of one long chain. Both
+// must be found with little memory and in little time.
+static void winding(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    size_t m = *(const size_t *)ctx;
+    ad_rev s = ad_sum(16, x);
+    for (size_t i = 0; i < 16 * m; i++) {
+        s = ad_rec(ad_sin(ad_add(s, x[i % 16])));
+        y[i / 16] = s;
+    }
+}
+
+static size_t winding_bytes;
+
+static void *winding_alloc(size_t bytes, void *user)
+{
+    (void)user;
+    winding_bytes = bytes > winding_bytes ? bytes : winding_bytes;
+    return malloc(bytes);
+}
+
+static void winding_free(void *block, void *user)
+{
+    (void)user;
+    free(block);
+}
+
+static void check_winding(size_t m, size_t most)
+{
+    const ad_allocator a = { winding_alloc, winding_free, NULL };
+    const ad_fn_options o = { .allocator = &a };
+    ad_real x[16] = { 0 };
+    ad_fn *fn = NULL;
+    ad_sparsity about = { 0 };
+    ad_status s = ad_fn_record_with(&fn, &o, winding, &m, 16, x, m);
+    CHECK(s == ADREV_OK, "winding: %s", ad_message(s));
+    winding_bytes = 0;
+    s = ad_fn_jacobian_pattern(fn, &about, NULL, NULL, NULL);
+    CHECK(s == ADREV_OK && about.nonzeros == 16 * m, "%zu entries of J, %s",
+          about.nonzeros, ad_message(s));
+    s = ad_fn_hessian_pattern(fn, &about, NULL, NULL, NULL);
+    CHECK(s == ADREV_OK && about.nonzeros == 17 * 8, "%zu entries of H, %s",
+          about.nonzeros, ad_message(s));
+    CHECK(winding_bytes < most, "a block of %zu bytes", winding_bytes);
+    ad_fn_free(fn);
+}
+
 static void structured(void)
 {
     for (size_t k = 0; k < 5; k++) {
@@ -1183,6 +1230,8 @@ int main(void)
     check_errors();
     check_absorbing();
     check_memory();
+    check_winding(1000, 2000000);
+    check_winding(6000, 12000000);
     ad_sparsity once = large(10000);
     ad_sparsity twice = large(100000);
     CHECK(once.directions == twice.directions, "%zu and %zu directions",
