@@ -10,7 +10,7 @@
  * Needs    02
  * Usage    14_wave [steps [states kept]]
  * Prints   1000000 steps of 40 points: misfit 9.9427
- *          100 states and the tape: 73 kB; all of them would take 640 MB
+ *          100 states and the tape: 80 kB; all of them would take 640 MB
  *          4.8 runs of a step for each
  *          d misfit/d shape     0.45925 along a line, by differences 0.45925
  *          d misfit/d stiffness 17010 along a line, by differences 17010
@@ -131,8 +131,9 @@ int main(int argc, char **argv)
     if (status != ADREV_OK)
         fail(4, "14_wave: %s", ad_message(status));
     printf("%zu steps of %d points: misfit %.4f\n", steps, POINTS, y.v);
-    printf("%zu states and the tape: %.0f kB; all of them would take %.0f MB\n",
-           report.snapshots, (double)(report.bytes + ad_tape_bytes(t)) / 1e3,
+    size_t bytes = report.bytes + ad_tape_bytes(t);
+    printf("%zu states and the tape: %zu kB; all of them would take %.0f MB\n",
+           report.snapshots, (bytes + 9999) / 10000 * 10,
            (double)steps * sizeof(double) * 2 * POINTS / 1e6);
     printf("%.1f runs of a step for each\n",
            (double)report.evaluations / (double)steps);
