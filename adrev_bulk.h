@@ -260,7 +260,7 @@ static ad_status adx_bulk_fail(ad_status status)
 }
 
 // The status of the current tape; without one all is well.
-static ad_status adx_bulk_status(void)
+static ad_status adx_now_status(void)
 {
     return adx_now.tape == NULL ? ADREV_OK : adx_now.tape->status;
 }
@@ -409,11 +409,11 @@ ADX_API ad_status ad_reduce_op(ad_opcode op, size_t n, const ad_rev x[],
     if (!adx_is_fold(op) || (n > 0 && x == NULL) || y == NULL
         || adx_bulk_huge(n, 1))
         return adx_bulk_fail(ADREV_ESHAPE);
-    ad_status status = adx_bulk_status();
+    ad_status status = adx_now_status();
     if (status != ADREV_OK)
         return status;
     ad_rev result = adx_reduced(op, n, x);
-    status = adx_bulk_status();
+    status = adx_now_status();
     if (status == ADREV_OK)
         *y = result;
     return status;
@@ -522,7 +522,7 @@ static ad_status adx_prefix_traced(ad_opcode op, size_t n, const ad_rev x[],
         return adx_bulk_short();
     for (size_t i = 0; i < n; i++)
         z[i] = i == 0 ? x[0] : adx_fold_traced(op, z[i - 1], x[i]);
-    ad_status status = adx_bulk_status();
+    ad_status status = adx_now_status();
     if (status == ADREV_OK)
         memcpy(y, z, n * sizeof *y);
     adx_drop(memory, z);
@@ -535,7 +535,7 @@ ADX_API ad_status ad_prefix_op(ad_opcode op, size_t n, const ad_rev x[],
     if (!adx_is_fold(op) || (n > 0 && (x == NULL || y == NULL))
         || adx_bulk_huge(n, 1))
         return adx_bulk_fail(ADREV_ESHAPE);
-    ad_status status = adx_bulk_status();
+    ad_status status = adx_now_status();
     if (status != ADREV_OK || n == 0)
         return status;
     if (adx_now.trace)
@@ -547,7 +547,7 @@ ADX_API ad_status ad_prefix_op(ad_opcode op, size_t n, const ad_rev x[],
         return ADREV_OK;
     }
     adx_prefixed *s = adx_add_prefixed(op == ADREV_OP_mul, n, x);
-    status = adx_bulk_status();
+    status = adx_now_status();
     if (status == ADREV_OK)
         adx_prefix_statement(op, n, x, s, y);
     return status;
@@ -696,7 +696,7 @@ static ad_status adx_histogram_traced(ad_opcode op, size_t n,
     for (size_t i = 0; i < n; i++)
         if (adx_inside(ix[i], m))
             y[ix[i]] = adx_fold_traced(op, y[ix[i]], v[i]);
-    ad_status status = adx_bulk_status();
+    ad_status status = adx_now_status();
     if (status == ADREV_OK)
         memcpy(bin, y, m * sizeof *y);
     adx_drop(memory, y);
@@ -730,7 +730,7 @@ ADX_API ad_status ad_histogram(ad_opcode op, size_t n, const ptrdiff_t ix[],
         || (m > 0 && bin == NULL) || adx_bulk_huge(n, 1)
         || adx_bulk_huge(m, 1))
         return adx_bulk_fail(ADREV_ESHAPE);
-    ad_status status = adx_bulk_status();
+    ad_status status = adx_now_status();
     if (status != ADREV_OK || m == 0 || n == 0)
         return status;
     if (adx_now.trace)
@@ -738,7 +738,7 @@ ADX_API ad_status ad_histogram(ad_opcode op, size_t n, const ptrdiff_t ix[],
     bool product = op == ADREV_OP_mul;
     adx_bins *s = product || op == ADREV_OP_add
                 ? adx_add_bins(product, n, ix, v, m, bin) : NULL;
-    status = adx_bulk_status();
+    status = adx_now_status();
     if (status != ADREV_OK)
         return status;
     if (s != NULL && product)
@@ -1654,6 +1654,29 @@ static ad_status adx_map_recorded(const adx_tour *p, adx_bulk *b)
     return status;
 }
 
+// A function that does nothing but move numbers may have been compiled without
+// ADREV_TRACE: then its comparisons went unseen.
+static bool adx_is_empty(const ad_fn *fn)
+{
+    ad_fn_report about = ad_fn_about(fn);
+    return about.recorded == 0 && about.guards == 0;
+}
+
+#define ADX_SAMPLED 16          // one in so many is compared with f itself,
+
+// and, at the beginning, some more.
+static bool adx_is_sampled(size_t i)
+{
+    return (i & (i - 1)) == 0 || i % ADX_SAMPLED == 0;
+}
+
+// The same but for rounding: sums of arrays may have another order.
+static bool adx_is_near(ad_real a, ad_real b)
+{
+    return a == b || (a != a && b != b) || adm_fabs(a - b)
+        <= ADX_K(1e-4) * (adm_fabs(a) + adm_fabs(b));
+}
+
 // f as a function, if it can be one.
 static void adx_record_f(adx_bulk *b)
 {
@@ -1668,21 +1691,10 @@ static void adx_record_f(adx_bulk *b)
             *to++ = adx_strip_of(b, s, 0)[(ptrdiff_t)j * s->unit];
     ad_fn_record_with(&b->fn, &options, b->f, b->ctx, nx, at, b->d);
     adx_drop(&b->memory, at);
-    // Without an operation or a guard f may have been compiled without
-    // ADREV_TRACE: then its comparisons went unseen.
-    ad_fn_report about = ad_fn_about(b->fn);
-    if (about.recorded == 0 && about.guards == 0) {
+    if (adx_is_empty(b->fn)) {
         ad_fn_free(b->fn);
         b->fn = NULL;
     }
-}
-
-#define ADX_SAMPLED 16          // one element in so many is compared
-
-static bool adx_is_near(ad_real a, ad_real b)
-{
-    return a == b || (a != a && b != b) || adm_fabs(a - b)
-        <= ADX_K(1e-4) * (adm_fabs(a) + adm_fabs(b));
 }
 
 // Compares some of the values with what f itself yields, of the elements
@@ -1712,7 +1724,7 @@ static ad_status adx_sample_lanes(const adx_tour *p, adx_bulk *b, bool *same)
     ad_status status = ADREV_ENOMEM;
     size_t n = 0;
     for (size_t i = 1; only != NULL && lanes != NULL && i < b->n; i++)
-        if ((i & (i - 1)) == 0 || i % ADX_SAMPLED == 0) {
+        if (adx_is_sampled(i)) {
             memcpy(lanes + n * b->d, p->to + i * b->d, b->d * sizeof *lanes);
             only[n++] = (uint32_t)i;
         }
@@ -2191,8 +2203,8 @@ static ad_status adx_record_bulk(adx_bulk *b, const ad_rows x[],
     adx_drop(&b->memory, operand);
     if (s != NULL)
         b->fn = NULL;           // it is the statement's now
-    if (adx_bulk_status() != ADREV_OK)
-        return adx_bulk_status();
+    if (adx_now_status() != ADREV_OK)
+        return adx_now_status();
     for (size_t i = 0; i < adx_bulk_results(b); i++)
         adx_result(&y[i], v[i], s == NULL ? NULL : &s->e, i);
     return ADREV_OK;
@@ -2389,7 +2401,7 @@ static ad_status adx_bulk_plain(const adx_bulk *b, const ad_rows x[],
         status = adx_bulk_short();
     else {
         adx_plain_all(b, x, room, levels, to);
-        status = adx_bulk_status();
+        status = adx_now_status();
     }
     if (status == ADREV_OK && !direct)
         memcpy(y, to, results * sizeof *y);
@@ -2433,7 +2445,7 @@ static ad_status adx_bulk_call(adx_bulk *b, const ad_rows x[],
     if (!adx_size_bulk(b, x, y) || (b->f == NULL && b->op == NULL)
         || (empty && b->op != NULL && neutral == NULL))
         return adx_bulk_fail(ADREV_ESHAPE);
-    ad_status status = adx_bulk_status();
+    ad_status status = adx_now_status();
     if (status != ADREV_OK)
         return status;
     for (size_t j = 0; empty && j < b->d; j++)

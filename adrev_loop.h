@@ -752,7 +752,7 @@ static adx_checkpoint *adx_new_call(const ad_checkpoint_options *o,
     if (c == NULL)
         return NULL;
     *c = (adx_checkpoint){ .of = { .memory = *a }, .f = f, .ctx = ctx, .n = n,
-                     .m = m, .evaluations = o->evaluations };
+                           .m = m, .evaluations = o->evaluations };
     c->x = (ad_real *)adx_take(a, n, sizeof *c->x);
     c->in = (ad_rev *)adx_take(a, n, sizeof *c->in);
     c->out = (ad_rev *)adx_take(a, m, sizeof *c->out);
@@ -818,17 +818,11 @@ static bool adx_settle_captured(const ad_allocator *a, ad_rev **in, size_t n,
     return adx_extend(a, (void **)in, &room, n + k->n, sizeof **in);
 }
 
-// The inputs of a statement: x, and what was captured, by its id alone.
-static ad_rev *adx_operands_of(const ad_allocator *a, size_t n,
-                               const ad_rev x[], const adx_captured *k)
+// What was captured, as operands: known by its id alone.
+static void adx_list_captured(const adx_captured *k, ad_rev to[])
 {
-    ad_rev *all = (ad_rev *)adx_take(a, n + k->n, sizeof *all);
-    for (size_t i = 0; all != NULL && i < n; i++)
-        all[i] = x[i];
-    for (size_t i = 0; all != NULL && i < k->n; i++)
-        all[n + i] = (ad_rev){ 0, (uint32_t)k->id[i],
-                               (uint32_t)(k->id[i] >> 32) };
-    return all;
+    for (size_t i = 0; i < k->n; i++)
+        to[i] = (ad_rev){ 0, (uint32_t)k->id[i], (uint32_t)(k->id[i] >> 32) };
 }
 
 static ad_status adx_record_checkpoint(adx_checkpoint *c, const ad_rev x[],
@@ -837,7 +831,7 @@ static ad_status adx_record_checkpoint(adx_checkpoint *c, const ad_rev x[],
     ad_allocator memory = c->of.memory;
     size_t m = c->m;
     size_t n = c->n + c->captured.n;
-    ad_rev *all = adx_operands_of(&memory, c->n, x, &c->captured);
+    ad_rev *all = (ad_rev *)adx_take(&memory, n, sizeof *all);
     ad_rev *out = (ad_rev *)adx_take(&memory, m, sizeof *out);
     ad_real *v = (ad_real *)adx_take(&memory, m, sizeof *v);
     ad_status status = ADREV_ENOMEM;
@@ -845,6 +839,9 @@ static ad_status adx_record_checkpoint(adx_checkpoint *c, const ad_rev x[],
         || !adx_settle_captured(&memory, &c->in, c->n, &c->captured))
         adx_free_call(c);
     else {
+        if (c->n > 0)
+            memcpy(all, x, c->n * sizeof *all);
+        adx_list_captured(&c->captured, all + c->n);
         for (size_t i = 0; i < m; i++)
             v[i] = c->out[i].v;
         status = (ad_external)(&adx_checkpoint_rule, &c, sizeof c, n, all, m,
@@ -875,12 +872,6 @@ static ad_status adx_failed(ad_status status)
         return status;
     adx_fail(adx_now.tape, status);
     return adx_now.tape->status;        // the first error
-}
-
-// What stands in the way of a new statement.
-static ad_status adx_now_status(void)
-{
-    return adx_now.tape == NULL ? ADREV_OK : adx_now.tape->status;
 }
 
 static const ad_allocator *adx_unrolled_memory(const ad_allocator *given);
@@ -1981,14 +1972,6 @@ static void adx_step_as_function(const ad_rev *x, ad_rev *y, void *ctx)
     r->stop = adx_call_step(r->k, x, y);
 }
 
-// A function that does nothing but move numbers may have been compiled without
-// ADREV_TRACE: then its comparisons went unseen.
-static bool adx_is_empty(const ad_fn *fn)
-{
-    ad_fn_report about = ad_fn_about(fn);
-    return about.recorded == 0 && about.guards == 0;
-}
-
 // What cannot be recorded runs step by step for good.
 static void adx_record_path(adx_stepping *k, size_t s)
 {
@@ -2019,8 +2002,6 @@ static void adx_record_path(adx_stepping *k, size_t s)
     c->report->paths++;
 }
 
-#define ADX_CHECKED 16          // one replayed step in so many is compared
-
 // Whether a path still does what the step does: not if that reads x.v past the
 // recording, or anything that changes. Looked at for some steps of the first
 // sweep: a sixteenth of a run of all.
@@ -2031,7 +2012,7 @@ static bool adx_is_true_to_step(adx_stepping *k, const adx_step_path *p,
     size_t far = c->steps - 1 - s;
     bool known = c->known > 0;          // and looked at by an earlier scan
     if (c->swept || (p->upto == s && !known)
-        || ((far & (far - 1)) != 0 && (known || far % ADX_CHECKED != 0)))
+        || !(known ? (far & (far - 1)) == 0 : adx_is_sampled(far)))
         return true;
     adx_run_step(k, false);
     c->report->evaluations--;
@@ -2039,13 +2020,8 @@ static bool adx_is_true_to_step(adx_stepping *k, const adx_step_path *p,
     if (k->status != ADREV_OK)
         return true;                    // the sweep fails
     bool same = ad_fn_eval(p->fn, k->in, k->out) == ADREV_OK;
-    for (size_t i = 0; same && i < c->out; i++) {
-        ad_real a = k->out[i];
-        ad_real b = k->rout[i].v;
-        // Sums of arrays may be rounded otherwise.
-        same = a == b || (a != a && b != b) || adm_fabs(a - b)
-            <= ADX_K(1e-4) * (adm_fabs(a) + adm_fabs(b));
-    }
+    for (size_t i = 0; same && i < c->out; i++)
+        same = adx_is_near(k->out[i], k->rout[i].v);
     return same;
 }
 
@@ -2570,9 +2546,7 @@ static void adx_list_inputs(const adx_scan *c, const ad_scan_desc *d,
             *all++ = d->sequence[j].row[i];
     for (size_t i = 0; i < d->parameters; i++)
         *all++ = d->parameter[i];
-    for (size_t i = 0; i < c->captured.n; i++)
-        *all++ = (ad_rev){ 0, (uint32_t)c->captured.id[i],
-                           (uint32_t)(c->captured.id[i] >> 32) };
+    adx_list_captured(&c->captured, all);
 }
 
 // The results of the steps where they belong; returns what is behind them.
