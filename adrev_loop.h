@@ -1054,6 +1054,13 @@ static unsigned adx_block_bits(const adx_timetable *p, size_t states)
     return bits;
 }
 
+static void adx_count_bytes(adx_timetable *p, size_t more)
+{
+    p->on_shelves += more;
+    if (p->on_shelves > p->report->bytes)
+        p->report->bytes = p->on_shelves;
+}
+
 static void *adx_on_shelf(adx_timetable *p, adx_shelf *s, size_t i)
 {
     size_t per = (size_t)1 << s->bits;
@@ -1071,9 +1078,7 @@ static void *adx_on_shelf(adx_timetable *p, adx_shelf *s, size_t i)
         return NULL;
     }
     s->block[s->blocks++] = more;
-    p->on_shelves += per * p->bytes;
-    if (p->on_shelves > p->report->bytes)
-        p->report->bytes = p->on_shelves;
+    adx_count_bytes(p, per * p->bytes);
     return adx_on_shelf(p, s, i);
 }
 
@@ -1124,9 +1129,7 @@ static bool adx_keep_tail(adx_timetable *p, size_t s)
         return false;
     memcpy(p->tail, p->state, p->bytes);
     p->tail_at = s;
-    p->on_shelves += p->bytes;
-    if (p->on_shelves > p->report->bytes)
-        p->report->bytes = p->on_shelves;
+    adx_count_bytes(p, p->bytes);
     return true;
 }
 
@@ -1238,6 +1241,15 @@ static bool adx_reach(adx_timetable *p, adx_kept_level *l, size_t to)
     return adx_advance(p, s, to);
 }
 
+// Gives up the states from step `end` on, but for the first of the stack.
+static void adx_pop_states(adx_timetable *p, adx_kept_level *l, size_t end)
+{
+    while (l->depth > 1 && l->at[l->depth - 1] >= end) {
+        l->depth--;
+        adx_count_held(p, 0, 1);
+    }
+}
+
 static bool adx_unwind(adx_timetable *p, adx_kept_level *l, size_t end)
 {
     size_t begin = l->at[0] > p->first ? l->at[0] : p->first;
@@ -1248,16 +1260,9 @@ static bool adx_unwind(adx_timetable *p, adx_kept_level *l, size_t end)
             return false;
         if (!p->reverse(p->user, end - 1))
             return false;
-        end--;
-        while (l->depth > 1 && l->at[l->depth - 1] >= end) {
-            l->depth--;
-            adx_count_held(p, 0, 1);
-        }
+        adx_pop_states(p, l, --end);
     }
-    while (l->depth > 1) {
-        l->depth--;
-        adx_count_held(p, 0, 1);
-    }
+    adx_pop_states(p, l, 0);
     return true;
 }
 
@@ -1736,18 +1741,24 @@ ADX_API ad_rev ad_step_number(ad_step *s)
     return s->adx_owner->number;
 }
 
+// What the taps of step s read, of a window and of data.
+static void adx_gather_taps(const adx_scan *c, size_t s, const ad_real window[],
+                            const ad_real data[], ad_real to[])
+{
+    for (size_t i = 0; i < c->pieces; i++) {
+        const adx_piece *p = &c->piece[i];
+        const ad_real *from = i < c->state_pieces ? window + p->from
+            : data + p->from + (ptrdiff_t)s * p->move;
+        for (size_t w = 0; w < p->size; w++)
+            to[p->at + w] = from[w];
+    }
+}
+
 // The numbers that step s is given.
 static void adx_gather_step(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
-    const ad_real *window = adx_window_of(k);
-    for (size_t i = 0; i < c->pieces; i++) {
-        const adx_piece *p = &c->piece[i];
-        const ad_real *from = i < c->state_pieces ? window + p->from
-            : c->value + p->from + (ptrdiff_t)s * p->move;
-        for (size_t w = 0; w < p->size; w++)
-            k->in[p->at + w] = from[w];
-    }
+    adx_gather_taps(c, s, adx_window_of(k), c->value, k->in);
     k->in[c->in - 1] = (ad_real)s;
     k->index = s;
 }
@@ -2205,25 +2216,33 @@ static void adx_initial_rows(const adx_scan *c, ad_real window[],
     }
 }
 
+// From adjoints of the results to those of the inputs, which are added to dx.
+static bool adx_reverse_steps(adx_stepping *k, const ad_real dy[], ad_real dx[])
+{
+    adx_scan *c = k->scan;
+    k->f.dy = dy;
+    k->f.dx = dx;
+    memset(k->f.carried, 0, c->window * sizeof *k->f.carried);
+    adx_last_rows(c, k->f.carried, dy + c->steps * c->told, NULL);
+    if (c->plan.first < c->steps
+        && !adx_go_back(&c->plan, 0, 0, c->steps, true))
+        return false;
+    adx_initial_rows(c, k->f.carried, dx, NULL);
+    return true;
+}
+
 static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
                            bool marks, bool *again)
 {
     adx_stepping k;
     bool ok = adx_begin_stepping(&k, c, ADX_SWEEP);
     if (ok) {
-        k.f.dy = dy;
-        k.f.dx = dx;
         k.marks = marks;
-        memset(k.f.carried, 0, c->window * sizeof *k.f.carried);
-        adx_last_rows(c, k.f.carried, dy + c->steps * c->told, NULL);
         c->plan.reverse = adx_reverse_scan;
         if (!c->swept)
             c->known = c->replays->paths;
-        ok = c->plan.first >= c->steps
-          || adx_go_back(&c->plan, 0, 0, c->steps, true);
+        ok = adx_reverse_steps(&k, dy, dx);
     }
-    if (ok)
-        adx_initial_rows(c, k.f.carried, dx, NULL);
     *again = k.again;
     adx_end_stepping(&k);
     return ok;
@@ -2260,20 +2279,14 @@ static bool adx_scan_pullback(const void *saved, size_t m, const ad_real dy[],
 static void adx_gather_tangents(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
-    for (size_t i = 0; i < c->pieces; i++) {
-        const adx_piece *p = &c->piece[i];
-        const ad_real *from = i < c->state_pieces ? k->f.carried + p->from
-            : k->f.dy + c->window + p->from + (ptrdiff_t)s * p->move;
-        for (size_t w = 0; w < p->size; w++)
-            k->f.weight[p->at + w] = from[w];
-    }
+    adx_gather_taps(c, s, k->f.carried, k->f.dy + c->window, k->f.weight);
     const ad_real *given = k->f.dy + c->window + c->data;
     size_t others = c->parameters + c->captured.n;
     for (size_t i = 0; i < others; i++)
         k->f.weight[c->in - 1 - c->parameters + i] = given[i];
 }
 
-// Tangents of what it returns, in `product`.
+// Tangents of what it returns, in `product`, and both windows one step on.
 static bool adx_push_step(adx_stepping *k, size_t s)
 {
     adx_scan *c = k->scan;
@@ -2284,9 +2297,25 @@ static bool adx_push_step(adx_stepping *k, size_t s)
         k->status = adx_stage_push(k->stage, c->out, k->rout, k->f.product,
                                    c->in - 1, k->rin, k->f.weight, &c->captured,
                                    k->room);
+    if (k->status != ADREV_OK)
+        return false;
     for (size_t i = 0; i < c->out; i++)
         k->out[i] = k->rout[i].v;
-    return k->status == ADREV_OK;
+    adx_shift(c, adx_window_of(k), k->out);
+    adx_shift(c, k->f.carried, k->f.product);
+    return true;
+}
+
+// Of the numbers that a step returns, or their tangents, those that are results.
+// Returns where the next ones go.
+static ad_real *adx_copy_told(const adx_scan *c, const ad_real out[],
+                              ad_real to[])
+{
+    for (size_t j = 0; j < c->states + c->outputs; j++)
+        for (size_t i = 0; i < c->slice[j].size; i++, out++)
+            if (c->slice[j].told)
+                *to++ = *out;
+    return to;
 }
 
 static bool adx_push_steps(adx_stepping *k, ad_real dy[])
@@ -2304,13 +2333,7 @@ static bool adx_push_steps(adx_stepping *k, ad_real dy[])
         }
         if (!adx_push_step(k, s))
             return false;
-        const ad_real *out = k->f.product;
-        for (size_t j = 0; j < c->states + c->outputs; j++)
-            for (size_t i = 0; i < c->slice[j].size; i++, out++)
-                if (c->slice[j].told)
-                    *dy++ = *out;
-        adx_shift(c, adx_window_of(k), k->out);
-        adx_shift(c, k->f.carried, k->f.product);
+        dy = adx_copy_told(c, k->f.product, dy);
     }
     if (c->plan.first == c->steps)
         adx_initial_rows(c, k->f.carried, NULL, k->f.dy);
@@ -2448,16 +2471,13 @@ typedef struct adx_results_list {
 static bool adx_tell_step(const adx_stepping *k, adx_results_list *list)
 {
     const adx_scan *c = k->scan;
-    const ad_real *out = k->out;
     if (c->told == 0)
         return true;
     if (!adx_extend(&c->of.memory, (void **)&list->v, &list->room,
                     list->n + c->told, sizeof *list->v))
         return false;
-    for (size_t j = 0; j < c->states + c->outputs; j++)
-        for (size_t i = 0; i < c->slice[j].size; i++, out++)
-            if (c->slice[j].told)
-                list->v[list->n++] = *out;
+    adx_copy_told(c, k->out, list->v + list->n);
+    list->n += c->told;
     return true;
 }
 
@@ -2950,13 +2970,8 @@ static bool adx_second_of_step(adx_stepping *k, size_t s, const ad_real moved[])
 static bool adx_advance_moving(void *user, size_t s)
 {
     adx_stepping *k = (adx_stepping *)user;
-    const adx_scan *c = k->scan;
     k->f = k->frame[ADX_TANGENT];
-    if (!adx_push_step(k, s))
-        return false;
-    adx_shift(c, adx_window_of(k), k->out);
-    adx_shift(c, k->f.carried, k->f.product);
-    return true;
+    return adx_push_step(k, s);
 }
 
 static bool adx_reverse_moving(void *user, size_t s)
@@ -3022,12 +3037,8 @@ static bool adx_run_again(adx_stepping *k, const ad_external_point *at)
         ok = adx_keep_first(&c->plan, s, c->open_ended)
           && c->plan.advance(c->plan.user, s) && adx_tell_step(k, &values)
           && (last ? k->stop == c->stopped : !k->stop);
-        const ad_real *out = k->f.product;
-        for (size_t j = 0; ok && at->yd != NULL && j < c->states + c->outputs;
-             j++)
-            for (size_t i = 0; i < c->slice[j].size; i++, out++)
-                if (c->slice[j].told)
-                    *yd++ = *out;
+        if (ok && at->yd != NULL)
+            yd = adx_copy_told(c, k->f.product, yd);
     }
     for (size_t i = 0; ok && at->y != NULL && i < values.n; i++)
         at->y[i] = values.v[i];
@@ -3044,16 +3055,8 @@ static bool adx_sweep_again(adx_stepping *k, const ad_external_point *at)
     adx_scan *c = k->scan;
     if (c->plan.level[0].every == 0)
         adx_judge_stack(&c->plan, &c->plan.level[0], c->steps);
-    if (!c->moving) {
-        k->f.dy = at->yb;
-        k->f.dx = at->xb;
-        memset(k->f.carried, 0, c->window * sizeof *k->f.carried);
-        adx_last_rows(c, k->f.carried, at->yb + c->steps * c->told, NULL);
-        if (!adx_go_back(&c->plan, 0, 0, c->steps, true))
-            return false;
-        adx_initial_rows(c, k->f.carried, at->xb, NULL);
-        return true;
-    }
+    if (!c->moving)
+        return adx_reverse_steps(k, at->yb, at->xb);
     for (int i = ADX_ADJOINT; i <= ADX_ADJOINT_D; i++)
         adx_last_rows(c, k->frame[i].carried,
                       k->frame[i].dy + c->steps * c->told, NULL);
