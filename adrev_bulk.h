@@ -1926,24 +1926,30 @@ static adx_tour adx_prefix_tour(adx_bulk *b, const ad_real z[],
 
 /* --- 3.13  the statement -------------------------------------------------- */
 
-// Values of what follows the map: of rows z, with room for what is kept.
-static ad_status adx_values_behind(adx_bulk *b, const ad_real z[],
-                                   ptrdiff_t unit, ad_real to[])
+// Sums of rows z, or of their tangents: of all, or (prefix) up to each.
+static void adx_add_rows(const adx_bulk *b, const ad_real z[], ad_real to[])
 {
     size_t d = b->d;
-    if (b->op != NULL && b->kind == ADX_BULK_REDUCE)
-        return adx_fold_values(b, z, unit, to);
-    if (b->op != NULL) {
-        adx_tour p = adx_prefix_tour(b, z, unit, ADX_DUTY_values);
-        memset(b->part, 0, d * sizeof *z);
-        p.to = to;
-        return adx_walk_prefix(&p);
-    }
     size_t step = b->kind == ADX_BULK_PREFIX ? d : 0;
     memcpy(to, z, d * sizeof *to);
     for (size_t i = 1; i < b->n; i++)
         for (size_t j = 0; j < d; j++)
             to[i * step + j] = to[(i - 1) * step + j] + z[i * d + j];
+}
+
+// Values of what follows the map: of rows z, with room for what is kept.
+static ad_status adx_values_behind(adx_bulk *b, const ad_real z[],
+                                   ptrdiff_t unit, ad_real to[])
+{
+    if (b->op != NULL && b->kind == ADX_BULK_REDUCE)
+        return adx_fold_values(b, z, unit, to);
+    if (b->op != NULL) {
+        adx_tour p = adx_prefix_tour(b, z, unit, ADX_DUTY_values);
+        memset(b->part, 0, b->d * sizeof *z);
+        p.to = to;
+        return adx_walk_prefix(&p);
+    }
+    adx_add_rows(b, z, to);
     return ADREV_OK;
 }
 
@@ -1989,7 +1995,6 @@ static ad_status adx_push_behind(adx_bulk *b, const ad_real z[],
                                  const ad_real tz[], ad_real ty[],
                                  ad_real above[], const ad_real captured[])
 {
-    size_t d = b->d;
     if (b->op != NULL && b->kind == ADX_BULK_REDUCE)
         return adx_fold_push(b, z, tz, ty, above, captured);
     if (b->op != NULL) {
@@ -2000,11 +2005,7 @@ static ad_status adx_push_behind(adx_bulk *b, const ad_real z[],
         p.captured_t = captured;
         return adx_walk_prefix(&p);
     }
-    size_t step = b->kind == ADX_BULK_PREFIX ? d : 0;
-    memcpy(ty, tz, d * sizeof *ty);
-    for (size_t i = 1; i < b->n; i++)
-        for (size_t j = 0; j < d; j++)
-            ty[i * step + j] = ty[(i - 1) * step + j] + tz[i * d + j];
+    adx_add_rows(b, tz, ty);
     return ADREV_OK;
 }
 
