@@ -56,6 +56,19 @@ if build fn; then
            "$root/adrev_function.h")"
 fi
 
+# That of adrev_code.h: the end of the C code that it prints.
+awk '/#define ADREV_IMPL/ { on = 1 }
+     /^ \*     \.\.\./ { exit }
+     on && /^ \* [^ ]/ { next }
+     on { sub(/^ \*     /, ""); sub(/^ \*/, ""); print }' \
+    "$root/adrev_code.h" > "$dir/code.c"
+if build code; then
+    check "title of adrev_code.h" \
+        "$("$dir/code" | sed -n '/^    const/,/return/p')" \
+        "$(sed -n '/^ \*     \.\.\./,/return/s/^ \*     \(    \)/\1/p' \
+           "$root/adrev_code.h")"
+fi
+
 # Those of adrev_bulk.h and adrev_loop.h: to the brace that closes main, in two
 # parts, and a line of output.
 for header in bulk loop; do

@@ -1,0 +1,2897 @@
+/* adrev_code.h - recorded functions as C code, as files, as machine code.
+ *
+ *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
+ *     #include "adrev_function.h"       // includes this header
+ *
+ * A recorded function and its derivatives, written as C99 that needs nothing
+ * but <math.h>:
+ *
+ *     #include <stdio.h>
+ *
+ *     static void f(const ad_rev *x, ad_rev *y, void *ctx)
+ *     {
+ *         (void)ctx;
+ *         y[0] = ad_rec(ad_mul(x[0], ad_sin(x[1])));
+ *     }
+ *
+ *     static void put(const char *text, size_t length, void *file)
+ *     {
+ *         fwrite(text, 1, length, file);
+ *     }
+ *
+ *     int main(void)
+ *     {
+ *         ad_fn *fn;
+ *         const double at[] = { 1, 2 };
+ *         const ad_c_options gradient = { .functions = ADREV_C_GRADIENT };
+ *         if (ad_fn_record(&fn, f, NULL, 2, at, 1) != ADREV_OK)
+ *             return 1;
+ *         ad_fn_write_c(fn, &gradient, put, stdout, NULL);
+ *         ad_fn_free(fn);
+ *     }
+ *
+ *     ...
+ *         const double v2 = sin(x[1]);
+ *         const double v3 = x[0] * v2;
+ *         const double v5 = cos(x[1]);
+ *         const double v6 = x[0] * v5;
+ *         y[0] = v3;
+ *         g[0] = v2;
+ *         g[1] = v6;
+ *         return 0;
+ *
+ * ad_fn_compile has the system's compiler make machine code of that text, for
+ * the function at hand; ad_fn_save and ad_fn_load keep a function in a file.
+ *
+ *   1 >>config   2 >>api   3 >>write   4 >>save   5 >>compile
+ *
+ * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
+ */
+
+#ifndef ADREV_FUNCTION_H
+#error include adrev_function.h, which includes this header
+#endif
+
+#ifndef ADREV_CODE_H
+#define ADREV_CODE_H
+
+/* ===========================================================================
+ * 1  CONFIGURATION                                                  >>config
+ * ======================================================================== */
+
+// ADREV_COMPILE      0: without ad_fn_compile.     default 1 where <dlfcn.h> is
+#ifndef ADREV_COMPILE
+#if defined __has_include
+#if __has_include(<dlfcn.h>) && __has_include(<sys/stat.h>)
+#define ADREV_COMPILE 1
+#endif
+#endif
+#endif
+#ifndef ADREV_COMPILE
+#define ADREV_COMPILE 0
+#endif
+
+/* ===========================================================================
+ * 2  INTERFACE                                                         >>api
+ * ======================================================================== */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- 2.1  C code -------------------------------------------------------------
+ * The function and its derivatives as C99 that needs nothing but <math.h>: for
+ * machines that have a compiler and nothing else, or as fast as it gets. A
+ * function for each of what is asked for, with the name in front:
+ *
+ *     #define f_value_WORK 12           numbers of `work`, at least 1
+ *     int f_value(const double *x, double *y, double *work);
+ *     int f_jvp(const double *x, const double *v, double *dy, double *work);
+ *     int f_vjp(const double *x, const double *w, double *dx, double *work);
+ *     int f_gradient(const double *x, double *y, double *g, double *work);
+ *     int f_hvp(const double *x, const double *w, const double *v, double *hv,
+ *               double *work);
+ *     int f_jacobian(const double *x, double *J, double *work);
+ *     int f_hessian(const double *x, const double *w, double *H, double *work);
+ *
+ *     #define f_jacobian_sparse_NONZEROS 7        entries of J
+ *     static const int f_jacobian_sparse_start[m + 1],
+ *                      f_jacobian_sparse_row[7], f_jacobian_sparse_column[7];
+ *     int f_jacobian_sparse(const double *x, double *J, double *work);
+ *     int f_hessian_sparse(const double *x, const double *w, double *H,
+ *                          double *work);
+ *
+ * They return 0, or 1 + the guard that x did not pass; then nothing but work has
+ * been written. Arrays are as in adrev_function.h (3.2), and do not overlap
+ * (restrict). Several functions with different names may stand in one file.
+ * Jacobian and Hessian are programs of their own, up to so many times as long
+ * as they have rows; sparse ones, up to so many times as they have directions.
+ * Entries of these are in the order of adrev_function.h (3.3), the Hessian's is
+ * its lower triangle; the constants of their patterns have one number at least.
+ */
+
+enum {
+    ADREV_C_VALUE = 1, ADREV_C_JVP = 2, ADREV_C_VJP = 4, ADREV_C_GRADIENT = 8,
+    ADREV_C_HVP = 16, ADREV_C_JACOBIAN = 32, ADREV_C_HESSIAN = 64,
+    ADREV_C_JACOBIAN_SPARSE = 128, ADREV_C_HESSIAN_SPARSE = 256
+};
+
+enum { ADREV_C_COUNT = 9 };     // how many there are, none of them
+
+// How it is written. All-zero: as the comments say first.
+typedef struct ad_c_options {
+    const char *name;       // in front of all names; NULL: "f". An identifier
+                            // of C with at most 100 characters, which is no
+                            // keyword and no name of <math.h>
+    unsigned functions;     // ADREV_C_VALUE | ...; 0: value and vjp, and the
+                            // gradient of a function with one result
+    bool single;            // float instead of double
+    bool absorbing;         // zeros in the chain rule absorb infinities, as in
+                            // adrev_function.h; otherwise 0*inf is NaN
+    bool exported;          // extern functions and patterns; otherwise static,
+                            // to be included where they are called: compilers
+                            // warn of those that nobody calls
+    size_t split;           // statements of one C function at most; 0: 2000
+    bool casadi;            // CasADi's entry points besides: see below
+} ad_c_options;
+
+// What CasADi's external("f", "./f.so"), acados and others load, besides the
+// functions above, which they call. Arrays are columns of n or m numbers:
+//
+//   ADREV_C_VALUE      f         (x) -> (y)
+//   ADREV_C_JVP        fwd1_f    (x, out_y, fwd_x) -> (fwd_y)
+//   ADREV_C_VJP        adj1_f    (x, out_y, adj_y) -> (adj_x)
+//   a Jacobian         jac_f     (x, out_y) -> (jac_y_x)         m x n
+//   and a Hessian      jac_adj1_f (x, out_y, adj_y, out_adj_x)
+//                                -> (jac_adj_x_x, jac_adj_x_out_y,
+//                                    jac_adj_x_adj_y)
+//   ADREV_C_GRADIENT   grad_f    (x) -> (y, g)
+//   ADREV_C_HVP        hvp_f     (x, w, v) -> (hv)
+//   a Hessian          hess_f    (x, w) -> (h)      both triangles, n x n
+//
+// Down to jac_adj1_f, these are the names where CasADi looks for derivatives of
+// f, and for second ones. out_y and out_adj_x are not read: they have no
+// entries, nor has jac_adj_x_out_y. A matrix is sparse if the sparse function
+// is asked for, else dense, and stored by columns as CasADi has it.
+//
+//     int f(const casadi_real **arg, casadi_real **res, casadi_int *iw,
+//           casadi_real *w, int mem);
+//
+// arg[i] NULL: zeros. res[i] NULL: not asked for. Answers other than 0 are as
+// above. With each come f_n_in, f_n_out, f_name_in, f_name_out, f_sparsity_in,
+// f_sparsity_out, f_work, f_default_in, f_alloc_mem, f_init_mem, f_free_mem,
+// f_checkout, f_release, f_incref and f_decref; there is no state, so threads
+// need only w of their own. casadi_int is long long int, unless it is defined
+// before (-Dcasadi_int=int: acados takes that). CasADi takes double only.
+
+// Writes C code. Only numbers of the recording and constants are in it, with
+// all digits.
+//
+//   bytes        out   how many were written, or would be; may be NULL
+//   write        in    called often, with short pieces; NULL: only counts
+//
+//   returns      ADREV_OK; ADREV_ENOMEM; ADREV_ESHAPE: no such function, no such
+//                name, or a gradient of several results; ADREV_EEXTERNAL: lgamma, whose
+//                derivatives have no C text, or an external statement
+ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
+                                ad_write_fn *write, void *user,
+                                size_t *bytes);
+
+// What a function of the code needs.
+typedef struct ad_c_size {
+    size_t statements;      // operations; those on arrays count once, as loops
+    size_t work;            // numbers of `work`
+    size_t constants;       // numbers in the text, each counted once
+    size_t bytes;           // of its text
+} ad_c_size;
+
+// What ad_fn_write_c would write, exactly, and that nothing would refuse it.
+//
+//   size [ADREV_C_COUNT]  out  number k is of the function 1 << k; zeros if it
+//                           is not asked for
+//   bytes        out   of the whole text, with helper functions and entry
+//                      points; may be NULL
+//
+//   returns      as ad_fn_write_c
+//   cost         half of it, and mostly that of making the programs, so that an
+//                estimate would hardly be cheaper
+ADX_API ad_status ad_fn_c_size(ad_fn *fn, const ad_c_options *options,
+                               ad_c_size size[], size_t *bytes);
+
+// How ad_fn_compile works. All-zero: as the comments say first.
+typedef struct ad_compile_options {
+    const char *compiler;   // NULL: "cc"
+    const char *flags;      // NULL: "-O3 -march=native -ffp-contract=off"
+    const char *cache;      // a directory that is made if need be, for this
+                            // user only; NULL: $XDG_CACHE_HOME/adrev, or
+                            // $HOME/.cache/adrev
+    size_t limit;           // bytes of C code that are still compiled;
+                            // 0: 2 MB
+} ad_compile_options;
+
+// Evaluates the function from now on by machine code: value, products, gradient,
+// Hessian product and, up to 1000 entries, the Jacobian at one point. The code
+// is written as C, compiled by the system's compiler and kept in the cache under
+// the XXH128 of the code, the flags, the compiler's version and, on Linux, what
+// the processor is; next time, in any process, it is only loaded. A file of the
+// cache is loaded only if it and its directory belong to the user and nobody
+// else can write them, and if its hash is that of what was compiled. Nobody
+// else but root may be able to put another directory in the cache's place:
+// those above it belong to the user or to root, and are not writable by a group
+// or by all, unless they are sticky, as /tmp is.
+//
+//   returns      ADREV_OK; ADREV_ECOMPILE: no compiler, or none of this, the
+//                code is too long, no cache, a cache that others could touch, a
+//                program with more rights than its user (setuid), or no such
+//                thing on this system: the function is replayed as before; else
+//                as ad_fn_write_c
+//   threads      while no other thread uses the function
+ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options);
+
+/* --- 2.2  files --------------------------------------------------------------
+ * A saved function is the same on every machine: little-endian, with numbers in
+ * the format of IEEE 754, and a checksum at its end (docs/saved-functions.md).
+ * A function that was recorded with double cannot be loaded where ad_real is
+ * float, or the other way round.                                             */
+
+// Writes the function, in one piece.
+//
+//   returns      ADREV_OK; ADREV_ENOMEM; ADREV_ESHAPE; ADREV_EEXTERNAL: an
+//                external statement, whose rule is no part of a file
+ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user);
+
+// The function that was saved. Whatever the bytes are, nothing else happens
+// than that a function is made or a status returned.
+//
+//   out          out   to be freed with ad_fn_free; NULL unless ADREV_OK
+//   data [bytes] in    all of what was written
+//   options      in    `plain` is not used; may be NULL
+//
+//   returns      ADREV_OK; ADREV_EFILE; ADREV_ENOMEM; ADREV_ESHAPE
+ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
+                             const ad_fn_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // ADREV_CODE_H
+
+#ifdef ADREV_IMPLEMENTATION
+#ifndef ADREV_CODE_IMPLEMENTED
+#define ADREV_CODE_IMPLEMENTED
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ===========================================================================
+ * 3  C CODE                                                          >>write
+ *
+ * A program as text. A number is written as a literal, an input, a local
+ * variable or, if another C function or an array needs it, a place in `work`.
+ * ======================================================================== */
+
+/* --- 3.1  text ----------------------------------------------------------- */
+
+typedef struct adx_text {
+    ad_write_fn *write;
+    void *user;
+    size_t bytes;
+    const char *name;           // in front of all names
+    const char *real;           // double or float
+    bool single;
+    bool absorbing;
+    bool exported;
+    bool sizes;                 // of work as data, for ad_fn_compile
+} adx_text;
+
+static void adx_put_text(adx_text *t, const char *text, size_t n)
+{
+    t->bytes += n;
+    if (t->write != NULL && n > 0)
+        t->write(text, n, t->user);
+}
+
+#if defined __GNUC__ || defined __clang__
+__attribute__((format(printf, 2, 3)))
+#endif
+static void adx_say(adx_text *t, const char *format, ...)
+{
+    char line[1000];            // several names, and a few words: never cut
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    adx_put_text(t, line, n < 0 ? 0 : (size_t)n < sizeof line
+                                    ? (size_t)n : sizeof line - 1);
+}
+
+// before, the number in decimals, after. Most of a program's text is this: it
+// is several times as fast as a format.
+static void adx_say_index(adx_text *t, const char *before, size_t number,
+                          const char *after)
+{
+    char digits[24];
+    size_t at = sizeof digits;
+    do
+        digits[--at] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    adx_put_text(t, before, strlen(before));
+    adx_put_text(t, digits + at, sizeof digits - at);
+    adx_put_text(t, after, strlen(after));
+}
+
+// The locale's decimal point, which may be several bytes, as that of C.
+static void adx_set_point(char *number)
+{
+    size_t before = strspn(number, "+-0123456789e");
+    size_t point = strcspn(number + before, "+-0123456789e");
+    if (point == 0)
+        return;
+    number[before] = '.';
+    memmove(number + before + 1, number + before + point,
+            strlen(number + before + point) + 1);
+}
+
+static void adx_say_literal(adx_text *t, ad_real v)
+{
+    char number[40];
+    double d = (double)v;
+    // As a float that has no room for it: from half of the next power of two
+    // on, and down to half of the smallest one.
+    bool large = t->single && fabs(d) >= 0x1.ffffffp127;
+    if (v != v || v - v != 0 || large) {
+        adx_say(t, v != v ? "NAN" : v > 0 ? "INFINITY" : "(-INFINITY)");
+        return;
+    }
+    if (t->single && fabs(d) <= 0x1p-150)
+        d = signbit(d) ? -0.0 : 0.0;
+    snprintf(number, sizeof number, t->single ? "%.9g" : "%.17g", d);
+    adx_set_point(number);
+    bool whole = strpbrk(number, ".eE") == NULL;
+    bool below = number[0] == '-';
+    adx_say(t, "%s%s%s%s%s", below ? "(" : "", number, whole ? ".0" : "",
+            t->single ? "f" : "", below ? ")" : "");
+}
+
+// What an identifier of the tables' text is called in the code: adm_sin is sin
+// or sinf, adx_gauss is f_gauss.
+static void adx_say_name(adx_text *t, const char *word, size_t n)
+{
+    int length = (int)n;
+    if (n > 4 && strncmp(word, "adm_", 4) == 0)
+        adx_say(t, "%.*s%s", length - 4, word + 4, t->single ? "f" : "");
+    else if (n > 4 && strncmp(word, "adx_", 4) == 0)
+        adx_say(t, "%s_%.*s", t->name, length - 4, word + 4);
+    else if (n == 7 && strncmp(word, "ad_real", 7) == 0)
+        adx_say(t, "%s", t->real);
+    else
+        adx_put_text(t, word, n);
+}
+
+// The number in ADX_K(number). Returns what follows.
+static const char *adx_say_constant(adx_text *t, const char *at)
+{
+    size_t n = strcspn(at, ")");
+    const char *e = at + strcspn(at, "e)");
+    bool tiny = *e == 'e' && e[1] == '-' && strtol(e + 2, NULL, 10) > 37;
+    if (t->single && tiny)
+        adx_say(t, "1e-37f");           // smaller ones stand for double only
+    else {
+        adx_put_text(t, at, n);
+        adx_say(t, t->single ? "f" : "");
+    }
+    return at + n + 1;
+}
+
+typedef void adx_say_argument_fn(adx_text *t, char which, void *user);
+
+// Text of the tables as text of the code. argument NULL: x, y, z and v stay.
+static void adx_say_formula(adx_text *t, const char *at,
+                            adx_say_argument_fn *argument, void *user)
+{
+    while (*at != '\0') {
+        const char *word = at;
+        while (adx_is_letter(*at) || (at > word && adx_is_digit(*at)))
+            at++;
+        size_t n = (size_t)(at - word);
+        if (n == 5 && strncmp(word, "ADX_K", 5) == 0)
+            at = adx_say_constant(t, at + 1);
+        else if (n == 1 && argument != NULL && strchr("xyzv", *word) != NULL)
+            argument(t, *word, user);
+        else if (n > 0)
+            adx_say_name(t, word, n);
+        else {          // an operator, or a number with all its letters
+            while (adx_is_digit(*at) || *at == '.')
+                at++;
+            if (at == word)
+                at++;
+            adx_put_text(t, word, (size_t)(at - word));
+        }
+    }
+}
+
+/* --- 3.2  helper functions ------------------------------------------------ */
+
+typedef struct adx_helper {
+    const char *name;
+    const char *parameters;
+    const char *body;
+} adx_helper;
+
+#define ADX_TEXT(name, parameters, ...) { #name, #parameters, #__VA_ARGS__ },
+static const adx_helper adx_helpers[] = { ADX_HELPERS(ADX_TEXT) };
+#undef ADX_TEXT
+#define ADX_HELPER_COUNT (sizeof adx_helpers / sizeof *adx_helpers)
+
+// Marks the functions that a text calls, and those that they call.
+static bool adx_mark_helpers(const char *text, bool needed[])
+{
+    for (const char *at = text; (at = strstr(at, "adx_")) != NULL;) {
+        at += 4;
+        size_t n = 0;
+        while (adx_is_letter(at[n]) || adx_is_digit(at[n]))
+            n++;
+        size_t i = 0;
+        while (i < ADX_HELPER_COUNT
+               && (strlen(adx_helpers[i].name) != n
+                   || strncmp(adx_helpers[i].name, at, n) != 0))
+            i++;
+        if (i == ADX_HELPER_COUNT)
+            return false;
+        if (!needed[i]) {
+            needed[i] = true;
+            if (!adx_mark_helpers(adx_helpers[i].body, needed))
+                return false;
+        }
+    }
+    return true;
+}
+
+static void adx_say_helpers(adx_text *t, const bool needed[])
+{
+    for (size_t i = 0; i < ADX_HELPER_COUNT; i++) {
+        const adx_helper *h = &adx_helpers[i];
+        if (!needed[i])
+            continue;
+        adx_say(t, "static %s %s_%s", t->real, t->name, h->name);
+        adx_say_formula(t, h->parameters, NULL, NULL);
+        adx_say(t, "\n{\n    ");
+        adx_say_formula(t, h->body, NULL, NULL);
+        adx_say(t, "\n}\n\n");
+    }
+}
+
+/* --- 3.3  where numbers are ----------------------------------------------- */
+
+typedef struct adx_writing {
+    adx_text *text;
+    const adx_program *p;
+    const char *what;           // value, jvp ...
+    const char *array[3];       // names of the inputs, and how many of each
+    size_t length[3];
+    size_t split;
+    bool *used;
+    bool *stored;               // in work
+    uint32_t *place;            // there
+    uint32_t *part;             // the C function that makes the number
+    size_t places;
+    size_t parts;
+    size_t next;                // step, after the parts written so far
+    bool block;                 // of ADREV_LANES_MOST points side by side
+    const adx_entries *entries; // of a sparse matrix; else NULL
+} adx_writing;
+
+static void adx_say_input(adx_writing *k, uint32_t x)
+{
+    size_t i = 0;
+    if (k->block) {
+        adx_say(k->text, "x[%lu + l]", (unsigned long)x * ADREV_LANES_MOST);
+        return;
+    }
+    for (; x >= k->length[i]; i++)
+        x -= (uint32_t)k->length[i];
+    adx_put_text(k->text, k->array[i], strlen(k->array[i]));
+    adx_say_index(k->text, "[", x, "]");
+}
+
+static void adx_say_number(adx_writing *k, uint32_t x)
+{
+    const adx_number *number = &k->p->number[x];
+    if (k->stored[x])
+        adx_say_index(k->text, "work[", k->place[x], "]");
+    else if (number->from == ADX_FROM_CONSTANT)
+        adx_say_literal(k->text, number->v);
+    else if (number->from == ADX_FROM_INPUT)
+        adx_say_input(k, x);
+    else
+        adx_say_index(k->text, "v", x, "");
+}
+
+// The array of inputs in which all elements of a range lie; -1: they do not.
+static int adx_array_of(const adx_writing *k, const adx_numbers *r,
+                        size_t rows, size_t cols)
+{
+    uint32_t low = UINT32_MAX;
+    uint32_t high = 0;
+    uint32_t first = 0;
+    for (size_t corner = 0; corner < 4; corner++) {
+        uint32_t x = adx_in_range(r, corner & 1 ? rows - 1 : 0,
+                                   corner & 2 ? cols - 1 : 0);
+        low = x < low ? x : low;
+        high = x > high ? x : high;
+    }
+    for (int i = 0; i < 3; first += (uint32_t)k->length[i++])
+        if (low >= first && high < first + k->length[i])
+            return i;
+    return -1;
+}
+
+typedef struct adx_reader {
+    adx_writing *k;
+    uint32_t part;
+    bool in_range;
+} adx_reader;
+
+static void adx_note_reader(void *user, uint32_t x)
+{
+    adx_reader *r = (adx_reader *)user;
+    adx_writing *k = r->k;
+    uint32_t from = k->p->number[x].from;
+    if (r->in_range || (from < ADX_FROM_INPUT && k->part[x] != r->part))
+        k->stored[x] = true;
+}
+
+// The same for arguments of arrays: those among the inputs are read there.
+static void adx_note_ranges(adx_reader *r, const adx_many *m)
+{
+    for (int a = 0; a < 3; a++) {
+        size_t rows;
+        size_t cols;
+        adx_extent(m, a, &rows, &cols);
+        if (rows * cols == 0
+            || adx_array_of(r->k, &m->arg[a], rows, cols) >= 0)
+            continue;
+        for (size_t i = 0; i < rows; i++)
+            for (size_t j = 0; j < cols; j++)
+                adx_note_reader(r, adx_in_range(&m->arg[a], i, j));
+    }
+    r->in_range = false;
+    for (size_t i = 0; m->kind == ADX_MANY_gather && i < m->n; i++)
+        adx_note_reader(r, m->list[i]);
+    r->in_range = true;
+}
+
+// Which numbers must stand in work: those of arrays, and those that another C
+// function needs.
+static void adx_find_stored(adx_writing *k)
+{
+    const adx_program *p = k->p;
+    size_t count = 0;
+    for (size_t i = 0; i < p->steps; i++) {
+        const adx_step *s = &p->step[i];
+        if (!adx_is_used(p, s, k->used))
+            continue;
+        adx_reader r = { k, (uint32_t)(count++ / k->split),
+                         s->op == ADX_OP_many };
+        if (r.in_range)
+            adx_note_ranges(&r, adx_many_of(p, s));
+        else
+            adx_visit_reads(p, s, adx_note_reader, &r);
+        for (size_t j = 0; j < adx_results_of(p, s); j++) {
+            k->part[s->r + j] = r.part;
+            k->stored[s->r + j] = k->stored[s->r + j] || r.in_range;
+        }
+    }
+    k->parts = count == 0 ? 1 : (count + k->split - 1) / k->split;
+    for (size_t i = 0; i < p->outputs && k->parts > 1; i++)
+        if (p->number[p->output[i]].from < ADX_FROM_INPUT)
+            k->stored[p->output[i]] = true;
+}
+
+// Ranges remain ranges: with arrays every number has the place of its index.
+static void adx_find_places(adx_writing *k)
+{
+    const adx_program *p = k->p;
+    for (size_t i = 0; i < p->numbers; i++)
+        if (k->stored[i])
+            k->place[i] = (uint32_t)(p->manys > 0 ? i : k->places++);
+    if (p->manys > 0)
+        k->places = p->numbers;
+}
+
+static void adx_end_writing(adx_writing *k)
+{
+    const ad_allocator *a = k->p->memory;
+    adx_drop(a, k->used);
+    adx_drop(a, k->stored);
+    adx_drop(a, k->place);
+    adx_drop(a, k->part);
+}
+
+static bool adx_begin_writing(adx_writing *k)
+{
+    const adx_program *p = k->p;
+    const ad_allocator *a = p->memory;
+    k->used = (bool *)adx_take(a, p->numbers, sizeof *k->used);
+    k->stored = (bool *)adx_take(a, p->numbers, sizeof *k->stored);
+    k->place = (uint32_t *)adx_take(a, p->numbers, sizeof *k->place);
+    k->part = (uint32_t *)adx_take(a, p->numbers, sizeof *k->part);
+    if (k->used == NULL || k->stored == NULL || k->place == NULL
+        || k->part == NULL)
+        return false;
+    memset(k->stored, 0, p->numbers * sizeof *k->stored);
+    memset(k->part, 0, p->numbers * sizeof *k->part);
+    adx_mark_used(p, k->used);
+    adx_find_stored(k);
+    adx_find_places(k);
+    return true;
+}
+
+/* --- 3.4  statements ------------------------------------------------------ */
+
+static void adx_say_argument(adx_text *t, char which, void *user)
+{
+    const void *const *both = (const void *const *)user;
+    adx_writing *k = (adx_writing *)(uintptr_t)both[0];
+    const adx_step *s = (const adx_step *)both[1];
+    (void)t;
+    adx_say_number(k, which == 'x' ? s->a : which == 'y' ? s->b : s->c);
+}
+
+// Product of the chain rule: as a function only if zeros are to absorb.
+static const char *adx_value_text(const adx_text *t, uint32_t op)
+{
+    return op == ADX_OP_chain && !t->absorbing ? "x * y"
+                                               : adx_row_of(op)->value;
+}
+
+// Whether a number is not what it was, bit by bit as in a replay: the two zeros
+// differ, and all that is not a number is one.
+static void adx_say_change(adx_writing *k, uint32_t x, ad_real was)
+{
+    adx_say_number(k, x);
+    adx_say(k->text, was != was ? " == " : " != ");
+    if (was != was)
+        adx_say_number(k, x);
+    else
+        adx_say_literal(k->text, was);
+    if (was != 0)
+        return;
+    adx_say(k->text, signbit(was) ? " || !signbit(" : " || signbit(");
+    adx_say_number(k, x);
+    adx_say(k->text, ")");
+}
+
+static void adx_say_guard(adx_writing *k, const adx_step *s)
+{
+    adx_say(k->text, "    if (");
+    adx_say_change(k, s->a, k->p->number[s->b].v);
+    adx_say(k->text, ") return %lu;\n", (unsigned long)s->c + 1);
+}
+
+static void adx_say_step(adx_writing *k, const adx_step *s)
+{
+    const void *both[] = { k, s };
+    if (k->stored[s->r])
+        adx_say_index(k->text, "    work[", k->place[s->r], "] = ");
+    else
+        adx_say_index(k->text, k->text->single ? "    const float v"
+                                               : "    const double v",
+                      s->r, " = ");
+    adx_say_formula(k->text, adx_value_text(k->text, s->op), adx_say_argument,
+                    both);
+    adx_put_text(k->text, ";\n", 2);
+}
+
+// Element of an argument, by the names of loop variables.
+typedef struct adx_element_text {
+    const adx_writing *k;
+    const adx_many *many;
+    const char *i[3];           // of the row of each argument
+    const char *j[3];
+} adx_element_text;
+
+static void adx_say_element(adx_text *t, char which, void *user)
+{
+    const adx_element_text *e = (const adx_element_text *)user;
+    int a = which == 'x' ? 0 : which == 'y' ? 1 : 2;
+    const adx_numbers *r = &e->many->arg[a];
+    uint32_t base = r->base;
+    size_t rows;
+    size_t cols;
+    adx_extent(e->many, a, &rows, &cols);
+    int array = adx_array_of(e->k, r, rows, cols);
+    for (int i = 0; i < array; i++)
+        base -= (uint32_t)e->k->length[i];
+    adx_say(t, "%s[%lu", array < 0 ? "work" : e->k->array[array],
+            (unsigned long)base);
+    if (e->i[a] != NULL && r->rs != 0)
+        adx_say(t, " + %ld*%s", (long)r->rs, e->i[a]);
+    if (e->j[a] != NULL && r->cs != 0)
+        adx_say(t, " + %ld*%s", (long)r->cs, e->j[a]);
+    adx_say(t, "]");
+}
+
+static void adx_say_gather(adx_writing *k, const adx_step *s,
+                           const adx_many *m)
+{
+    for (size_t i = 0; i < m->n; i++) {
+        adx_say(k->text, "    work[%lu] = ", (unsigned long)(s->r + i));
+        adx_say_number(k, m->list[i]);
+        adx_say(k->text, ";\n");
+    }
+}
+
+static void adx_say_fold(adx_writing *k, const adx_step *s, const adx_many *m)
+{
+    adx_text *t = k->text;
+    adx_element_text e = { k, m, { NULL }, { "i" } };
+    bool most = m->kind == ADX_MANY_most;
+    adx_say(t, "    {\n        %s sum = %s;\n        long i;\n", t->real,
+            most ? "-INFINITY" : t->single ? "0.0f" : "0.0");
+    adx_say(t, "        for (i = 0; i < %lu; i++)\n", (unsigned long)m->k);
+    adx_say(t, most ? "            if (" : m->kind == ADX_MANY_norm
+            ? "            sum = hypot%s(sum, " : "            sum += %s",
+            m->kind == ADX_MANY_norm && t->single ? "f" : "");
+    adx_say_element(t, 'x', &e);
+    if (most) {
+        adx_say(t, " > sum || sum != sum)\n                sum = ");
+        adx_say_element(t, 'x', &e);
+    }
+    adx_say(t, m->kind == ADX_MANY_norm ? ");\n" : ";\n");
+    adx_say(t, "        work[%lu] = sum;\n    }\n", (unsigned long)s->r);
+}
+
+static void adx_say_each(adx_writing *k, const adx_step *s, const adx_many *m)
+{
+    adx_text *t = k->text;
+    adx_element_text e = { k, m, { NULL }, { "i", "i", "i" } };
+    adx_say(t, "    {\n        long i;\n        for (i = 0; i < %lu; i++)\n"
+            "            work[%lu + i] = ", (unsigned long)m->n,
+            (unsigned long)s->r);
+    adx_say_formula(t, adx_value_text(t, m->op), adx_say_element, &e);
+    adx_say(t, ";\n    }\n");
+}
+
+// Sums in a variable or, where columns of the second argument or rows of the
+// first one are what lies side by side, in place.
+static void adx_say_product(adx_writing *k, const adx_step *s,
+                            const adx_many *m)
+{
+    adx_text *t = k->text;
+    adx_element_text e = { k, m, { "i", "l" }, { "l", "j" } };
+    bool rows = m->n > 1 && m->arg[1].cs == 1;
+    bool columns = m->n == 1 && m->arg[0].rs == 1;
+    const char *order = rows ? "ilj" : columns ? "lij" : "ijl";
+    adx_say(t, "    {\n        long i, j, l;\n");
+    if ((rows || columns) && m->k > 1)
+        adx_say(t, "        for (i = 0; i < %lu; i++)\n"
+                "            work[%lu + i] = 0;\n",
+                (unsigned long)adx_many_results(m), (unsigned long)s->r);
+    bool alone = !rows && !columns;
+    for (int depth = 0; depth < 3; depth++) {
+        char v = order[depth];
+        if (depth == 2 && alone)
+            adx_say(t, "                %s sum = 0;\n", t->real);
+        adx_say(t, "%*sfor (%c = 0; %c < %lu; %c++)%s\n", 8 + 4 * depth, "",
+                v, v, (unsigned long)(v == 'i' ? m->m : v == 'j' ? m->n
+                                                                 : m->k), v,
+                depth == 1 && alone ? " {" : "");
+    }
+    if (alone)
+        adx_say(t, "                    sum += ");
+    else
+        adx_say(t, "                    work[%lu + %lu*i + j] %s ",
+                (unsigned long)s->r, (unsigned long)m->n,
+                m->k > 1 ? "+=" : "=");
+    adx_say_formula(t, adx_value_text(t, m->op), adx_say_element, &e);
+    adx_say(t, ";\n");
+    if (alone)
+        adx_say(t, "                work[%lu + %lu*i + j] = sum;\n"
+                "            }\n", (unsigned long)s->r,
+                (unsigned long)m->n);
+    adx_say(t, "    }\n");
+}
+
+static void adx_say_many(adx_writing *k, const adx_step *s)
+{
+    const adx_many *m = adx_many_of(k->p, s);
+    if (m->kind == ADX_MANY_gather)
+        adx_say_gather(k, s, m);
+    else if (m->kind == ADX_MANY_each)
+        adx_say_each(k, s, m);
+    else if (m->kind == ADX_MANY_product)
+        adx_say_product(k, s, m);
+    else
+        adx_say_fold(k, s, m);
+}
+
+/* --- 3.5  functions -------------------------------------------------------- */
+
+// "const double *x, const double *w" or "x, w".
+static void adx_say_inputs(adx_writing *k, bool declared)
+{
+    for (int i = 0; i < 3 && k->array[i] != NULL; i++)
+        if (declared)
+            adx_say(k->text, "const %s *restrict %s, ", k->text->real,
+                    k->array[i]);
+        else
+            adx_say(k->text, "%s, ", k->array[i]);
+}
+
+static void adx_say_unused(adx_writing *k)
+{
+    adx_say(k->text, "   ");
+    for (int i = 0; i < 3 && k->array[i] != NULL; i++)
+        adx_say(k->text, " (void)%s;", k->array[i]);
+    adx_say(k->text, " (void)work;\n");
+}
+
+// Inputs and constants that arrays need.
+static void adx_say_loads(adx_writing *k)
+{
+    const adx_program *p = k->p;
+    for (uint32_t i = 0; i < p->numbers; i++) {
+        if (!k->stored[i] || p->number[i].from < ADX_FROM_INPUT)
+            continue;
+        adx_say(k->text, "    work[%lu] = ", (unsigned long)k->place[i]);
+        if (p->number[i].from == ADX_FROM_CONSTANT)
+            adx_say_literal(k->text, p->number[i].v);
+        else
+            adx_say_input(k, i);
+        adx_say(k->text, ";\n");
+    }
+}
+
+// The steps of the next part of the program; part 0 is the first.
+static void adx_say_steps(adx_writing *k, size_t part)
+{
+    const adx_program *p = k->p;
+    size_t i = part == 0 ? 0 : k->next;
+    for (size_t count = 0; i < p->steps && count < k->split; i++) {
+        const adx_step *s = &p->step[i];
+        if (!adx_is_used(p, s, k->used))
+            continue;
+        count++;
+        if (s->op == ADX_OP_guard)
+            adx_say_guard(k, s);
+        else if (s->op == ADX_OP_many)
+            adx_say_many(k, s);
+        else
+            adx_say_step(k, s);
+    }
+    k->next = i;
+}
+
+static void adx_say_part(adx_writing *k, size_t part)
+{
+    adx_say(k->text, "static int %s_%s_%lu(", k->text->name, k->what,
+            (unsigned long)part);
+    adx_say_inputs(k, true);
+    adx_say(k->text, "%s *restrict work)\n{\n", k->text->real);
+    adx_say_unused(k);
+    if (part == 0)
+        adx_say_loads(k);
+    adx_say_steps(k, part);
+    adx_say(k->text, "    return 0;\n}\n\n");
+}
+
+// Results: so many of the outputs in each array.
+typedef struct adx_results {
+    const char *array[2];
+    size_t length[2];
+} adx_results;
+
+// How many of the next outputs follow one another in work or in an input.
+static size_t adx_run_length(const adx_writing *k, size_t at, size_t most)
+{
+    const adx_program *p = k->p;
+    const uint32_t *output = p->output + at;
+    adx_numbers run = { *output, 0, 1 };
+    bool stored = k->stored[*output];
+    size_t n = 1;
+    if (!stored && p->number[*output].from != ADX_FROM_INPUT)
+        return 1;
+    while (n < most && k->stored[output[n]] == stored
+           && (stored ? k->place[output[n]] == k->place[*output] + n
+               : output[n] == *output + n
+                 && adx_array_of(k, &run, 1, n + 1) >= 0))
+        n++;
+    return n;
+}
+
+// A run of outputs as a loop.
+static void adx_say_run(adx_writing *k, const char *array, size_t i, size_t at,
+                        size_t n)
+{
+    uint32_t first = k->p->output[at];
+    const char *from = "work";
+    size_t base = k->place[first];
+    if (!k->stored[first]) {
+        size_t a = 0;
+        for (base = first; base >= k->length[a]; a++)
+            base -= k->length[a];
+        from = k->array[a];
+    }
+    adx_say(k->text, "    {\n        long i;\n"
+            "        for (i = 0; i < %lu; i++)\n"
+            "            %s[%lu + i] = %s[%lu + i];\n    }\n",
+            (unsigned long)n, array, (unsigned long)i, from,
+            (unsigned long)base);
+}
+
+static void adx_say_results(adx_writing *k, const adx_results *results)
+{
+    size_t at = 0;
+    for (size_t a = 0; a < 2; a++)
+        for (size_t i = 0, n; i < results->length[a]; i += n, at += n) {
+            n = adx_run_length(k, at, results->length[a] - i);
+            if (n > 4) {
+                adx_say_run(k, results->array[a], i, at, n);
+                continue;
+            }
+            n = 1;
+            adx_say(k->text, "    %s[%lu] = ", results->array[a],
+                    (unsigned long)i);
+            adx_say_number(k, k->p->output[at]);
+            adx_say(k->text, ";\n");
+        }
+}
+
+// Constants: one after another, ten in a line.
+static void adx_say_item(adx_text *t, size_t i, uint32_t v)
+{
+    adx_say_index(t, i == 0 ? "" : i % 10 == 0 ? ",\n    " : ", ", v, "");
+}
+
+static void adx_begin_list(adx_writing *k, const char *list, size_t n)
+{
+    adx_say(k->text, "%sconst int %s_%s_%s[%lu] = {\n    %s",
+            k->text->exported ? "" : "static ", k->text->name, k->what, list,
+            (unsigned long)(n == 0 ? 1 : n), n == 0 ? "0" : "");
+}
+
+static void adx_say_pattern(adx_writing *k)
+{
+    adx_text *t = k->text;
+    const adx_entries *g = k->entries;
+    size_t n = g->start[g->rows];
+    adx_say(t, "#define %s_%s_NONZEROS %lu\n", t->name, k->what,
+            (unsigned long)n);
+    adx_begin_list(k, "start", g->rows + 1);
+    for (size_t i = 0; i <= g->rows; i++)
+        adx_say_item(t, i, g->start[i]);
+    adx_say(t, "\n};\n");
+    adx_begin_list(k, "row", n);
+    for (uint32_t i = 0; i < g->rows; i++)
+        for (size_t j = g->start[i]; j < g->start[i + 1]; j++)
+            adx_say_item(t, j, i);
+    adx_say(t, "\n};\n");
+    adx_begin_list(k, "column", n);
+    for (size_t j = 0; j < n; j++)
+        adx_say_item(t, j, g->col[j]);
+    adx_say(t, "\n};\n\n");
+}
+
+// So that no compiler calls the constants unused, or results without entries.
+static void adx_say_results_unused(adx_writing *k, const adx_results *results)
+{
+    static const char *const list[] = { "start", "row", "column" };
+    for (size_t a = 0; a < 2; a++)
+        if (results->array[a] != NULL && results->length[a] == 0)
+            adx_say(k->text, "    (void)%s;\n", results->array[a]);
+    for (size_t i = 0; k->entries != NULL && i < 3; i++)
+        adx_say(k->text, "    (void)%s_%s_%s;\n", k->text->name, k->what,
+                list[i]);
+}
+
+// The body of a function whose steps are in functions of their own.
+static void adx_say_calls(adx_writing *k)
+{
+    for (size_t part = 0; part < k->parts; part++) {
+        adx_say(k->text, "    left = %s_%s_%lu(", k->text->name, k->what,
+                (unsigned long)part);
+        adx_say_inputs(k, false);
+        adx_say(k->text, "work);\n    if (left != 0) return left;\n");
+    }
+}
+
+static void adx_say_function(adx_writing *k, const adx_results *results)
+{
+    adx_text *t = k->text;
+    if (k->entries != NULL)
+        adx_say_pattern(k);
+    for (size_t part = 0; k->parts > 1 && part < k->parts; part++)
+        adx_say_part(k, part);
+    adx_say(t, "#define %s_%s_WORK %lu\n%sint %s_%s(", t->name, k->what,
+            (unsigned long)(k->places == 0 ? 1 : k->places),
+            t->exported ? "" : "static ", t->name, k->what);
+    adx_say_inputs(k, true);
+    for (size_t a = 0; a < 2; a++)
+        if (results->array[a] != NULL)
+            adx_say(t, "%s *restrict %s, ", t->real, results->array[a]);
+    adx_say(t, "%s *restrict work)\n{\n", t->real);
+    if (k->parts > 1)
+        adx_say(t, "    int left = 0;\n");
+    adx_say_unused(k);
+    adx_say_results_unused(k, results);
+    if (k->parts > 1)
+        adx_say_calls(k);
+    else {
+        adx_say_loads(k);
+        adx_say_steps(k, 0);
+    }
+    adx_say_results(k, results);
+    adx_say(t, "    return 0;\n}\n\n");
+    if (t->sizes)
+        adx_say(t, "const unsigned long %s_%s_size = %s_%s_WORK;\n\n",
+                t->name, k->what, t->name, k->what);
+}
+
+// All points of a block in one loop, which the compiler makes one of vectors.
+// Only of programs without guards and arrays.
+static void adx_say_block(adx_writing *k)
+{
+    adx_text *t = k->text;
+    const adx_program *p = k->p;
+    k->block = true;
+    k->split = SIZE_MAX;        // values make it longer than the function
+    adx_say(t, "void %s_%s_block(const %s *restrict x, %s *restrict y)\n{\n"
+            "    long l;\n    for (l = 0; l < %lu; l++) {\n", t->name, k->what,
+            t->real, t->real, (unsigned long)ADREV_LANES_MOST);
+    adx_say_steps(k, 0);
+    for (size_t i = 0; i < p->outputs; i++) {
+        adx_say(t, "    y[%lu + l] = ", (unsigned long)i * ADREV_LANES_MOST);
+        adx_say_number(k, p->output[i]);
+        adx_say(t, ";\n");
+    }
+    adx_say(t, "    }\n}\n\n");
+    k->block = false;
+}
+
+static bool adx_has_block(const adx_writing *k)
+{
+    for (size_t i = 0; i < k->p->steps; i++)
+        if (k->p->step[i].op == ADX_OP_guard)
+            return false;
+    return k->p->manys == 0 && k->parts == 1;
+}
+
+/* --- 3.6  what is asked for ------------------------------------------------ */
+
+// Outputs of q from a matrix of numbers, zero where there is none.
+static void adx_matrix_outputs(adx_program *q, size_t n, const uint32_t entry[])
+{
+    for (size_t i = 0; i < n && q->status == ADREV_OK; i++)
+        adx_new_output(q, adx_or_zero(q, entry[i]));
+}
+
+static ad_status adx_make_jacobian(adx_program *q, const adx_program *p,
+                                   size_t results, size_t moving)
+{
+    uint32_t *entry = (uint32_t *)adx_take(p->memory, results * moving,
+                                           sizeof *entry);
+    adx_begin_program(q, p->memory, false);
+    if (entry == NULL)
+        return ADREV_ENOMEM;
+    ad_status status = results <= moving
+        ? adx_make_rows(q, p, results, moving, entry)
+        : adx_make_columns(q, p, results, moving, entry);
+    if (status == ADREV_OK)
+        adx_matrix_outputs(q, results * moving, entry);
+    adx_drop(p->memory, entry);
+    return q->status;
+}
+
+static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
+{
+    adx_program adjoint;
+    size_t n = p->inputs;
+    ad_status status = adx_make_adjoint(&adjoint, p, n);
+    if (adjoint.outputs > n)
+        adjoint.outputs = n;            // without the values
+    uint32_t *entry = (uint32_t *)adx_take(p->memory, n * n, sizeof *entry);
+    adx_begin_program(q, p->memory, false);
+    if (entry == NULL)
+        status = ADREV_ENOMEM;
+    if (status == ADREV_OK)
+        status = adx_make_columns(q, &adjoint, n, n, entry);
+    for (size_t i = 0; status == ADREV_OK && i < n; i++)
+        for (size_t j = i + 1; j < n; j++)
+            entry[i * n + j] = entry[j * n + i];
+    if (status == ADREV_OK)
+        adx_matrix_outputs(q, n * n, entry);
+    adx_drop(p->memory, entry);
+    adx_free_program(&adjoint);
+    return status == ADREV_OK ? q->status : status;
+}
+
+// Where the derivatives of a direction begin: at the inputs or outputs of its
+// colour, or at a full one.
+static void adx_seed_direction(adx_making *k, const adx_pattern *s, uint32_t d)
+{
+    bool apart = d >= s->groups;
+    bool reverse = s->by_rows != apart;
+    const uint32_t *group = apart ? s->apart : s->group;
+    size_t n = reverse ? s->g.rows : s->g.cols;
+    adx_clear_derived(k);
+    for (size_t i = 0; i < n; i++)
+        if (group[i] == (apart ? d - s->groups : d))
+            k->derived[reverse ? k->from->output[i] : i] = adx_fixed(k->to, 1);
+}
+
+// Entries of a sparse matrix in the order of its pattern, as ad_fn_jacobian_pattern
+// computes them: one sweep for all columns or rows of a colour.
+static ad_status adx_make_entries(adx_program *q, const adx_program *p,
+                                  const adx_pattern *s, uint32_t entry[])
+{
+    adx_making k;
+    if (!adx_begin_making(&k, p, q, 0))
+        return q->status;
+    bool *moved = adx_moved(&k, s->g.cols);
+    if (moved == NULL)
+        adx_spoil(q, ADREV_ENOMEM);
+    adx_copy_steps(&k);
+    for (uint32_t d = 0; d < s->groups + s->aparts; d++) {
+        bool reverse = s->by_rows != (d >= s->groups);
+        adx_seed_direction(&k, s, d);
+        if (reverse)
+            adx_adjoint_steps(&k, moved);
+        else
+            adx_tangent_steps(&k);
+        for (uint32_t i = s->first[d]; i < s->first[d + 1]; i++) {
+            uint32_t at = s->at[s->entry[i]];
+            entry[s->entry[i]] = k.derived[reverse ? at : p->output[at]];
+        }
+    }
+    adx_drop(p->memory, moved);
+    adx_end_making(&k);
+    return q->status;
+}
+
+static ad_status adx_make_sparse(adx_program *q, ad_fn *fn, bool hessian)
+{
+    const ad_allocator *a = &fn->memory;
+    const adx_program *p = &fn->program;
+    adx_program adjoint;
+    adx_pattern *s;
+    adx_begin_program(&adjoint, a, false);
+    ad_status status = adx_pattern_of(fn, hessian, &s);
+    if (status == ADREV_OK && hessian)
+        status = adx_make_adjoint(&adjoint, p, fn->n);
+    if (status != ADREV_OK) {
+        adx_free_program(&adjoint);
+        return status;
+    }
+    size_t entries = s->g.start[s->g.rows];
+    uint32_t *entry = (uint32_t *)adx_take(a, entries, sizeof *entry);
+    if (hessian)
+        adjoint.outputs = fn->n;        // without the values
+    status = entry == NULL ? ADREV_ENOMEM
+           : adx_make_entries(q, hessian ? &adjoint : p, s, entry);
+    if (status == ADREV_OK)
+        adx_matrix_outputs(q, entries, entry);
+    adx_drop(a, entry);
+    adx_free_program(&adjoint);
+    return status == ADREV_OK ? q->status : status;
+}
+
+// A kind of function: its name, inputs and results.
+typedef struct adx_c_kind {
+    unsigned bit;
+    const char *what;
+    const char *in[3];
+    const char *out[2];
+} adx_c_kind;
+
+static const adx_c_kind adx_c_kinds[] = {
+    { ADREV_C_VALUE,    "value",    { "x" },           { "y" } },
+    { ADREV_C_JVP,      "jvp",      { "x", "v" },      { "dy" } },
+    { ADREV_C_VJP,      "vjp",      { "x", "w" },      { "dx" } },
+    { ADREV_C_GRADIENT, "gradient", { "x" },           { "y", "g" } },
+    { ADREV_C_HVP,      "hvp",      { "x", "w", "v" }, { "hv" } },
+    { ADREV_C_JACOBIAN, "jacobian", { "x" },           { "J" } },
+    { ADREV_C_HESSIAN,  "hessian",  { "x", "w" },      { "H" } },
+    { ADREV_C_JACOBIAN_SPARSE, "jacobian_sparse", { "x" }, { "J" } },
+    { ADREV_C_HESSIAN_SPARSE, "hessian_sparse", { "x", "w" }, { "H" } },
+};
+#define ADX_C_KINDS (sizeof adx_c_kinds / sizeof *adx_c_kinds)
+#define ADX_C_SPARSE (ADREV_C_JACOBIAN_SPARSE | ADREV_C_HESSIAN_SPARSE)
+
+// The program behind a function. Outputs: results of the first array, then of
+// the second.
+static ad_status adx_make_c_kind(adx_program *q, ad_fn *fn, unsigned bit)
+{
+    const adx_program *p = &fn->program;
+    size_t n = p->inputs;
+    adx_begin_program(q, p->memory, false);
+    if (bit & ADX_C_SPARSE)
+        return adx_make_sparse(q, fn, bit == ADREV_C_HESSIAN_SPARSE);
+    if (bit == ADREV_C_JVP)
+        return adx_make_tangent(q, p, n);
+    if (bit == ADREV_C_VJP)
+        return adx_make_adjoint(q, p, n);
+    if (bit == ADREV_C_HVP)
+        return adx_make_hvp(q, p);
+    if (bit == ADREV_C_HESSIAN)
+        return adx_make_hessian(q, p);
+    if (bit == ADREV_C_JACOBIAN)
+        return adx_make_jacobian(q, p, p->outputs, n);
+    if (bit == ADREV_C_GRADIENT)
+        return adx_make_gradient(q, p);
+    return adx_make_copy(q, p);
+}
+
+// The pattern of a sparse kind, which has been made for the program already.
+static const adx_entries *adx_entries_of(ad_fn *fn, unsigned bit)
+{
+    adx_pattern *s;
+    return !(bit & ADX_C_SPARSE)
+        || adx_pattern_of(fn, bit == ADREV_C_HESSIAN_SPARSE, &s) != ADREV_OK
+         ? NULL : &s->g;
+}
+
+static size_t adx_c_length(ad_fn *fn, const adx_c_kind *kind,
+                           const char *array)
+{
+    bool matrix = array != NULL && (*array == 'J' || *array == 'H');
+    const adx_entries *g = matrix ? adx_entries_of(fn, kind->bit) : NULL;
+    return array == NULL ? 0
+         : g != NULL ? g->start[g->rows]
+         : strchr("yw", *array) != NULL || strcmp(array, "dy") == 0 ? fn->m
+         : *array == 'J' ? fn->m * fn->n
+         : *array == 'H' ? fn->n * fn->n : fn->n;
+}
+
+// Everything that is to be written.
+typedef struct adx_job {
+    ad_fn *fn;
+    const ad_c_options *options;
+    unsigned asked;             // functions
+    adx_text *text;
+    bool needed[ADX_HELPER_COUNT];
+    ad_c_size *size;            // of each function; NULL: of no interest
+} adx_job;
+
+// Marks the helper functions that a program calls.
+static ad_status adx_need_helpers(adx_job *job, const adx_program *q)
+{
+    bool *used = (bool *)adx_take(q->memory, q->numbers, sizeof *used);
+    ad_status status = used == NULL ? ADREV_ENOMEM : ADREV_OK;
+    if (used != NULL)
+        adx_mark_used(q, used);
+    for (size_t i = 0; status == ADREV_OK && i < q->steps; i++) {
+        const adx_many *m = adx_many_of(q, &q->step[i]);
+        uint32_t op = m == NULL ? q->step[i].op : m->op;
+        bool external = m != NULL && m->kind == ADX_MANY_external;
+        if (external && adx_is_used(q, &q->step[i], used))
+            status = ADREV_EEXTERNAL;
+        bool plain = op >= ADX_OP_COUNT || (m != NULL
+            && m->kind != ADX_MANY_each && m->kind != ADX_MANY_product);
+        if (!plain && adx_is_used(q, &q->step[i], used)
+            && !adx_mark_helpers(adx_value_text(job->text, op), job->needed))
+            status = ADREV_EEXTERNAL;
+    }
+    adx_drop(q->memory, used);
+    return status;
+}
+
+static void adx_measure_code(const adx_writing *k, size_t bytes, ad_c_size *size)
+{
+    const adx_program *p = k->p;
+    for (size_t i = 0; i < p->steps; i++)
+        size->statements += adx_is_used(p, &p->step[i], k->used);
+    for (size_t i = 0; i < p->numbers; i++)
+        size->constants += k->used[i]
+                        && p->number[i].from == ADX_FROM_CONSTANT;
+    size->work = k->places == 0 ? 1 : k->places;
+    size->bytes = bytes;
+}
+
+// q has all outputs of its program: values, too, which only blocks of points
+// want.
+static ad_status adx_write_program(adx_job *job, const adx_c_kind *kind,
+                                   adx_program *q, ad_c_size *size)
+{
+    adx_text *t = job->text;
+    size_t split = job->options->split;
+    size_t before = t->bytes;
+    size_t all = q->outputs;
+    adx_writing k = { .text = t, .p = q, .what = kind->what,
+                      .split = split == 0 ? 2000 : split,
+                      .entries = adx_entries_of(job->fn, kind->bit) };
+    adx_results results = { { kind->out[0], kind->out[1] },
+                            { adx_c_length(job->fn, kind, kind->out[0]),
+                              adx_c_length(job->fn, kind, kind->out[1]) } };
+    for (int i = 0; i < 3; i++) {
+        k.array[i] = kind->in[i];
+        k.length[i] = adx_c_length(job->fn, kind, kind->in[i]);
+    }
+    q->outputs = results.length[0] + results.length[1];
+    bool ok = adx_begin_writing(&k);
+    if (ok) {
+        adx_say_function(&k, &results);
+        if (size != NULL)
+            adx_measure_code(&k, t->bytes - before, size);
+        q->outputs = all;
+        if (t->sizes && kind->bit <= ADREV_C_VJP && adx_has_block(&k)) {
+            adx_mark_used(q, k.used);
+            adx_say_block(&k);
+        }
+    }
+    adx_end_writing(&k);
+    return ok ? ADREV_OK : ADREV_ENOMEM;
+}
+
+// One kind: marks what helpers it needs, writes it, or both.
+static ad_status adx_do_kind(adx_job *job, size_t which, bool mark, bool write)
+{
+    const adx_c_kind *kind = &adx_c_kinds[which];
+    adx_program q;
+    ad_status status = adx_make_c_kind(&q, job->fn, kind->bit);
+    if (status == ADREV_OK && mark) {
+        size_t all = q.outputs;
+        if (!job->text->sizes)
+            q.outputs = adx_c_length(job->fn, kind, kind->out[0])
+                      + adx_c_length(job->fn, kind, kind->out[1]);
+        status = adx_need_helpers(job, &q);
+        q.outputs = all;
+    }
+    if (status == ADREV_OK && write)
+        status = adx_write_program(job, kind, &q, job->size == NULL
+                                   ? NULL : &job->size[which]);
+    adx_free_program(&q);
+    return status;
+}
+
+static ad_status adx_do_kinds(adx_job *job, bool mark, bool write)
+{
+    ad_status status = ADREV_OK;
+    for (size_t i = 0; i < ADX_C_KINDS && status == ADREV_OK; i++)
+        if (job->asked & adx_c_kinds[i].bit)
+            status = adx_do_kind(job, i, mark, write);
+    return status;
+}
+
+/* --- 3.7  entry points of CasADi --------------------------------------------
+ * They call the functions of 3.6 and put matrices into the order of columns.
+ * Work begins with zeros for inputs that are not given, then has room for
+ * results that are not asked for or must be reordered.                       */
+
+// Shapes of inputs and results. n, m: a column of so many numbers; N, M: the
+// same without entries; J: Jacobian; T: the same transposed; H: Hessian;
+// Z: n x m without entries.
+typedef struct adx_point_kind {
+    unsigned functions;         // there if one of these is asked for,
+    unsigned more;              // and one of these; 0: that is all
+    const char *prefix;         // of the name
+    const char *in;
+    const char *in_name[4];
+    const char *out;
+    const char *out_name[3];
+    const char *at;             // which inputs the functions take
+} adx_point_kind;
+
+#define ADX_C_JACOBIANS (ADREV_C_JACOBIAN | ADREV_C_JACOBIAN_SPARSE)
+#define ADX_C_HESSIANS  (ADREV_C_HESSIAN | ADREV_C_HESSIAN_SPARSE)
+
+static const adx_point_kind adx_point_kinds[] = {
+    { ADREV_C_VALUE, 0, "", "n", { "x" }, "m", { "y" }, "0" },
+    { ADREV_C_JVP, 0, "fwd1_", "nMn", { "x", "out_y", "fwd_x" },
+      "m", { "fwd_y" }, "02" },
+    { ADREV_C_VJP, 0, "adj1_", "nMm", { "x", "out_y", "adj_y" },
+      "n", { "adj_x" }, "02" },
+    { ADX_C_JACOBIANS, 0, "jac_", "nM", { "x", "out_y" },
+      "J", { "jac_y_x" }, "0" },
+    { ADX_C_HESSIANS, ADX_C_JACOBIANS, "jac_adj1_", "nMmN",
+      { "x", "out_y", "adj_y", "out_adj_x" }, "HZT",
+      { "jac_adj_x_x", "jac_adj_x_out_y", "jac_adj_x_adj_y" }, "02" },
+    { ADREV_C_GRADIENT, 0, "grad_", "n", { "x" }, "mn", { "y", "g" }, "0" },
+    { ADREV_C_HVP, 0, "hvp_", "nmn", { "x", "w", "v" }, "n", { "hv" },
+      "012" },
+    { ADX_C_HESSIANS, 0, "hess_", "nm", { "x", "w" }, "H", { "h" }, "01" },
+};
+#define ADX_POINT_KINDS (sizeof adx_point_kinds / sizeof *adx_point_kinds)
+
+// A sparse matrix by columns: these are the rows of g.
+typedef struct adx_by_columns {
+    adx_entries g;
+    uint32_t *order;            // of our entries; NULL: the same
+    bool borrowed;              // g
+} adx_by_columns;
+
+typedef struct adx_point {
+    adx_text *text;
+    ad_fn *fn;
+    const adx_point_kind *kind;
+    unsigned asked;
+    size_t zeros;               // at the beginning of work
+    size_t scratch;             // behind them
+    adx_by_columns matrix[3];   // of sparse results
+} adx_point;
+
+// Columns of a matrix, or of the symmetric one with this lower triangle. Both
+// are read by rows, so the next entry of a row is that of the next column.
+static bool adx_order_columns(const ad_allocator *a, const adx_entries *from,
+                              bool lower, adx_by_columns *out)
+{
+    adx_entries *g = &out->g;
+    uint32_t *next = (uint32_t *)adx_take(a, from->rows, sizeof *next);
+    bool ok = next != NULL && (lower ? adx_symmetric(a, from, g)
+                                     : adx_transpose(a, from, g));
+    if (ok) {
+        memcpy(next, from->start, from->rows * sizeof *next);
+        out->order = (uint32_t *)adx_take(a, g->start[g->rows],
+                                          sizeof *out->order);
+        ok = out->order != NULL;
+    }
+    for (uint32_t j = 0; ok && j < g->rows; j++)
+        for (uint32_t k = g->start[j]; k < g->start[j + 1]; k++) {
+            uint32_t i = g->col[k];
+            out->order[k] = lower && i <= j ? from->start[j] + k - g->start[j]
+                                            : next[i]++;
+        }
+    adx_drop(a, next);
+    return ok;
+}
+
+static unsigned adx_bits_of_shape(const adx_point *e, char shape)
+{
+    unsigned bits = shape == 'J' || shape == 'T' ? ADX_C_JACOBIANS
+                  : shape == 'H' ? ADX_C_HESSIANS : e->kind->functions;
+    return shape == 'Z' ? 0 : bits & e->asked;
+}
+
+// The function that computes a result; of two, the sparse one.
+static const adx_c_kind *adx_kind_of_shape(const adx_point *e, char shape)
+{
+    size_t i = ADX_C_KINDS;
+    while (i > 0 && !(adx_c_kinds[i - 1].bit & adx_bits_of_shape(e, shape)))
+        i--;
+    return i == 0 ? NULL : &adx_c_kinds[i - 1];
+}
+
+static size_t adx_shape_length(const adx_point *e, size_t r)
+{
+    char shape = e->kind->out[r];
+    const adx_entries *g = &e->matrix[r].g;
+    size_t n = e->fn->n;
+    size_t m = e->fn->m;
+    return shape == 'n' ? n : shape == 'm' ? m : shape == 'Z' ? 0
+         : g->start != NULL ? g->start[g->rows] : shape == 'H' ? n * n : m * n;
+}
+
+// Matrices that are not by columns as they come: they go by way of scratch.
+static bool adx_is_moved(const adx_point *e, size_t r)
+{
+    return e->matrix[r].order != NULL || e->kind->out[r] == 'J';
+}
+
+// One of two vectors may not be asked for; matrices come one after another. An
+// empty one has a place, too: where work begins is another array (restrict).
+static void adx_find_scratch(adx_point *e)
+{
+    bool two = strcmp(e->kind->out, "mn") == 0;
+    for (size_t r = 0; e->kind->out[r] != '\0'; r++) {
+        size_t length = adx_shape_length(e, r);
+        length = length == 0 ? 1 : length;
+        if (two)
+            e->scratch += length;
+        else if (adx_is_moved(e, r) && length > e->scratch)
+            e->scratch = length;
+    }
+}
+
+static void adx_end_point(adx_point *e)
+{
+    for (size_t r = 0; r < 3; r++) {
+        if (!e->matrix[r].borrowed)
+            adx_free_graph(&e->fn->memory, &e->matrix[r].g);
+        adx_drop(&e->fn->memory, e->matrix[r].order);
+    }
+}
+
+static ad_status adx_begin_point(adx_point *e)
+{
+    ad_status status = ADREV_OK;
+    e->zeros = e->fn->n > e->fn->m ? e->fn->n : e->fn->m;
+    for (size_t r = 0; e->kind->out[r] != '\0' && status == ADREV_OK; r++) {
+        char shape = e->kind->out[r];
+        unsigned sparse = adx_bits_of_shape(e, shape) & ADX_C_SPARSE;
+        adx_pattern *s;
+        if (sparse == 0)
+            continue;
+        status = adx_pattern_of(e->fn, shape == 'H', &s);
+        if (status == ADREV_OK && shape == 'T')
+            e->matrix[r] = (adx_by_columns){ s->g, NULL, true };
+        else if (status == ADREV_OK
+                 && !adx_order_columns(&e->fn->memory, &s->g, shape == 'H',
+                                       &e->matrix[r]))
+            status = ADREV_ENOMEM;
+    }
+    if (status == ADREV_OK)
+        adx_find_scratch(e);
+    return status;
+}
+
+static void adx_say_head(adx_point *e, const char *type, const char *what,
+                         const char *parameters)
+{
+    adx_say(e->text, "CASADI_SYMBOL_EXPORT %s%s%s%s(%s)\n{\n", type,
+            e->kind->prefix, e->text->name, what, parameters);
+}
+
+// By CasADi's convention a dense matrix has its size and 1, any other one where
+// its columns begin, and the row of each entry.
+static void adx_say_sparsity(adx_point *e, char shape, const adx_entries *g,
+                             size_t which)
+{
+    adx_text *t = e->text;
+    bool transposed = strchr("THZ", shape) != NULL;
+    bool column = strchr("nmNM", shape) != NULL;
+    unsigned long rows = strchr("nNTHZ", shape) != NULL ? e->fn->n : e->fn->m;
+    unsigned long cols = column ? 1 : shape == 'H' || !transposed ? e->fn->n
+                                                                  : e->fn->m;
+    size_t entries = g == NULL || g->start == NULL ? rows * cols
+                                                   : g->start[g->rows];
+    if (strchr("NMZ", shape) != NULL) {         // the rest is zero
+        adx_say(t, "    static const casadi_int s%lu[%lu] = { %lu, %lu };\n",
+                (unsigned long)which, cols + 3, rows, cols);
+        return;
+    }
+    adx_say(t, "    static const casadi_int s%lu[] = {\n    %lu, %lu, ",
+            (unsigned long)which, rows, cols);
+    if (entries == rows * cols)
+        adx_say(t, "1");
+    else {
+        for (size_t i = 0; i <= g->rows; i++)
+            adx_say_item(t, i, g->start[i]);
+        for (size_t i = 0; i < entries; i++)
+            adx_say_item(t, g->rows + 1 + i, g->col[i]);
+    }
+    adx_say(t, "\n    };\n");
+}
+
+static void adx_say_sparsities(adx_point *e, const char *what,
+                               const char *shapes, bool results)
+{
+    size_t n = strlen(shapes);
+    adx_say_head(e, "const casadi_int *", what, "casadi_int i");
+    for (size_t i = 0; i < n; i++)
+        adx_say_sparsity(e, shapes[i], results ? &e->matrix[i].g : NULL, i);
+    adx_say(e->text, "    switch (i) {\n");
+    for (size_t i = 0; i < n; i++)
+        adx_say(e->text, "    case %lu: return s%lu;\n", (unsigned long)i,
+                (unsigned long)i);
+    adx_say(e->text, "    default: return 0;\n    }\n}\n\n");
+}
+
+static void adx_say_point_names(adx_point *e, const char *what,
+                                const char *const name[], size_t n)
+{
+    adx_say_head(e, "const char *", what, "casadi_int i");
+    adx_say(e->text, "    switch (i) {\n");
+    for (size_t i = 0; i < n; i++)
+        adx_say(e->text, "    case %lu: return \"%s\";\n", (unsigned long)i,
+                name[i]);
+    adx_say(e->text, "    default: return 0;\n    }\n}\n\n");
+}
+
+// The functions of one line, which are the same but for their names.
+static void adx_say_point_rest(adx_point *e)
+{
+    static const char *const rest[][4] = {
+        { "casadi_real ", "_default_in", "casadi_int i",
+          "    (void)i;\n    return 0;\n" },
+        { "int ", "_alloc_mem", "void", "    return 0;\n" },
+        { "int ", "_init_mem", "int mem", "    (void)mem;\n    return 0;\n" },
+        { "void ", "_free_mem", "int mem", "    (void)mem;\n" },
+        { "int ", "_checkout", "void", "    return 0;\n" },
+        { "void ", "_release", "int mem", "    (void)mem;\n" },
+        { "void ", "_incref", "void", "" },
+        { "void ", "_decref", "void", "" },
+    };
+    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) {
+        adx_say_head(e, rest[i][0], rest[i][1], rest[i][2]);
+        adx_say(e->text, "%s}\n\n", rest[i][3]);
+    }
+}
+
+// Sizes of the arrays: no integers, and as much work as the largest function.
+static void adx_say_point_work(adx_point *e)
+{
+    adx_text *t = e->text;
+    adx_say_head(e, "int ", "_work", "casadi_int *sz_arg, casadi_int *sz_res, "
+                                     "casadi_int *sz_iw, casadi_int *sz_w");
+    adx_say(t, "    casadi_int most = 0;\n");
+    for (size_t r = 0; e->kind->out[r] != '\0'; r++) {
+        const adx_c_kind *kind = adx_kind_of_shape(e, e->kind->out[r]);
+        if (kind != NULL)
+            adx_say(t, "    if (most < %s_%s_WORK) most = %s_%s_WORK;\n",
+                    t->name, kind->what, t->name, kind->what);
+    }
+    adx_say(t, "    if (sz_arg) *sz_arg = %lu;\n    if (sz_res) *sz_res = %lu;"
+            "\n    if (sz_iw) *sz_iw = 0;\n    if (sz_w) *sz_w = most + %lu;\n"
+            "    return 0;\n}\n\n", (unsigned long)strlen(e->kind->in),
+            (unsigned long)strlen(e->kind->out),
+            (unsigned long)(e->zeros + e->scratch));
+}
+
+// "left = f_hessian(x0, x2, "
+static void adx_say_point_call(adx_point *e, const adx_c_kind *kind)
+{
+    adx_say(e->text, "        left = %s_%s(", e->text->name, kind->what);
+    for (size_t i = 0; i < 3 && kind->in[i] != NULL; i++)
+        adx_say(e->text, "x%c, ", e->kind->at[i]);
+}
+
+// Results of a function as they are, or in scratch if they are not asked for.
+static void adx_say_point_direct(adx_point *e)
+{
+    adx_text *t = e->text;
+    size_t n = strlen(e->kind->out);
+    size_t at = e->zeros;
+    adx_say(t, "    if (res[0]%s) {\n", n == 2 ? " || res[1]" : "");
+    adx_say_point_call(e, adx_kind_of_shape(e, *e->kind->out));
+    for (size_t r = 0; r < n; at += adx_shape_length(e, r++))
+        if (n == 1)
+            adx_say(t, "res[0], ");
+        else
+            adx_say(t, "res[%lu] ? res[%lu] : w + %lu, ", (unsigned long)r,
+                    (unsigned long)r, (unsigned long)at);
+    adx_say(t, "w + %lu);\n        if (left) return left;\n    }\n",
+            (unsigned long)(e->zeros + e->scratch));
+}
+
+static void adx_say_point_order(adx_point *e, size_t r)
+{
+    const adx_by_columns *matrix = &e->matrix[r];
+    size_t entries = adx_shape_length(e, r);
+    adx_say(e->text, "    static const int order%lu[] = {\n    ",
+            (unsigned long)r);
+    for (size_t i = 0; i < entries; i++)
+        adx_say_item(e->text, i, matrix->order[i]);
+    adx_say(e->text, "%s\n    };\n", entries == 0 ? "0" : "");
+}
+
+// Result r, a matrix, by columns.
+static void adx_say_point_matrix(adx_point *e, size_t r)
+{
+    adx_text *t = e->text;
+    char shape = e->kind->out[r];
+    bool sparse = e->matrix[r].order != NULL;
+    bool moved = adx_is_moved(e, r);
+    unsigned long from = e->zeros;
+    unsigned long n = e->fn->n;
+    unsigned long m = e->fn->m;
+    adx_say(t, "    if (res[%lu]) {\n", (unsigned long)r);
+    adx_say_point_call(e, adx_kind_of_shape(e, shape));
+    if (moved)
+        adx_say(t, "w + %lu, ", from);
+    else
+        adx_say(t, "res[%lu], ", (unsigned long)r);
+    adx_say(t, "w + %lu);\n        if (left) return left;\n",
+            (unsigned long)(e->zeros + e->scratch));
+    if (sparse)
+        adx_say(t, "        for (i = 0; i < %lu; i++)\n"
+                "            res[%lu][i] = w[%lu + order%lu[i]];\n",
+                (unsigned long)adx_shape_length(e, r), (unsigned long)r, from,
+                (unsigned long)r);
+    else if (moved && m * n > 0)
+        adx_say(t, "        for (i = 0; i < %lu; i++)\n"
+                "            res[%lu][i] = w[%lu + i %% %lu * %lu + i / %lu];"
+                "\n", m * n, (unsigned long)r, from, m, n, m);
+    adx_say(t, "    }\n");
+}
+
+static void adx_say_point(adx_point *e)
+{
+    adx_text *t = e->text;
+    const char *out = e->kind->out;
+    adx_say_head(e, "int ", "", "const casadi_real **arg, casadi_real **res, "
+                                "casadi_int *iw, casadi_real *w, int mem");
+    for (size_t r = 0; out[r] != '\0'; r++)
+        if (e->matrix[r].order != NULL)
+            adx_say_point_order(e, r);
+    for (const char *at = e->kind->at; *at != '\0'; at++)
+        adx_say(t, "    const casadi_real *x%c = arg[%c] ? arg[%c] : w;\n",
+                *at, *at, *at);
+    adx_say(t, "    long i;\n    int left = 0;\n    (void)iw; (void)mem;\n"
+            "    for (i = 0; i < %lu; i++) w[i] = 0;\n",
+            (unsigned long)e->zeros);
+    if (strchr("nm", *out) != NULL)
+        adx_say_point_direct(e);
+    else
+        for (size_t r = 0; out[r] != '\0'; r++)
+            if (out[r] != 'Z')
+                adx_say_point_matrix(e, r);
+    adx_say(t, "    return left;\n}\n\n");
+}
+
+static ad_status adx_write_point(ad_fn *fn, const adx_point_kind *kind,
+                                 unsigned asked, adx_text *t)
+{
+    adx_point e = { .text = t, .fn = fn, .kind = kind, .asked = asked };
+    size_t in = strlen(kind->in);
+    size_t out = strlen(kind->out);
+    ad_status status = adx_begin_point(&e);
+    if (status == ADREV_OK) {
+        adx_say_point(&e);
+        adx_say_head(&e, "casadi_int ", "_n_in", "void");
+        adx_say(t, "    return %lu;\n}\n\n", (unsigned long)in);
+        adx_say_head(&e, "casadi_int ", "_n_out", "void");
+        adx_say(t, "    return %lu;\n}\n\n", (unsigned long)out);
+        adx_say_point_names(&e, "_name_in", kind->in_name, in);
+        adx_say_point_names(&e, "_name_out", kind->out_name, out);
+        adx_say_sparsities(&e, "_sparsity_in", kind->in, false);
+        adx_say_sparsities(&e, "_sparsity_out", kind->out, true);
+        adx_say_point_work(&e);
+        adx_say_point_rest(&e);
+    }
+    adx_end_point(&e);
+    return status;
+}
+
+static ad_status adx_write_points(ad_fn *fn, unsigned asked, adx_text *t)
+{
+    ad_status status = ADREV_OK;
+    adx_say(t, "#ifndef casadi_real\n#define casadi_real %s\n#endif\n"
+            "#ifndef casadi_int\n#define casadi_int long long int\n#endif\n"
+            "#ifndef CASADI_SYMBOL_EXPORT\n#ifdef _WIN32\n"
+            "#define CASADI_SYMBOL_EXPORT __declspec(dllexport)\n#else\n"
+            "#define CASADI_SYMBOL_EXPORT\n#endif\n#endif\n\n", t->real);
+    for (size_t i = 0; i < ADX_POINT_KINDS && status == ADREV_OK; i++) {
+        const adx_point_kind *kind = &adx_point_kinds[i];
+        if (kind->functions & asked && (kind->more == 0 || kind->more & asked))
+            status = adx_write_point(fn, kind, asked, t);
+    }
+    return status;
+}
+
+/* --- 3.8  all of it ------------------------------------------------------ */
+
+// Helper functions come first, so the programs are made twice; but where
+// nothing is written the order does not matter.
+static ad_status adx_write_all(adx_job *job)
+{
+    adx_text *t = job->text;
+    bool twice = t->write != NULL;
+    ad_status status = twice ? adx_do_kinds(job, true, false) : ADREV_OK;
+    if (status != ADREV_OK)
+        return status;
+    adx_say(t, "/* %lu inputs, %lu results; written by adrev " ADREV_VERSION
+            ". */\n\n#include <math.h>\n\n", (unsigned long)job->fn->n,
+            (unsigned long)job->fn->m);
+    if (twice)
+        adx_say_helpers(t, job->needed);
+    status = adx_do_kinds(job, !twice, true);
+    if (!twice)
+        adx_say_helpers(t, job->needed);
+    if (job->options->casadi && status == ADREV_OK)
+        status = adx_write_points(job->fn, job->asked, t);
+    return status;
+}
+
+// Names that cannot be used: keywords, and what <math.h> declares.
+static const char adx_taken_names[] =
+    " auto break case char const continue default do double else enum extern"
+    " float for goto if inline int long register restrict return short signed"
+    " sizeof static struct switch typedef union unsigned void volatile while"
+    " asm typeof main casadi_real casadi_int"
+    " INFINITY NAN HUGE_VAL HUGE_VALF HUGE_VALL MATH_ERRNO MATH_ERREXCEPT"
+    " math_errhandling double_t float_t signgam j0 j1 jn y0 y1 yn gamma"
+    " fpclassify isfinite isinf isnan isnormal signbit isgreater"
+    " isgreaterequal isless islessequal islessgreater isunordered ";
+static const char adx_math_names[] =        // these also with an f or l behind
+    " acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh drem"
+    " erf erfc exp exp10 exp2 expm1 fabs fdim finite floor fma fmax fmin fmod"
+    " frexp hypot ilogb isinf isnan j0 j1 jn ldexp lgamma llrint llround log"
+    " log10 log1p log2 logb lrint lround modf nan nearbyint nextafter"
+    " nexttoward pow pow10 remainder remquo rint round scalb scalbln scalbn"
+    " significand sin sincos sinh sqrt tan tanh tgamma trunc y0 y1 yn ";
+
+static bool adx_is_listed(const char *list, const char *name, size_t n)
+{
+    for (; *list != '\0'; list += 1 + strcspn(list + 1, " "))
+        if (strncmp(list + 1, name, n) == 0 && list[1 + n] == ' ')
+            return true;
+    return false;
+}
+
+static bool adx_is_usable(const char *name)
+{
+    size_t n = 0;
+    while (n <= 100 && (adx_is_letter(name[n])
+                        || (n > 0 && adx_is_digit(name[n]))))
+        n++;
+    return n > 0 && n <= 100 && name[n] == '\0'
+        && !adx_is_listed(adx_taken_names, name, n)
+        && !adx_is_listed(adx_math_names, name, n)
+        && !(n > 1 && strchr("fl", name[n - 1]) != NULL
+             && adx_is_listed(adx_math_names, name, n - 1));
+}
+
+static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, bool sizes,
+                             ad_write_fn *write, void *user, size_t *bytes,
+                             ad_c_size size[])
+{
+    unsigned functions = o->functions != 0 ? o->functions
+        : ADREV_C_VALUE | ADREV_C_VJP | (fn->m == 1 ? ADREV_C_GRADIENT : 0u);
+    if (functions >> ADREV_C_COUNT != 0
+        || (functions & ADREV_C_GRADIENT && fn->m != 1)
+        || (o->name != NULL && !adx_is_usable(o->name)))
+        return ADREV_ESHAPE;
+    adx_text t = { .write = write, .user = user,
+                   .name = o->name == NULL ? "f" : o->name,
+                   .real = o->single ? "float" : "double",
+                   .single = o->single, .absorbing = o->absorbing,
+                   .exported = o->exported, .sizes = sizes };
+    adx_job job = { .fn = fn, .options = o, .asked = functions, .text = &t,
+                    .size = size };
+    ad_status status = adx_write_all(&job);
+    if (bytes != NULL && status == ADREV_OK)
+        *bytes = t.bytes;
+    return status;
+}
+
+ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
+                                ad_write_fn *write, void *user,
+                                size_t *bytes)
+{
+    static const ad_c_options none;
+    return fn == NULL ? ADREV_ESHAPE
+         : adx_write_c(fn, options == NULL ? &none : options, false, write,
+                       user, bytes, NULL);
+}
+
+ADX_API ad_status ad_fn_c_size(ad_fn *fn, const ad_c_options *options,
+                               ad_c_size size[], size_t *bytes)
+{
+    static const ad_c_options none;
+    ad_c_size found[ADREV_C_COUNT] = { { 0, 0, 0, 0 } };
+    if (fn == NULL || size == NULL)
+        return ADREV_ESHAPE;
+    ad_status status = adx_write_c(fn, options == NULL ? &none : options,
+                                   false, NULL, NULL, bytes, found);
+    if (status == ADREV_OK)
+        memcpy(size, found, sizeof found);
+    return status;
+}
+
+/* ===========================================================================
+ * 4  FILES                                                            >>save
+ *
+ * Written as it stands in memory, number by number; when it is read, nothing is
+ * believed: every index is compared with what has been read before it.
+ * ======================================================================== */
+
+/* --- 4.1  writing ---------------------------------------------------------- */
+
+#define ADX_FILE_MAGIC   0x6e666461u        // "adfn"
+#define ADX_FILE_VERSION 1u
+
+typedef struct adx_bytes {
+    const ad_allocator *memory;
+    uint8_t *v;
+    size_t n;
+    size_t room;
+    bool failed;
+} adx_bytes;
+
+static void adx_put_word(adx_bytes *b, uint64_t v, size_t bytes)
+{
+    for (size_t i = 0; i < bytes && !b->failed; i++)
+        if (adx_make_room_for(b->memory, (void **)&b->v, &b->room, b->n, 1))
+            b->v[b->n++] = (uint8_t)(v >> (8 * i));
+        else
+            b->failed = true;
+}
+
+static void adx_put_string(adx_bytes *b, const char *text)
+{
+    size_t n = text == NULL ? 0 : strlen(text);
+    adx_put_word(b, n, 4);
+    for (size_t i = 0; i < n; i++)
+        adx_put_word(b, (uint8_t)text[i], 1);
+}
+
+static void adx_put_real(adx_bytes *b, ad_real v)
+{
+    uint32_t narrow = 0;
+    uint64_t wide = 0;
+    if (sizeof v == sizeof narrow)
+        memcpy(&narrow, &v, sizeof narrow);
+    else
+        memcpy(&wide, &v, sizeof wide < sizeof v ? sizeof wide : sizeof v);
+    adx_put_word(b, narrow | wide, sizeof v);
+}
+
+// Operations by name: their codes may change.
+static void adx_put_operations(adx_bytes *b)
+{
+    adx_put_word(b, ADX_OP_COUNT, 4);
+    for (uint32_t op = 0; op < ADX_OP_COUNT; op++)
+        adx_put_string(b, adx_row_of(op)->name);
+}
+
+// Arguments; the others repeat the first.
+static int adx_many_arity(const adx_many *k)
+{
+    return k->kind == ADX_MANY_product ? 2
+         : k->kind != ADX_MANY_each || k->op >= ADX_OP_COUNT ? 1
+         : adx_row_of(k->op)->arity;
+}
+
+static void adx_put_many(adx_bytes *b, const adx_many *k)
+{
+    const uint32_t word[] = { (uint32_t)k->kind, k->op, k->m, k->k, k->n };
+    for (size_t i = 0; i < 5; i++)
+        adx_put_word(b, word[i], 4);
+    for (int i = 0; i < 3; i++) {
+        const adx_numbers *arg = &k->arg[i < adx_many_arity(k) ? i : 0];
+        adx_put_word(b, arg->base, 4);
+        adx_put_word(b, (uint32_t)arg->rs, 4);
+        adx_put_word(b, (uint32_t)arg->cs, 4);
+    }
+    for (size_t i = 0; k->kind == ADX_MANY_gather && i < k->n; i++)
+        adx_put_word(b, k->list[i], 4);
+}
+
+static void adx_put_program(adx_bytes *b, const adx_program *p)
+{
+    for (size_t i = 0; i < p->numbers; i++) {
+        bool fixed = p->number[i].from == ADX_FROM_CONSTANT;
+        adx_put_word(b, fixed ? 1 : 0, 1);
+        if (fixed)
+            adx_put_real(b, p->number[i].v);
+    }
+    for (size_t i = 0; i < p->steps; i++) {
+        const adx_step *s = &p->step[i];
+        const uint32_t word[] = { s->op, s->r, s->a, s->b, s->c };
+        for (size_t k = 0; k < 5; k++)
+            adx_put_word(b, word[k], 4);
+        if (s->op == ADX_OP_many)
+            adx_put_many(b, &p->many[s->a]);
+    }
+    for (size_t i = 0; i < p->outputs; i++)
+        adx_put_word(b, p->output[i], 4);
+}
+
+// Whether there are steps that no result needs; without memory: no.
+static bool adx_has_dead(const adx_program *p)
+{
+    bool *used = (bool *)adx_take(p->memory, p->numbers, sizeof *used);
+    bool dead = false;
+    if (used == NULL)
+        return false;
+    adx_mark_used(p, used);
+    for (size_t i = 0; i < p->steps && !dead; i++)
+        dead = !adx_is_used(p, &p->step[i], used);
+    adx_drop(p->memory, used);
+    return dead;
+}
+
+ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
+{
+    if (fn == NULL || write == NULL)
+        return ADREV_ESHAPE;
+    adx_program copy;           // without what no result needs
+    const adx_program *p = &fn->program;
+    adx_begin_program(&copy, &fn->memory, false);
+    if (adx_has_dead(p)) {
+        ad_status status = adx_make_copy(&copy, p);
+        if (status != ADREV_OK) {
+            adx_free_program(&copy);
+            return status;
+        }
+        copy.report = p->report;
+        p = &copy;
+    }
+    if (adx_has_external(p)) {  // a file has no functions of the user
+        adx_free_program(&copy);
+        return ADREV_EEXTERNAL;
+    }
+    adx_bytes b = { .memory = &fn->memory };
+    const uint64_t head[] = { ADX_FILE_MAGIC, ADX_FILE_VERSION,
+                              sizeof(ad_real) };
+    const uint64_t count[] = {
+        fn->n, fn->m, p->numbers, p->steps, p->report.recorded,
+        p->report.constant, p->report.common, p->report.identity,
+        p->report.dead, p->report.operations, p->report.arrays,
+        p->report.guards
+    };
+    for (size_t i = 0; i < 3; i++)
+        adx_put_word(&b, head[i], 4);
+    for (size_t i = 0; i < sizeof count / sizeof *count; i++)
+        adx_put_word(&b, count[i], 8);
+    adx_put_operations(&b);
+    adx_put_program(&b, p);
+    for (size_t i = 0; i < p->report.guards; i++) {
+        adx_put_word(&b, (uint32_t)fn->guard[i].line, 4);
+        adx_put_string(&b, fn->guard[i].file);
+    }
+    if (!b.failed)
+        adx_put_word(&b, XXH3_64bits(b.v, b.n), 8);
+    if (!b.failed)
+        write((const char *)b.v, b.n, user);
+    adx_drop(&fn->memory, b.v);
+    adx_free_program(&copy);
+    return b.failed ? ADREV_ENOMEM : ADREV_OK;
+}
+
+/* --- 4.2  reading ---------------------------------------------------------- */
+
+typedef struct adx_source_bytes {
+    const uint8_t *v;
+    size_t left;
+    bool bad;
+} adx_source_bytes;
+
+static uint64_t adx_get(adx_source_bytes *b, size_t bytes)
+{
+    uint64_t v = 0;
+    if (b->bad || b->left < bytes) {
+        b->bad = true;
+        return 0;
+    }
+    for (size_t i = 0; i < bytes; i++)
+        v |= (uint64_t)b->v[i] << (8 * i);
+    b->v += bytes;
+    b->left -= bytes;
+    return v;
+}
+
+static uint32_t adx_get_word(adx_source_bytes *b)
+{
+    return (uint32_t)adx_get(b, 4);
+}
+
+static ad_real adx_get_real(adx_source_bytes *b)
+{
+    ad_real v = 0;
+    uint64_t wide = adx_get(b, sizeof v);
+    uint32_t narrow = (uint32_t)wide;
+    if (sizeof v == sizeof narrow)
+        memcpy(&v, &narrow, sizeof narrow);
+    else
+        memcpy(&v, &wide, sizeof wide < sizeof v ? sizeof wide : sizeof v);
+    return v;
+}
+
+// A count of things that take so many bytes each.
+static size_t adx_get_count(adx_source_bytes *b, size_t each)
+{
+    uint64_t n = adx_get(b, 8);
+    if (n > b->left / each || n >= ADX_FROM_INPUT)
+        b->bad = true;
+    return b->bad ? 0 : (size_t)n;
+}
+
+// A string that stays in the bytes. Its length: *n.
+static const char *adx_get_string(adx_source_bytes *b, size_t *n)
+{
+    const char *text = (const char *)b->v;
+    *n = adx_get_word(b);
+    text = (const char *)b->v;
+    if (b->bad || *n > b->left) {
+        b->bad = true;
+        *n = 0;
+        return text;
+    }
+    b->v += *n;
+    b->left -= *n;
+    return text;
+}
+
+typedef struct adx_loading {
+    adx_source_bytes b;
+    adx_program *p;
+    uint32_t op[256];           // what their codes are here
+    uint32_t ops;               // how many they are there
+    size_t made;                // numbers below this one have all been made
+    uint32_t *guard;            // for each of these, 1 + the last number up to
+} adx_loading;                  // it that is a guard's; 0: none
+
+static void adx_get_operations(adx_loading *k)
+{
+    k->ops = adx_get_word(&k->b);
+    if (k->ops > 250)
+        k->b.bad = true;
+    for (uint32_t i = 0; i < k->ops && !k->b.bad; i++) {
+        size_t n;
+        const char *name = adx_get_string(&k->b, &n);
+        uint32_t op = adx_operation_named(name, n);
+        k->op[i] = op < ADX_OP_COUNT ? op : (uint32_t)ADX_OP_end;
+    }
+}
+
+// The code here of an operation there; ADX_OP_end: there is none.
+static uint32_t adx_get_code(const adx_loading *k, uint32_t op)
+{
+    return op < k->ops ? k->op[op]
+         : op == k->ops ? (uint32_t)ADX_OP_guard
+         : op == k->ops + 1 ? (uint32_t)ADX_OP_many : (uint32_t)ADX_OP_end;
+}
+
+// Whether a number has been made before; that of a guard is none.
+static bool adx_is_made(const adx_program *p, uint64_t x)
+{
+    return x < p->numbers && p->number[x].from != ADX_FROM_INPUT - 1;
+}
+
+static bool adx_is_readable(const adx_program *p, uint64_t x)
+{
+    return adx_is_made(p, x)
+        && (p->number[x].from >= ADX_FROM_INPUT
+            || p->step[p->number[x].from].op != ADX_OP_guard);
+}
+
+static void adx_check_read(adx_loading *k, uint64_t x)
+{
+    if (!adx_is_readable(k->p, x))
+        k->b.bad = true;
+}
+
+// After every step: how far the numbers have been made without a gap.
+static void adx_note_made(adx_loading *k)
+{
+    const adx_program *p = k->p;
+    for (; adx_is_made(p, k->made); k->made++)
+        k->guard[k->made] = !adx_is_readable(p, k->made)
+                          ? (uint32_t)k->made + 1
+                          : k->made > 0 ? k->guard[k->made - 1] : 0;
+}
+
+// The first and the last number of a range that is not empty. false: they are
+// not numbers of the program.
+static bool adx_find_ends(const adx_loading *k, const adx_numbers *r,
+                          size_t rows, size_t cols, int64_t end[2])
+{
+    const int64_t most = (int64_t)k->p->numbers;
+    const int64_t way[2] = { (int64_t)(rows - 1) * r->rs,
+                             (int64_t)(cols - 1) * r->cs };
+    end[0] = end[1] = r->base;
+    for (int i = 0; i < 2; i++) {
+        if (way[i] > most || way[i] < -most)    // before sums overflow
+            return false;
+        end[way[i] > 0] += way[i];
+    }
+    return end[0] >= 0 && end[1] < most;
+}
+
+// A file of some bytes can name ranges of 2^32 elements, so most are not looked
+// at one by one: where all numbers between the ends are made, and none of them
+// is a guard's, they can be read.
+static void adx_check_range(adx_loading *k, const adx_numbers *r, size_t rows,
+                            size_t cols)
+{
+    int64_t end[2];
+    if (rows == 0 || cols == 0)
+        return;
+    if (!adx_find_ends(k, r, rows, cols, end)) {
+        k->b.bad = true;
+        return;
+    }
+    if (end[1] < (int64_t)k->made && k->guard[end[1]] <= end[0])
+        return;
+    rows = r->rs == 0 ? 1 : rows;
+    cols = r->cs == 0 ? 1 : cols;
+    if ((uint64_t)rows * cols > k->p->numbers)  // that often around a guard
+        k->b.bad = true;
+    for (size_t i = 0; i < rows && !k->b.bad; i++)
+        for (size_t j = 0; j < cols && !k->b.bad; j++)
+            adx_check_read(k, adx_in_range(r, i, j));
+}
+
+// Whether all that a step reads is there.
+static void adx_check_reads(adx_loading *k, const adx_step *s)
+{
+    const adx_many *m = adx_many_of(k->p, s);
+    if (m == NULL) {
+        adx_check_read(k, s->a);
+        adx_check_read(k, s->b);
+        if (s->op != ADX_OP_guard)
+            adx_check_read(k, s->c);
+        else if (!k->b.bad && !adx_is_fixed(k->p, s->b))
+            k->b.bad = true;
+        return;
+    }
+    for (size_t i = 0; i < adx_listed(m) && !k->b.bad; i++)
+        adx_check_read(k, m->list[i]);
+    for (int a = 0; a < 3; a++) {
+        size_t rows;
+        size_t cols;
+        adx_extent(m, a, &rows, &cols);
+        adx_check_range(k, &m->arg[a], rows, cols);
+    }
+}
+
+static void adx_get_list(adx_loading *k, adx_many *m)
+{
+    if (m->n > k->b.left / 4) {
+        k->b.bad = true;
+        return;
+    }
+    m->list = (uint32_t *)adx_take(k->p->memory, m->n, sizeof *m->list);
+    if (m->list == NULL)
+        adx_spoil(k->p, ADREV_ENOMEM);
+    for (size_t i = 0; m->list != NULL && i < m->n; i++)
+        m->list[i] = adx_get_word(&k->b);
+}
+
+// Its arguments are checked afterwards, with those of all steps: but first that
+// there are not more of them, or of its results, than a sound file can have.
+static bool adx_is_plausible(const adx_loading *k, const adx_many *m)
+{
+    uint64_t most = k->p->numbers;
+    bool op = m->kind == ADX_MANY_each ? m->op < ADX_OP_COUNT
+            : m->kind != ADX_MANY_product || m->op == ADREV_OP_mul
+                                          || m->op == ADX_OP_chain;
+    bool product = m->kind == ADX_MANY_product;
+    bool listed = m->kind == ADX_MANY_each || m->kind == ADX_MANY_gather;
+    bool empty = product ? m->m == 0 || m->k == 0 || m->n == 0
+                         : listed ? m->n == 0 : m->k == 0;
+    return op && !empty && m->kind <= ADX_MANY_gather && m->m <= most
+        && m->k <= most && m->n <= most && (uint64_t)m->m * m->n <= most
+        && (!product
+            || ((uint64_t)m->m * m->k <= UINT32_MAX
+                && (uint64_t)m->k * m->n <= UINT32_MAX));
+}
+
+static void adx_get_many(adx_loading *k, adx_many *m)
+{
+    memset(m, 0, sizeof *m);
+    m->kind = (adx_many_kind)adx_get_word(&k->b);
+    m->op = adx_get_word(&k->b);
+    m->op = m->kind == ADX_MANY_each || m->kind == ADX_MANY_product
+          ? adx_get_code(k, m->op) : 0;
+    m->m = adx_get_word(&k->b);
+    m->k = adx_get_word(&k->b);
+    m->n = adx_get_word(&k->b);
+    for (size_t i = 0; i < 3; i++) {
+        m->arg[i].base = adx_get_word(&k->b);
+        m->arg[i].rs = (int32_t)adx_get_word(&k->b);
+        m->arg[i].cs = (int32_t)adx_get_word(&k->b);
+    }
+    for (int i = adx_many_arity(m); i < 3; i++)
+        m->arg[i] = m->arg[0];
+    if (!adx_is_plausible(k, m))
+        k->b.bad = true;
+    else if (m->kind == ADX_MANY_gather)
+        adx_get_list(k, m);
+}
+
+// A step whose results are numbers that no step before has made, and that are
+// neither inputs nor constants.
+static void adx_get_step(adx_loading *k, size_t i, size_t guards)
+{
+    adx_program *p = k->p;
+    adx_step s;
+    s.op = adx_get_code(k, adx_get_word(&k->b));
+    s.r = adx_get_word(&k->b);
+    s.a = adx_get_word(&k->b);
+    s.b = adx_get_word(&k->b);
+    s.c = adx_get_word(&k->b);
+    if (s.op == ADX_OP_many) {
+        if (!adx_make_room_for(p->memory, (void **)&p->many, &p->many_room,
+                               p->manys, sizeof *p->many)) {
+            adx_spoil(p, ADREV_ENOMEM);
+            return;
+        }
+        s.a = (uint32_t)p->manys;
+        s.b = 0;
+        s.c = 0;
+        adx_get_many(k, &p->many[p->manys++]);
+    } else if (s.op > ADX_OP_guard
+               || (s.op == ADX_OP_guard && s.c >= guards))
+        k->b.bad = true;
+    if (k->b.bad || p->status != ADREV_OK)
+        return;
+    if (s.op < ADX_OP_COUNT) {          // arguments that there are not
+        s.b = adx_row_of(s.op)->arity > 1 ? s.b : s.a;
+        s.c = adx_row_of(s.op)->arity > 2 ? s.c : s.a;
+    }
+    adx_check_reads(k, &s);
+    for (size_t j = 0; j < adx_results_of(p, &s) && !k->b.bad; j++)
+        if ((uint64_t)s.r + j >= p->numbers || adx_is_made(p, s.r + j))
+            k->b.bad = true;
+        else
+            p->number[s.r + j].from = (uint32_t)i;
+    p->step[p->steps++] = s;
+    adx_note_made(k);
+}
+
+static void adx_get_numbers(adx_loading *k, size_t inputs, size_t numbers)
+{
+    for (size_t i = 0; i < numbers && !k->b.bad; i++) {
+        bool fixed = adx_get(&k->b, 1) == 1;
+        ad_real v = fixed ? adx_get_real(&k->b) : 0;
+        adx_new_number(k->p, v, fixed ? ADX_FROM_CONSTANT
+                              : i < inputs ? ADX_FROM_INPUT
+                                           : ADX_FROM_INPUT - 1);
+        if (fixed && i < inputs)
+            k->b.bad = true;
+    }
+    k->p->inputs = inputs;
+    if (inputs > numbers)
+        k->b.bad = true;
+}
+
+static void adx_get_guards(adx_loading *k, ad_fn *fn, size_t guards)
+{
+    size_t room = k->b.left + guards;
+    char *at = fn->names = (char *)adx_take(&fn->memory, room, 1);
+    fn->guard = (adx_code_place *)adx_take(&fn->memory, guards,
+                                           sizeof *fn->guard);
+    if (at == NULL || fn->guard == NULL) {
+        adx_spoil(k->p, ADREV_ENOMEM);
+        return;
+    }
+    for (size_t i = 0; i < guards && !k->b.bad; i++) {
+        size_t n;
+        fn->guard[i].line = (int)adx_get_word(&k->b);
+        const char *name = adx_get_string(&k->b, &n);
+        fn->guard[i].file = n == 0 ? NULL : at;
+        memcpy(at, name, n);
+        at[n] = '\0';
+        at += n == 0 ? 0 : n + 1;
+    }
+}
+
+static void adx_get_program(adx_loading *k, ad_fn *fn, size_t numbers,
+                            size_t steps, const ad_fn_report *report)
+{
+    adx_program *p = k->p;
+    adx_get_operations(k);
+    adx_get_numbers(k, fn->n, numbers);
+    p->report = *report;
+    k->guard = (uint32_t *)adx_take(p->memory, numbers, sizeof *k->guard);
+    if (k->guard == NULL)
+        adx_spoil(p, ADREV_ENOMEM);
+    else if (!k->b.bad && p->status == ADREV_OK)
+        adx_note_made(k);
+    p->step = (adx_step *)adx_take(p->memory, steps, sizeof *p->step);
+    if (p->step == NULL)
+        adx_spoil(p, ADREV_ENOMEM);
+    p->step_room = p->step == NULL ? 0 : steps;
+    for (size_t i = 0; i < steps && !k->b.bad && p->status == ADREV_OK; i++)
+        adx_get_step(k, i, report->guards);
+    for (size_t i = 0; i < fn->m && !k->b.bad && p->status == ADREV_OK; i++) {
+        uint32_t y = adx_get_word(&k->b);
+        if (!adx_is_readable(p, y))
+            k->b.bad = true;
+        else
+            adx_new_output(p, y);
+    }
+    if (!k->b.bad && p->status == ADREV_OK)
+        adx_get_guards(k, fn, report->guards);
+    if (k->b.left != 0)
+        k->b.bad = true;
+}
+
+static bool adx_is_file(const void *data, size_t bytes)
+{
+    const uint8_t *v = (const uint8_t *)data;
+    adx_source_bytes tail = { v + (bytes < 8 ? 0 : bytes - 8), 8, false };
+    adx_source_bytes head = { v, bytes, false };
+    return bytes > 20 && adx_get(&head, 4) == ADX_FILE_MAGIC
+        && adx_get(&head, 4) == ADX_FILE_VERSION
+        && adx_get(&head, 4) == sizeof(ad_real)
+        && adx_get(&tail, 8) == XXH3_64bits(v, bytes - 8);
+}
+
+ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
+                             const ad_fn_options *options)
+{
+    static const ad_fn_options none;
+    if (out == NULL)
+        return ADREV_ESHAPE;
+    *out = NULL;
+    if (data == NULL)
+        return ADREV_ESHAPE;
+    if (!adx_is_file(data, bytes))
+        return ADREV_EFILE;
+    adx_loading k = { .b = { (const uint8_t *)data + 12, bytes - 20, false } };
+    size_t n = adx_get_count(&k.b, 1);
+    size_t m = adx_get_count(&k.b, 4);
+    size_t numbers = adx_get_count(&k.b, 1);
+    size_t steps = adx_get_count(&k.b, 20);
+    ad_fn_report report;
+    report.recorded = (size_t)adx_get(&k.b, 8);
+    report.constant = (size_t)adx_get(&k.b, 8);
+    report.common = (size_t)adx_get(&k.b, 8);
+    report.identity = (size_t)adx_get(&k.b, 8);
+    report.dead = (size_t)adx_get(&k.b, 8);
+    report.operations = (size_t)adx_get(&k.b, 8);
+    report.arrays = (size_t)adx_get(&k.b, 8);
+    report.guards = adx_get_count(&k.b, 8);
+    if (k.b.bad || m == 0)
+        return ADREV_EFILE;
+    ad_fn *fn = adx_new_fn(options == NULL ? &none : options, n, m);
+    if (fn == NULL)
+        return ADREV_ENOMEM;
+    k.p = &fn->program;
+    k.p->plain = false;
+    adx_get_program(&k, fn, numbers, steps, &report);
+    adx_drop(&fn->memory, k.guard);
+    ad_status status = fn->program.status != ADREV_OK ? fn->program.status
+                     : k.b.bad ? ADREV_EFILE : ADREV_OK;
+    if (status == ADREV_OK)
+        *out = fn;
+    else
+        ad_fn_free(fn);
+    return status;
+}
+
+/* ===========================================================================
+ * 5  MACHINE CODE                                                   >>compile
+ *
+ * The C code of section 3, the system's compiler, and a cache. Each call
+ * compiles in a directory of its own, and the library appears in the cache at
+ * once, by rename, under a name that has the hash of its contents: processes
+ * that compile the same function at the same time replace equal files, and
+ * nobody finds a part of one.
+ * ======================================================================== */
+
+#if !ADREV_COMPILE
+
+ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options)
+{
+    (void)options;
+    return fn == NULL ? ADREV_ESHAPE : ADREV_ECOMPILE;
+}
+
+#else
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/auxv.h>
+#endif
+
+// Strict C11 hides these from the headers of some systems.
+extern char *realpath(const char *restrict path, char *restrict resolved);
+
+#if defined O_NOFOLLOW
+#define ADX_NO_LINK O_NOFOLLOW
+#elif defined __O_NOFOLLOW
+#define ADX_NO_LINK __O_NOFOLLOW
+#else
+#define ADX_NO_LINK 0
+#endif
+#define ADX_STICKY 01000        // in this directory only owners rename
+
+/* --- 5.1  files ------------------------------------------------------------ */
+
+#define ADX_PATH 900            // bytes of a path; longer ones are refused
+
+static void adx_close_library(void *library) { dlclose(library); }
+
+// Whether it is ours, and nobody else can write it.
+static bool adx_is_ours(const struct stat *s)
+{
+    return s->st_uid == geteuid() && (s->st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+// Whether nobody but us and root can rename what is ours in this directory.
+static bool adx_is_safe(const char *directory)
+{
+    struct stat s;
+    return stat(directory, &s) == 0 && S_ISDIR(s.st_mode)
+        && (s.st_uid == geteuid() || s.st_uid == 0)
+        && ((s.st_mode & (S_IWGRP | S_IWOTH)) == 0
+            || (s.st_mode & ADX_STICKY) != 0);
+}
+
+// Whether that is true of all directories of a path without symbolic links, so
+// that nobody can put another directory in its place.
+static bool adx_is_guarded(char *path)
+{
+    bool safe = adx_is_safe("/");
+    for (char *at = path + 1; *at != '\0' && safe; at++)
+        if (*at == '/') {
+            *at = '\0';
+            safe = adx_is_safe(path);
+            *at = '/';
+        }
+    return safe && adx_is_safe(path);
+}
+
+// All of an open file, to be dropped; NULL: it cannot be read.
+static char *adx_read_open(const ad_allocator *a, int file, size_t *bytes)
+{
+    char *data = NULL;
+    size_t room = 0;
+    size_t n = 0;
+    for (;;) {
+        if (!adx_make_room_for(a, (void **)&data, &room, n + 4096, 1))
+            break;
+        ssize_t got = read(file, data + n, room - n);
+        if (got == 0) {
+            *bytes = n;
+            return data;
+        }
+        if (got < 0 && errno != EINTR)
+            break;
+        n += got > 0 ? (size_t)got : 0;
+    }
+    adx_drop(a, data);
+    return NULL;
+}
+
+// All of a file that is ours. What is looked at is what is read: the file is
+// open before.
+static char *adx_read_file(const ad_allocator *a, const char *path,
+                           size_t *bytes)
+{
+    struct stat s;
+    char *data = NULL;
+    int file = open(path, O_RDONLY | ADX_NO_LINK);
+    if (file < 0)
+        return NULL;
+    if (fstat(file, &s) == 0 && S_ISREG(s.st_mode) && adx_is_ours(&s))
+        data = adx_read_open(a, file, bytes);
+    close(file);
+    return data;
+}
+
+// Makes a file that nobody else can read or write from the beginning.
+static bool adx_write_file(const char *path, const char *data, size_t n)
+{
+    int file = open(path, O_WRONLY | O_CREAT | O_EXCL, S_IRUSR | S_IWUSR);
+    if (file < 0)
+        return false;
+    size_t at = 0;
+    while (at < n) {
+        ssize_t put = write(file, data + at, n - at);
+        if (put < 0 && errno != EINTR)
+            break;
+        at += put > 0 ? (size_t)put : 0;
+    }
+    return close(file) == 0 && at == n;
+}
+
+static void adx_hex(const XXH128_hash_t *h, char text[33])
+{
+    snprintf(text, 33, "%016llx%016llx", (unsigned long long)h->high64,
+             (unsigned long long)h->low64);
+}
+
+// The hash of a file as text.
+static bool adx_hash_file(const ad_allocator *a, const char *path,
+                          char text[33])
+{
+    size_t n;
+    char *data = adx_read_file(a, path, &n);
+    if (data == NULL)
+        return false;
+    XXH128_hash_t h = XXH3_128bits(data, n);
+    adx_hex(&h, text);
+    adx_drop(a, data);
+    return true;
+}
+
+// What is put between quotes in a command.
+static bool adx_is_quotable(const char *text)
+{
+    return strchr(text, '\'') == NULL && strlen(text) < ADX_PATH / 2;
+}
+
+/* --- 5.2  the cache -------------------------------------------------------- */
+
+typedef struct adx_cache {
+    const ad_allocator *memory;
+    const char *compiler;
+    const char *flags;
+    char directory[ADX_PATH / 2];
+    char own[ADX_PATH];         // where this call compiles
+    char library[ADX_PATH];
+    char key[33];               // of the function: what its library's name
+    adx_bytes code;             // begins with
+} adx_cache;
+
+// Whether the program has more rights than who started it: then what the
+// environment names (HOME, PATH) is not to be run.
+static bool adx_is_privileged(void)
+{
+#ifdef AT_SECURE
+    if (getauxval(AT_SECURE) != 0)
+        return true;
+#endif
+    return geteuid() != getuid() || getegid() != getgid();
+}
+
+// The cache under its name without symbolic links; it is ours alone.
+static bool adx_settle_cache(adx_cache *k)
+{
+    struct stat s;
+    char *path = realpath(k->directory, NULL);
+    bool fits = path != NULL && adx_is_quotable(path);
+    if (fits)
+        snprintf(k->directory, sizeof k->directory, "%s", path);
+    free(path);
+    return fits && adx_is_guarded(k->directory)
+        && stat(k->directory, &s) == 0 && adx_is_ours(&s);
+}
+
+// Every directory on the way is made.
+static bool adx_open_cache(adx_cache *k, const char *directory)
+{
+    const char *xdg = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    if (adx_is_privileged())
+        return false;
+    int n = directory != NULL
+          ? snprintf(k->directory, sizeof k->directory, "%s", directory)
+          : xdg != NULL && *xdg == '/'
+          ? snprintf(k->directory, sizeof k->directory, "%s/adrev", xdg)
+          : home != NULL
+          ? snprintf(k->directory, sizeof k->directory, "%s/.cache/adrev",
+                     home) : -1;
+    if (n <= 0 || (size_t)n >= sizeof k->directory)
+        return false;
+    for (char *at = k->directory + 1; *at != '\0'; at++)
+        if (*at == '/') {
+            *at = '\0';
+            mkdir(k->directory, S_IRWXU);
+            *at = '/';
+        }
+    mkdir(k->directory, S_IRWXU);
+    return adx_settle_cache(k);
+}
+
+// A directory that no other call uses. The name alone does not see to that:
+// processes of several machines, or containers, may share the cache and have
+// the same number. But mkdir makes a directory, or fails.
+static bool adx_make_own(adx_cache *k)
+{
+    static atomic_uint calls;
+    for (int tries = 0; tries < 10000; tries++) {
+        // relaxed: only its being different counts
+        unsigned call = atomic_fetch_add_explicit(&calls, 1,
+                                                  memory_order_relaxed);
+        snprintf(k->own, sizeof k->own, "%s/%ld-%u", k->directory,
+                 (long)getpid(), call);
+        if (mkdir(k->own, S_IRWXU) == 0)
+            return chmod(k->own, S_IRWXU) == 0;     // whatever the umask is
+        if (errno != EEXIST)
+            return false;
+    }
+    return false;
+}
+
+// A file there. Names are the same in every call, and so are the libraries,
+// whose symbols name their source.
+static const char *adx_own_file(const adx_cache *k, const char *name,
+                                char path[ADX_PATH + 16])
+{
+    snprintf(path, ADX_PATH + 16, "%s/%s", k->own, name);
+    return path;
+}
+
+static void adx_remove_own(const adx_cache *k)
+{
+    static const char *const name[] = { "version", "f.c", "f.so" };
+    char path[ADX_PATH + 16];
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+        remove(adx_own_file(k, name[i], path));
+    rmdir(k->own);
+}
+
+// What the compiler says of itself.
+static char *adx_compiler_version(const adx_cache *k, size_t *n)
+{
+    char path[ADX_PATH + 16];
+    char command[3 * ADX_PATH];
+    adx_own_file(k, "version", path);
+    snprintf(command, sizeof command, "%s --version > '%s' 2> /dev/null",
+             k->compiler, path);
+    if (system(command) != 0 || chmod(path, S_IRUSR | S_IWUSR) != 0)
+        return NULL;
+    return adx_read_file(k->memory, path, n);
+}
+
+static void adx_keep_code(const char *text, size_t n, void *user)
+{
+    adx_bytes *b = (adx_bytes *)user;
+    while (n-- > 0)
+        adx_put_word(b, (uint8_t)*text++, 1);
+}
+
+// What the processor is, where the system says it: -march=native means another
+// one on another machine that shares the cache.
+static void adx_keep_processor(adx_bytes *b)
+{
+    static const char *const about[] = {
+        "vendor_id", "cpu family", "model", "flags", "CPU ", "Features", "isa",
+        "uarch"
+    };
+    char line[256];
+    bool begins = true;         // a line of the file, not a part of a long one
+    bool kept = false;
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    if (f == NULL)
+        return;
+    while (fgets(line, sizeof line, f) != NULL && line[0] != '\n') {
+        for (size_t i = 0; begins && i < sizeof about / sizeof *about; i++)
+            if (strncmp(line, about[i], strlen(about[i])) == 0)
+                kept = true;
+        if (kept)
+            adx_keep_code(line, strlen(line), b);
+        begins = strchr(line, '\n') != NULL;
+        kept = kept && !begins;
+    }
+    fclose(f);
+}
+
+// The key: a hash of all that the library depends on.
+static bool adx_make_key(adx_cache *k)
+{
+    size_t n;
+    char *version = adx_compiler_version(k, &n);
+    if (version == NULL)
+        return false;
+    adx_bytes all = { .memory = k->memory };
+    adx_keep_code(version, n, &all);
+    adx_keep_processor(&all);
+    adx_keep_code(k->compiler, strlen(k->compiler) + 1, &all);
+    adx_keep_code(k->flags, strlen(k->flags) + 1, &all);
+    if (k->code.n > 0)
+        adx_keep_code((const char *)k->code.v, k->code.n, &all);
+    adx_drop(k->memory, version);
+    if (!all.failed) {
+        XXH128_hash_t h = XXH3_128bits(all.v, all.n);
+        adx_hex(&h, k->key);
+    }
+    adx_drop(k->memory, all.v);
+    return !all.failed;
+}
+
+// KEY-HASH.so
+static void adx_name_library(adx_cache *k, const char *hash)
+{
+    snprintf(k->library, sizeof k->library, "%s/%s-%.32s.so", k->directory,
+             k->key, hash);
+}
+
+// Looks for a library of the function that is what was compiled.
+static bool adx_find_library(adx_cache *k)
+{
+    DIR *all = opendir(k->directory);
+    bool found = false;
+    if (all == NULL)
+        return false;
+    for (struct dirent *e; !found && (e = readdir(all)) != NULL;) {
+        const char *name = e->d_name;
+        char hash[33];
+        if (strlen(name) != 68 || strncmp(name, k->key, 32) != 0)
+            continue;
+        adx_name_library(k, name + 33);
+        found = adx_hash_file(k->memory, k->library, hash)
+             && memcmp(hash, name + 33, 32) == 0;
+    }
+    closedir(all);
+    return found;
+}
+
+// Compiles the code and puts the library in its place.
+static bool adx_build(adx_cache *k)
+{
+    char source[ADX_PATH + 16];
+    char made[ADX_PATH + 16];
+    char command[5 * ADX_PATH];
+    char hash[33];
+    adx_own_file(k, "f.c", source);
+    adx_own_file(k, "f.so", made);
+    snprintf(command, sizeof command,
+             "%s %s -fPIC -shared -o '%s' '%s' -lm > /dev/null 2>&1",
+             k->compiler, k->flags, made, source);
+    if (!adx_write_file(source, (const char *)k->code.v, k->code.n)
+        || system(command) != 0 || chmod(made, S_IRWXU) != 0
+        || !adx_hash_file(k->memory, made, hash))
+        return false;
+    adx_name_library(k, hash);
+    return rename(made, k->library) == 0;
+}
+
+/* --- 5.3  loading ---------------------------------------------------------- */
+
+#define ADX_C_NAME "adrev_compiled"
+
+static void adx_symbol(void *library, const char *what, void *f, size_t *work)
+{
+    char name[64];
+    snprintf(name, sizeof name, ADX_C_NAME "_%s", what);
+    void *symbol = dlsym(library, name);
+    memcpy(f, &symbol, sizeof symbol);      // data to function: as POSIX has it
+    snprintf(name, sizeof name, ADX_C_NAME "_%s_size", what);
+    const unsigned long *size = (const unsigned long *)dlsym(library, name);
+    *work = size == NULL ? 0 : (size_t)*size;
+    if (size == NULL)
+        memset(f, 0, sizeof symbol);
+}
+
+static bool adx_load(ad_fn *fn, const char *path)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    adx_compiled *c = fn->compiled;
+    if (library == NULL)
+        return false;
+    adx_symbol(library, "value", &c[ADX_KIND_value].f2,
+               &c[ADX_KIND_value].work);
+    adx_symbol(library, "jvp", &c[ADX_KIND_jvp].f3, &c[ADX_KIND_jvp].work);
+    adx_symbol(library, "vjp", &c[ADX_KIND_vjp].f3, &c[ADX_KIND_vjp].work);
+    adx_symbol(library, "hvp", &c[ADX_KIND_hvp].f4, &c[ADX_KIND_hvp].work);
+    if (fn->m == 1)
+        adx_symbol(library, "gradient", &c[ADX_KINDS].f22, &c[ADX_KINDS].work);
+    adx_symbol(library, "jacobian", &c[ADX_KINDS + 1].f2,
+               &c[ADX_KINDS + 1].work);
+    for (size_t i = 0; i <= ADX_KIND_vjp; i++) {
+        static const char *const name[] = {
+            ADX_C_NAME "_value_block", ADX_C_NAME "_jvp_block",
+            ADX_C_NAME "_vjp_block"
+        };
+        void *symbol = dlsym(library, name[i]);
+        memcpy(&c[i].block, &symbol, sizeof symbol);
+    }
+    if (fn->library != NULL)
+        dlclose(fn->library);
+    fn->library = library;
+    fn->unload = adx_close_library;
+    return true;
+}
+
+static ad_status adx_compile_code(ad_fn *fn, adx_cache *k)
+{
+    if (!adx_make_own(k))
+        return ADREV_ECOMPILE;
+    bool ok = adx_make_key(k) && (adx_find_library(k) || adx_build(k))
+           && adx_load(fn, k->library);
+    adx_remove_own(k);
+    return ok ? ADREV_OK : ADREV_ECOMPILE;
+}
+
+ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options)
+{
+    static const ad_compile_options none;
+    const ad_compile_options *o = options == NULL ? &none : options;
+    if (fn == NULL)
+        return ADREV_ESHAPE;
+    adx_cache k = { .memory = &fn->memory, .code = { .memory = &fn->memory } };
+    k.compiler = o->compiler == NULL ? "cc" : o->compiler;
+    k.flags = o->flags == NULL ? "-O3 -march=native -ffp-contract=off"
+                               : o->flags;
+    const ad_c_options code = {
+        .name = ADX_C_NAME, .single = sizeof(ad_real) == sizeof(float),
+        .exported = true,
+        .functions = ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP | ADREV_C_HVP
+                   | (fn->m == 1 ? ADREV_C_GRADIENT : 0u)
+                   | (fn->n * fn->m <= 1000 ? ADREV_C_JACOBIAN : 0u)
+    };
+    size_t bytes = 0;
+    size_t limit = o->limit == 0 ? 2000000 : o->limit;
+    ad_status status = adx_write_c(fn, &code, true, NULL, NULL, &bytes,
+                                   NULL);
+    if (status == ADREV_OK
+        && (bytes > limit || strlen(k.compiler) + strlen(k.flags) > ADX_PATH
+            || !adx_open_cache(&k, o->cache)))
+        status = ADREV_ECOMPILE;
+    if (status == ADREV_OK)
+        status = adx_write_c(fn, &code, true, adx_keep_code, &k.code, NULL,
+                             NULL);
+    if (status == ADREV_OK)
+        status = k.code.failed ? ADREV_ENOMEM : adx_compile_code(fn, &k);
+    adx_drop(k.memory, k.code.v);
+    return status;
+}
+
+#endif // ADREV_COMPILE
+
+#endif // ADREV_CODE_IMPLEMENTED
+#endif // ADREV_IMPLEMENTATION
