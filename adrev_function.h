@@ -2645,16 +2645,29 @@ typedef struct adx_machine {
 
 /* --- 8.1  places ---------------------------------------------------------- */
 
+#define ADX_WINDOW 512          // steps that may change places
+
+// Steps that are put into another order.
+typedef struct adx_window {
+    adx_step step[ADX_WINDOW];
+    uint16_t op[ADX_WINDOW];
+    uint16_t level[ADX_WINDOW];
+    uint16_t order[2][ADX_WINDOW];
+    uint16_t count[ADX_WINDOW + 1];
+} adx_window;
+
 typedef struct adx_placing {
     const adx_program *p;
     adx_machine *machine;
     bool *used;
-    adx_step *step;             // those of p, fused
+    adx_step *step;             // those of p, fused; then those that are used,
+    size_t steps;               // so many
     uint32_t *uses;             // of each number
     uint32_t *place;            // of each number
     uint32_t *last;             // the step that uses it last
     uint32_t *idle;             // places that are free
     size_t idle_n;
+    adx_window *window;
 } adx_placing;
 
 static void adx_free_machine(adx_machine *m)
@@ -2682,6 +2695,7 @@ static void adx_end_placing(adx_placing *k)
     adx_drop(a, k->place);
     adx_drop(a, k->last);
     adx_drop(a, k->idle);
+    adx_drop(a, k->window);
 }
 
 // Their lists are the machine's own.
@@ -2722,6 +2736,7 @@ static bool adx_begin_placing(adx_placing *k, const adx_program *p)
     k->place = (uint32_t *)adx_take(a, p->numbers, sizeof *k->place);
     k->last = (uint32_t *)adx_take(a, p->numbers, sizeof *k->last);
     k->idle = (uint32_t *)adx_take(a, p->numbers, sizeof *k->idle);
+    k->window = (adx_window *)adx_take(a, 1, sizeof *k->window);
     adx_machine *m = (adx_machine *)adx_take(a, 1, sizeof *m);
     if (m != NULL) {
         memset(m, 0, sizeof *m);
@@ -2732,7 +2747,8 @@ static bool adx_begin_placing(adx_placing *k, const adx_program *p)
     }
     k->machine = m;
     return k->used != NULL && k->step != NULL && k->uses != NULL
-        && k->place != NULL && k->last != NULL && k->idle != NULL && m != NULL && m->step != NULL
+        && k->place != NULL && k->last != NULL && k->idle != NULL
+        && k->window != NULL && m != NULL && m->step != NULL
         && m->preset != NULL && m->output != NULL && adx_copy_manys(m, p);
 }
 
@@ -2789,14 +2805,74 @@ static void adx_fuse(adx_placing *k)
     }
 }
 
+static void adx_drop_unused(adx_placing *k)
+{
+    for (size_t i = 0; i < k->p->steps; i++)
+        if (adx_is_used(k->p, &k->step[i], k->used))
+            k->step[k->steps++] = k->step[i];
+}
+
+// Stable: the indices in `from` by their keys, which are below `keys`.
+static void adx_sort_by(adx_window *w, size_t n, const uint16_t key[],
+                        size_t keys, const uint16_t from[], uint16_t to[])
+{
+    memset(w->count, 0, (keys + 1) * sizeof *w->count);
+    for (size_t i = 0; i < n; i++)
+        w->count[key[i] + 1]++;
+    for (size_t i = 0; i < keys; i++)
+        w->count[i + 1] = (uint16_t)(w->count[i + 1] + w->count[i]);
+    for (size_t i = 0; i < n; i++)
+        to[w->count[key[from[i]]]++] = from[i];
+}
+
+// n steps, none of them a guard or with many results. level[] of each number: 0.
+static void adx_batch_window(adx_window *w, size_t n, adx_step step[],
+                             uint32_t level[])
+{
+    for (size_t i = 0; i < n; i++) {
+        const adx_step *s = &step[i];
+        uint32_t l = level[s->a] > level[s->b] ? level[s->a] : level[s->b];
+        l = l > level[s->c] ? l : level[s->c];
+        level[s->r] = l + 1;
+        w->step[i] = *s;
+        w->op[i] = (uint16_t)s->op;
+        w->level[i] = (uint16_t)l;
+        w->order[0][i] = (uint16_t)i;
+    }
+    adx_sort_by(w, n, w->op, ADX_OP_end, w->order[0], w->order[1]);
+    adx_sort_by(w, n, w->level, n, w->order[1], w->order[0]);
+    for (size_t i = 0; i < n; i++) {
+        step[i] = w->step[w->order[0][i]];
+        level[step[i].r] = 0;
+    }
+}
+
+// Steps of one operation come next to one another, as far as they do not wait
+// for each other: where a point is evaluated this saves jumps, and the processor
+// finds more to do at a time (lstm as a scan, bench/: 4.8 instead of 6.0 times
+// the plain program).
+static void adx_batch(adx_placing *k)
+{
+    size_t n = 0;               // steps of the window
+    memset(k->last, 0, k->p->numbers * sizeof *k->last);
+    for (size_t i = 0; i <= k->steps; i++) {
+        const adx_step *s = i < k->steps ? &k->step[i] : NULL;
+        bool fixed = s == NULL || s->op == ADX_OP_guard
+                  || s->op == ADX_OP_many;
+        if (fixed || n == ADX_WINDOW) {
+            adx_batch_window(k->window, n, k->step + i - n, k->last);
+            n = 0;
+        }
+        n += !fixed;
+    }
+}
+
 static void adx_find_last_uses(adx_placing *k)
 {
     const adx_program *p = k->p;
     memset(k->last, 0, p->numbers * sizeof *k->last);
-    for (size_t i = 0; i < p->steps; i++) {
+    for (size_t i = 0; i < k->steps; i++) {
         const adx_step *s = &k->step[i];
-        if (!adx_is_used(p, s, k->used))
-            continue;
         k->last[s->r] = (uint32_t)i;
         k->last[s->a] = (uint32_t)i;
         k->last[s->b] = (uint32_t)i;
@@ -2871,11 +2947,12 @@ static adx_machine *adx_make_machine(const adx_program *p)
     adx_mark_used(p, k.used);
     adx_count_uses(&k);
     adx_fuse(&k);
+    adx_drop_unused(&k);
+    adx_batch(&k);
     adx_find_last_uses(&k);
     adx_place_given(&k);
-    for (size_t i = 0; i < p->steps; i++)
-        if (adx_is_used(p, &k.step[i], k.used))
-            adx_place_step(&k, i);
+    for (size_t i = 0; i < k.steps; i++)
+        adx_place_step(&k, i);
     m->step->op = ADX_OP_end;
     m->step = first;
     m->outputs = p->outputs;
