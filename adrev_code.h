@@ -92,6 +92,7 @@ extern "C" {
  *     int f_hvp(const double *x, const double *w, const double *v, double *hv,
  *               double *work);
  *     int f_jacobian(const double *x, double *J, double *work);
+ *     int f_linearize(const double *x, double *y, double *J, double *work);
  *     int f_hessian(const double *x, const double *w, double *H, double *work);
  *
  *     #define f_jacobian_sparse_NONZEROS 7        entries of J
@@ -113,10 +114,11 @@ extern "C" {
 enum {
     ADREV_C_VALUE = 1, ADREV_C_JVP = 2, ADREV_C_VJP = 4, ADREV_C_GRADIENT = 8,
     ADREV_C_HVP = 16, ADREV_C_JACOBIAN = 32, ADREV_C_HESSIAN = 64,
-    ADREV_C_JACOBIAN_SPARSE = 128, ADREV_C_HESSIAN_SPARSE = 256
+    ADREV_C_JACOBIAN_SPARSE = 128, ADREV_C_HESSIAN_SPARSE = 256,
+    ADREV_C_LINEARIZE = 512
 };
 
-enum { ADREV_C_COUNT = 9 };     // how many there are, none of them
+enum { ADREV_C_COUNT = 10 };     // how many there are, none of them
 
 // How it is written. All-zero: as the comments say first.
 typedef struct ad_c_options {
@@ -210,8 +212,8 @@ typedef struct ad_compile_options {
 } ad_compile_options;
 
 // Evaluates the function from now on by machine code: value, products, gradient,
-// Hessian product and, up to 1000 entries, the Jacobian at one point. The code
-// is written as C, compiled by the system's compiler and kept in the cache under
+// Hessian product and, up to 1000 entries, the Jacobian at one point. The code is
+// written as C, compiled by the system's compiler and kept in the cache under
 // the XXH128 of the code, the flags, the compiler's version and, on Linux, what
 // the processor is; next time, in any process, it is only loaded. A file of the
 // cache is loaded only if it and its directory belong to the user and nobody
@@ -1061,53 +1063,6 @@ static bool adx_has_block(const adx_writing *k)
 
 /* --- 3.6  what is asked for ------------------------------------------------ */
 
-// Outputs of q from a matrix of numbers, zero where there is none.
-static void adx_matrix_outputs(adx_program *q, size_t n, const uint32_t entry[])
-{
-    for (size_t i = 0; i < n && q->status == ADREV_OK; i++)
-        adx_new_output(q, adx_or_zero(q, entry[i]));
-}
-
-static ad_status adx_make_jacobian(adx_program *q, const adx_program *p,
-                                   size_t results, size_t moving)
-{
-    uint32_t *entry = (uint32_t *)adx_take(p->memory, results * moving,
-                                           sizeof *entry);
-    adx_begin_program(q, p->memory, false);
-    if (entry == NULL)
-        return ADREV_ENOMEM;
-    ad_status status = results <= moving
-        ? adx_make_rows(q, p, results, moving, entry)
-        : adx_make_columns(q, p, results, moving, entry);
-    if (status == ADREV_OK)
-        adx_matrix_outputs(q, results * moving, entry);
-    adx_drop(p->memory, entry);
-    return q->status;
-}
-
-static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
-{
-    adx_program adjoint;
-    size_t n = p->inputs;
-    ad_status status = adx_make_adjoint(&adjoint, p, n);
-    if (adjoint.outputs > n)
-        adjoint.outputs = n;            // without the values
-    uint32_t *entry = (uint32_t *)adx_take(p->memory, n * n, sizeof *entry);
-    adx_begin_program(q, p->memory, false);
-    if (entry == NULL)
-        status = ADREV_ENOMEM;
-    if (status == ADREV_OK)
-        status = adx_make_columns(q, &adjoint, n, n, entry);
-    for (size_t i = 0; status == ADREV_OK && i < n; i++)
-        for (size_t j = i + 1; j < n; j++)
-            entry[i * n + j] = entry[j * n + i];
-    if (status == ADREV_OK)
-        adx_matrix_outputs(q, n * n, entry);
-    adx_drop(p->memory, entry);
-    adx_free_program(&adjoint);
-    return status == ADREV_OK ? q->status : status;
-}
-
 // Where the derivatives of a direction begin: at the inputs or outputs of its
 // colour, or at a full one.
 static void adx_seed_direction(adx_making *k, const adx_pattern *s, uint32_t d)
@@ -1196,6 +1151,7 @@ static const adx_c_kind adx_c_kinds[] = {
     { ADREV_C_HESSIAN,  "hessian",  { "x", "w" },      { "H" } },
     { ADREV_C_JACOBIAN_SPARSE, "jacobian_sparse", { "x" }, { "J" } },
     { ADREV_C_HESSIAN_SPARSE, "hessian_sparse", { "x", "w" }, { "H" } },
+    { ADREV_C_LINEARIZE, "linearize", { "x" },         { "y", "J" } },
 };
 #define ADX_C_KINDS (sizeof adx_c_kinds / sizeof *adx_c_kinds)
 #define ADX_C_SPARSE (ADREV_C_JACOBIAN_SPARSE | ADREV_C_HESSIAN_SPARSE)
@@ -1218,9 +1174,9 @@ static ad_status adx_make_c_kind(adx_program *q, ad_fn *fn, unsigned bit)
     if (bit == ADREV_C_HESSIAN)
         return adx_make_hessian(q, p);
     if (bit == ADREV_C_JACOBIAN)
-        return adx_make_jacobian(q, p, p->outputs, n);
-    if (bit == ADREV_C_GRADIENT)
-        return adx_make_gradient(q, p);
+        return adx_make_jacobian(q, p, false);
+    if (bit == ADREV_C_GRADIENT || bit == ADREV_C_LINEARIZE)
+        return adx_make_jacobian(q, p, true);
     return adx_make_copy(q, p);
 }
 
@@ -2828,10 +2784,8 @@ static bool adx_load(ad_fn *fn, const char *path)
     adx_symbol(library, "jvp", &c[ADX_KIND_jvp].f3, &c[ADX_KIND_jvp].work);
     adx_symbol(library, "vjp", &c[ADX_KIND_vjp].f3, &c[ADX_KIND_vjp].work);
     adx_symbol(library, "hvp", &c[ADX_KIND_hvp].f4, &c[ADX_KIND_hvp].work);
-    if (fn->m == 1)
-        adx_symbol(library, "gradient", &c[ADX_KINDS].f22, &c[ADX_KINDS].work);
-    adx_symbol(library, "jacobian", &c[ADX_KINDS + 1].f2,
-               &c[ADX_KINDS + 1].work);
+    adx_symbol(library, "linearize", &c[ADX_KIND_linear].f22,
+               &c[ADX_KIND_linear].work);
     for (size_t i = 0; i <= ADX_KIND_vjp; i++) {
         static const char *const name[] = {
             ADX_C_NAME "_value_block", ADX_C_NAME "_jvp_block",
@@ -2871,8 +2825,8 @@ ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options)
         .name = ADX_C_NAME, .single = sizeof(ad_real) == sizeof(float),
         .exported = true,
         .functions = ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP | ADREV_C_HVP
-                   | (fn->m == 1 ? ADREV_C_GRADIENT : 0u)
-                   | (fn->n * fn->m <= 1000 ? ADREV_C_JACOBIAN : 0u)
+                   | (fn->m == 1 || fn->n * fn->m <= 1000
+                      ? ADREV_C_LINEARIZE : 0u)
     };
     size_t bytes = 0;
     size_t limit = o->limit == 0 ? 2000000 : o->limit;

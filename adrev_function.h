@@ -68,6 +68,15 @@
 #define ADREV_LANES_MOST 32
 #endif
 
+// ADREV_MATRIX_MOST  a Jacobian or a Hessian is one program if its rows or
+//   columns (whichever are fewer) times the operations of the function are not
+//   more.                                        default 8000; 0: row by row
+//   Such a program is up to eight times as fast, and takes up to 1 ms to make
+//   when the matrix is first asked for.
+#ifndef ADREV_MATRIX_MOST
+#define ADREV_MATRIX_MOST 8000
+#endif
+
 ADX_STATIC_ASSERT(ADREV_LANES_MOST >= 4 && ADREV_LANES_MOST <= 256
                   && ADREV_LANES_MOST % 4 == 0, "ADREV_LANES_MOST: 4 to 256");
 
@@ -188,11 +197,20 @@ ADX_API ad_status ad_fn_gradient(ad_fn *fn, const ad_real x[], ad_real *y,
 ADX_API ad_status ad_fn_hvp(ad_fn *fn, const ad_real x[], const ad_real w[],
                             const ad_real v[], ad_real hv[]);
 
-// Dense: J[i*n + j] = dy[i]/dx[j], H[i*n + j] = d2(w y)/dx[i]dx[j].
+// Value (y may be NULL) and Jacobian at once, J[i*n + j] = dy[i]/dx[j]: what
+// Newton's method, a filter or a fit of residuals needs in each step.
 //
-//   cost         J: n/ADREV_LANES_MOST forward passes or m/ADREV_LANES_MOST
-//                reverse ones, whichever is less; H: n/ADREV_LANES_MOST of
-//                both
+//   cost         of small functions that of one program for all of it, which
+//                is made first (ADREV_MATRIX_MOST); else of a value and a
+//                Jacobian
+ADX_API ad_status ad_fn_linearize(ad_fn *fn, const ad_real x[], ad_real y[],
+                                  ad_real J[]);
+
+// Dense: J as above, H[i*n + j] = d2(w y)/dx[i]dx[j].
+//
+//   cost         of large functions, J: n/ADREV_LANES_MOST forward passes or
+//                m/ADREV_LANES_MOST reverse ones, whichever is less; H:
+//                n/ADREV_LANES_MOST of both
 ADX_API ad_status ad_fn_jacobian(ad_fn *fn, const ad_real x[], ad_real J[]);
 ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
                                 const ad_real w[], ad_real H[]);
@@ -2008,32 +2026,6 @@ static ad_status adx_make_adjoint(adx_program *q, const adx_program *p,
     return q->status;
 }
 
-// A program of one output: its value, and then the gradient.
-static ad_status adx_make_gradient(adx_program *q, const adx_program *p)
-{
-    adx_making k;
-    if (!adx_begin_making(&k, p, q, 0))
-        return q->status;
-    bool *moved = adx_moved(&k, p->inputs);
-    if (moved == NULL)
-        adx_spoil(q, ADREV_ENOMEM);
-    for (size_t i = 0; q->status == ADREV_OK && i < p->steps; i++)
-        if (adx_is_used(p, &p->step[i], k.used))
-            adx_copy_step(&k, &p->step[i]);
-    if (q->status == ADREV_OK) {
-        adx_new_output(q, k.same[p->output[0]]);
-        k.derived[p->output[0]] = adx_fixed(q, 1);
-    }
-    for (size_t i = p->steps; q->status == ADREV_OK && i-- > 0;)
-        if (adx_is_used(p, &p->step[i], k.used))
-            adx_adjoint_step(&k, &p->step[i], moved);
-    for (size_t i = 0; q->status == ADREV_OK && i < p->inputs; i++)
-        adx_new_output(q, adx_or_zero(q, k.derived[i]));
-    adx_drop(p->memory, moved);
-    adx_end_making(&k);
-    return q->status;
-}
-
 static ad_status adx_make_copy(adx_program *q, const adx_program *p)
 {
     adx_making k;
@@ -2196,22 +2188,37 @@ static void adx_adjoint_steps(adx_making *k, const bool moved[])
             adx_adjoint_step(k, &p->step[i], moved);
 }
 
-// The first `results` outputs of p by its first `moving` inputs, row by row:
-// entry[i*moving + j], ADX_NOWHERE where it is zero. Column after column.
-static ad_status adx_make_columns(adx_program *q, const adx_program *p,
-                                  size_t results, size_t moving,
-                                  uint32_t entry[])
+// The derivatives of a program, number by number.
+typedef struct adx_derivatives {
+    size_t results, moving;     // the first outputs by the first inputs
+    uint32_t *entry;            // [results*moving] ADX_NOWHERE: zero
+    bool values;                // the results become the first outputs
+} adx_derivatives;
+
+// Copies the program that is to be derived.
+static void adx_begin_matrix(adx_making *k, const adx_derivatives *d)
 {
+    adx_copy_steps(k);
+    for (size_t i = 0; d->values && i < d->results; i++)
+        if (k->to->status == ADREV_OK)
+            adx_new_output(k->to, k->same[k->from->output[i]]);
+}
+
+// Column after column.
+static ad_status adx_make_columns(adx_program *q, const adx_program *p,
+                                  const adx_derivatives *d)
+{
+    size_t moving = d->moving;
     adx_making k;
     if (!adx_begin_making(&k, p, q, 0))
         return q->status;
-    adx_copy_steps(&k);
+    adx_begin_matrix(&k, d);
     for (size_t j = 0; j < moving && q->status == ADREV_OK; j++) {
         adx_clear_derived(&k);
         k.derived[j] = adx_fixed(q, 1);
         adx_tangent_steps(&k);
-        for (size_t i = 0; i < results && q->status == ADREV_OK; i++)
-            entry[i * moving + j] = k.derived[p->output[i]];
+        for (size_t i = 0; i < d->results && q->status == ADREV_OK; i++)
+            d->entry[i * moving + j] = k.derived[p->output[i]];
     }
     adx_end_making(&k);
     return q->status;
@@ -2219,26 +2226,77 @@ static ad_status adx_make_columns(adx_program *q, const adx_program *p,
 
 // The same, row after row.
 static ad_status adx_make_rows(adx_program *q, const adx_program *p,
-                               size_t results, size_t moving,
-                               uint32_t entry[])
+                               const adx_derivatives *d)
 {
+    size_t moving = d->moving;
     adx_making k;
     if (!adx_begin_making(&k, p, q, 0))
         return q->status;
     bool *moved = adx_moved(&k, moving);
     if (moved == NULL)
         adx_spoil(q, ADREV_ENOMEM);
-    adx_copy_steps(&k);
-    for (size_t r = 0; q->status == ADREV_OK && r < results; r++) {
+    adx_begin_matrix(&k, d);
+    for (size_t r = 0; q->status == ADREV_OK && r < d->results; r++) {
         adx_clear_derived(&k);
         k.derived[p->output[r]] = adx_fixed(q, 1);
         adx_adjoint_steps(&k, moved);
         for (size_t j = 0; j < moving; j++)
-            entry[r * moving + j] = k.derived[j];
+            d->entry[r * moving + j] = k.derived[j];
     }
     adx_drop(p->memory, moved);
     adx_end_making(&k);
     return q->status;
+}
+
+// Outputs of q from a matrix of numbers, zero where there is none.
+static void adx_matrix_outputs(adx_program *q, size_t n, const uint32_t entry[])
+{
+    for (size_t i = 0; i < n && q->status == ADREV_OK; i++)
+        adx_new_output(q, adx_or_zero(q, entry[i]));
+}
+
+// Outputs: those of p, if the values are asked for; then its Jacobian.
+static ad_status adx_make_jacobian(adx_program *q, const adx_program *p,
+                                   bool values)
+{
+    size_t n = p->inputs;
+    size_t m = p->outputs;
+    uint32_t *entry = (uint32_t *)adx_take(p->memory, m * n, sizeof *entry);
+    const adx_derivatives d = { m, n, entry, values };
+    adx_begin_program(q, p->memory, false);
+    if (entry == NULL)
+        return ADREV_ENOMEM;
+    ad_status status = m <= n ? adx_make_rows(q, p, &d)
+                              : adx_make_columns(q, p, &d);
+    if (status == ADREV_OK)
+        adx_matrix_outputs(q, m * n, entry);
+    adx_drop(p->memory, entry);
+    return q->status;
+}
+
+// Inputs: those of p, and weights of its outputs. Outputs: the Hessian.
+static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
+{
+    adx_program adjoint;
+    size_t n = p->inputs;
+    ad_status status = adx_make_adjoint(&adjoint, p, n);
+    if (adjoint.outputs > n)
+        adjoint.outputs = n;            // without the values
+    uint32_t *entry = (uint32_t *)adx_take(p->memory, n * n, sizeof *entry);
+    adx_begin_program(q, p->memory, false);
+    if (entry == NULL)
+        status = ADREV_ENOMEM;
+    const adx_derivatives d = { n, n, entry, false };
+    if (status == ADREV_OK)
+        status = adx_make_columns(q, &adjoint, &d);
+    for (size_t i = 0; status == ADREV_OK && i < n; i++)
+        for (size_t j = i + 1; j < n; j++)
+            entry[i * n + j] = entry[j * n + i];
+    if (status == ADREV_OK)
+        adx_matrix_outputs(q, n * n, entry);
+    adx_drop(p->memory, entry);
+    adx_free_program(&adjoint);
+    return status == ADREV_OK ? q->status : status;
 }
 
 /* ===========================================================================
@@ -3393,6 +3451,8 @@ typedef enum adx_kind {
     ADX_KIND_jvp,               // x, v -> dy, y
     ADX_KIND_vjp,               // x, w -> dx, y
     ADX_KIND_hvp,               // x, w, v -> H v, ...
+    ADX_KIND_linear,            // x -> y, J
+    ADX_KIND_hessian,           // x, w -> H
     ADX_KINDS
 } adx_kind;
 
@@ -3405,7 +3465,7 @@ typedef struct adx_compiled {
     int (*f3)(const ad_real *x, const ad_real *v, ad_real *y, ad_real *work);
     int (*f4)(const ad_real *x, const ad_real *w, const ad_real *v,
               ad_real *y, ad_real *work);
-    int (*f22)(const ad_real *x, ad_real *y, ad_real *g, ad_real *work);
+    int (*f22)(const ad_real *x, ad_real *y, ad_real *J, ad_real *work);
     // of ADREV_LANES_MOST points side by side; NULL: there is none
     void (*block)(const ad_real *in, ad_real *out);
     size_t work;
@@ -3425,8 +3485,7 @@ struct ad_fn {
     _Atomic(adx_pattern *) pattern[2];              // Jacobian, Hessian
     void *library;                                  // NULL: not compiled
     void (*unload)(void *library);
-    adx_compiled compiled[ADX_KINDS + 2];           // behind the kinds: of a
-                                                    // gradient, of a Jacobian
+    adx_compiled compiled[ADX_KINDS];
 };
 
 static ADX_THREAD ad_guard adx_last_guard;
@@ -3477,7 +3536,7 @@ ADX_API void ad_fn_free(ad_fn *fn)
     for (size_t i = 0; i < 2; i++)
         adx_free_pattern(atomic_load_explicit(&fn->pattern[i],
                                               memory_order_relaxed));
-    for (size_t i = 0; i < ADX_KINDS + 2; i++)      // relaxed as above
+    for (size_t i = 0; i < ADX_KINDS; i++)      // relaxed as above
         adx_drop_spares(fn, &fn->compiled[i]);
     if (fn->library != NULL)
         fn->unload(fn->library);
@@ -3628,6 +3687,10 @@ static ad_status adx_make_kind(adx_machine **out, const adx_program *p,
         status = adx_make_adjoint(&made, p, p->inputs);
     else if (kind == ADX_KIND_hvp)
         status = adx_make_hvp(&made, p);
+    else if (kind == ADX_KIND_linear)
+        status = adx_make_jacobian(&made, p, true);
+    else if (kind == ADX_KIND_hessian)
+        status = adx_make_hessian(&made, p);
     if (status == ADREV_OK) {
         *out = adx_make_machine(kind == ADX_KIND_value ? p : &made);
         status = *out == NULL ? ADREV_ENOMEM : ADREV_OK;
@@ -3718,10 +3781,10 @@ typedef struct adx_wanted {
 } adx_wanted;
 
 static int adx_call_compiled(const adx_compiled *c, size_t parts,
-                             const adx_given given[], ad_real *y, ad_real *g,
+                             const adx_given given[], ad_real *y, ad_real *J,
                              ad_real *work)
 {
-    return g != NULL ? c->f22(given[0].x, g, y, work)
+    return J != NULL ? c->f22(given[0].x, y, J, work)
          : parts == 1 ? c->f2(given[0].x, y, work)
          : parts == 2 ? c->f3(given[0].x, given[1].x, y, work)
          : c->f4(given[0].x, given[1].x, given[2].x, y, work);
@@ -3737,8 +3800,7 @@ static ad_status adx_run_compiled(const ad_fn *fn, adx_compiled *c,
                                   bool *again)
 {
     ad_real few[256];
-    bool two = wants == 2;
-    size_t results = wanted[0].n + (two ? 1 : 0);
+    size_t results = wanted[0].n + (wants == 2 ? wanted[1].n : 0);
     size_t size = c->work + results;
     *again = true;
     if (fn->library == NULL || (c->f2 == NULL && c->f3 == NULL
@@ -3752,16 +3814,13 @@ static ad_status adx_run_compiled(const ad_fn *fn, adx_compiled *c,
         r = (ad_real *)adx_take(&fn->memory, size, sizeof *r);
     if (r == NULL)
         return ADREV_ENOMEM;
-    ad_real *value = r + wanted[0].n;
-    int left = adx_call_compiled(c, parts, given, r, two ? value : NULL,
+    int left = adx_call_compiled(c, parts, given, r,
+                                 wants == 2 ? r + wanted[0].n : NULL,
                                  r + results);
     *again = left == 0 && !adx_finite_all(results, r);
-    if (left == 0 && !*again) {
-        if (wanted[0].n > 0 && wanted[0].to != NULL)
-            memcpy(wanted[0].to, r, wanted[0].n * sizeof *r);
-        if (two && wanted[1].to != NULL)
-            *wanted[1].to = *value;
-    }
+    for (size_t i = 0; left == 0 && !*again && i < wants; i++)
+        if (wanted[i].n > 0 && wanted[i].to != NULL)
+            memcpy(wanted[i].to, r + wanted[i].from, wanted[i].n * sizeof *r);
     if (r != few)
         adx_drop(&fn->memory, atomic_exchange_explicit(&c->spare, r,
                                                        memory_order_acq_rel));
@@ -3780,8 +3839,8 @@ static ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
         if (given[i].x == NULL && given[i].n > 0)
             return ADREV_ESHAPE;
     ad_status status =
-        adx_run_compiled(fn, &fn->compiled[wants == 2 ? ADX_KINDS : kind],
-                         parts, given, wants, wanted, &again);
+        adx_run_compiled(fn, &fn->compiled[kind], parts, given, wants, wanted,
+                         &again);
     if (status == ADREV_OK && again)
         status = adx_machine_of(fn, kind, &m);
     if (status != ADREV_OK || !again)
@@ -3834,15 +3893,45 @@ ADX_API ad_status ad_fn_vjp(ad_fn *fn, const ad_real x[], const ad_real w[],
     return adx_evaluate_fn(fn, ADX_KIND_vjp, 2, given, 1, wanted);
 }
 
+static bool adx_has_external(const adx_program *p)
+{
+    for (size_t i = 0; i < p->manys; i++)
+        if (p->many[i].kind == ADX_MANY_external)
+            return true;
+    return false;
+}
+
+// Whether one program for all entries of a matrix is worth its length. With up
+// to 24 directions it takes an eighth to nine tenths of the time of lanes (9.4),
+// but has to be made. Each direction would call external statements again.
+static bool adx_is_short(const ad_fn *fn, size_t directions)
+{
+    return directions <= ADREV_LANES_MOST
+        && directions * fn->program.steps <= ADREV_MATRIX_MOST
+        && !adx_has_external(&fn->program);
+}
+
+static bool adx_is_linearized(const ad_fn *fn)
+{
+    return fn->m == 1 || fn->compiled[ADX_KIND_linear].f22 != NULL
+        || adx_is_short(fn, fn->m < fn->n ? fn->m : fn->n);
+}
+
+// Value and Jacobian; both may be NULL.
+static ad_status adx_linearize(ad_fn *fn, const ad_real x[], ad_real y[],
+                               ad_real J[])
+{
+    const adx_given given[] = { { x, fn->n } };
+    const adx_wanted wanted[] = { { 0, fn->m, y }, { fn->m, fn->m * fn->n, J } };
+    return adx_evaluate_fn(fn, ADX_KIND_linear, 1, given, 2, wanted);
+}
+
 ADX_API ad_status ad_fn_gradient(ad_fn *fn, const ad_real x[], ad_real *y,
                                  ad_real g[])
 {
-    static const ad_real one = 1;
     if (fn == NULL || adx_lacks(fn, fn->n, g) || fn->m != 1)
         return ADREV_ESHAPE;
-    const adx_given given[] = { { x, fn->n }, { &one, 1 } };
-    const adx_wanted wanted[] = { { 0, fn->n, g }, { fn->n, 1, y } };
-    return adx_evaluate_fn(fn, ADX_KIND_vjp, 2, given, 2, wanted);
+    return adx_linearize(fn, x, y, g);
 }
 
 ADX_API ad_status ad_fn_hvp(ad_fn *fn, const ad_real x[], const ad_real w[],
@@ -3973,14 +4062,6 @@ static void adx_take_dense(void *user, const adx_machine *m,
                 r[m->output[i] * lanes + l];
 }
 
-static bool adx_has_external(const adx_program *p)
-{
-    for (size_t i = 0; i < p->manys; i++)
-        if (p->many[i].kind == ADX_MANY_external)
-            return true;
-    return false;
-}
-
 // Whether a sweep may fail when another one has written its results.
 static bool adx_fails_late(const adx_directions *d)
 {
@@ -4004,21 +4085,14 @@ static ad_status adx_fill_dense(const adx_directions *d, ad_real to[],
     return status;
 }
 
-ADX_API ad_status ad_fn_jacobian(ad_fn *fn, const ad_real x[], ad_real J[])
+// Row by row, or column by column.
+static ad_status adx_jacobian_in_lanes(ad_fn *fn, const ad_real x[],
+                                       ad_real J[])
 {
-    if (fn == NULL || adx_lacks(fn, fn->n, J) || adx_lacks(fn, fn->n, x))
-        return ADREV_ESHAPE;
     size_t n = fn->n;
     size_t m = fn->m;
     adx_directions d = { fn, ADX_KIND_vjp, 2, { { x, n }, { NULL, m } }, m, n,
                          NULL };
-    const adx_given given[] = { { x, n } };
-    const adx_wanted wanted[] = { { 0, m * n, J } };
-    bool again;
-    ad_status status = adx_run_compiled(fn, &fn->compiled[ADX_KINDS + 1], 1,
-                                        given, 1, wanted, &again);
-    if (status != ADREV_OK || !again)
-        return status;
     if (n >= m)
         return adx_fill_dense(&d, J, 1, n);
     d.kind = ADX_KIND_jvp;
@@ -4026,6 +4100,34 @@ ADX_API ad_status ad_fn_jacobian(ad_fn *fn, const ad_real x[], ad_real J[])
     d.n = n;
     d.results = m;
     return adx_fill_dense(&d, J, n, 1);
+}
+
+ADX_API ad_status ad_fn_jacobian(ad_fn *fn, const ad_real x[], ad_real J[])
+{
+    if (fn == NULL || adx_lacks(fn, fn->n, J) || adx_lacks(fn, fn->n, x))
+        return ADREV_ESHAPE;
+    return adx_is_linearized(fn) ? adx_linearize(fn, x, NULL, J)
+                                 : adx_jacobian_in_lanes(fn, x, J);
+}
+
+ADX_API ad_status ad_fn_linearize(ad_fn *fn, const ad_real x[], ad_real y[],
+                                  ad_real J[])
+{
+    if (fn == NULL || adx_lacks(fn, fn->n, J) || adx_lacks(fn, fn->n, x))
+        return ADREV_ESHAPE;
+    if (adx_is_linearized(fn))
+        return adx_linearize(fn, x, y, J);
+    if (y == NULL)
+        return adx_jacobian_in_lanes(fn, x, J);
+    ad_real *value = (ad_real *)adx_take(&fn->memory, fn->m, sizeof *value);
+    ad_status status = value == NULL ? ADREV_ENOMEM
+                                     : ad_fn_eval(fn, x, value);
+    if (status == ADREV_OK)
+        status = adx_jacobian_in_lanes(fn, x, J);
+    if (status == ADREV_OK)
+        memcpy(y, value, fn->m * sizeof *y);
+    adx_drop(&fn->memory, value);
+    return status;
 }
 
 // Both triangles are computed; the lower one counts, so that H is symmetric.
@@ -4039,6 +4141,9 @@ ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
     const adx_directions d = { fn, ADX_KIND_hvp, 3,
                                { { x, n }, { w, fn->m }, { NULL, n } }, n, n,
                                NULL };
+    const adx_wanted wanted[] = { { 0, n * n, H } };
+    if (adx_is_short(fn, n))
+        return adx_evaluate_fn(fn, ADX_KIND_hessian, 2, d.given, 1, wanted);
     ad_status status = adx_fill_dense(&d, H, n, 1);
     for (size_t i = 0; status == ADREV_OK && i < n; i++)
         for (size_t j = 0; j < i; j++)

@@ -185,11 +185,8 @@ static void run(kept *k, ad_vector_fn *f, const bench_case *c,
 {
     ad_fn *fn = recorded(k, f, c, c->inputs, x, c->outputs);
 
-    if (fn && c->outputs == 1) {
-        ad_fn_gradient(fn, x, y, dy);
-    } else if (fn) {
-        ad_fn_eval(fn, x, y);
-        ad_fn_jacobian(fn, x, dy);
+    if (fn) {
+        ad_fn_linearize(fn, x, y, dy);
     }
 }
 

@@ -56,7 +56,7 @@ static int comma_snprintf(char *to, size_t room, const char *format, ...)
 #include "check.h"
 #include "fronts.h"
 
-enum { MOST = 64, BIG = 9, CHAIN = 120, ALL = 511, MODES = 9, SPARSE = 7,
+enum { MOST = 64, BIG = 9, CHAIN = 120, ALL = 1023, MODES = 10, SPARSE = 7,
        DENSE = 127, CASADI = 1024 };
 
 #define UNTOUCHED ((ad_real)-12345.5)
@@ -263,7 +263,10 @@ static const struct mode {
     { "hessian",  "x, w, o",     "const real *x, const real *w, real *H" },
     { "jacobian_sparse", "x, o", "const real *x, real *J" },
     { "hessian_sparse", "x, w, o", "const real *x, const real *w, real *H" },
+    { "linearize", "x, o, o + %zu", "const real *x, real *y, real *J" },
 };
+
+static bool is_sparse(int mode) { return mode == SPARSE || mode == SPARSE + 1; }
 
 static ad_status pattern(int mode, ad_fn *fn, ad_sparsity *about,
                          size_t *start, size_t *row, size_t *column)
@@ -279,7 +282,9 @@ static size_t results(int mode, ad_fn *fn)
     size_t m = ad_fn_outputs(fn);
     const size_t count[] = { m, m, n, 1 + n, n, m * n, n * n };
     ad_sparsity about = { 0 };
-    if (mode < SPARSE)
+    if (mode == MODES - 1)
+        return m + m * n;
+    if (!is_sparse(mode))
         return count[mode];
     CHECK(pattern(mode, fn, &about, NULL, NULL, NULL) == ADREV_OK, "pattern");
     return about.nonzeros;
@@ -297,6 +302,7 @@ static ad_status ask(int mode, ad_fn *fn, const ad_real *x, const ad_real *w,
     case 5: return ad_fn_jacobian(fn, x, o);
     case 6: return ad_fn_hessian(fn, x, w, o);
     case 7: return ad_fn_jacobian_sparse(fn, x, o);
+    case 9: return ad_fn_linearize(fn, x, o, o + ad_fn_outputs(fn));
     }
     return ad_fn_hessian_sparse(fn, x, w, o);
 }
@@ -500,16 +506,19 @@ static void print_call(const char *name, int mode, ad_fn *fn, ad_status s,
     size_t guard = s == ADREV_EPATH ? 1 + ad_fn_guard().index : 0;
     char id[32];
     char of[80];
+    char arguments[80];
     snprintf(id, sizeof id, "want%d", mode);
     snprintf(of, sizeof of, "%s_%s", name, modes[mode].name);
     print_numbers(id, count > 0 ? count : 1, o);
+    snprintf(arguments, sizeof arguments, modes[mode].arguments,
+             ad_fn_outputs(fn));
     fprintf(driver,
             "    begin(WORK_%s, \"%s\");\n"
             "    code = %s(%s, work);\n"
             "    end(\"%s\", WORK_%s, code, %zu, %zu, %s, %s);\n",
-            of, of, of, modes[mode].arguments, of, of, guard, count, id,
+            of, of, of, arguments, of, of, guard, count, id,
             sums ? "4" : "0");
-    if (mode >= SPARSE && s == ADREV_OK)
+    if (is_sparse(mode) && s == ADREV_OK)
         fprintf(driver, "    scatter(\"%s\", %zu, %zu, %d, %s_start, %s_row,"
                 " %s_column, want%d);\n", of,
                 mode == SPARSE ? ad_fn_outputs(fn) : ad_fn_inputs(fn),
@@ -527,7 +536,7 @@ static void print_prototypes(const char *name, unsigned mask)
                 modes[mode].parameters, name, what);
         fprintf(code, "const int WORK_%s_%s = %s_%s_WORK;\n", name, what,
                 name, what);
-        if (mode < SPARSE)
+        if (!is_sparse(mode))
             continue;
         fprintf(header, "extern const int %s_%s_start[], %s_%s_row[],"
                 " %s_%s_column[], NONZEROS_%s_%s;\n", name, what, name, what,
@@ -551,7 +560,7 @@ static void print_list(const char *of, const char *list, size_t n,
 static void print_patterns(const char *name, ad_fn *fn, unsigned mask)
 {
     fprintf(driver, "static void test_%s_patterns(void)\n{\n", name);
-    for (int mode = SPARSE; mode < MODES; mode++) {
+    for (int mode = SPARSE; is_sparse(mode); mode++) {
         size_t rows = mode == SPARSE ? ad_fn_outputs(fn) : ad_fn_inputs(fn);
         size_t start[CHAIN + 1];
         size_t row[400];
@@ -1046,7 +1055,7 @@ static void check_errors(void)
     s = ad_fn_write_c(fn, &options, NULL, NULL, &bytes);
     CHECK(s == ADREV_ESHAPE, "gradient of several results: %s",
           ad_message(s));
-    options.functions = 512;
+    options.functions = 1u << ADREV_C_COUNT;
     s = ad_fn_write_c(fn, &options, NULL, NULL, &bytes);
     CHECK(s == ADREV_ESHAPE, "no such function: %s", ad_message(s));
     CHECK(bytes == 77, "bytes are written on failure");

@@ -130,6 +130,7 @@ static void counted_free(void *block)
     ROW( VJP,      "ad_fn_vjp" )                                            \
     ROW( GRADIENT, "ad_fn_gradient" )                                       \
     ROW( JACOBIAN, "ad_fn_jacobian" )                                       \
+    ROW( LINEAR,   "ad_fn_linearize" )                                      \
     ROW( HVP,      "ad_fn_hvp" )                                            \
     ROW( HESSIAN,  "ad_fn_hessian" )
 
@@ -148,13 +149,14 @@ typedef struct answers {
     ad_status status[ASK_COUNT];
     double out[ASK_COUNT][MOST * MOST];
     double value;               // of the gradient
+    double values[MOST];        // of the linearization
 } answers;
 
 static size_t length_of(enum question q, size_t n, size_t m)
 {
     switch ((int)q) {
     case ASK_EVAL: case ASK_JVP: return m;
-    case ASK_JACOBIAN: return m * n;
+    case ASK_JACOBIAN: case ASK_LINEAR: return m * n;
     case ASK_HESSIAN: return n * n;
     }
     return n;
@@ -169,6 +171,7 @@ static ad_status ask(enum question q, ad_fn *fn, const double *x, answers *a)
     case ASK_VJP: return ad_fn_vjp(fn, x, weight, out);
     case ASK_GRADIENT: return ad_fn_gradient(fn, x, &a->value, out);
     case ASK_JACOBIAN: return ad_fn_jacobian(fn, x, out);
+    case ASK_LINEAR: return ad_fn_linearize(fn, x, a->values, out);
     case ASK_HVP: return ad_fn_hvp(fn, x, weight, direction, out);
     }
     return ad_fn_hessian(fn, x, weight, out);
@@ -178,6 +181,8 @@ static void ask_all(ad_fn *fn, const double *x, answers *a)
 {
     memset(a, 0, sizeof *a);
     a->value = UNTOUCHED;
+    for (size_t i = 0; i < MOST; i++)
+        a->values[i] = UNTOUCHED;
     for (int q = 0; q < ASK_COUNT; q++) {
         for (size_t i = 0; i < COUNT(a->out[q]); i++)
             a->out[q][i] = UNTOUCHED;
@@ -213,6 +218,8 @@ static void check_status(const char *name, ad_fn *fn, const answers *a,
     }
     CHECK(a->status[ASK_GRADIENT] == ADREV_OK || a->value == UNTOUCHED,
           "%s: the value was touched", name);
+    CHECK(touched(a->values, a->status[ASK_LINEAR] == ADREV_OK ? m : 0, MOST)
+          == 0, "%s: values of the linearization were touched", name);
 }
 
 static void check_path(const char *name, ad_fn *fn, const double *x,
@@ -291,9 +298,15 @@ static void check_first(const char *name, size_t n, size_t m,
         near(name, ASK_VJP, j, a->out[ASK_VJP][j],
              column_times(m, n, t->J, j, weight, false),
              column_times(m, n, t->J, j, weight, true));
-    for (size_t i = 0; i < m * n; i++)
+    for (size_t i = 0; i < m * n; i++) {
         near(name, ASK_JACOBIAN, i, a->out[ASK_JACOBIAN][i], t->J[i],
              fabsl(t->J[i]));
+        CHECK(same(a->out[ASK_LINEAR][i], a->out[ASK_JACOBIAN][i]),
+              "%s: [%zu] of the linearization", name, i);
+    }
+    for (size_t i = 0; i < m; i++)
+        CHECK(same(a->values[i], a->out[ASK_EVAL][i]),
+              "%s: value %zu of the linearization", name, i);
     for (size_t j = 0; j < n && m == 1; j++)
         near(name, ASK_GRADIENT, j, a->out[ASK_GRADIENT][j], t->J[j],
              fabsl(t->J[j]));
@@ -2115,6 +2128,9 @@ static void test_null_evaluate(void)
     EXPECT(ad_fn_hvp(fn, x, x, x, NULL), ADREV_ESHAPE);
     EXPECT(ad_fn_jacobian(fn, NULL, out), ADREV_ESHAPE);
     EXPECT(ad_fn_jacobian(fn, x, NULL), ADREV_ESHAPE);
+    EXPECT(ad_fn_linearize(NULL, x, out, out), ADREV_ESHAPE);
+    EXPECT(ad_fn_linearize(fn, NULL, NULL, out), ADREV_ESHAPE);
+    EXPECT(ad_fn_linearize(fn, x, NULL, NULL), ADREV_ESHAPE);
     EXPECT(ad_fn_hessian(fn, NULL, x, out), ADREV_ESHAPE);
     EXPECT(ad_fn_hessian(fn, x, NULL, out), ADREV_ESHAPE);
     EXPECT(ad_fn_hessian(fn, x, x, NULL), ADREV_ESHAPE);

@@ -474,12 +474,12 @@ static ad_fn *record(ad_vector_fn *f, const bool *external, size_t n,
 
 /* --- all questions -------------------------------------------------------- */
 
-enum question { EVAL, JVP, VJP, GRADIENT, JACOBIAN, HVP, HESSIAN, SPARSE_J,
-                SPARSE_H, MAP, MAP_JVP, MAP_VJP, QUESTIONS };
+enum question { EVAL, JVP, VJP, GRADIENT, JACOBIAN, LINEAR, HVP, HESSIAN,
+                SPARSE_J, SPARSE_H, MAP, MAP_JVP, MAP_VJP, QUESTIONS };
 
 static const char *const names[QUESTIONS] = {
-    "eval", "jvp", "vjp", "gradient", "jacobian", "hvp", "hessian",
-    "sparse jacobian", "sparse hessian", "map", "map_jvp", "map_vjp"
+    "eval", "jvp", "vjp", "gradient", "jacobian", "linearize", "hvp",
+    "hessian", "sparse jacobian", "sparse hessian", "map", "map_jvp", "map_vjp"
 };
 
 typedef struct asked {
@@ -565,6 +565,7 @@ static ad_status ask(enum question q, ad_fn *fn, asked *a)
     case VJP: return ad_fn_vjp(fn, a->x, a->w, a->out);
     case GRADIENT: return ad_fn_gradient(fn, a->x, NULL, a->out);
     case JACOBIAN: return ad_fn_jacobian(fn, a->x, a->out);
+    case LINEAR: return ad_fn_linearize(fn, a->x, NULL, a->out);
     case HVP: return ad_fn_hvp(fn, a->x, a->w, a->v, a->out);
     case HESSIAN: return ad_fn_hessian(fn, a->x, a->w, a->out);
     case SPARSE_J: return ask_sparse(false, fn, a);
@@ -1319,7 +1320,7 @@ static void test_memory(void)
 #endif
     for (int q = 0; q < QUESTIONS; q++) {
         run_out(one_result, 4, 1, (enum question)q);
-        if (q == JACOBIAN || q == SPARSE_J || q == HESSIAN)
+        if (q == JACOBIAN || q == LINEAR || q == SPARSE_J || q == HESSIAN)
             run_out(tangle, 4, 3, (enum question)q);
     }
     run_out(rewinding, 3, 2, VJP);

@@ -138,6 +138,14 @@ static void check_jacobian(const struct point *at)
     ok("jacobian", ad_fn_jacobian(at->fn, at->x, J));
     for (int i = 0; i < p->m * p->n; i++)
         within("jacobian", i, J[i], at->J[i], at->size[i]);
+    ad_real values[M];
+    ad_real L[M * N];
+    ok("linearize", ad_fn_linearize(at->fn, at->x, values, L));
+    for (int i = 0; i < p->m * p->n; i++)
+        CHECK(same(L[i], J[i]), "program %d: linearize [%d]", number, i);
+    for (int i = 0; i < p->m; i++)
+        CHECK(same(values[i], at->y[i]), "program %d: value %d of linearize",
+              number, i);
     if (p->m > 1)
         return;
     ad_real y = UNTOUCHED;
