@@ -467,6 +467,12 @@ static void adx_say_helpers(adx_text *t, const bool needed[])
 
 /* --- 3.3  where numbers are ----------------------------------------------- */
 
+// Results: so many of the outputs in each array.
+typedef struct adx_results {
+    const char *array[2];
+    size_t length[2];
+} adx_results;
+
 typedef struct adx_writing {
     adx_text *text;
     const adx_program *p;
@@ -475,12 +481,17 @@ typedef struct adx_writing {
     size_t length[3];
     size_t split;
     bool *used;
-    bool *stored;               // in work
+    bool *stored;               // in work, or at home
     uint32_t *place;            // there
+    uint32_t *home;             // the output that a step with many results
+                                // writes itself; ADX_NOWHERE
+    const adx_results *results;
     uint32_t *part;             // the C function that makes the number
     size_t places;
+    uint32_t lowest;            // with arrays: the number at place 0
     size_t parts;
     size_t next;                // step, after the parts written so far
+    bool guarded;               // there are guards
     bool block;                 // of ADREV_LANES_MOST points side by side
     const adx_entries *entries; // of a sparse matrix; else NULL
 } adx_writing;
@@ -489,7 +500,7 @@ static void adx_say_input(adx_writing *k, uint32_t x)
 {
     size_t i = 0;
     if (k->block) {
-        adx_say(k->text, "x[%lu + l]", (unsigned long)x * ADREV_LANES_MOST);
+        adx_say(k->text, "x%lu[l]", (unsigned long)x);
         return;
     }
     for (; x >= k->length[i]; i++)
@@ -530,6 +541,9 @@ static int adx_array_of(const adx_writing *k, const adx_numbers *r,
     return -1;
 }
 
+#define ADX_HOME_NONE (ADX_NOWHERE - 1)     // it is read, or two outputs
+#define ADX_HOME_ONE  (ADX_NOWHERE - 2)     // it is one output
+
 typedef struct adx_reader {
     adx_writing *k;
     uint32_t part;
@@ -541,6 +555,7 @@ static void adx_note_reader(void *user, uint32_t x)
     adx_reader *r = (adx_reader *)user;
     adx_writing *k = r->k;
     uint32_t from = k->p->number[x].from;
+    k->home[x] = ADX_HOME_NONE;
     if (r->in_range || (from < ADX_FROM_INPUT && k->part[x] != r->part))
         k->stored[x] = true;
 }
@@ -575,6 +590,7 @@ static void adx_find_stored(adx_writing *k)
         const adx_step *s = &p->step[i];
         if (!adx_is_used(p, s, k->used))
             continue;
+        k->guarded |= s->op == ADX_OP_guard;
         adx_reader r = { k, (uint32_t)(count++ / k->split),
                          s->op == ADX_OP_many };
         if (r.in_range)
@@ -592,15 +608,50 @@ static void adx_find_stored(adx_writing *k)
             k->stored[p->output[i]] = true;
 }
 
-// Ranges remain ranges: with arrays every number has the place of its index.
+// Outputs that a step with many results writes where they belong: all of them,
+// one after another, and nobody else reads them. Not where a guard may follow,
+// nor in a C function that has no results.
+static void adx_find_homes(adx_writing *k)
+{
+    const adx_program *p = k->p;
+    size_t at = 0;
+    for (size_t i = 0; i < p->outputs; i++) {
+        uint32_t *home = &k->home[p->output[i]];
+        *home = *home == ADX_NOWHERE ? ADX_HOME_ONE : ADX_HOME_NONE;
+    }
+    for (size_t a = 0; a < 2; a++)
+        for (size_t i = 0, n; i < k->results->length[a]; i += n, at += n) {
+            uint32_t x = p->output[at];
+            uint32_t from = p->number[x].from;
+            const adx_step *s = from < ADX_FROM_INPUT ? &p->step[from] : NULL;
+            size_t most = k->results->length[a] - i;
+            n = s == NULL || s->op != ADX_OP_many || s->r != x
+              ? 1 : adx_results_of(p, s);
+            bool all = n > 1 && n <= most && k->parts == 1 && !k->guarded;
+            for (size_t j = 0; all && j < n; j++)
+                all = p->output[at + j] == x + j
+                   && k->home[x + j] == ADX_HOME_ONE;
+            for (size_t j = 0; all && j < n; j++)
+                k->stored[x + j] = false;
+            n = all ? n : 1;
+            k->home[x] = all ? (uint32_t)at : ADX_HOME_NONE;
+        }
+}
+
+// Ranges remain ranges: with arrays numbers are as far from one another as
+// their indices.
 static void adx_find_places(adx_writing *k)
 {
     const adx_program *p = k->p;
-    for (size_t i = 0; i < p->numbers; i++)
-        if (k->stored[i])
-            k->place[i] = (uint32_t)(p->manys > 0 ? i : k->places++);
-    if (p->manys > 0)
-        k->places = p->numbers;
+    for (size_t i = 0; i < p->numbers; i++) {
+        if (!k->stored[i])
+            continue;
+        if (k->places == 0)
+            k->lowest = (uint32_t)i;
+        k->place[i] = p->manys > 0 ? (uint32_t)i - k->lowest
+                                   : (uint32_t)k->places;
+        k->places = k->place[i] + 1;
+    }
 }
 
 static void adx_end_writing(adx_writing *k)
@@ -610,6 +661,7 @@ static void adx_end_writing(adx_writing *k)
     adx_drop(a, k->stored);
     adx_drop(a, k->place);
     adx_drop(a, k->part);
+    adx_drop(a, k->home);
 }
 
 static bool adx_begin_writing(adx_writing *k)
@@ -620,13 +672,16 @@ static bool adx_begin_writing(adx_writing *k)
     k->stored = (bool *)adx_take(a, p->numbers, sizeof *k->stored);
     k->place = (uint32_t *)adx_take(a, p->numbers, sizeof *k->place);
     k->part = (uint32_t *)adx_take(a, p->numbers, sizeof *k->part);
+    k->home = (uint32_t *)adx_take(a, p->numbers, sizeof *k->home);
     if (k->used == NULL || k->stored == NULL || k->place == NULL
-        || k->part == NULL)
+        || k->part == NULL || k->home == NULL)
         return false;
     memset(k->stored, 0, p->numbers * sizeof *k->stored);
+    memset(k->home, 0xff, p->numbers * sizeof *k->home);    // ADX_NOWHERE
     memset(k->part, 0, p->numbers * sizeof *k->part);
     adx_mark_used(p, k->used);
     adx_find_stored(k);
+    adx_find_homes(k);
     adx_find_places(k);
     return true;
 }
@@ -705,6 +760,7 @@ static void adx_say_element(adx_text *t, char which, void *user)
     size_t cols;
     adx_extent(e->many, a, &rows, &cols);
     int array = adx_array_of(e->k, r, rows, cols);
+    base -= array < 0 ? e->k->lowest : 0;
     for (int i = 0; i < array; i++)
         base -= (uint32_t)e->k->length[i];
     adx_say(t, "%s[%lu", array < 0 ? "work" : e->k->array[array],
@@ -716,11 +772,27 @@ static void adx_say_element(adx_text *t, char which, void *user)
     adx_say(t, "]");
 }
 
+// Where the results of a step begin: "work[7", "J[0".
+static void adx_say_home(adx_writing *k, const adx_step *s)
+{
+    const adx_results *r = k->results;
+    size_t at = k->home[s->r];
+    if (at >= ADX_HOME_ONE) {
+        adx_say_index(k->text, "work[", k->place[s->r], "");
+        return;
+    }
+    bool second = at >= r->length[0];
+    adx_say(k->text, "%s[%lu", r->array[second],
+            (unsigned long)(at - (second ? r->length[0] : 0)));
+}
+
 static void adx_say_gather(adx_writing *k, const adx_step *s,
                            const adx_many *m)
 {
     for (size_t i = 0; i < m->n; i++) {
-        adx_say(k->text, "    work[%lu] = ", (unsigned long)(s->r + i));
+        adx_say(k->text, "    ");
+        adx_say_home(k, s);
+        adx_say(k->text, " + %lu] = ", (unsigned long)i);
         adx_say_number(k, m->list[i]);
         adx_say(k->text, ";\n");
     }
@@ -743,7 +815,9 @@ static void adx_say_fold(adx_writing *k, const adx_step *s, const adx_many *m)
         adx_say_element(t, 'x', &e);
     }
     adx_say(t, m->kind == ADX_MANY_norm ? ");\n" : ";\n");
-    adx_say(t, "        work[%lu] = sum;\n    }\n", (unsigned long)s->r);
+    adx_say(t, "        ");
+    adx_say_home(k, s);
+    adx_say(t, "] = sum;\n    }\n");
 }
 
 static void adx_say_each(adx_writing *k, const adx_step *s, const adx_many *m)
@@ -751,10 +825,37 @@ static void adx_say_each(adx_writing *k, const adx_step *s, const adx_many *m)
     adx_text *t = k->text;
     adx_element_text e = { k, m, { NULL }, { "i", "i", "i" } };
     adx_say(t, "    {\n        long i;\n        for (i = 0; i < %lu; i++)\n"
-            "            work[%lu + i] = ", (unsigned long)m->n,
-            (unsigned long)s->r);
+            "            ", (unsigned long)m->n);
+    adx_say_home(k, s);
+    adx_say(t, " + i] = ");
     adx_say_formula(t, adx_value_text(t, m->op), adx_say_element, &e);
     adx_say(t, ";\n    }\n");
+}
+
+// Rows times a column, in eight sums, as ad_dot and ad_matvec add them up.
+static void adx_say_inner(adx_writing *k, const adx_step *s, const adx_many *m)
+{
+    adx_text *t = k->text;
+    const char *value = adx_value_text(t, m->op);
+    adx_element_text eight = { k, m, { "i", "(l + j)" }, { "(l + j)" } };
+    adx_element_text one = { k, m, { "i", "l" }, { "l" } };
+    adx_say(t, "    {\n        long i, j, l;\n"
+            "        for (i = 0; i < %lu; i++) {\n"
+            "            %s sum[8] = { 0 };\n"
+            "            for (l = 0; l + 8 <= %lu; l += 8)\n"
+            "                for (j = 0; j < 8; j++)\n"
+            "                    sum[j] += ", (unsigned long)m->m, t->real,
+            (unsigned long)m->k);
+    adx_say_formula(t, value, adx_say_element, &eight);
+    adx_say(t, ";\n            for (j = 0; j < 4; j++)\n"
+            "                sum[j] += sum[j + 4];\n"
+            "            sum[0] = (sum[0] + sum[1]) + (sum[2] + sum[3]);\n"
+            "            for (; l < %lu; l++)\n"
+            "                sum[0] += ", (unsigned long)m->k);
+    adx_say_formula(t, value, adx_say_element, &one);
+    adx_say(t, ";\n            ");
+    adx_say_home(k, s);
+    adx_say(t, " + i] = sum[0];\n        }\n    }\n");
 }
 
 // Sums in a variable or, where columns of the second argument or rows of the
@@ -766,12 +867,18 @@ static void adx_say_product(adx_writing *k, const adx_step *s,
     adx_element_text e = { k, m, { "i", "l" }, { "l", "j" } };
     bool rows = m->n > 1 && m->arg[1].cs == 1;
     bool columns = m->n == 1 && m->arg[0].rs == 1;
+    if (m->n == 1 && m->k >= 8 && (!columns || m->op != ADX_OP_chain)) {
+        adx_say_inner(k, s, m);
+        return;
+    }
     const char *order = rows ? "ilj" : columns ? "lij" : "ijl";
     adx_say(t, "    {\n        long i, j, l;\n");
-    if ((rows || columns) && m->k > 1)
-        adx_say(t, "        for (i = 0; i < %lu; i++)\n"
-                "            work[%lu + i] = 0;\n",
-                (unsigned long)adx_many_results(m), (unsigned long)s->r);
+    if ((rows || columns) && m->k > 1) {
+        adx_say(t, "        for (i = 0; i < %lu; i++)\n            ",
+                (unsigned long)adx_many_results(m));
+        adx_say_home(k, s);
+        adx_say(t, " + i] = 0;\n");
+    }
     bool alone = !rows && !columns;
     for (int depth = 0; depth < 3; depth++) {
         char v = order[depth];
@@ -782,18 +889,20 @@ static void adx_say_product(adx_writing *k, const adx_step *s,
                                                                  : m->k), v,
                 depth == 1 && alone ? " {" : "");
     }
-    if (alone)
-        adx_say(t, "                    sum += ");
-    else
-        adx_say(t, "                    work[%lu + %lu*i + j] %s ",
-                (unsigned long)s->r, (unsigned long)m->n,
-                m->k > 1 ? "+=" : "=");
+    adx_say(t, "                    ");
+    if (!alone) {
+        adx_say_home(k, s);
+        adx_say(t, " + %lu*i + j]", (unsigned long)m->n);
+    }
+    adx_say(t, "%s %s ", alone ? "sum" : "", m->k > 1 || alone ? "+=" : "=");
     adx_say_formula(t, adx_value_text(t, m->op), adx_say_element, &e);
     adx_say(t, ";\n");
-    if (alone)
-        adx_say(t, "                work[%lu + %lu*i + j] = sum;\n"
-                "            }\n", (unsigned long)s->r,
+    if (alone) {
+        adx_say(t, "                ");
+        adx_say_home(k, s);
+        adx_say(t, " + %lu*i + j] = sum;\n            }\n",
                 (unsigned long)m->n);
+    }
     adx_say(t, "    }\n");
 }
 
@@ -880,12 +989,6 @@ static void adx_say_part(adx_writing *k, size_t part)
     adx_say(k->text, "    return 0;\n}\n\n");
 }
 
-// Results: so many of the outputs in each array.
-typedef struct adx_results {
-    const char *array[2];
-    size_t length[2];
-} adx_results;
-
 // How many of the next outputs follow one another in work or in an input.
 static size_t adx_run_length(const adx_writing *k, size_t at, size_t most)
 {
@@ -924,11 +1027,17 @@ static void adx_say_run(adx_writing *k, const char *array, size_t i, size_t at,
             (unsigned long)base);
 }
 
-static void adx_say_results(adx_writing *k, const adx_results *results)
+static void adx_say_results(adx_writing *k)
 {
+    const adx_results *results = k->results;
     size_t at = 0;
     for (size_t a = 0; a < 2; a++)
         for (size_t i = 0, n; i < results->length[a]; i += n, at += n) {
+            uint32_t x = k->p->output[at];
+            if (k->home[x] == at) {
+                n = adx_results_of(k->p, &k->p->step[k->p->number[x].from]);
+                continue;       // they are there
+            }
             n = adx_run_length(k, at, results->length[a] - i);
             if (n > 4) {
                 adx_say_run(k, results->array[a], i, at, n);
@@ -978,8 +1087,9 @@ static void adx_say_pattern(adx_writing *k)
 }
 
 // So that no compiler calls the constants unused, or results without entries.
-static void adx_say_results_unused(adx_writing *k, const adx_results *results)
+static void adx_say_results_unused(adx_writing *k)
 {
+    const adx_results *results = k->results;
     static const char *const list[] = { "start", "row", "column" };
     for (size_t a = 0; a < 2; a++)
         if (results->array[a] != NULL && results->length[a] == 0)
@@ -1000,9 +1110,10 @@ static void adx_say_calls(adx_writing *k)
     }
 }
 
-static void adx_say_function(adx_writing *k, const adx_results *results)
+static void adx_say_function(adx_writing *k)
 {
     adx_text *t = k->text;
+    const adx_results *results = k->results;
     if (k->entries != NULL)
         adx_say_pattern(k);
     for (size_t part = 0; k->parts > 1 && part < k->parts; part++)
@@ -1018,37 +1129,56 @@ static void adx_say_function(adx_writing *k, const adx_results *results)
     if (k->parts > 1)
         adx_say(t, "    int left = 0;\n");
     adx_say_unused(k);
-    adx_say_results_unused(k, results);
+    adx_say_results_unused(k);
     if (k->parts > 1)
         adx_say_calls(k);
     else {
         adx_say_loads(k);
         adx_say_steps(k, 0);
     }
-    adx_say_results(k, results);
+    adx_say_results(k);
     adx_say(t, "    return 0;\n}\n\n");
     if (t->sizes)
         adx_say(t, "const unsigned long %s_%s_size = %s_%s_WORK;\n\n",
                 t->name, k->what, t->name, k->what);
 }
 
-// All points of a block in one loop, which the compiler makes one of vectors.
-// Only of programs without guards and arrays.
+// 0, or not a number where a result is not finite.
+static void adx_say_fault(adx_writing *k)
+{
+    const adx_program *p = k->p;
+    adx_say(k->text, "    fault[l] = 0");
+    for (size_t i = 0; i < p->outputs; i++) {
+        adx_say(k->text, "%s + 0 * ", i % 8 == 7 ? "\n        " : "");
+        adx_say_number(k, p->output[i]);
+    }
+    adx_say(k->text, ";\n");
+}
+
+// All points of a block in one loop, which the compiler makes one of vectors:
+// inputs are read where they are. Only of programs without guards and arrays.
 static void adx_say_block(adx_writing *k)
 {
     adx_text *t = k->text;
     const adx_program *p = k->p;
     k->block = true;
     k->split = SIZE_MAX;        // values make it longer than the function
-    adx_say(t, "void %s_%s_block(const %s *restrict x, %s *restrict y)\n{\n"
-            "    long l;\n    for (l = 0; l < %lu; l++) {\n", t->name, k->what,
-            t->real, t->real, (unsigned long)ADREV_LANES_MOST);
+    adx_say(t, "void %s_%s_block(const %s *const *x, %s *restrict y, "
+            "%s *restrict fault)\n{\n    long l;\n", t->name, k->what,
+            t->real, t->real, t->real);
+    for (size_t i = 0; i < p->inputs; i++)
+        if (k->used[i])
+            adx_say(t, "    const %s *const x%lu = x[%lu];\n", t->real,
+                    (unsigned long)i, (unsigned long)i);
+    adx_say(t, "    for (l = 0; l < %lu; l++) {\n",
+            (unsigned long)ADREV_LANES_MOST);
     adx_say_steps(k, 0);
     for (size_t i = 0; i < p->outputs; i++) {
         adx_say(t, "    y[%lu + l] = ", (unsigned long)i * ADREV_LANES_MOST);
         adx_say_number(k, p->output[i]);
         adx_say(t, ";\n");
     }
+    adx_say_fault(k);
     adx_say(t, "    }\n}\n\n");
     k->block = false;
 }
@@ -1261,6 +1391,7 @@ static ad_status adx_write_program(adx_job *job, const adx_c_kind *kind,
     adx_results results = { { kind->out[0], kind->out[1] },
                             { adx_c_length(job->fn, kind, kind->out[0]),
                               adx_c_length(job->fn, kind, kind->out[1]) } };
+    k.results = &results;
     for (int i = 0; i < 3; i++) {
         k.array[i] = kind->in[i];
         k.length[i] = adx_c_length(job->fn, kind, kind->in[i]);
@@ -1268,7 +1399,7 @@ static ad_status adx_write_program(adx_job *job, const adx_c_kind *kind,
     q->outputs = results.length[0] + results.length[1];
     bool ok = adx_begin_writing(&k);
     if (ok) {
-        adx_say_function(&k, &results);
+        adx_say_function(&k);
         if (size != NULL)
             adx_measure_code(&k, t->bytes - before, size);
         q->outputs = all;

@@ -3467,7 +3467,7 @@ typedef struct adx_compiled {
               ad_real *y, ad_real *work);
     int (*f22)(const ad_real *x, ad_real *y, ad_real *J, ad_real *work);
     // of ADREV_LANES_MOST points side by side; NULL: there is none
-    void (*block)(const ad_real *in, ad_real *out);
+    void (*block)(const ad_real *const *x, ad_real *y, ad_real *fault);
     size_t work;
     _Atomic(ad_real *) spare;   // memory of a call, kept for the next one
     _Atomic(ad_real *) spare_block;
@@ -4358,21 +4358,57 @@ static void adx_map_some(adx_mapping *k, adx_workspace *work, size_t point,
     adx_take_block(k, point, n, work->w, output, nan, waiting);
 }
 
-// By machine code; false: there is none, or a result is not finite.
+// Memory of a block for machine code, in numbers: pointers to the columns, those
+// that had to be filled, results, and faults.
+static size_t adx_pointer_room(const adx_machine *m)
+{
+    return m->inputs * sizeof(ad_real *) / sizeof(ad_real);
+}
+
+static size_t adx_block_room(const adx_machine *m)
+{
+    return adx_pointer_room(m)
+         + (m->inputs + m->outputs + 1) * ADREV_LANES_MOST;
+}
+
+// Columns whose numbers lie side by side are read in place (burgers, bench/:
+// copies took half of the time).
+static void adx_point_columns(const adx_mapping *k, size_t point, size_t n,
+                              const ad_real *at[], ad_real *w)
+{
+    bool full = n == ADREV_LANES_MOST;
+    for (size_t g = 0; g < 2; g++)
+        for (size_t i = 0; i < k->given_n[g]; i++) {
+            const ad_column *c = &k->given[g][i];
+            if (c->step == 1 && full) {
+                *at++ = c->v + point;
+                continue;
+            }
+            *at++ = w;
+            w = adx_fill_column(c, point, n, w);
+        }
+}
+
+// A block by machine code; false: there is none, or a result is not finite. Of
+// the last one, points of the block before are evaluated again, and not taken.
 static bool adx_map_compiled(const adx_mapping *k, size_t point, size_t n,
                              ad_real *room, ad_real waiting[])
 {
-    size_t inputs = k->machine->inputs * ADREV_LANES_MOST;
-    size_t results = k->machine->outputs * ADREV_LANES_MOST;
+    const adx_machine *m = k->machine;
     if (room == NULL)
         return false;
-    adx_fill_block(k, point, n, room);
-    k->compiled->block(room, room + inputs);
-    if (!adx_finite_all(results, room + inputs))
+    const ad_real **at = (const ad_real **)(void *)room;
+    ad_real *filled = room + adx_pointer_room(m);
+    ad_real *y = filled + m->inputs * ADREV_LANES_MOST;
+    ad_real *fault = y + m->outputs * ADREV_LANES_MOST;
+    size_t again = k->points < ADREV_LANES_MOST ? 0 : ADREV_LANES_MOST - n;
+    adx_point_columns(k, point - again, n + again, at, filled);
+    k->compiled->block(at, y, fault);
+    if (!adx_finite_all(ADREV_LANES_MOST, fault))
         return false;
     for (size_t l = 0; k->left != NULL && l < n; l++)
         k->left[point + l] = 0;
-    adx_take_block(k, point, n, room + inputs, NULL, NULL, waiting);
+    adx_take_block(k, point, n, y + again, NULL, NULL, waiting);
     return true;
 }
 
@@ -4408,14 +4444,13 @@ static void adx_map_block(adx_mapping *k, adx_workspace *work, ad_real *room,
 // Memory of a block for machine code; NULL: there is none of either.
 static ad_real *adx_take_room(const adx_mapping *k)
 {
-    size_t numbers = k->machine->inputs + k->machine->outputs;
     if (k->compiled->block == NULL)
         return NULL;
     // acq_rel: who takes it comes after who gave it back.
     ad_real *room = atomic_exchange_explicit(&k->compiled->spare_block, NULL,
                                              memory_order_acq_rel);
     return room != NULL ? room
-         : (ad_real *)adx_take(&k->fn->memory, numbers * ADREV_LANES_MOST,
+         : (ad_real *)adx_take(&k->fn->memory, adx_block_room(k->machine),
                                sizeof *room);
 }
 
