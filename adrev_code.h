@@ -798,6 +798,29 @@ static void adx_say_gather(adx_writing *k, const adx_step *s,
     }
 }
 
+// As adx_length does it: nothing overflows on the way.
+static void adx_say_norm(adx_writing *k, const adx_step *s, const adx_many *m)
+{
+    adx_text *t = k->text;
+    const char *f = t->single ? "f" : "";
+    adx_element_text e = { k, m, { NULL }, { "i" } };
+    adx_say(t, "    {\n        %s most = 0, sum = 0;\n        long i;\n"
+            "        for (i = 0; i < %lu; i++) {\n"
+            "            const %s size = fabs%s(", t->real,
+            (unsigned long)m->k, t->real, f);
+    adx_say_element(t, 'x', &e);
+    adx_say(t, ");\n            most = size > most || size != size ? size : "
+            "most;\n        }\n"
+            "        if (most == 0 || most * 0 != 0)\n            sum = 1;\n"
+            "        else\n            for (i = 0; i < %lu; i++) {\n"
+            "                const %s part = ", (unsigned long)m->k, t->real);
+    adx_say_element(t, 'x', &e);
+    adx_say(t, " / most;\n                sum += part * part;\n"
+            "            }\n        ");
+    adx_say_home(k, s);
+    adx_say(t, "] = most * sqrt%s(sum);\n    }\n", f);
+}
+
 static void adx_say_fold(adx_writing *k, const adx_step *s, const adx_many *m)
 {
     adx_text *t = k->text;
@@ -805,17 +828,18 @@ static void adx_say_fold(adx_writing *k, const adx_step *s, const adx_many *m)
     bool most = m->kind == ADX_MANY_most;
     adx_say(t, "    {\n        %s sum = %s;\n        long i;\n", t->real,
             most ? "-INFINITY" : t->single ? "0.0f" : "0.0");
-    adx_say(t, "        for (i = 0; i < %lu; i++)\n", (unsigned long)m->k);
-    adx_say(t, most ? "            if (" : m->kind == ADX_MANY_norm
-            ? "            sum = hypot%s(sum, " : "            sum += %s",
-            m->kind == ADX_MANY_norm && t->single ? "f" : "");
+    adx_say(t, "        for (i = 0; i < %lu; i++)\n            %s",
+            (unsigned long)m->k, most ? "if (" : "sum += ");
     adx_say_element(t, 'x', &e);
     if (most) {
-        adx_say(t, " > sum || sum != sum)\n                sum = ");
+        adx_say(t, " > sum || ");
+        adx_say_element(t, 'x', &e);
+        adx_say(t, " != ");
+        adx_say_element(t, 'x', &e);
+        adx_say(t, ")\n                sum = ");
         adx_say_element(t, 'x', &e);
     }
-    adx_say(t, m->kind == ADX_MANY_norm ? ");\n" : ";\n");
-    adx_say(t, "        ");
+    adx_say(t, ";\n        ");
     adx_say_home(k, s);
     adx_say(t, "] = sum;\n    }\n");
 }
@@ -915,6 +939,8 @@ static void adx_say_many(adx_writing *k, const adx_step *s)
         adx_say_each(k, s, m);
     else if (m->kind == ADX_MANY_product)
         adx_say_product(k, s, m);
+    else if (m->kind == ADX_MANY_norm)
+        adx_say_norm(k, s, m);
     else
         adx_say_fold(k, s, m);
 }

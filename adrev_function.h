@@ -130,8 +130,8 @@ typedef struct ad_guard {
  * products and sums to one rounding: so it is with -ffp-contract=off, and with
  * gcc -std=c11. Else results of array statements (ad_axpy, ad_sqdist,
  * ad_trimatvec) may differ in the last place, and a guard on them may not be
- * passed at the very point of the recording. Machine code adds up arrays in an
- * order of its own. A zero factor in the chain rule gives zero, as on a tape.
+ * passed at the very point of the recording. Machine code has the same bits if it
+ * is compiled so, too. A zero factor in the chain rule gives zero, as on a tape.
  * ======================================================================== */
 
 #ifdef __cplusplus
@@ -307,10 +307,9 @@ ADX_API size_t ad_traced_paths(const ad_traced *traced, size_t *recordings);
 
 /* --- 3.5  many points --------------------------------------------------------
  * The same function at many points, ADREV_LANES_MOST at a time side by side,
- * with the same bits as one at a time, unless it is compiled: a block of points
- * is then replayed if one of its results is not finite, and the order of sums of
- * arrays is another one. Numbers are given by column: input i of point p is
- * x[i].v[p*x[i].step]. Step 0: a parameter that all points share.
+ * with the same bits as one at a time; compiled, a block of points is replayed
+ * if one of its results is not finite. Numbers are given by column: input i of
+ * point p is x[i].v[p*x[i].step]. Step 0: a parameter that all points share.
  * Columns may overlap: a stencil is a function over shifted columns of one
  * array. If adrev_parallel.h is included before this header where both are
  * implemented, blocks of points run on the pool, with the same bits.         */

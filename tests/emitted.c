@@ -182,7 +182,7 @@ static const struct function {
     size_t m;
     double at[3];
     size_t split;
-    bool sums;                  // arrays: summed in another order, perhaps
+    bool arrays;                // a line of the text is not a statement
     unsigned asked;
 } functions[] = {
     { "several",  several,  3, 4, { 0.7, 1.3, 0.4 }, 0, false, ALL },
@@ -500,7 +500,7 @@ static void print_client(const char *name, const struct entry *e)
 
 // One call of the emitted code, with the answer of the recording.
 static void print_call(const char *name, int mode, ad_fn *fn, ad_status s,
-                       const ad_real *o, bool sums)
+                       const ad_real *o)
 {
     size_t count = s == ADREV_OK ? results(mode, fn) : 0;
     size_t guard = s == ADREV_EPATH ? 1 + ad_fn_guard().index : 0;
@@ -515,9 +515,8 @@ static void print_call(const char *name, int mode, ad_fn *fn, ad_status s,
     fprintf(driver,
             "    begin(WORK_%s, \"%s\");\n"
             "    code = %s(%s, work);\n"
-            "    end(\"%s\", WORK_%s, code, %zu, %zu, %s, %s);\n",
-            of, of, of, arguments, of, of, guard, count, id,
-            sums ? "4" : "0");
+            "    end(\"%s\", WORK_%s, code, %zu, %zu, %s, 0);\n",
+            of, of, of, arguments, of, of, guard, count, id);
     if (is_sparse(mode) && s == ADREV_OK)
         fprintf(driver, "    scatter(\"%s\", %zu, %zu, %d, %s_start, %s_row,"
                 " %s_column, want%d);\n", of,
@@ -659,8 +658,7 @@ static unsigned write_all(const char *name, ad_fn *fn, unsigned asked,
 }
 
 static void print_function(const char *name, ad_fn *fn, unsigned mask,
-                           bool casadi, bool sums, size_t points,
-                           const ad_real *xs)
+                           bool casadi, size_t points, const ad_real *xs)
 {
     size_t n = ad_fn_inputs(fn);
     ad_real v[MOST];
@@ -689,7 +687,7 @@ static void print_function(const char *name, ad_fn *fn, unsigned mask,
             s = ask(mode, fn, xs + p * n, w, v, o);
             CHECK(s == ADREV_OK || s == ADREV_EPATH, "%s: %s", name,
                   ad_message(s));
-            print_call(name, mode, fn, s, o, sums);
+            print_call(name, mode, fn, s, o);
         }
         for (size_t i = 0; i < ENTRIES && casadi; i++)
             if (has_entry(&entries[i], mask))
@@ -709,15 +707,15 @@ static size_t calls;
 
 static void emit(const char *name, ad_vector_fn *f, void *ctx, size_t n,
                  size_t m, const ad_real *xs, size_t points, unsigned asked,
-                 size_t split, bool sums, bool refusing)
+                 size_t split, bool arrays, bool refusing)
 {
     ad_fn *fn = NULL;
     ad_status s = ad_fn_record(&fn, f, ctx, n, xs, m);
     if (!CHECK(s == ADREV_OK, "%s: %s", name, ad_message(s)))
         return;
     unsigned mask = write_all(name, fn, asked, split, true, refusing,
-                              split == 0 && !sums);
-    print_function(name, fn, mask, (asked & CASADI) != 0, sums, points, xs);
+                              split == 0 && !arrays);
+    print_function(name, fn, mask, (asked & CASADI) != 0, points, xs);
     print_patterns(name, fn, mask);
     snprintf(called[calls].name, sizeof called[calls].name, "%s", name);
     called[calls].mask = mask;
@@ -763,7 +761,7 @@ static void emit_functions(void)
         for (size_t k = 0; k < f->n && (f->f == singular || f->f == wide); k++)
             xs[3 * f->n + k] = 0;
         emit(f->name, f->f, NULL, f->n, f->m, xs, 4, f->asked, f->split,
-             f->sums, false);
+             f->arrays, false);
     }
 }
 
