@@ -136,6 +136,26 @@ static void arrays(const ad_rev *x, ad_rev *y, void *ctx)
     y[10] = ad_rec(ad_mul(z[0], z[3]));
 }
 
+// Results of array statements that are results of the function: nobody else
+// reads them, somebody does, or they are results twice.
+static void lists(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    ad_softmax(BIG, x, y);
+    ad_each(ADREV_OP_sin, BIG, x, NULL, NULL, y + BIG);
+    y[2 * BIG] = ad_dot(BIG, y + BIG, x);
+    ad_matvec(2, 4, x, x + 5, y + 2 * BIG + 1);
+    y[2 * BIG + 3] = y[2 * BIG + 1];
+}
+
+// And a guard behind them: until it is passed nothing is to be written.
+static void lists_guarded(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    lists(x, y, ctx);
+    if (ad_lt(x[0], 1))
+        y[0] = ad_rec(ad_neg(y[0]));
+}
+
 static void large(const ad_rev *x, ad_rev *y, void *ctx)
 {
     (void)ctx;
@@ -189,6 +209,10 @@ static const struct function {
     { "guarded",  guarded,  3, 1, { 0.7, 1.3, 0.4 }, 0, false, ALL },
     { "steps",    steps,    3, 3, { 2.3, 1.6, 3.2 }, 0, false, ALL },
     { "arrays",   arrays,   BIG, 11, { 0.7, 1.3, 0.4 }, 0, true, ALL },
+    { "lists",    lists,    BIG, 22, { 0.7, 1.3, 0.4 }, 0, true, ALL },
+    { "lists_split", lists, BIG, 22, { 0.7, 1.3, 0.4 }, 2, true, ALL },
+    { "lists_guarded", lists_guarded, BIG, 22, { 0.7, 1.3, 0.4 }, 0, true,
+      ALL },
     { "large",    large,    3, 1, { 0.7, 0.3, 0.4 }, 50, false, ALL },
     { "singular", singular, 2, 1, { 0.5, 0.3, 0 }, 0, false, ALL },
     { "arrow",    arrow,    BIG, BIG + 2, { 0.7, 1.3, 0.4 }, 0, false, ALL },
