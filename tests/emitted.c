@@ -153,7 +153,7 @@ static void lists_guarded(const ad_rev *x, ad_rev *y, void *ctx)
 {
     lists(x, y, ctx);
     if (ad_lt(x[0], 1))
-        y[0] = ad_rec(ad_neg(y[0]));
+        y[2 * BIG] = ad_rec(ad_neg(y[2 * BIG]));
 }
 
 static void large(const ad_rev *x, ad_rev *y, void *ctx)
