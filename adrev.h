@@ -2585,7 +2585,7 @@ static inline bool adx_extend(const ad_allocator *a, void **array,
 {
     if (n <= *room)
         return true;
-    size_t more = n + n / 2 + 8;
+    size_t more = 2 * n + 8;
     void *wide = adx_take(a, more, size);
     if (wide == NULL)
         return false;

@@ -789,21 +789,38 @@ static void adx_visit_reads(const adx_program *p, const adx_step *s,
 
 /* --- 4.4  each number once ------------------------------------------------ */
 
+// The table of what is known has so many entries at most: 128 kB, which the cache
+// holds. (With all that is known recording took 120 instead of 76 ns for each of
+// 10^5 operations, 306 instead of 115 ns for each of 10^7.) What had to leave the
+// table is recorded a second time when it comes again.
+#define ADX_SEEN_MOST ((size_t)1 << 14)
+#define ADX_WAYS 4
+
 // What a number is, as a key: a constant's bits, or operation and arguments.
 typedef struct adx_key {
-    uint32_t word[4];
+    uint64_t word[2];
 } adx_key;
+
+static adx_key adx_step_key(uint32_t op, uint32_t x, uint32_t y, uint32_t z)
+{
+    z = op == ADX_OP_guard ? 0 : z;
+    return (adx_key){ { (uint64_t)op << 32 | x, (uint64_t)y << 32 | z } };
+}
+
+static adx_key adx_constant_key(ad_real v)
+{
+    adx_key key = { { (uint64_t)ADX_FROM_CONSTANT << 32, 0 } };
+    memcpy(&key.word[1], &v, sizeof v);
+    return key;
+}
 
 static adx_key adx_key_of(const adx_program *p, uint32_t x)
 {
     const adx_number *number = &p->number[x];
-    adx_key key = { { ADX_FROM_CONSTANT, 0, 0, 0 } };
-    if (number->from == ADX_FROM_CONSTANT) {
-        memcpy(&key.word[1], &number->v, sizeof number->v);
-        return key;
-    }
+    if (number->from == ADX_FROM_CONSTANT)
+        return adx_constant_key(number->v);
     const adx_step *s = &p->step[number->from];
-    return (adx_key){ { s->op, s->a, s->b, s->op == ADX_OP_guard ? 0 : s->c } };
+    return adx_step_key(s->op, s->a, s->b, s->c);
 }
 
 static uint32_t adx_hash(const adx_key *key)
@@ -811,27 +828,35 @@ static uint32_t adx_hash(const adx_key *key)
     return (uint32_t)XXH3_64bits(key, sizeof *key);
 }
 
-// Where it stands in the table, or where there is room for it. Only where the
-// hash is the same the numbers are looked at, far away.
-static adx_known_number *adx_find_key(const adx_program *p,
-                                      const adx_key *key, uint32_t hash)
+// The number with this key, if the table still has it; ADX_NOWHERE. Only where
+// the hash is the same the numbers are looked at, far away.
+static uint32_t adx_find_key(const adx_program *p, const adx_key *key,
+                             uint32_t hash)
 {
-    size_t i = hash & (p->seen_room - 1);
-    for (; p->seen[i].number != 0; i = (i + 1) & (p->seen_room - 1)) {
-        if (p->seen[i].hash != hash)
+    const adx_known_number *set = &p->seen[hash & (p->seen_room - ADX_WAYS)];
+    for (int i = 0; i < ADX_WAYS; i++) {
+        if (set[i].hash != hash || set[i].number == 0)
             continue;
-        adx_key other = adx_key_of(p, p->seen[i].number - 1);
-        if (memcmp(&other, key, sizeof other) == 0)
-            break;
+        adx_key other = adx_key_of(p, set[i].number - 1);
+        if (other.word[0] == key->word[0] && other.word[1] == key->word[1])
+            return set[i].number - 1;
     }
-    return &p->seen[i];
+    return ADX_NOWHERE;
+}
+
+// In its set, in place of the oldest one.
+static void adx_enter_entry(adx_program *p, adx_known_number entry)
+{
+    adx_known_number *set = &p->seen[entry.hash & (p->seen_room - ADX_WAYS)];
+    memmove(set + 1, set, (ADX_WAYS - 1) * sizeof *set);
+    set[0] = entry;
 }
 
 static bool adx_widen_seen(adx_program *p)
 {
     size_t old_room = p->seen_room;
     adx_known_number *old = p->seen;
-    size_t room = old_room == 0 ? 64 : 2 * old_room;
+    size_t room = old_room == 0 ? 64 : 8 * old_room;
     adx_known_number *wide =
         (adx_known_number *)adx_take(p->memory, room, sizeof *wide);
     if (wide == NULL) {
@@ -839,35 +864,30 @@ static bool adx_widen_seen(adx_program *p)
         return false;
     }
     memset(wide, 0, room * sizeof *wide);
-    for (size_t i = 0; i < old_room; i++) {
-        size_t k = old[i].hash & (room - 1);
-        while (old[i].number != 0 && wide[k].number != 0)
-            k = (k + 1) & (room - 1);
-        if (old[i].number != 0)
-            wide[k] = old[i];
-    }
     p->seen = wide;
     p->seen_room = room;
+    for (size_t i = old_room; i-- > 0;)     // of each set the oldest first
+        if (old[i].number != 0)
+            adx_enter_entry(p, old[i]);
     adx_drop(p->memory, old);
     return true;
 }
 
-// Its entry, empty but for the hash if it is new. NULL: no memory.
-static adx_known_number *adx_seen(adx_program *p, const adx_key *key)
+// The same, with room for one more; not found if there is no memory for that.
+static uint32_t adx_seen(adx_program *p, const adx_key *key, uint32_t *hash)
 {
-    if (p->status != ADREV_OK
-        || (2 * p->seen_n >= p->seen_room && !adx_widen_seen(p)))
-        return NULL;
-    uint32_t hash = adx_hash(key);
-    adx_known_number *at = adx_find_key(p, key, hash);
-    at->hash = hash;
-    return at;
+    bool full = 2 * p->seen_n >= p->seen_room && p->seen_room < ADX_SEEN_MOST;
+    if (p->status != ADREV_OK || (full && !adx_widen_seen(p)))
+        return ADX_NOWHERE;
+    *hash = adx_hash(key);
+    return adx_find_key(p, key, *hash);
 }
 
-static void adx_enter_number(adx_program *p, adx_known_number *at,
-                             uint32_t number)
+static void adx_enter_number(adx_program *p, uint32_t hash, uint32_t number)
 {
-    at->number = number + 1;
+    if (p->status != ADREV_OK)
+        return;
+    adx_enter_entry(p, (adx_known_number){ hash, number + 1 });
     p->seen_n++;
 }
 
@@ -875,23 +895,25 @@ static void adx_enter_number(adx_program *p, adx_known_number *at,
 // another.
 static uint32_t adx_fixed_anew(adx_program *p, ad_real v)
 {
-    adx_key key = { { ADX_FROM_CONSTANT, 0, 0, 0 } };
-    memcpy(&key.word[1], &v, sizeof v);
-    adx_known_number *at = adx_seen(p, &key);
+    adx_key key = adx_constant_key(v);
+    uint32_t hash = 0;
+    uint32_t known = adx_seen(p, &key, &hash);
     uint32_t x = adx_new_number(p, v, ADX_FROM_CONSTANT);
-    if (at != NULL && at->number == 0 && p->status == ADREV_OK)
-        adx_enter_number(p, at, x);
+    if (known == ADX_NOWHERE)
+        adx_enter_number(p, hash, x);
     return x;
 }
 
 static uint32_t adx_fixed(adx_program *p, ad_real v)
 {
-    adx_key key = { { ADX_FROM_CONSTANT, 0, 0, 0 } };
-    memcpy(&key.word[1], &v, sizeof v);
-    adx_known_number *at = adx_seen(p, &key);
-    if (at == NULL)
-        return 0;
-    return at->number == 0 ? adx_fixed_anew(p, v) : at->number - 1;
+    adx_key key = adx_constant_key(v);
+    uint32_t hash = 0;
+    uint32_t known = adx_seen(p, &key, &hash);
+    if (known != ADX_NOWHERE || p->status != ADREV_OK)
+        return known == ADX_NOWHERE ? 0 : known;
+    uint32_t x = adx_new_number(p, v, ADX_FROM_CONSTANT);
+    adx_enter_number(p, hash, x);
+    return x;
 }
 
 /* --- 4.5  steps -----------------------------------------------------------
@@ -962,17 +984,15 @@ static uint32_t adx_append_step(adx_program *p, uint32_t op, uint32_t x,
 static uint32_t adx_once(adx_program *p, uint32_t op, uint32_t x, uint32_t y,
                          uint32_t z)
 {
-    adx_key key = { { op, x, y, op == ADX_OP_guard ? 0 : z } };
-    adx_known_number *at = adx_seen(p, &key);
-    if (at == NULL)
-        return 0;
-    if (at->number != 0) {
+    adx_key key = adx_step_key(op, x, y, z);
+    uint32_t hash = 0;
+    uint32_t known = adx_seen(p, &key, &hash);
+    if (known != ADX_NOWHERE) {
         p->report.common++;
-        return at->number - 1;
+        return known;
     }
     uint32_t r = adx_append_step(p, op, x, y, z);
-    if (p->status == ADREV_OK)
-        adx_enter_number(p, at, r);
+    adx_enter_number(p, hash, r);
     return r;
 }
 
