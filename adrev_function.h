@@ -296,8 +296,10 @@ ADX_API void ad_traced_free(ad_traced *traced);
 //                functions that look at more than x (a counter), or at the last
 //                bits of an array statement where these are not those of a
 //                replay (see above). The same x is not recorded again
-//   cost         an evaluation for each path that is tried, the last used first;
-//                where none is right, a recording and one more
+//   cost         an evaluation of the path used last; then, as long as x leaves
+//                a path, one of a path that parts from it at that guard: of 2^k
+//                paths by k comparisons, k + 1 evaluations at most. Where none
+//                is right, a recording and one more
 //   threads      one at a time
 ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
                                ad_fn **fn);
@@ -4724,9 +4726,19 @@ ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[])
 
 /* --- 9.7  paths ---------------------------------------------------------------- */
 
+// A guard: two paths with the same steps before it, and another outcome of it,
+// part there.
+typedef struct adx_fork {
+    size_t guard;               // which
+    uint64_t before;            // fingerprint of the steps up to it
+    ad_real was;                // its outcome
+} adx_fork;
+
 typedef struct adx_path {
     ad_fn *fn;
-    uint64_t fingerprint;       // of the steps: two recordings of one path
+    uint64_t fingerprint;       // of all steps: two recordings of one path
+    adx_fork *fork;
+    size_t forks;
 } adx_path;
 
 struct ad_traced {
@@ -4742,6 +4754,12 @@ struct ad_traced {
     ad_real *lost;              // [n] where f's recording is not on its path
     bool is_lost;
 };
+
+static void adx_free_path(adx_path *path)
+{
+    ad_fn_free(path->fn);
+    adx_drop(&adx_libc, path->fork);
+}
 
 ADX_API ad_traced *ad_traced_new(ad_vector_fn *f, void *ctx, size_t n,
                                  size_t m, size_t limit)
@@ -4769,7 +4787,7 @@ ADX_API void ad_traced_free(ad_traced *traced)
     if (traced == NULL)
         return;
     for (size_t i = 0; i < traced->paths; i++)
-        ad_fn_free(traced->path[i].fn);
+        adx_free_path(&traced->path[i]);
     adx_drop(&adx_libc, traced->path);
     adx_drop(&adx_libc, traced->y);
     adx_drop(&adx_libc, traced->lost);
@@ -4783,16 +4801,66 @@ ADX_API size_t ad_traced_paths(const ad_traced *traced, size_t *recordings)
     return traced == NULL ? 0 : traced->paths;
 }
 
-// Two recordings of one path have the same steps and constants.
-static uint64_t adx_fingerprint(const adx_program *p)
+static uint64_t adx_hash_constant(const adx_program *p, uint32_t x, uint64_t h)
 {
-    uint64_t steps = XXH3_64bits(p->step, p->steps * sizeof *p->step);
-    for (size_t i = 0; i < p->numbers; i++)
-        if (p->number[i].from == ADX_FROM_CONSTANT)
-            steps = XXH3_64bits_withSeed(&p->number[i].v,
-                                         sizeof p->number[i].v, steps);
-    return XXH3_64bits_withSeed(p->output, p->outputs * sizeof *p->output,
-                                steps);
+    const ad_real *v = &p->number[x].v;
+    return adx_is_fixed(p, x) ? XXH3_64bits_withSeed(v, sizeof *v, h) : h;
+}
+
+typedef struct adx_hashing {
+    const adx_program *p;
+    uint64_t h;
+} adx_hashing;
+
+static void adx_hash_read(void *user, uint32_t x)
+{
+    adx_hashing *k = (adx_hashing *)user;
+    k->h = adx_hash_constant(k->p, x, k->h);
+}
+
+// A step, and the constants that it reads. Of a guard, not what it was.
+static uint64_t adx_hash_step(const adx_program *p, const adx_step *s,
+                              uint64_t h)
+{
+    if (s->op == ADX_OP_guard)
+        return XXH3_64bits_withSeed(&s->a, sizeof s->a, h);
+    adx_hashing k = { p, XXH3_64bits_withSeed(s, sizeof *s, h) };
+    const adx_many *m = adx_many_of(p, s);
+    if (m != NULL) {
+        const uint32_t shape[] = { (uint32_t)m->kind, m->op, m->m, m->k, m->n };
+        k.h = XXH3_64bits_withSeed(shape, sizeof shape, k.h);
+        k.h = XXH3_64bits_withSeed(m->arg, sizeof m->arg, k.h);
+        k.h = XXH3_64bits_withSeed(m->list, adx_listed(m) * sizeof *m->list,
+                                   k.h);
+    }
+    adx_visit_reads(p, s, adx_hash_read, &k);
+    return k.h;
+}
+
+// A path as it is found again. false: no memory.
+static bool adx_find_forks(adx_path *path)
+{
+    const adx_program *p = &path->fn->program;
+    uint64_t h = 0;
+    size_t guards = 0;
+    for (size_t i = 0; i < p->steps; i++)
+        guards += p->step[i].op == ADX_OP_guard;
+    path->fork = (adx_fork *)adx_take(&adx_libc, guards, sizeof *path->fork);
+    if (path->fork == NULL)
+        return false;
+    for (size_t i = 0; i < p->steps; i++) {
+        const adx_step *s = &p->step[i];
+        h = adx_hash_step(p, s, h);
+        if (s->op != ADX_OP_guard)
+            continue;
+        path->fork[path->forks++] = (adx_fork){ s->c, h, p->number[s->b].v };
+        h = adx_hash_constant(p, s->b, h);
+    }
+    for (size_t i = 0; i < p->outputs; i++)
+        h = adx_hash_constant(p, p->output[i], h);
+    path->fingerprint = XXH3_64bits_withSeed(
+        p->output, p->outputs * sizeof *p->output, h);
+    return true;
 }
 
 static void adx_to_front(ad_traced *t, size_t i, adx_path path)
@@ -4802,20 +4870,21 @@ static void adx_to_front(ad_traced *t, size_t i, adx_path path)
 }
 
 // A path that was recorded: unless it is known, the first one now. false: no
-// memory.
+// memory, and it is not kept.
 static bool adx_keep_path(ad_traced *t, ad_fn *fn)
 {
-    adx_path path = { fn, adx_fingerprint(&fn->program) };
+    adx_path path = { .fn = fn };
     size_t i = 0;
     if (!adx_make_room_for(&adx_libc, (void **)&t->path, &t->room, t->paths,
-                           sizeof *t->path))
+                           sizeof *t->path)
+        || !adx_find_forks(&path))
         return false;
     while (i < t->paths && t->path[i].fingerprint != path.fingerprint)
         i++;
     if (i < t->paths)
-        ad_fn_free(t->path[i].fn);
+        adx_free_path(&t->path[i]);
     else if (t->paths == t->limit)
-        ad_fn_free(t->path[--i].fn);
+        adx_free_path(&t->path[--i]);
     else
         t->paths++;
     adx_to_front(t, i, path);
@@ -4846,22 +4915,57 @@ static ad_status adx_record_here(ad_traced *t, const ad_real x[], ad_fn **fn)
     return status;
 }
 
+// The guard of a path, by its number; NULL: it has none.
+static const adx_fork *adx_fork_of(const adx_path *path, size_t guard)
+{
+    size_t low = 0;
+    size_t high = path->forks;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (path->fork[middle].guard < guard)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < path->forks && path->fork[low].guard == guard
+         ? &path->fork[low] : NULL;
+}
+
+// The first path from i on that parts from another one at this guard of it:
+// others, a point that left the path there cannot take.
+static size_t adx_next_path(const ad_traced *t, const adx_fork *left, size_t i)
+{
+    for (; i < t->paths; i++) {
+        const adx_fork *f = adx_fork_of(&t->path[i], left->guard);
+        if (f != NULL && f->before == left->before
+            && !adx_same_value(f->was, left->was))
+            break;
+    }
+    return i;
+}
+
 ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
                                ad_fn **fn)
 {
     if (traced == NULL || fn == NULL)
         return ADREV_ESHAPE;
     *fn = NULL;
-    for (size_t i = 0; i < traced->paths; i++) {
+    adx_fork last = { SIZE_MAX, 0, 0 };
+    for (size_t i = 0; i < traced->paths;) {
         adx_path path = traced->path[i];
         ad_status status = ad_fn_eval(path.fn, x, traced->y);
-        if (status == ADREV_EPATH)
-            continue;
         if (status == ADREV_OK) {
             adx_to_front(traced, i, path);
             *fn = path.fn;
         }
-        return status;
+        if (status != ADREV_EPATH)
+            return status;
+        const adx_fork *left = adx_fork_of(&path, adx_last_guard.index);
+        bool same = left == NULL || left->guard == last.guard;
+        // At the same guard as before: those before i have been looked at.
+        i = left == NULL ? i + 1
+                         : adx_next_path(traced, left, same ? i + 1 : 0);
+        last = left == NULL ? last : *left;
     }
     return adx_record_here(traced, x, fn);
 }

@@ -314,6 +314,80 @@ static bool traced_attempt(size_t failing, bool for_ever)
     return ok;
 }
 
+// How often a function is evaluated until the right path is found.
+static size_t evaluations;
+
+static bool count_back(const void *saved, size_t m, const ad_real dy[],
+                       size_t n, ad_real dx[])
+{
+    (void)saved;
+    (void)m;
+    (void)n;
+    dx[0] += dy[0];
+    return true;
+}
+
+static bool count_replay(const void *saved, const ad_external_point *at)
+{
+    (void)saved;
+    evaluations++;
+    if (at->y != NULL)
+        at->y[0] = at->x[0];
+    return true;
+}
+
+enum { SIDES = 6, FLOORS = 5 };
+
+// 2^6 times 5 paths.
+static void maze(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    static const ad_external_rule rule = { .pullback = count_back,
+                                           .replay = count_replay };
+    (void)ctx;
+    ad_external(&rule, NULL, 0, 1, x, 1, &x[0].v, y);
+    for (size_t k = 0; k < SIDES; k++)
+        y[0] = ad_gt(x[k], 0) ? ad_rec(ad_add(y[0], 1))
+                              : ad_rec(ad_mul(y[0], 2));
+    y[0] = ad_rec(ad_add(y[0], ad_value(ad_floor(x[SIDES]))));
+}
+
+static ad_real maze_value(const ad_real *x)
+{
+    ad_real y = x[0];
+    for (size_t k = 0; k < SIDES; k++)
+        y = x[k] > 0 ? y + 1 : y * 2;
+    return y + floor(x[SIDES]);
+}
+
+static void check_search(void)
+{
+    ad_traced *t = ad_traced_new(maze, NULL, SIDES + 1, 1, 1000);
+    size_t most = 0;
+    uint32_t random = 7;
+    for (size_t i = 0; i < 4000; i++) {
+        ad_real x[SIDES + 1];
+        for (size_t k = 0; k <= SIDES; k++) {
+            random = random * 1664525 + 1013904223;
+            x[k] = (ad_real)(random >> 16 & 255) / 256;
+            x[k] = k < SIDES ? x[k] - (ad_real)0.5 : x[k] * FLOORS;
+        }
+        ad_fn *fn = NULL;
+        evaluations = 0;
+        CHECK(ad_traced_at(t, x, &fn) == ADREV_OK, "point %zu", i);
+        most = evaluations > most ? evaluations : most;
+        ad_real y = 0;
+        CHECK(ad_fn_eval(fn, x, &y) == ADREV_OK && y == maze_value(x),
+              "point %zu: got %g, want %g", i, (double)y,
+              (double)maze_value(x));
+    }
+    size_t recordings = 0;
+    size_t paths = ad_traced_paths(t, &recordings);
+    CHECK(paths == 64 * FLOORS && recordings == 64 * FLOORS, "%zu recordings", recordings);
+    // The last path, one for each turn, each floor, and one to record.
+    CHECK(most > 4 && most <= 1 + SIDES + FLOORS + 1, "%zu evaluations", most);
+    ad_traced_free(t);
+}
+
 static void until_success(bool (*attempt)(size_t, bool))
 {
     for (int for_ever = 0; for_ever < 2; for_ever++) {
@@ -335,6 +409,7 @@ static void check_paths(void)
     check_collatz();
     check_traced_errors();
     check_lost();
+    check_search();
     until_success(traced_attempt);
 }
 
