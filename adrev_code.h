@@ -1390,7 +1390,8 @@ static ad_status adx_need_helpers(adx_job *job, const adx_program *q)
     return status;
 }
 
-static void adx_measure_code(const adx_writing *k, size_t bytes, ad_c_size *size)
+static void adx_measure_code(const adx_writing *k, size_t bytes,
+                             ad_c_size *size)
 {
     const adx_program *p = k->p;
     for (size_t i = 0; i < p->steps; i++)

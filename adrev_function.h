@@ -317,7 +317,7 @@ ADX_API size_t ad_traced_paths(const ad_traced *traced, size_t *recordings);
  * implemented, blocks of points run on the pool, with the same bits.         */
 
 typedef struct ad_column {
-    ad_real *v;             // NULL: this one is not wanted (results and dx only)
+    ad_real *v;             // NULL: this one is not wanted (results, dx)
     ptrdiff_t step;
 } ad_column;
 
@@ -657,8 +657,9 @@ static uint32_t adx_new_number(adx_program *p, ad_real v, uint32_t from)
 {
     if (p->numbers >= ADX_FROM_INPUT)
         adx_spoil(p, ADREV_ELIMIT);
-    else if (!adx_make_room_for(p->memory, (void **)&p->number, &p->number_room,
-                        p->numbers, sizeof *p->number))
+    else if (!adx_make_room_for(p->memory, (void **)&p->number,
+                                &p->number_room, p->numbers,
+                                sizeof *p->number))
         adx_spoil(p, ADREV_ENOMEM);
     if (p->status != ADREV_OK)
         return 0;
@@ -678,7 +679,7 @@ static void adx_new_inputs(adx_program *p, size_t n)
 static void adx_new_output(adx_program *p, uint32_t number)
 {
     if (!adx_make_room_for(p->memory, (void **)&p->output, &p->output_room,
-                   p->outputs, sizeof *p->output))
+                           p->outputs, sizeof *p->output))
         adx_spoil(p, ADREV_ENOMEM);
     if (p->status == ADREV_OK)
         p->output[p->outputs++] = number;
@@ -698,7 +699,7 @@ static bool adx_is(const adx_program *p, uint32_t x, ad_real v)
 
 // The step that makes x, if it is of this operation.
 static const adx_step *adx_made_by(const adx_program *p, uint32_t x,
-                                 uint32_t op)
+                                   uint32_t op)
 {
     uint32_t from = p->status == ADREV_OK ? p->number[x].from
                                           : ADX_FROM_CONSTANT;
@@ -970,8 +971,8 @@ static bool adx_commutes(uint32_t op)
 static uint32_t adx_append_step(adx_program *p, uint32_t op, uint32_t x,
                                 uint32_t y, uint32_t z)
 {
-    if (!adx_make_room_for(p->memory, (void **)&p->step, &p->step_room, p->steps,
-                   sizeof *p->step))
+    if (!adx_make_room_for(p->memory, (void **)&p->step, &p->step_room,
+                           p->steps, sizeof *p->step))
         adx_spoil(p, ADREV_ENOMEM);
     if (p->steps >= ADX_FROM_INPUT)
         adx_spoil(p, ADREV_ELIMIT);
@@ -1043,10 +1044,10 @@ static uint32_t adx_append_many(adx_program *p, const adx_many *k)
 {
     size_t results = adx_many_results(k);
     uint32_t first = 0;
-    if (!adx_make_room_for(p->memory, (void **)&p->many, &p->many_room, p->manys,
-                   sizeof *p->many)
-        || !adx_make_room_for(p->memory, (void **)&p->step, &p->step_room, p->steps,
-                      sizeof *p->step))
+    if (!adx_make_room_for(p->memory, (void **)&p->many, &p->many_room,
+                           p->manys, sizeof *p->many)
+        || !adx_make_room_for(p->memory, (void **)&p->step, &p->step_room,
+                              p->steps, sizeof *p->step))
         adx_spoil(p, ADREV_ENOMEM);
     for (size_t i = 0; i < results && p->status == ADREV_OK; i++) {
         uint32_t r = adx_new_number(p, 0, (uint32_t)p->steps);
