@@ -10,7 +10,7 @@
 #define ADREV_IMPLEMENTATION
 #include "../adrev_function.h"
 
-#include "workloads.h"
+#include "real.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -154,6 +154,7 @@ static void release(void)
 {
     ad_fn_free(replayed.fn);
     ad_fn_free(compiled.fn);
+    functions_real_release();
     free(fields);
     fields = NULL;
     memset(&replayed, 0, sizeof replayed);
@@ -339,6 +340,8 @@ static const bench_tool replay_tool = {
         [BENCH_NN] = replay_nn,
         [BENCH_PARTICLES] = replay_particles,
         [BENCH_BURGERS] = replay_burgers,
+        [BENCH_GMM] = replay_gmm,
+        [BENCH_BA] = replay_ba,
     },
     .release = release,
 };
@@ -353,6 +356,8 @@ static const bench_tool compiled_tool = {
         [BENCH_NN] = compiled_nn,
         [BENCH_PARTICLES] = compiled_particles,
         [BENCH_BURGERS] = compiled_burgers,
+        [BENCH_GMM] = compiled_gmm,
+        [BENCH_BA] = compiled_ba,
     },
     .release = release,
 };

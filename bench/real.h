@@ -84,7 +84,10 @@ static inline const double *ba_measured(const double *x, size_t i)
 bench_run plain_gmm, plain_lstm, plain_ba;
 bench_run hand_gmm, hand_lstm, hand_ba;
 bench_run adrev_gmm, adrev_lstm, adrev_ba;
+bench_run replay_gmm, replay_ba;
+bench_run compiled_gmm, compiled_ba;
 void real_fill(const bench_case *c, double *x);
 void hand_real_release(void);
+void functions_real_release(void);
 
 #endif

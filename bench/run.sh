@@ -33,10 +33,14 @@ libraries=
 # Recorded functions, where there is xxHash.
 if echo '#include <xxhash.h>' | $cc -fsyntax-only -x c - 2> /dev/null; then
     # shellcheck disable=SC2086
-    $cc -std=c11 $flags -c functions.c -o "$out/functions.o" || exit 1
+    for unit in functions functions_real; do
+        $cc -std=c11 $flags -c $unit.c -o "$out/$unit.o" || exit 1
+        objects="$objects $out/$unit.o"
+    done
+    # shellcheck disable=SC2086
     $cc -std=c11 $flags -DLOOPS_REPLAYED -c loops.c \
         -o "$out/loops_replayed.o" || exit 1
-    objects="$objects $out/functions.o $out/loops_replayed.o"
+    objects="$objects $out/loops_replayed.o"
 else
     echo "skipped: replay and compiled, xxhash.h is not installed"
 fi
