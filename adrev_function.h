@@ -2702,10 +2702,20 @@ typedef struct adx_preset {
     ad_real v;
 } adx_preset;
 
+#define ADX_LINE (64 / sizeof(ad_real))     // numbers of a line of the cache
+
+// Lanes begin with a line: vectors that cross two of them take up to 1.3 times
+// as long (gmm, bench/).
+static ad_real *adx_align(ad_real *p)
+{
+    return p + (64 - (uintptr_t)p % 64) % 64 / sizeof *p;
+}
+
 // Memory of one evaluation at a time.
 typedef struct adx_workspace {
     size_t lanes;
-    _Alignas(16) ad_real w[];
+    ad_real *w;                 // in `memory`
+    ad_real memory[];
 } adx_workspace;
 
 typedef struct adx_machine {
@@ -3152,25 +3162,65 @@ static bool adx_adds_columns(const adx_many *k)
     return k->n == 1 && k->arg[0].rs == 1 && k->op == ADX_OP_chain;
 }
 
-// One element: of columns in eight sums, else in one.
-static ad_real adx_run_inner(const adx_many *k, ad_real w[], size_t L,
-                             size_t l, size_t i, size_t j, bool careful)
+// A sum of products as a tape makes it: of two vectors in eight sums, else in
+// one.
+static bool adx_has_eight_sums(const adx_many *k, bool careful)
 {
-    const ad_real *a = adx_lanes_at(w, L, &k->arg[0], i, 0) + l;
-    const ad_real *b = adx_lanes_at(w, L, &k->arg[1], 0, j) + l;
+    return k->n == 1 && !adx_adds_columns(k)
+        && !(careful && k->op == ADX_OP_chain);
+}
+
+// One element at one point.
+static ad_real adx_run_inner(const adx_many *k, ad_real w[], size_t i,
+                             size_t j, bool careful)
+{
+    const ad_real *a = adx_lanes_at(w, 1, &k->arg[0], i, 0);
+    const ad_real *b = adx_lanes_at(w, 1, &k->arg[1], 0, j);
+    ptrdiff_t as = k->arg[0].cs;
+    ptrdiff_t bs = k->arg[1].rs;
+    ad_real sum = 0;
+    if (adx_has_eight_sums(k, careful))
+        return as == 1 && bs == 1 ? adx_inner(k->k, a, b)
+                                  : adx_products(k->k, a, as, b, bs);
+    for (size_t n = 0; n < k->k; n++, a += as, b += bs)
+        sum += careful && k->op == ADX_OP_chain ? adx_absorb(*a, *b) : *a * *b;
+    return sum;
+}
+
+// sum[l] += a[l] b[l] for all lanes, which do not overlap.
+static void adx_add_lanes(size_t L, ad_real *restrict sum, const ad_real *a,
+                          const ad_real *b, bool careful)
+{
+    if (careful)
+        for (size_t l = 0; l < L; l++)
+            sum[l] += adx_absorb(a[l], b[l]);
+    else
+        for (size_t l = 0; l < L; l++)
+            sum[l] += a[l] * b[l];
+}
+
+// One element at L points side by side, with the same bits.
+static void adx_run_inner_lanes(const adx_many *k, ad_real w[], size_t L,
+                                size_t i, size_t j, bool careful, ad_real r[])
+{
+    ad_real sums[8][ADREV_LANES_MOST];
+    const ad_real *a = adx_lanes_at(w, L, &k->arg[0], i, 0);
+    const ad_real *b = adx_lanes_at(w, L, &k->arg[1], 0, j);
     ptrdiff_t as = k->arg[0].cs * (ptrdiff_t)L;
     ptrdiff_t bs = k->arg[1].rs * (ptrdiff_t)L;
-    ad_real sum = 0;
-    if (careful && k->op == ADX_OP_chain)
-        for (size_t n = 0; n < k->k; n++, a += as, b += bs)
-            sum += adx_absorb(*a, *b);
-    else if (k->n == 1 && !adx_adds_columns(k))
-        sum = as == 1 && bs == 1 ? adx_inner(k->k, a, b)
-                                 : adx_products(k->k, a, as, b, bs);
-    else
-        for (size_t n = 0; n < k->k; n++, a += as, b += bs)
-            sum += *a * *b;
-    return sum;
+    size_t eight = adx_has_eight_sums(k, careful) ? k->k / 8 * 8 : 0;
+    careful = careful && k->op == ADX_OP_chain;
+    memset(r, 0, L * sizeof *r);
+    for (size_t q = 0; q < 8 && eight > 0; q++)
+        memset(sums[q], 0, L * sizeof *r);
+    size_t n = 0;
+    for (; n < eight; n++, a += as, b += bs)
+        adx_add_lanes(L, sums[n % 8], a, b, false);
+    for (size_t l = 0; l < L && eight > 0; l++)
+        r[l] = ((sums[0][l] + sums[4][l]) + (sums[1][l] + sums[5][l]))
+             + ((sums[2][l] + sums[6][l]) + (sums[3][l] + sums[7][l]));
+    for (; n < k->k; n++, a += as, b += bs)
+        adx_add_lanes(L, r, a, b, careful);
 }
 
 // y = 0 + a x: the sum of one term. The arrays do not overlap.
@@ -3286,14 +3336,18 @@ static void adx_run_many(const adx_machine *m, const adx_step *s, ad_real w[],
             memcpy(r + i * L, w + k->list[i] * L, L * sizeof *w);
         return;
     }
-    for (size_t l = 0; l < L; l++)
-        if (k->kind != ADX_MANY_product)
+    if (k->kind != ADX_MANY_product) {
+        for (size_t l = 0; l < L; l++)
             r[l] = adx_run_fold(k, w, L, l);
-        else
-            for (size_t i = 0; i < k->m; i++)
-                for (size_t j = 0; j < k->n; j++)
-                    r[(i * k->n + j) * L + l] =
-                        adx_run_inner(k, w, L, l, i, j, careful);
+        return;
+    }
+    for (size_t i = 0; i < k->m; i++)
+        for (size_t j = 0; j < k->n; j++)
+            if (L == 1)
+                r[i * k->n + j] = adx_run_inner(k, w, i, j, careful);
+            else
+                adx_run_inner_lanes(k, w, L, i, j, careful,
+                                    r + (i * k->n + j) * L);
 }
 
 /* --- 8.4  one point ------------------------------------------------------- */
@@ -3375,10 +3429,12 @@ static adx_workspace *adx_take_work(adx_machine *m, size_t lanes)
     if (m->places + m->room > SIZE_MAX / 16 / lanes / sizeof *work->w)
         return NULL;
     work = (adx_workspace *)adx_take(m->memory,
-        sizeof *work + (m->places * lanes + m->room) * sizeof *work->w, 1);
+        sizeof *work
+        + (m->places * lanes + m->room + ADX_LINE) * sizeof *work->w, 1);
     if (work == NULL)
         return NULL;
     work->lanes = lanes;
+    work->w = adx_align(work->memory);
     for (size_t i = 0; i < m->presets; i++)
         for (size_t l = 0; l < lanes; l++)
             work->w[m->preset[i].at * lanes + l] = m->preset[i].v;
@@ -4203,6 +4259,12 @@ static ad_real *adx_fill_column(const ad_column *c, size_t point, size_t n,
                                 ad_real *w)
 {
     const ad_real *v = c->v + (ptrdiff_t)point * c->step;
+    if (c->step == 0) {
+        ad_real all = *v;
+        for (size_t l = 0; l < ADREV_LANES_MOST; l++)
+            w[l] = all;
+        return w + ADREV_LANES_MOST;
+    }
     if (c->step == 1)
         memcpy(w, v, n * sizeof *w);
     else
@@ -4213,12 +4275,24 @@ static ad_real *adx_fill_column(const ad_column *c, size_t point, size_t n,
     return w + ADREV_LANES_MOST;
 }
 
+// Memory for one block after the other. Parameters, which all points share, are
+// filled in for the first of them (gmm, bench/: half of the time else).
+typedef struct adx_desk {
+    adx_workspace *work;
+    bool in_work;               // they are there
+    ad_real *room;              // for machine code; or NULL
+    bool in_room;
+} adx_desk;
+
 static void adx_fill_block(const adx_mapping *k, size_t point, size_t n,
-                           ad_real *w)
+                           adx_desk *desk)
 {
+    ad_real *w = desk->work->w;
     for (size_t g = 0; g < 2; g++)
-        for (size_t i = 0; i < k->given_n[g]; i++)
-            w = adx_fill_column(&k->given[g][i], point, n, w);
+        for (size_t i = 0; i < k->given_n[g]; i++, w += ADREV_LANES_MOST)
+            if (k->given[g][i].step != 0 || !desk->in_work)
+                adx_fill_column(&k->given[g][i], point, n, w);
+    desk->in_work = true;
 }
 
 // The sum of n lanes, in an order that only depends on n.
@@ -4363,21 +4437,22 @@ static bool adx_forgive_failed(size_t n, uint32_t flipped[], bool nan[])
 
 // The lanes that have a result go first; those with NaN are done again, with
 // care (see adx_run_point).
-static void adx_map_some(adx_mapping *k, adx_workspace *work, size_t point,
+static void adx_map_some(adx_mapping *k, adx_desk *desk, size_t point,
                          size_t n, uint32_t flipped[], bool nan[],
                          ad_real waiting[])
 {
+    ad_real *w = desk->work->w;
     bool take[ADREV_LANES_MOST] = {0};
     for (size_t l = 0; l < n; l++) {
         take[l] = flipped[l] == 0 && !nan[l];
         nan[l] = flipped[l] == 0 && nan[l];
     }
     const uint32_t *output = k->machine->output;
-    adx_take_block(k, point, n, work->w, output, take, waiting);
-    adx_fill_block(k, point, n, work->w);
-    adx_run_lanes(k->machine, work->w, ADREV_LANES_MOST, true, flipped);
+    adx_take_block(k, point, n, w, output, take, waiting);
+    adx_fill_block(k, point, n, desk);
+    adx_run_lanes(k->machine, w, ADREV_LANES_MOST, true, flipped);
     adx_note_failed(k, point, n, flipped, nan);
-    adx_take_block(k, point, n, work->w, output, nan, waiting);
+    adx_take_block(k, point, n, w, output, nan, waiting);
 }
 
 // Memory of a block for machine code, in numbers: pointers to the columns, those
@@ -4389,14 +4464,14 @@ static size_t adx_pointer_room(const adx_machine *m)
 
 static size_t adx_block_room(const adx_machine *m)
 {
-    return adx_pointer_room(m)
+    return adx_pointer_room(m) + ADX_LINE
          + (m->inputs + m->outputs + 1) * ADREV_LANES_MOST;
 }
 
 // Columns whose numbers lie side by side are read in place (burgers, bench/:
 // copies took half of the time).
 static void adx_point_columns(const adx_mapping *k, size_t point, size_t n,
-                              const ad_real *at[], ad_real *w)
+                              const ad_real *at[], ad_real *w, bool shared)
 {
     bool full = n == ADREV_LANES_MOST;
     for (size_t g = 0; g < 2; g++)
@@ -4407,24 +4482,27 @@ static void adx_point_columns(const adx_mapping *k, size_t point, size_t n,
                 continue;
             }
             *at++ = w;
-            w = adx_fill_column(c, point, n, w);
+            if (c->step != 0 || !shared)
+                adx_fill_column(c, point, n, w);
+            w += ADREV_LANES_MOST;
         }
 }
 
 // A block by machine code; false: there is none, or a result is not finite. Of
 // the last one, points of the block before are evaluated again, and not taken.
 static bool adx_map_compiled(const adx_mapping *k, size_t point, size_t n,
-                             ad_real *room, ad_real waiting[])
+                             adx_desk *desk, ad_real waiting[])
 {
     const adx_machine *m = k->machine;
-    if (room == NULL)
+    if (desk->room == NULL)
         return false;
-    const ad_real **at = (const ad_real **)(void *)room;
-    ad_real *filled = room + adx_pointer_room(m);
+    const ad_real **at = (const ad_real **)(void *)desk->room;
+    ad_real *filled = adx_align(desk->room + adx_pointer_room(m));
     ad_real *y = filled + m->inputs * ADREV_LANES_MOST;
     ad_real *fault = y + m->outputs * ADREV_LANES_MOST;
     size_t again = k->points < ADREV_LANES_MOST ? 0 : ADREV_LANES_MOST - n;
-    adx_point_columns(k, point - again, n + again, at, filled);
+    adx_point_columns(k, point - again, n + again, at, filled, desk->in_room);
+    desk->in_room = true;
     k->compiled->block(at, y, fault);
     if (!adx_finite_all(ADREV_LANES_MOST, fault))
         return false;
@@ -4435,30 +4513,30 @@ static bool adx_map_compiled(const adx_mapping *k, size_t point, size_t n,
 }
 
 // waiting: where adjoints wait for other blocks, if these run in parallel.
-static void adx_map_block(adx_mapping *k, adx_workspace *work, ad_real *room,
-                          size_t block, ad_real waiting[])
+static void adx_map_block(adx_mapping *k, adx_desk *desk, size_t block,
+                          ad_real waiting[])
 {
+    ad_real *w = desk->work->w;
     uint32_t flipped[ADREV_LANES_MOST];
     bool nan[ADREV_LANES_MOST];
     size_t point = block * ADREV_LANES_MOST;
     size_t n = k->points - point < ADREV_LANES_MOST ? k->points - point
                                                     : ADREV_LANES_MOST;
-    if (adx_map_compiled(k, point, n, room, waiting))
+    if (adx_map_compiled(k, point, n, desk, waiting))
         return;
-    adx_fill_block(k, point, n, work->w);
-    adx_run_lanes(k->machine, work->w, ADREV_LANES_MOST, false, flipped);
-    bool again = adx_lanes_with_nan(k->machine, work->w, n, nan);
+    adx_fill_block(k, point, n, desk);
+    adx_run_lanes(k->machine, w, ADREV_LANES_MOST, false, flipped);
+    bool again = adx_lanes_with_nan(k->machine, w, n, nan);
     again = adx_forgive_failed(n, flipped, nan) || again;
     if (!adx_note_left(k, point, n, flipped) && !again) {
-        adx_take_block(k, point, n, work->w, k->machine->output, NULL,
-                       waiting);
+        adx_take_block(k, point, n, w, k->machine->output, NULL, waiting);
         return;
     }
     bool alone = k->adds && waiting == NULL;
     ad_real *wait = alone ? k->waiting : waiting;
     if (alone)
         memset(wait, 0, k->wanted_n[0] * ADREV_LANES_MOST * sizeof *wait);
-    adx_map_some(k, work, point, n, flipped, nan, wait);
+    adx_map_some(k, desk, point, n, flipped, nan, wait);
     if (alone)
         adx_add_waiting(k, point, n, wait);
 }
@@ -4489,11 +4567,11 @@ static void adx_map_range(adx_mapping *k, adx_workspace *work, size_t begin,
                           size_t end)
 {
     size_t size = k->wanted_n[0] * ADREV_LANES_MOST;
-    ad_real *room = adx_take_room(k);
+    adx_desk desk = { .work = work, .room = adx_take_room(k) };
     for (size_t i = begin; i < end; i++)
-        adx_map_block(k, work, room, k->first + i,
+        adx_map_block(k, &desk, k->first + i,
                       k->together ? k->waiting + i * size : NULL);
-    adx_give_room(k, room);
+    adx_give_room(k, desk.room);
 }
 
 #ifdef ADREV_PARALLEL_H
@@ -4729,17 +4807,17 @@ ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[])
 
 // A guard: two paths with the same steps before it, and another outcome of it,
 // part there.
-typedef struct adx_fork {
+typedef struct adx_parting {
     size_t guard;               // which
     uint64_t before;            // fingerprint of the steps up to it
     ad_real was;                // its outcome
-} adx_fork;
+} adx_parting;
 
 typedef struct adx_path {
     ad_fn *fn;
     uint64_t fingerprint;       // of all steps: two recordings of one path
-    adx_fork *fork;
-    size_t forks;
+    adx_parting *parting;
+    size_t partings;
 } adx_path;
 
 struct ad_traced {
@@ -4759,7 +4837,7 @@ struct ad_traced {
 static void adx_free_path(adx_path *path)
 {
     ad_fn_free(path->fn);
-    adx_drop(&adx_libc, path->fork);
+    adx_drop(&adx_libc, path->parting);
 }
 
 ADX_API ad_traced *ad_traced_new(ad_vector_fn *f, void *ctx, size_t n,
@@ -4839,22 +4917,24 @@ static uint64_t adx_hash_step(const adx_program *p, const adx_step *s,
 }
 
 // A path as it is found again. false: no memory.
-static bool adx_find_forks(adx_path *path)
+static bool adx_find_partings(adx_path *path)
 {
     const adx_program *p = &path->fn->program;
     uint64_t h = 0;
     size_t guards = 0;
     for (size_t i = 0; i < p->steps; i++)
         guards += p->step[i].op == ADX_OP_guard;
-    path->fork = (adx_fork *)adx_take(&adx_libc, guards, sizeof *path->fork);
-    if (path->fork == NULL)
+    path->parting = (adx_parting *)adx_take(&adx_libc, guards,
+                                            sizeof *path->parting);
+    if (path->parting == NULL)
         return false;
     for (size_t i = 0; i < p->steps; i++) {
         const adx_step *s = &p->step[i];
         h = adx_hash_step(p, s, h);
         if (s->op != ADX_OP_guard)
             continue;
-        path->fork[path->forks++] = (adx_fork){ s->c, h, p->number[s->b].v };
+        path->parting[path->partings++] =
+            (adx_parting){ s->c, h, p->number[s->b].v };
         h = adx_hash_constant(p, s->b, h);
     }
     for (size_t i = 0; i < p->outputs; i++)
@@ -4878,7 +4958,7 @@ static bool adx_keep_path(ad_traced *t, ad_fn *fn)
     size_t i = 0;
     if (!adx_make_room_for(&adx_libc, (void **)&t->path, &t->room, t->paths,
                            sizeof *t->path)
-        || !adx_find_forks(&path))
+        || !adx_find_partings(&path))
         return false;
     while (i < t->paths && t->path[i].fingerprint != path.fingerprint)
         i++;
@@ -4917,27 +4997,28 @@ static ad_status adx_record_here(ad_traced *t, const ad_real x[], ad_fn **fn)
 }
 
 // The guard of a path, by its number; NULL: it has none.
-static const adx_fork *adx_fork_of(const adx_path *path, size_t guard)
+static const adx_parting *adx_parting_of(const adx_path *path, size_t guard)
 {
     size_t low = 0;
-    size_t high = path->forks;
+    size_t high = path->partings;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (path->fork[middle].guard < guard)
+        if (path->parting[middle].guard < guard)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < path->forks && path->fork[low].guard == guard
-         ? &path->fork[low] : NULL;
+    return low < path->partings && path->parting[low].guard == guard
+         ? &path->parting[low] : NULL;
 }
 
 // The first path from i on that parts from another one at this guard of it:
 // others, a point that left the path there cannot take.
-static size_t adx_next_path(const ad_traced *t, const adx_fork *left, size_t i)
+static size_t adx_next_path(const ad_traced *t, const adx_parting *left,
+                            size_t i)
 {
     for (; i < t->paths; i++) {
-        const adx_fork *f = adx_fork_of(&t->path[i], left->guard);
+        const adx_parting *f = adx_parting_of(&t->path[i], left->guard);
         if (f != NULL && f->before == left->before
             && !adx_same_value(f->was, left->was))
             break;
@@ -4951,7 +5032,7 @@ ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
     if (traced == NULL || fn == NULL)
         return ADREV_ESHAPE;
     *fn = NULL;
-    adx_fork last = { SIZE_MAX, 0, 0 };
+    adx_parting last = { SIZE_MAX, 0, 0 };
     for (size_t i = 0; i < traced->paths;) {
         adx_path path = traced->path[i];
         ad_status status = ad_fn_eval(path.fn, x, traced->y);
@@ -4961,7 +5042,7 @@ ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
         }
         if (status != ADREV_EPATH)
             return status;
-        const adx_fork *left = adx_fork_of(&path, adx_last_guard.index);
+        const adx_parting *left = adx_parting_of(&path, adx_last_guard.index);
         bool same = left == NULL || left->guard == last.guard;
         // At the same guard as before: those before i have been looked at.
         i = left == NULL ? i + 1

@@ -110,18 +110,18 @@
  * hand takes part in it through two functions.
  * ======================================================================== */
 
-typedef enum adx_task {
+typedef enum adx_visit_task {
     ADX_TASK_INPUTS, ADX_TASK_VALUES, ADX_TASK_ADJOINTS, ADX_TASK_MAKE_REV,
     ADX_TASK_MAKE_PLAIN, ADX_TASK_COUNT, ADX_TASK_GATHER, ADX_TASK_PACK,
     ADX_TASK_UNPACK
-} adx_task;
+} adx_visit_task;
 
 // A conversion on its way through both structs.
 typedef struct ad_visitor {
     bool from_rev;              // the twin is the one that is read
     const ad_allocator *make;   // not NULL: make nodes in the other one
     ad_status status;           // anything but ADREV_OK ends the walk
-    adx_task adx_work;
+    adx_visit_task adx_work;
     bool adx_check;             // compare only
     bool adx_active;            // a number is not a constant
     size_t adx_count;           // numbers so far
@@ -138,12 +138,12 @@ ADX_API void ad_visit_reals(ad_visitor *v, size_t n, ad_real *plain,
 ADX_API void ad_visit_other(ad_visitor *v, size_t bytes, void *plain,
                             void *twin);
 
-typedef enum adx_kind {
+typedef enum adx_field_kind {
     ADX_REALS, ADX_BYTES, ADX_RECORDS, ADX_POINTER, ADX_CASE
-} adx_kind;
+} adx_field_kind;
 
 typedef struct adx_field {
-    adx_kind kind;
+    adx_field_kind kind;
     int tag;                                // of a case
     size_t count;                           // numbers, bytes, records
     size_t plain;                           // offsets
@@ -159,7 +159,7 @@ typedef struct ad_shape {
     ad_visit_fn *visit;                     // not NULL: instead of fields
 } ad_shape;
 
-ADX_API ad_status adx_struct_convert(adx_task task, const ad_shape *s,
+ADX_API ad_status adx_struct_convert(adx_visit_task task, const ad_shape *s,
                                      const ad_allocator *make,
                                      const void *from, void *to);
 ADX_API ad_status adx_struct_gather(const ad_shape *s, const void *twin,
@@ -210,26 +210,27 @@ ADX_API ad_status adx_struct_gradient(const ad_shape *s, ad_tape *t, ad_rev y,
 #define ADX_TWIN_OF(plain, twin, name, dims, ...)  twin name dims;
 #define ADX_MOST_OF(plain, twin, name, dims, kind, count, most, ...) + most
 #define ADX_ENTRY_OF(plain, twin, name, dims, kind, count, most, shape)     \
-    { kind, 0, count, offsetof(adx_plain, name), offsetof(adx_twin, name),  \
+    { kind, 0, count, offsetof(adx_plain_struct, name), offsetof(adx_twin, name),  \
       shape },
 
 #define ADX_CASE_PLAIN(tag, type, name) struct type name;
 #define ADX_CASE_TWIN(tag, type, name)  struct type##_rev name;
 #define ADX_CASE_MOST(tag, type, name)  + type##_most
 #define ADX_CASE_ENTRY(tag, type, name)                                     \
-    { ADX_CASE, tag, 1, offsetof(adx_plain, as.name),                       \
+    { ADX_CASE, tag, 1, offsetof(adx_plain_struct, as.name),                       \
       offsetof(adx_twin, as.name), type##_shape },
 #define ADX_TAG_ENTRY { ADX_BYTES, 0, sizeof(int), 0, 0, NULL },
 
 #define ADX_SHAPE(name, ...)                                                \
     static inline ADX_UNUSED const ad_shape *name##_shape(void)             \
     {                                                                       \
-        typedef struct name adx_plain;                                      \
+        typedef struct name adx_plain_struct;                               \
         typedef struct name##_rev adx_twin;                                 \
         static const adx_field adx_f[] = { __VA_ARGS__ };                   \
-        static const ad_shape adx_shape = { sizeof(adx_plain),              \
-            sizeof(adx_twin), sizeof adx_f / sizeof *adx_f, adx_f, NULL };  \
-        return &adx_shape;                                                  \
+        static const ad_shape adx_own_shape = {                             \
+            sizeof(adx_plain_struct), sizeof(adx_twin),                     \
+            sizeof adx_f / sizeof *adx_f, adx_f, NULL };                    \
+        return &adx_own_shape;                                              \
     }
 
 #if ADREV_DEBUG     // inputs are found at the line of ADREV_STRUCT
@@ -347,7 +348,7 @@ static bool adx_compact(const ad_shape *s)
     bool compact = s->visit == NULL;
 
     for (size_t i = 0; compact && i < s->count; i++) {
-        adx_kind kind = s->field[i].kind;
+        adx_field_kind kind = s->field[i].kind;
         compact = kind < ADX_RECORDS
                || (kind != ADX_POINTER && adx_compact(s->field[i].shape()));
     }
@@ -357,7 +358,7 @@ static bool adx_compact(const ad_shape *s)
 // All pointers to structs look alike.
 typedef struct adx_any adx_any;
 
-static char *adx_load(const char *p)
+static char *adx_load_node(const char *p)
 {
     adx_any *node = NULL;
     memcpy(&node, p, sizeof node);
@@ -377,13 +378,14 @@ static char *adx_make_node(ad_visitor *v, size_t bytes, char *p)
 }
 
 // From pointers to nodes; false at the end.
-static bool adx_follow(ad_visitor *v, const ad_shape *s, char **from, char **to)
+static bool adx_follow_link(ad_visitor *v, const ad_shape *s, char **from,
+                            char **to)
 {
-    char *node = adx_load(*from);
+    char *node = adx_load_node(*from);
     char *other = node;
 
     if (*to != NULL && v->make == NULL)
-        other = adx_load(*to);
+        other = adx_load_node(*to);
     else if (*to != NULL && node != NULL)
         other = adx_make_node(v, v->from_rev ? s->plain : s->twin, *to);
     if ((node == NULL) != (other == NULL) && v->status == ADREV_OK)
@@ -411,7 +413,8 @@ static char *adx_at(char *base, size_t offset)
     return base == NULL ? NULL : base + offset;
 }
 
-static void adx_walk(ad_visitor *v, const ad_shape *s, char *plain, char *twin);
+static void adx_walk_shape(ad_visitor *v, const ad_shape *s, char *plain,
+                           char *twin);
 
 static void adx_visit_part(ad_visitor *v, const adx_field *f, char *plain,
                            char *twin)
@@ -423,8 +426,8 @@ static void adx_visit_part(ad_visitor *v, const adx_field *f, char *plain,
         ad_visit_other(v, f->count, plain, twin);
     else
         for (size_t i = 0; i < f->count; i++)
-            adx_walk(v, f->shape(), adx_at(plain, i * f->shape()->plain),
-                     adx_at(twin, i * f->shape()->twin));
+            adx_walk_shape(v, f->shape(), adx_at(plain, i * f->shape()->plain),
+                           adx_at(twin, i * f->shape()->twin));
 }
 
 // The fields of one struct, up to one that ends it and leads elsewhere:
@@ -442,11 +445,11 @@ static const ad_shape *adx_visit_fields(ad_visitor *v, const ad_shape *s,
         else if (f->kind == ADX_CASE
                  ? !adx_is_case(v, f, v->from_rev ? *twin : *plain,
                                 v->from_rev ? *plain : *twin)
-                 : !adx_follow(v, f->shape(), v->from_rev ? &r : &p,
-                               v->from_rev ? &p : &r))
+                 : !adx_follow_link(v, f->shape(), v->from_rev ? &r : &p,
+                                    v->from_rev ? &p : &r))
             continue;
         else if (!last)
-            adx_walk(v, f->shape(), p, r);
+            adx_walk_shape(v, f->shape(), p, r);
         else {
             *plain = p;
             *twin = r;
@@ -456,7 +459,8 @@ static const ad_shape *adx_visit_fields(ad_visitor *v, const ad_shape *s,
     return NULL;
 }
 
-static void adx_walk(ad_visitor *v, const ad_shape *s, char *plain, char *twin)
+static void adx_walk_shape(ad_visitor *v, const ad_shape *s, char *plain,
+                           char *twin)
 {
     while (s != NULL && s->visit == NULL)
         s = adx_visit_fields(v, s, &plain, &twin);
@@ -464,7 +468,7 @@ static void adx_walk(ad_visitor *v, const ad_shape *s, char *plain, char *twin)
         s->visit(v, plain, twin);
 }
 
-static ad_status adx_visit(ad_visitor *v, adx_task task, bool check,
+static ad_status adx_visit(ad_visitor *v, adx_visit_task task, bool check,
                            const ad_shape *s, const void *from, void *to)
 {
     char *source = (char *)from;
@@ -475,12 +479,12 @@ static ad_status adx_visit(ad_visitor *v, adx_task task, bool check,
     v->adx_count = 0;
     v->from_rev = task != ADX_TASK_INPUTS && task != ADX_TASK_MAKE_REV
                && task != ADX_TASK_PACK && task != ADX_TASK_UNPACK;
-    adx_walk(v, s, v->from_rev ? target : source,
-             v->from_rev ? source : target);
+    adx_walk_shape(v, s, v->from_rev ? target : source,
+                   v->from_rev ? source : target);
     return v->status;
 }
 
-ADX_API ad_status adx_struct_convert(adx_task task, const ad_shape *s,
+ADX_API ad_status adx_struct_convert(adx_visit_task task, const ad_shape *s,
                                      const ad_allocator *make,
                                      const void *from, void *to)
 {
@@ -509,8 +513,8 @@ ADX_API size_t adx_struct_count(const ad_shape *s, const void *twin)
 }
 
 // Between one side and an array. The length is checked first.
-static ad_status adx_array_of(ad_visitor *v, adx_task task, const ad_shape *s,
-                              const void *one, size_t n)
+static ad_status adx_visit_array(ad_visitor *v, adx_visit_task task,
+                                 const ad_shape *s, const void *one, size_t n)
 {
     if (one == NULL || (n > 0 && v->adx_real == NULL && v->adx_rev == NULL))
         return ADREV_ESHAPE;
@@ -523,21 +527,21 @@ ADX_API ad_status adx_struct_gather(const ad_shape *s, const void *twin,
                                     size_t n, ad_rev x[])
 {
     ad_visitor v = { .adx_rev = x };
-    return adx_array_of(&v, ADX_TASK_GATHER, s, twin, n);
+    return adx_visit_array(&v, ADX_TASK_GATHER, s, twin, n);
 }
 
 ADX_API ad_status adx_struct_pack(const ad_shape *s, const void *plain,
                                   size_t n, ad_real x[])
 {
     ad_visitor v = { .adx_real = x };
-    return adx_array_of(&v, ADX_TASK_PACK, s, plain, n);
+    return adx_visit_array(&v, ADX_TASK_PACK, s, plain, n);
 }
 
 ADX_API ad_status adx_struct_unpack(const ad_shape *s, size_t n,
                                     const ad_real x[], void *plain)
 {
     ad_visitor v = { .adx_real = (ad_real *)x };
-    return adx_array_of(&v, ADX_TASK_UNPACK, s, plain, n);
+    return adx_visit_array(&v, ADX_TASK_UNPACK, s, plain, n);
 }
 
 ADX_API ad_status adx_struct_pullback(const ad_shape *s, ad_tape *t, size_t m,
