@@ -614,7 +614,7 @@ typedef struct adx_program {
     size_t outputs, output_room;
     size_t inputs;
     adx_known_number *seen;     // steps and constants by what they compute
-    size_t seen_room, seen_n;
+    size_t seen_room;
     bool plain;                 // do not simplify
     ad_status status;
     ad_fn_report report;
@@ -831,12 +831,17 @@ static uint32_t adx_hash(const adx_key *key)
     return (uint32_t)XXH3_64bits(key, sizeof *key);
 }
 
+static adx_known_number *adx_set_of(const adx_program *p, uint32_t hash)
+{
+    return &p->seen[hash & (p->seen_room - ADX_WAYS)];
+}
+
 // The number with this key, if the table still has it; ADX_NOWHERE. Only where
 // the hash is the same the numbers are looked at, far away.
 static uint32_t adx_find_key(const adx_program *p, const adx_key *key,
                              uint32_t hash)
 {
-    const adx_known_number *set = &p->seen[hash & (p->seen_room - ADX_WAYS)];
+    const adx_known_number *set = adx_set_of(p, hash);
     for (int i = 0; i < ADX_WAYS; i++) {
         if (set[i].hash != hash || set[i].number == 0)
             continue;
@@ -850,7 +855,7 @@ static uint32_t adx_find_key(const adx_program *p, const adx_key *key,
 // In its set, in place of the oldest one.
 static void adx_enter_entry(adx_program *p, adx_known_number entry)
 {
-    adx_known_number *set = &p->seen[entry.hash & (p->seen_room - ADX_WAYS)];
+    adx_known_number *set = adx_set_of(p, entry.hash);
     memmove(set + 1, set, (ADX_WAYS - 1) * sizeof *set);
     set[0] = entry;
 }
@@ -859,7 +864,7 @@ static bool adx_widen_seen(adx_program *p)
 {
     size_t old_room = p->seen_room;
     adx_known_number *old = p->seen;
-    size_t room = old_room == 0 ? 64 : 8 * old_room;
+    size_t room = old_room == 0 ? 64 : 4 * old_room;
     adx_known_number *wide =
         (adx_known_number *)adx_take(p->memory, room, sizeof *wide);
     if (wide == NULL) {
@@ -876,11 +881,11 @@ static bool adx_widen_seen(adx_program *p)
     return true;
 }
 
-// The same, with room for one more; not found if there is no memory for that.
+// The same, in a table that there may not be yet; not found if there is no
+// memory for one.
 static uint32_t adx_seen(adx_program *p, const adx_key *key, uint32_t *hash)
 {
-    bool full = 2 * p->seen_n >= p->seen_room && p->seen_room < ADX_SEEN_MOST;
-    if (p->status != ADREV_OK || (full && !adx_widen_seen(p)))
+    if (p->status != ADREV_OK || (p->seen_room == 0 && !adx_widen_seen(p)))
         return ADX_NOWHERE;
     *hash = adx_hash(key);
     return adx_find_key(p, key, *hash);
@@ -888,10 +893,12 @@ static uint32_t adx_seen(adx_program *p, const adx_key *key, uint32_t *hash)
 
 static void adx_enter_number(adx_program *p, uint32_t hash, uint32_t number)
 {
-    if (p->status != ADREV_OK)
-        return;
-    adx_enter_entry(p, (adx_known_number){ hash, number + 1 });
-    p->seen_n++;
+    // Rather a larger table than one number less.
+    while (p->status == ADREV_OK && p->seen_room < ADX_SEEN_MOST
+           && adx_set_of(p, hash)[ADX_WAYS - 1].number != 0)
+        adx_widen_seen(p);
+    if (p->status == ADREV_OK)
+        adx_enter_entry(p, (adx_known_number){ hash, number + 1 });
 }
 
 // A constant with a number of its own, so that those of an array follow one
@@ -4504,7 +4511,7 @@ static bool adx_map_compiled(const adx_mapping *k, size_t point, size_t n,
     adx_point_columns(k, point - again, n + again, at, filled, desk->in_room);
     desk->in_room = true;
     k->compiled->block(at, y, fault);
-    if (!adx_finite_all(ADREV_LANES_MOST, fault))
+    if (adx_sum_lanes(ADREV_LANES_MOST, fault) != 0)
         return false;
     for (size_t l = 0; k->left != NULL && l < n; l++)
         k->left[point + l] = 0;
