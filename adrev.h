@@ -68,6 +68,7 @@
 //   functions are recorded by adrev_function.h.
 #ifndef ADREV_TRACE
 #define ADREV_TRACE 0
+#define ADX_TRACE_UNSET         // adrev_function.h asks for it
 #endif
 
 // ADREV_FUSE    most operands of one statement.         default 12, 1 to 16

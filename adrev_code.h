@@ -212,7 +212,8 @@ typedef struct ad_compile_options {
 } ad_compile_options;
 
 // Evaluates the function from now on by machine code: value, products, gradient,
-// Hessian product and, up to 1000 entries, the Jacobian at one point. The code is
+// Hessian product and, up to 1000 entries, the Jacobian at one point (also with
+// the value: ad_fn_linearize). The code is
 // written as C, compiled by the system's compiler and kept in the cache under
 // the XXH128 of the code, the flags, the compiler's version and, on Linux, what
 // the processor is; next time, in any process, it is only loaded. A file of the
@@ -918,7 +919,9 @@ static void adx_say_product(adx_writing *k, const adx_step *s,
         adx_say_home(k, s);
         adx_say(t, " + %lu*i + j]", (unsigned long)m->n);
     }
-    adx_say(t, "%s %s ", alone ? "sum" : "", m->k > 1 || alone ? "+=" : "=");
+    // A sum of one term begins with 0, too: 0 + -0 is 0.
+    adx_say(t, "%s %s ", alone ? "sum" : "",
+            m->k > 1 || alone ? "+=" : "= 0 +");
     adx_say_formula(t, adx_value_text(t, m->op), adx_say_element, &e);
     adx_say(t, ";\n");
     if (alone) {

@@ -49,6 +49,9 @@
 #define ADREV_TRACE 1
 #endif
 #include "adrev.h"
+#ifdef ADX_TRACE_UNSET
+#error define ADREV_TRACE as 1 (or 0) before adrev.h, or include this header first
+#endif
 
 #ifndef ADREV_FUNCTION_H
 #define ADREV_FUNCTION_H
@@ -72,7 +75,8 @@
 //   columns (whichever are fewer) times the operations of the function are not
 //   more.                                        default 8000; 0: row by row
 //   Such a program is up to eight times as fast, and takes up to 1 ms to make
-//   when the matrix is first asked for.
+//   when the matrix is first asked for; longer with large arrays, each of whose
+//   operations counts as one.
 #ifndef ADREV_MATRIX_MOST
 #define ADREV_MATRIX_MOST 8000
 #endif
@@ -97,7 +101,8 @@ typedef struct ad_fn_options {
 typedef struct ad_fn_report {
     size_t recorded;        // operations that f made
     size_t constant;        // of these: of constants alone
-    size_t common;          // the same as one before
+    size_t common;          // the same as one before; of long functions not
+                            // all are found
     size_t identity;        // x*1, x - 0, -(-x) ...: results that are operands
     size_t dead;            // no result depends on them
     size_t operations;      // kept
@@ -150,7 +155,7 @@ extern "C" {
 //                      external statements are evaluated by their rules' replay
 //                      (adrev.h 5.5), at this point, too
 //   x   [n]      in    where f is run; decides which way its branches go
-//   m            in    results of f
+//   m            in    results of f, one at least
 //
 //   returns      ADREV_OK; ADREV_EHOOK: f was compiled without ADREV_TRACE, or
 //                asks the tape on which it runs for derivatives (those of
@@ -158,7 +163,7 @@ extern "C" {
 //                ADREV_EFOREIGN: f uses numbers of another recording;
 //                ADREV_EEXTERNAL: the rule of a statement has no replay;
 //                ADREV_ESHAPE; ADREV_ENOMEM; ADREV_ELIMIT
-//   cost         20 to 60 gradients on a tape: every operation is looked up
+//   cost         15 to 35 gradients on a tape: every operation is looked up
 ADX_API ad_status ad_fn_record(ad_fn **out, ad_vector_fn *f, void *ctx,
                                size_t n, const ad_real x[], size_t m);
 ADX_API ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
@@ -314,7 +319,8 @@ ADX_API size_t ad_traced_paths(const ad_traced *traced, size_t *recordings);
  * point p is x[i].v[p*x[i].step]. Step 0: a parameter that all points share.
  * Columns may overlap: a stencil is a function over shifted columns of one
  * array. If adrev_parallel.h is included before this header where both are
- * implemented, blocks of points run on the pool, with the same bits.         */
+ * implemented, blocks of points run on the pool, with the same bits (the file
+ * defines ADREV_TRACE first, since adrev_parallel.h includes adrev.h).       */
 
 typedef struct ad_column {
     ad_real *v;             // NULL: this one is not wanted (results, dx)
@@ -336,7 +342,7 @@ typedef struct ad_column {
 ADX_API ad_status ad_fn_map(ad_fn *fn, size_t points, const ad_column x[],
                             const ad_column y[], uint32_t left[]);
 
-// dy = J dx at all points.
+// dy = J dx at all points; columns of dy overlap none of x and dx.
 ADX_API ad_status ad_fn_map_jvp(ad_fn *fn, size_t points, const ad_column x[],
                                 const ad_column dx[], const ad_column dy[],
                                 uint32_t left[]);
@@ -347,7 +353,7 @@ ADX_API ad_status ad_fn_map_jvp(ad_fn *fn, size_t points, const ad_column x[],
 //
 //   w   [m]      in    weights of the results: { &one, 0 } for a gradient
 //   dx  [n]      in/out columns of the adjoints, which overlap none of x and w
-//   y   [m]      out   values; may be NULL
+//   y   [m]      out   values, which overlap none of x and w; may be NULL
 ADX_API ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
                                 const ad_column w[], const ad_column dx[],
                                 const ad_column y[], uint32_t left[]);
@@ -4466,7 +4472,8 @@ static void adx_map_some(adx_mapping *k, adx_desk *desk, size_t point,
 // that had to be filled, results, and faults.
 static size_t adx_pointer_room(const adx_machine *m)
 {
-    return m->inputs * sizeof(ad_real *) / sizeof(ad_real);
+    return (m->inputs * sizeof(ad_real *) + sizeof(ad_real) - 1)
+         / sizeof(ad_real);
 }
 
 static size_t adx_block_room(const adx_machine *m)
@@ -4918,6 +4925,9 @@ static uint64_t adx_hash_step(const adx_program *p, const adx_step *s,
         k.h = XXH3_64bits_withSeed(m->arg, sizeof m->arg, k.h);
         k.h = XXH3_64bits_withSeed(m->list, adx_listed(m) * sizeof *m->list,
                                    k.h);
+        if (m->kept != NULL)
+            k.h = XXH3_64bits_withSeed(&m->kept->rule, sizeof m->kept->rule,
+                                       k.h);
     }
     adx_visit_reads(p, s, adx_hash_read, &k);
     return k.h;

@@ -177,6 +177,25 @@ static void test_untouched(void)
     ad_fn_free(fn);
 }
 
+// The adjoint of a matrix is a product of a column and a row: -1 times 0.
+static void outer(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_rev z[2];
+    (void)ctx;
+    ad_matvec(2, 2, x, x + 3, z);
+    y[0] = ad_rec(ad_neg(ad_add(z[0], z[1])));
+}
+
+static void test_outer(void)
+{
+    const ad_real x[N] = { 1, 2, 3, 4, 0 };
+    ad_fn *fn[2] = { recorded(outer, 1), recorded(outer, 1) };
+    CHECK(compile(fn[0], NULL) == ADREV_OK, "compile");
+    compare(fn[0], fn[1], 1, x);
+    ad_fn_free(fn[0]);
+    ad_fn_free(fn[1]);
+}
+
 static void test_blocks(void)
 {
     enum { POINTS = 3 * ADREV_LANES_MOST + 5 };
@@ -468,6 +487,7 @@ int main(void)
     test_bits();
     test_bits();                // from the cache
     test_overlap();
+    test_outer();
     test_blocks();
     test_wide();
     test_signs();
