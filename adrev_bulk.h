@@ -1670,7 +1670,8 @@ static bool adx_is_sampled(size_t i)
     return (i & (i - 1)) == 0 || i % ADX_SAMPLED == 0;
 }
 
-// The same but for rounding: sums of arrays may have another order.
+// The same but for rounding: a compiler may contract products and sums in one of
+// them.
 static bool adx_is_near(ad_real a, ad_real b)
 {
     return a == b || (a != a && b != b) || adm_fabs(a - b)

@@ -1292,51 +1292,44 @@ static ad_status adx_make_sparse(adx_program *q, ad_fn *fn, bool hessian)
     return status == ADREV_OK ? q->status : status;
 }
 
-// A kind of function: its name, inputs and results.
+// A kind of function: what it computes (of a Jacobian without values, and of
+// sparse matrices, adx_make_c_kind says that), its name, inputs and results.
 typedef struct adx_c_kind {
     unsigned bit;
+    adx_kind kind;
     const char *what;
     const char *in[3];
     const char *out[2];
 } adx_c_kind;
 
 static const adx_c_kind adx_c_kinds[] = {
-    { ADREV_C_VALUE,    "value",    { "x" },           { "y" } },
-    { ADREV_C_JVP,      "jvp",      { "x", "v" },      { "dy" } },
-    { ADREV_C_VJP,      "vjp",      { "x", "w" },      { "dx" } },
-    { ADREV_C_GRADIENT, "gradient", { "x" },           { "y", "g" } },
-    { ADREV_C_HVP,      "hvp",      { "x", "w", "v" }, { "hv" } },
-    { ADREV_C_JACOBIAN, "jacobian", { "x" },           { "J" } },
-    { ADREV_C_HESSIAN,  "hessian",  { "x", "w" },      { "H" } },
-    { ADREV_C_JACOBIAN_SPARSE, "jacobian_sparse", { "x" }, { "J" } },
-    { ADREV_C_HESSIAN_SPARSE, "hessian_sparse", { "x", "w" }, { "H" } },
-    { ADREV_C_LINEARIZE, "linearize", { "x" },         { "y", "J" } },
+    { ADREV_C_VALUE,    ADX_KIND_value,   "value",    { "x" },   { "y" } },
+    { ADREV_C_JVP,      ADX_KIND_jvp,     "jvp", { "x", "v" },   { "dy" } },
+    { ADREV_C_VJP,      ADX_KIND_vjp,     "vjp", { "x", "w" },   { "dx" } },
+    { ADREV_C_GRADIENT, ADX_KIND_linear,  "gradient", { "x" },   { "y", "g" } },
+    { ADREV_C_HVP,      ADX_KIND_hvp,     "hvp", { "x", "w", "v" }, { "hv" } },
+    { ADREV_C_JACOBIAN, ADX_KIND_linear,  "jacobian", { "x" },   { "J" } },
+    { ADREV_C_HESSIAN,  ADX_KIND_hessian, "hessian", { "x", "w" }, { "H" } },
+    { ADREV_C_JACOBIAN_SPARSE, ADX_KIND_linear, "jacobian_sparse",
+      { "x" }, { "J" } },
+    { ADREV_C_HESSIAN_SPARSE, ADX_KIND_hessian, "hessian_sparse",
+      { "x", "w" }, { "H" } },
+    { ADREV_C_LINEARIZE, ADX_KIND_linear, "linearize", { "x" },  { "y", "J" } },
 };
 #define ADX_C_KINDS (sizeof adx_c_kinds / sizeof *adx_c_kinds)
 #define ADX_C_SPARSE (ADREV_C_JACOBIAN_SPARSE | ADREV_C_HESSIAN_SPARSE)
 
 // The program behind a function. Outputs: results of the first array, then of
 // the second.
-static ad_status adx_make_c_kind(adx_program *q, ad_fn *fn, unsigned bit)
+static ad_status adx_make_c_kind(adx_program *q, ad_fn *fn,
+                                 const adx_c_kind *kind)
 {
     const adx_program *p = &fn->program;
-    size_t n = p->inputs;
     adx_begin_program(q, p->memory, false);
-    if (bit & ADX_C_SPARSE)
-        return adx_make_sparse(q, fn, bit == ADREV_C_HESSIAN_SPARSE);
-    if (bit == ADREV_C_JVP)
-        return adx_make_tangent(q, p, n);
-    if (bit == ADREV_C_VJP)
-        return adx_make_adjoint(q, p, n);
-    if (bit == ADREV_C_HVP)
-        return adx_make_hvp(q, p);
-    if (bit == ADREV_C_HESSIAN)
-        return adx_make_hessian(q, p);
-    if (bit == ADREV_C_JACOBIAN)
-        return adx_make_jacobian(q, p, false);
-    if (bit == ADREV_C_GRADIENT || bit == ADREV_C_LINEARIZE)
-        return adx_make_jacobian(q, p, true);
-    return adx_make_copy(q, p);
+    if (kind->bit & ADX_C_SPARSE)
+        return adx_make_sparse(q, fn, kind->bit == ADREV_C_HESSIAN_SPARSE);
+    return kind->bit == ADREV_C_JACOBIAN ? adx_make_jacobian(q, p, false)
+                                         : adx_make_derived(q, p, kind->kind);
 }
 
 // The pattern of a sparse kind, which has been made for the program already.
@@ -1447,7 +1440,7 @@ static ad_status adx_do_kind(adx_job *job, size_t which, bool mark, bool write)
 {
     const adx_c_kind *kind = &adx_c_kinds[which];
     adx_program q;
-    ad_status status = adx_make_c_kind(&q, job->fn, kind->bit);
+    ad_status status = adx_make_c_kind(&q, job->fn, kind);
     if (status == ADREV_OK && mark) {
         size_t all = q.outputs;
         if (!job->text->sizes)

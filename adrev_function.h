@@ -1694,6 +1694,14 @@ static adx_numbers adx_cosines_in(adx_making *k, const adx_step *s,
                           adx_single(k->same[s->r]));
 }
 
+static void adx_copy_steps(adx_making *k)
+{
+    const adx_program *p = k->from;
+    for (size_t i = 0; k->to->status == ADREV_OK && i < p->steps; i++)
+        if (adx_is_used(p, &p->step[i], k->used))
+            adx_copy_step(k, &p->step[i]);
+}
+
 /* --- 6.2  tangents -------------------------------------------------------- */
 
 static void adx_tangent_each(adx_making *k, const adx_step *s,
@@ -2030,6 +2038,14 @@ static void adx_adjoint_step(adx_making *k, const adx_step *s,
     }
 }
 
+static void adx_adjoint_steps(adx_making *k, const bool moved[])
+{
+    const adx_program *p = k->from;
+    for (size_t i = p->steps; k->to->status == ADREV_OK && i-- > 0;)
+        if (adx_is_used(p, &p->step[i], k->used))
+            adx_adjoint_step(k, &p->step[i], moved);
+}
+
 // Inputs: those of p, and weights of its outputs. Outputs: the adjoints of the
 // first `moving` inputs, and then p's.
 static ad_status adx_make_adjoint(adx_program *q, const adx_program *p,
@@ -2041,17 +2057,13 @@ static ad_status adx_make_adjoint(adx_program *q, const adx_program *p,
     bool *moved = adx_moved(&k, moving);
     if (moved == NULL)
         adx_spoil(q, ADREV_ENOMEM);
-    for (size_t i = 0; q->status == ADREV_OK && i < p->steps; i++)
-        if (adx_is_used(p, &p->step[i], k.used))
-            adx_copy_step(&k, &p->step[i]);
+    adx_copy_steps(&k);
     for (size_t i = 0; q->status == ADREV_OK && i < p->outputs; i++) {
         uint32_t y = p->output[i];
         k.derived[y] = adx_accumulate(q, k.derived[y], adx_fixed(q, 1),
                                       (uint32_t)(p->inputs + i));
     }
-    for (size_t i = p->steps; q->status == ADREV_OK && i-- > 0;)
-        if (adx_is_used(p, &p->step[i], k.used))
-            adx_adjoint_step(&k, &p->step[i], moved);
+    adx_adjoint_steps(&k, moved);
     for (size_t i = 0; i < moving; i++)
         adx_new_output(q, adx_or_zero(q, k.derived[i]));
     for (size_t i = 0; i < p->outputs; i++)
@@ -2066,9 +2078,7 @@ static ad_status adx_make_copy(adx_program *q, const adx_program *p)
     adx_making k;
     if (!adx_begin_making(&k, p, q, 0))
         return q->status;
-    for (size_t i = 0; q->status == ADREV_OK && i < p->steps; i++)
-        if (adx_is_used(p, &p->step[i], k.used))
-            adx_copy_step(&k, &p->step[i]);
+    adx_copy_steps(&k);
     for (size_t i = 0; q->status == ADREV_OK && i < p->outputs; i++)
         adx_new_output(q, k.same[p->output[i]]);
     adx_end_making(&k);
@@ -2191,14 +2201,6 @@ static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
  * All directions in one program, each a vector of zeros and ones: what is zero
  * in a direction is found zero when the program is made.                     */
 
-static void adx_copy_steps(adx_making *k)
-{
-    const adx_program *p = k->from;
-    for (size_t i = 0; k->to->status == ADREV_OK && i < p->steps; i++)
-        if (adx_is_used(p, &p->step[i], k->used))
-            adx_copy_step(k, &p->step[i]);
-}
-
 static void adx_clear_derived(adx_making *k)
 {
     for (size_t i = 0; i < k->from->numbers; i++)
@@ -2215,14 +2217,6 @@ static void adx_tangent_steps(adx_making *k)
 }
 
 // The same of adjoints.
-static void adx_adjoint_steps(adx_making *k, const bool moved[])
-{
-    const adx_program *p = k->from;
-    for (size_t i = p->steps; k->to->status == ADREV_OK && i-- > 0;)
-        if (adx_is_used(p, &p->step[i], k->used))
-            adx_adjoint_step(k, &p->step[i], moved);
-}
-
 // The derivatives of a program, number by number.
 typedef struct adx_derivatives {
     size_t results, moving;     // the first outputs by the first inputs
@@ -3765,25 +3759,31 @@ static ad_status adx_make_hvp(adx_program *q, const adx_program *p)
     return status;
 }
 
+static ad_status adx_make_derived(adx_program *q, const adx_program *p,
+                                  adx_kind kind)
+{
+    switch (kind) {
+    case ADX_KIND_jvp: return adx_make_tangent(q, p, p->inputs);
+    case ADX_KIND_vjp: return adx_make_adjoint(q, p, p->inputs);
+    case ADX_KIND_hvp: return adx_make_hvp(q, p);
+    case ADX_KIND_linear: return adx_make_jacobian(q, p, true);
+    case ADX_KIND_hessian: return adx_make_hessian(q, p);
+    default: return adx_make_copy(q, p);
+    }
+}
+
 static ad_status adx_make_kind(adx_machine **out, const adx_program *p,
                                adx_kind kind)
 {
     adx_program made;
+    bool itself = kind == ADX_KIND_value;
     ad_status status = ADREV_OK;
     *out = NULL;
     adx_begin_program(&made, p->memory, false);
-    if (kind == ADX_KIND_jvp)
-        status = adx_make_tangent(&made, p, p->inputs);
-    else if (kind == ADX_KIND_vjp)
-        status = adx_make_adjoint(&made, p, p->inputs);
-    else if (kind == ADX_KIND_hvp)
-        status = adx_make_hvp(&made, p);
-    else if (kind == ADX_KIND_linear)
-        status = adx_make_jacobian(&made, p, true);
-    else if (kind == ADX_KIND_hessian)
-        status = adx_make_hessian(&made, p);
+    if (!itself)
+        status = adx_make_derived(&made, p, kind);
     if (status == ADREV_OK) {
-        *out = adx_make_machine(kind == ADX_KIND_value ? p : &made);
+        *out = adx_make_machine(itself ? p : &made);
         status = *out == NULL ? ADREV_ENOMEM : ADREV_OK;
     }
     adx_free_program(&made);
@@ -4268,15 +4268,15 @@ typedef struct adx_mapping {
 } adx_mapping;
 
 // Lanes behind the last point are that point again.
-static ad_real *adx_fill_column(const ad_column *c, size_t point, size_t n,
-                                ad_real *w)
+static void adx_fill_column(const ad_column *c, size_t point, size_t n,
+                            ad_real *w)
 {
     const ad_real *v = c->v + (ptrdiff_t)point * c->step;
     if (c->step == 0) {
         ad_real all = *v;
         for (size_t l = 0; l < ADREV_LANES_MOST; l++)
             w[l] = all;
-        return w + ADREV_LANES_MOST;
+        return;
     }
     if (c->step == 1)
         memcpy(w, v, n * sizeof *w);
@@ -4285,7 +4285,6 @@ static ad_real *adx_fill_column(const ad_column *c, size_t point, size_t n,
             w[l] = v[(ptrdiff_t)l * c->step];
     for (size_t l = n; l < ADREV_LANES_MOST; l++)
         w[l] = w[n - 1];
-    return w + ADREV_LANES_MOST;
 }
 
 // Memory for one block after the other. Parameters, which all points share, are

@@ -7,6 +7,7 @@
  */
 
 #include "adrev_tool.h"
+#include "adrev_ba.h"
 #include "real.h"
 
 #include <math.h>
@@ -272,63 +273,6 @@ void adrev_lstm(const bench_case *c, const double *x, double *y, double *dy)
  * ba
  * ------------------------------------------------------------------------- */
 
-#define DOT(a, b)                                                             \
-    ad_add(ad_add(ad_mul(a[0], b[0]), ad_mul(a[1], b[1])),                    \
-           ad_mul(a[2], b[2]))
-#define CROSS(a, b, j, k) ad_sub(ad_mul(a[j], b[k]), ad_mul(a[k], b[j]))
-#define TURNED(i, j, k)                                                       \
-    ad_rec(ad_add(ad_add(ad_mul(o[i], c), ad_mul(CROSS(a, o, j, k), s)),      \
-                  ad_mul(a[i], along)))
-
-static void rotate(const ad_rev *r, const ad_rev *o, ad_rev *y)
-{
-    const ad_rev angle = ad_rec(ad_sqrt(DOT(r, r)));
-
-    if (ad_eq(angle, 0.0)) {
-        y[0] = ad_rec(ad_add(o[0], CROSS(r, o, 1, 2)));
-        y[1] = ad_rec(ad_add(o[1], CROSS(r, o, 2, 0)));
-        y[2] = ad_rec(ad_add(o[2], CROSS(r, o, 0, 1)));
-    } else {
-        const ad_rev c = ad_rec(ad_cos(angle));
-        const ad_rev s = ad_rec(ad_sin(angle));
-        const ad_rev a[3] = { ad_rec(ad_div(r[0], angle)),
-                              ad_rec(ad_div(r[1], angle)),
-                              ad_rec(ad_div(r[2], angle)) };
-        const ad_rev along = ad_rec(ad_mul(DOT(a, o), ad_sub(1.0, c)));
-
-        y[0] = TURNED(0, 1, 2);
-        y[1] = TURNED(1, 2, 0);
-        y[2] = TURNED(2, 0, 1);
-    }
-}
-
-#undef DOT
-#undef CROSS
-#undef TURNED
-
-// The two errors of an observation; in: a camera, a point, a weight.
-static void errors(const ad_rev *in, const double *seen, ad_rev *e)
-{
-    const ad_rev *point = in + 11;
-    const ad_rev w = in[14];
-    const ad_rev o[3] = { ad_rec(ad_sub(point[0], in[3])),
-                          ad_rec(ad_sub(point[1], in[4])),
-                          ad_rec(ad_sub(point[2], in[5])) };
-    ad_rev y[3];
-
-    rotate(in, o, y);
-    const ad_rev px = ad_rec(ad_div(y[0], y[2]));
-    const ad_rev py = ad_rec(ad_div(y[1], y[2]));
-    const ad_expr s = ad_add(ad_sqr(px), ad_sqr(py));
-    const ad_rev scale = ad_rec(ad_mul(in[6], ad_add(ad_add(1.0,
-        ad_mul(in[9], s)), ad_mul(in[10], ad_sqr(s)))));
-
-    e[0] = ad_rec(ad_mul(w, ad_sub(ad_add(ad_mul(scale, px), in[7]),
-                                   seen[0])));
-    e[1] = ad_rec(ad_mul(w, ad_sub(ad_add(ad_mul(scale, py), in[8]),
-                                   seen[1])));
-}
-
 // The terms of the weights have a diagonal matrix, which the adjoints of the
 // weights are when every term has adjoint 1.
 static void weights(const double *x, double *y, double *dy)
@@ -361,7 +305,7 @@ void adrev_ba(const bench_case *c, const double *x, double *y, double *dy)
         ad_inputs(11, ba_camera(x, i), in);
         ad_inputs(3, ba_point(x, i), in + 11);
         in[14] = ad_input(*ba_weight(x, i));
-        errors(in, ba_measured(x, i), e);
+        ba_errors(in, ba_measured(x, i), e);
         y[2 * i] = ad_value(e[0]);
         y[2 * i + 1] = ad_value(e[1]);
         ad_jacobian(tape, 2, e, BA_ROW, in, dy + 2 * BA_ROW * i);

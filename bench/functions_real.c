@@ -13,6 +13,7 @@
 #define ADREV_IMPLEMENTATION
 #include "../adrev_function.h"
 
+#include "adrev_ba.h"
 #include "real.h"
 
 #include <stdlib.h>
@@ -366,59 +367,14 @@ void compiled_gmm(const bench_case *c, const double *x, double *y, double *dy)
 // into the same lines of the cache.
 enum { BLOCK = 480 };
 
-#define DOT(a, b)                                                             \
-    ad_add(ad_add(ad_mul(a[0], b[0]), ad_mul(a[1], b[1])),                    \
-           ad_mul(a[2], b[2]))
-#define CROSS(a, b, j, k) ad_sub(ad_mul(a[j], b[k]), ad_mul(a[k], b[j]))
-#define TURNED(i, j, k)                                                       \
-    ad_rec(ad_add(ad_add(ad_mul(o[i], c), ad_mul(CROSS(a, o, j, k), s)),      \
-                  ad_mul(a[i], along)))
-
-static void rotate(const ad_rev *r, const ad_rev *o, ad_rev *y)
-{
-    const ad_rev angle = ad_rec(ad_sqrt(DOT(r, r)));
-
-    if (ad_eq(angle, 0.0)) {
-        y[0] = ad_rec(ad_add(o[0], CROSS(r, o, 1, 2)));
-        y[1] = ad_rec(ad_add(o[1], CROSS(r, o, 2, 0)));
-        y[2] = ad_rec(ad_add(o[2], CROSS(r, o, 0, 1)));
-        return;
-    }
-    const ad_rev c = ad_rec(ad_cos(angle));
-    const ad_rev s = ad_rec(ad_sin(angle));
-    const ad_rev a[3] = { ad_rec(ad_div(r[0], angle)),
-                          ad_rec(ad_div(r[1], angle)),
-                          ad_rec(ad_div(r[2], angle)) };
-    const ad_rev along = ad_rec(ad_mul(DOT(a, o), ad_sub(1.0, c)));
-
-    y[0] = TURNED(0, 1, 2);
-    y[1] = TURNED(1, 2, 0);
-    y[2] = TURNED(2, 0, 1);
-}
-
-#undef DOT
-#undef CROSS
-#undef TURNED
-
 // in: a camera, whose principal point is given from what was measured; a point;
 // a weight. Recorded of a camera that is turned, as all of them are.
 static void errors(const ad_rev *in, ad_rev *e, void *ctx)
 {
-    const ad_rev o[3] = { ad_rec(ad_sub(in[11], in[3])),
-                          ad_rec(ad_sub(in[12], in[4])),
-                          ad_rec(ad_sub(in[13], in[5])) };
-    ad_rev y[3];
+    static const double seen[2] = { 0.0, 0.0 };
 
     (void)ctx;
-    rotate(in, o, y);
-    const ad_rev px = ad_rec(ad_div(y[0], y[2]));
-    const ad_rev py = ad_rec(ad_div(y[1], y[2]));
-    const ad_rev s = ad_rec(ad_add(ad_sqr(px), ad_sqr(py)));
-    const ad_rev scale = ad_rec(ad_mul(in[6], ad_add(ad_add(1.0,
-        ad_mul(in[9], s)), ad_mul(in[10], ad_sqr(s)))));
-
-    e[0] = ad_rec(ad_mul(in[14], ad_add(ad_mul(scale, px), in[7])));
-    e[1] = ad_rec(ad_mul(in[14], ad_add(ad_mul(scale, py), in[8])));
+    ba_errors(in, seen, e);
 }
 
 static void weight(const ad_rev *in, ad_rev *y, void *ctx)
