@@ -156,6 +156,7 @@
 #define ADX_UNUSED __attribute__((unused))
 #define ADX_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define ADX_KNOWN(value) __builtin_constant_p((double)(value))
+#define ADX_UNORDERED(a, b) __builtin_isunordered(a, b)
 #define ADX_OPAQUE(pointer) __asm__("" : "+r"(pointer))
 #define ADX_LANES 1
 #else
@@ -165,6 +166,7 @@
 #define ADX_UNUSED
 #define ADX_UNLIKELY(condition) (condition)
 #define ADX_KNOWN(value) 0
+#define ADX_UNORDERED(a, b) ((a) != (a) || (b) != (b))
 #define ADX_OPAQUE(pointer) ((void)0)
 #endif
 
@@ -1396,17 +1398,18 @@ ADX_INLINE void adx_here(const char *file, int line)
 #define ADX_AT(e, i)  (e).slot[(i) < ADX_WIDTH ? (i) : 0]
 
 // The chain rule's product: a zero factor gives zero even against inf or NaN
-// (section 3). Selects, not branches: a call in the cold branch would make
-// the compiler spill what is live around it.
+// (section 3). Such a product is NaN, so that only NaN is looked into.
 ADX_INLINE ad_real adx_times(ad_real f, ad_real d)
 {
-    ad_real p = f * d;
-    if (ADX_KNOWN(d) && d != 0 && d - d == 0)
-        return p;
-    if (ADX_KNOWN(f) && f != 0 && f - f == 0)
-        return p;
-    p = f == 0 ? 0 : p;
-    return d == 0 ? 0 : p;
+    const ad_real p = f * d;
+    return ADX_UNLIKELY(p != p) && (f == 0 || d == 0) ? 0 : p;
+}
+
+// Known to be neither zero nor infinite nor NaN: times anything it is what IEEE
+// says.
+ADX_INLINE bool adx_proper(ad_real f)
+{
+    return ADX_KNOWN(f) && f != 0 && f - f == 0;
 }
 
 // Field by field: clang 14 leaves in memory what is only copied as a struct.
@@ -1414,18 +1417,42 @@ ADX_INLINE adx_slot adx_scaled(adx_slot s, ad_real f)
 {
     adx_slot r;
     ADX_TALLY(reverse, mul, adx_counts(f) && adx_counts(s.d));
-    r.d = adx_times(f, s.d);
+    r.d = f * s.d;
     r.id = s.id;
     return r;
 }
 
+// Whether product i of e or the next is NaN where adx_times may say zero. A
+// macro: clang 14 keeps an expression in memory whose address is taken.
+#define ADX_NEXT(e, i) (ADX_HAS(e, (i) + 1) ? (i) + 1 : (i))
+#define ADX_LOST(from, e, i)                                                \
+    (ADX_HAS(e, i)                                                          \
+     && !(adx_proper(ADX_AT(from, i).d)                                     \
+          && adx_proper(ADX_AT(from, ADX_NEXT(e, i)).d))                    \
+     && ADX_UNORDERED(ADX_AT(e, i).d, ADX_AT(e, ADX_NEXT(e, i)).d))
+
+// All products first, then one test for two of them: against two selects for
+// each product lstm takes 2.08 instead of 2.35 times the plain program, and
+// particles 8.3 instead of 9.8 (gcc 12; clang 14 the same as before; bench/).
 ADX_INLINE ad_expr adx_scale(ad_expr e, ad_real f)
 {
+    const ad_expr from = e;
+
 #define ADX_DO(i)                                                           \
     if (ADX_HAS(e, i))                                                      \
         ADX_AT(e, i) = adx_scaled(ADX_AT(e, i), f);
     ADX_SLOTS(ADX_DO)
 #undef ADX_DO
+#define ADX_DO(i)                                                           \
+    || (!((i) & 1) && ADX_LOST(from, e, i))
+    if (!adx_proper(f) && ADX_UNLIKELY(false ADX_SLOTS(ADX_DO))) {
+#undef ADX_DO
+#define ADX_DO(i)                                                           \
+    if (ADX_HAS(e, i))                                                      \
+        ADX_AT(e, i).d = adx_times(f, ADX_AT(from, i).d);
+    ADX_SLOTS(ADX_DO)
+#undef ADX_DO
+    }
     if (e.dual)
         e.d = adx_times(f, e.d);
     e.sum = e.sum && ADX_KNOWN(f) && f == 1;
