@@ -170,6 +170,19 @@
 #define ADX_OPAQUE(pointer) ((void)0)
 #endif
 
+// Around code that moves slots nobody has set (6.2): gcc would warn of them in
+// its user's file.
+#if defined(__GNUC__) && !defined(__clang__)
+#define ADX_UNSET_BEGIN                                                     \
+    _Pragma("GCC diagnostic push")                                          \
+    _Pragma("GCC diagnostic ignored \"-Wuninitialized\"")                   \
+    _Pragma("GCC diagnostic ignored \"-Wmaybe-uninitialized\"")
+#define ADX_UNSET_END _Pragma("GCC diagnostic pop")
+#else
+#define ADX_UNSET_BEGIN
+#define ADX_UNSET_END
+#endif
+
 #if ADREV_COUNT
 #define ADX_TALLY(direction, what, times)                                   \
     ((void)(ad_counts.direction.what += (uint64_t)(times)))
@@ -920,7 +933,9 @@ ADX_API const char *ad_version(void);
  * input, element by element, where that is said; else they overlap no input.
  * Memory: 8 bytes per operand whose ids are evenly spaced, as those of inputs
  * or results of one call are, else 4 more; 0 where all partials are equal.
- * Under a trace hook without `array` the tape fails with ADREV_EHOOK.           */
+ * With a null array of some length the tape fails with ADREV_ESHAPE; a number
+ * that was to be returned is NaN, arrays are left as they are. Under a trace
+ * hook without `array` the tape fails with ADREV_EHOOK.                         */
 
 // What `replay` is given and asked for: with y = F(x), tangents (..d) along xd
 // and adjoints (..b) for weights yb
@@ -1389,6 +1404,8 @@ ADX_INLINE void adx_here(const char *file, int line)
  * Slots that are not used are not initialised either: with the zeros gcc 12
  * keeps every expression in memory (burgers, bench/: twice the time).          */
 
+ADX_UNSET_BEGIN
+
 #define ADX_SLOTS(DO)                                                       \
     DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)                         \
     DO(8) DO(9) DO(10) DO(11) DO(12) DO(13) DO(14) DO(15)
@@ -1498,6 +1515,8 @@ ADX_INLINE ad_expr adx_append(ad_expr a, ad_expr b)
 #undef ADX_DO
     return a;
 }
+
+ADX_UNSET_END
 
 /* --- 6.3  promotion: any operand becomes an expression -------------------- */
 
@@ -1627,6 +1646,8 @@ template <class Number> ADX_INLINE ad_expr adx_promote(Number v)
 #endif
 
 /* --- 6.4  one statement --------------------------------------------------- */
+
+ADX_UNSET_BEGIN
 
 ADX_INLINE bool adx_room(size_t need)
 {
@@ -1827,6 +1848,8 @@ ADX_INLINE ad_expr adx_stored(ad_expr e)
     r.leaf = 0;
     return r;
 }
+
+ADX_UNSET_END
 
 /* --- 6.5  operators ------------------------------------------------------- */
 
@@ -4068,7 +4091,8 @@ ADX_API ad_status ad_grad(ad_scalar_fn *f, void *ctx, size_t n,
         return status;
 
     ad_rev *in = adx_array(&s, n);
-    if (in != NULL && n > 0 && (x == NULL || g == NULL))
+    if (in != NULL
+        && (f == NULL || (n > 0 && (x == NULL || g == NULL))))
         status = ADREV_ESHAPE;
     if (in != NULL && status == ADREV_OK) {
         (ad_inputs)(n, x, in);
@@ -4097,7 +4121,8 @@ ADX_API ad_status ad_jac(ad_vector_fn *f, void *ctx, size_t n,
 
     ad_rev *in = adx_array(&s, n);
     ad_rev *out = in == NULL ? NULL : adx_array(&s, m);
-    if (out != NULL && n > 0 && (x == NULL || (m > 0 && J == NULL)))
+    if (out != NULL
+        && (f == NULL || (n > 0 && (x == NULL || (m > 0 && J == NULL)))))
         status = ADREV_ESHAPE;
     if (out != NULL && status == ADREV_OK) {
         (ad_inputs)(n, x, in);
@@ -4274,6 +4299,18 @@ static inline ad_real adx_element(const adx_view *a, size_t i, size_t j)
 }
 
 static size_t adx_size(const adx_view *a) { return a->rows * a->cols; }
+
+// Whether an array of n elements is missing: the tape then fails.
+static bool adx_missing(size_t n, const void *x)
+{
+    if (n == 0 || x != NULL)
+        return false;
+    if (adx_now.tape != NULL)
+        adx_fail(adx_now.tape, ADREV_ESHAPE);
+    return true;
+}
+
+static ad_rev adx_nowhere(void) { return adx_passive(ADX_K(NAN)); }
 
 // One row of values, one behind the other. The sum of all v*0: NaN if one is
 // not finite. Four by four, so that the sums are not a chain.
@@ -4806,6 +4843,8 @@ static ad_rev adx_sum_of(ad_real v, size_t n, const adx_part *part)
 
 ADX_API ad_rev (ad_sum_s)(size_t n, const ad_rev x[], ptrdiff_t incx)
 {
+    if (adx_missing(n, x))
+        return adx_nowhere();
     const adx_part part = { .x = adx_vector(n, x, incx), .scale = 1 };
     ad_real v = 0;
     for (size_t i = 0; i < n; i++)
@@ -4840,6 +4879,8 @@ static ad_real adx_scalar_product(const adx_view *a, const adx_view *b)
 ADX_API ad_rev (ad_dot_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
                           const ad_rev y[], ptrdiff_t incy)
 {
+    if (adx_missing(n, x) || adx_missing(n, y))
+        return adx_nowhere();
     adx_view a = adx_vector(n, x, incx);
     adx_view b = adx_vector(n, y, incy);
     bool square = x == y && incx == incy;
@@ -4857,6 +4898,8 @@ ADX_API ad_rev (ad_dot_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
 ADX_API ad_rev (ad_dotc_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
                            const ad_real c[], ptrdiff_t incc)
 {
+    if (adx_missing(n, x) || adx_missing(n, c))
+        return adx_nowhere();
     const adx_part part = { .x = adx_vector(n, x, incx),
                             .d = adx_constants(n, c, incc), .scale = 1 };
     return adx_sum_of(adx_scalar_product(&part.x, &part.d), n, &part);
@@ -4882,6 +4925,8 @@ static ad_real adx_length(const adx_view *x)
 
 ADX_API ad_rev (ad_norm2_s)(size_t n, const ad_rev x[], ptrdiff_t incx)
 {
+    if (adx_missing(n, x))
+        return adx_nowhere();
     const adx_part part = { .x = adx_vector(n, x, incx), .scale = 1,
                             .own = true };
     ad_real v = adx_length(&part.x);
@@ -4904,6 +4949,8 @@ ADX_API ad_rev (ad_norm2_s)(size_t n, const ad_rev x[], ptrdiff_t incx)
 ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
                              const ad_rev y[], ptrdiff_t incy)
 {
+    if (adx_missing(n, x) || adx_missing(n, y))
+        return adx_nowhere();
     const adx_part part[] = {
         { .x = adx_vector(n, x, incx), .scale = 1, .own = true },
         { .x = adx_vector(n, y, incy), .scale = -1, .own = true },
@@ -4941,6 +4988,8 @@ static ad_real adx_largest(const adx_view *x)
 
 ADX_API ad_rev (ad_logsumexp_s)(size_t n, const ad_rev x[], ptrdiff_t incx)
 {
+    if (adx_missing(n, x))
+        return adx_nowhere();
     const adx_part part = { .x = adx_vector(n, x, incx), .scale = 1,
                             .own = true };
     ad_real most = adx_largest(&part.x);
@@ -4973,6 +5022,8 @@ ADX_API ad_rev (ad_logsumexp_s)(size_t n, const ad_rev x[], ptrdiff_t incx)
 ADX_API void (ad_axpy_s)(size_t n, ad_rev a, const ad_rev x[], ptrdiff_t incx,
                          ad_rev y[], ptrdiff_t incy)
 {
+    if (adx_missing(n, x) || adx_missing(n, y))
+        return;
     const adx_view factor = adx_vector(n, &a, 0);
     const adx_view from = adx_vector(n, x, incx);
     const adx_part part[] = {
@@ -4996,6 +5047,8 @@ ADX_API void (ad_axpy_s)(size_t n, ad_rev a, const ad_rev x[], ptrdiff_t incx,
 ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev x[],
                           ptrdiff_t incx, ad_rev y[], ptrdiff_t incy)
 {
+    if (adx_missing(n, x) || adx_missing(n, y))
+        return;
     const adx_view from = adx_vector(n, x, incx);
     const adx_part part[] = {
         { .x = adx_vector(n, &a, 0), .d = from, .scale = 1 },
@@ -5091,6 +5144,9 @@ ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev a[],
         return;
     }
     size_t arity = (size_t)ad_op_table()[op].arity;
+    if (adx_missing(n, a) || (arity > 1 && adx_missing(n, b))
+        || (arity > 2 && adx_missing(n, c)) || adx_missing(n, y))
+        return;
     adx_part part[3] = { { .x = adx_vector(n, a, inca) },
                          { .x = adx_vector(n, b, incb) },
                          { .x = adx_vector(n, c, incc) } };
@@ -5184,6 +5240,8 @@ static adx_softmax *adx_add_softmax(const adx_view *x)
 ADX_API void (ad_softmax_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
                             ad_rev y[], ptrdiff_t incy)
 {
+    if (adx_missing(n, x) || adx_missing(n, y))
+        return;
     const adx_view from = adx_vector(n, x, incx);
     adx_softmax *s = adx_add_softmax(&from);
     ad_real most = adx_largest(&from);
@@ -5467,6 +5525,9 @@ ADX_API void (ad_matmul_s)(size_t m, size_t k, size_t n, const ad_rev A[],
                            ptrdiff_t brs, ptrdiff_t bcs, ad_rev C[],
                            ptrdiff_t crs, ptrdiff_t ccs)
 {
+    if (adx_missing(m * k, A) || adx_missing(k * n, B)
+        || adx_missing(m * n, C))
+        return;
     const adx_view a = adx_matrix(m, k, A, ars, acs);
     const adx_view b = adx_matrix(k, n, B, brs, bcs);
     const adx_product *s = adx_add_product(&a, &b);
@@ -5480,6 +5541,8 @@ ADX_API void (ad_matvec_s)(size_t m, size_t n, const ad_rev A[],
                            ptrdiff_t ars, ptrdiff_t acs, const ad_rev x[],
                            ptrdiff_t incx, ad_rev y[], ptrdiff_t incy)
 {
+    if (adx_missing(m * n, A) || adx_missing(n, x) || adx_missing(m, y))
+        return;
     const adx_view a = adx_matrix(m, n, A, ars, acs);
     const adx_view b = adx_matrix(n, 1, x, incx, 0);
     const adx_product *s = adx_add_product(&a, &b);
@@ -5489,6 +5552,8 @@ ADX_API void (ad_matvec_s)(size_t m, size_t n, const ad_rev A[],
 ADX_API void (ad_matvecc)(size_t m, size_t n, const ad_real A[],
                           const ad_rev x[], ad_rev y[])
 {
+    if (adx_missing(m * n, A) || adx_missing(n, x) || adx_missing(m, y))
+        return;
     const adx_view a = { NULL, A, m, n, (ptrdiff_t)n, 1, 1 };
     const adx_view b = adx_matrix(n, 1, x, 1, 0);
     const adx_product *s = adx_add_product(&a, &b);
@@ -5624,6 +5689,8 @@ static adx_triangle *adx_add_triangle(const adx_view *d, const adx_view *l,
 ADX_API void (ad_trimatvec)(size_t n, const ad_rev d[], const ad_rev l[],
                             const ad_rev x[], ad_rev y[])
 {
+    if (adx_missing(n / 2, l) || adx_missing(n, x) || adx_missing(n, y))
+        return;
     static const ad_real one = 1;
     const adx_view diagonal = d == NULL ? adx_constants(n, &one, 0)
                                         : adx_vector(n, d, 1);
@@ -6426,7 +6493,7 @@ ADX_API ad_status ad_check(ad_scalar_fn *f, void *ctx, size_t n,
                            const ad_real x[], ad_check_report *report)
 {
     adx_probe p = { .f = f, .ctx = ctx, .x = x };
-    if (report == NULL || (n > 0 && x == NULL))
+    if (f == NULL || report == NULL || (n > 0 && x == NULL))
         return ADREV_ESHAPE;
     ad_status status = adx_open(&p.session);
     if (status != ADREV_OK)

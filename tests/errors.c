@@ -296,6 +296,75 @@ static void test_null_arrays(ad_tape *t)
     EXPECT(ad_tape_status(t), ADREV_OK);
 }
 
+// Array statements: each null array on its own, and then nothing is read.
+static void test_missing_arrays(ad_tape *t)
+{
+    static const ad_real c[2] = { 1, 2 };
+    ad_rev x[2] = { ad_rec(1), ad_rec(2) };
+    ad_rev y[2] = { ad_rec(3), ad_rec(4) };
+    ad_rev got;
+#define MISSING(statement)                                                  \
+    ad_tape_clear(t);                                                       \
+    ad_inputs(2, c, x);                                                     \
+    statement;                                                              \
+    EXPECT(ad_tape_status(t), ADREV_ESHAPE);                                \
+    CHECK(y[0].v == 3 && y[1].v == 4, "written: " #statement);
+#define MISSING_SUM(sum)                                                    \
+    MISSING(got = sum)                                                      \
+    CHECK(got.v != got.v && got.job == 0, "a number: " #sum);
+    MISSING_SUM(ad_sum(2, NULL))
+    MISSING_SUM(ad_dot(2, NULL, x))
+    MISSING_SUM(ad_dot(2, x, NULL))
+    MISSING_SUM(ad_dotc(2, NULL, c))
+    MISSING_SUM(ad_dotc(2, x, NULL))
+    MISSING_SUM(ad_norm2(2, NULL))
+    MISSING_SUM(ad_sqdist(2, NULL, x))
+    MISSING_SUM(ad_sqdist(2, x, NULL))
+    MISSING_SUM(ad_logsumexp(2, NULL))
+    MISSING(ad_axpy(2, x[0], NULL, y))
+    MISSING(ad_axpy(2, x[0], x, NULL))
+    MISSING(ad_scale(2, x[0], NULL, y))
+    MISSING(ad_scale(2, x[0], x, NULL))
+    MISSING(ad_each(ADREV_OP_sin, 2, NULL, NULL, NULL, y))
+    MISSING(ad_each(ADREV_OP_mul, 2, x, NULL, NULL, y))
+    MISSING(ad_each(ADREV_OP_fma, 2, x, x, NULL, y))
+    MISSING(ad_each(ADREV_OP_sin, 2, x, NULL, NULL, NULL))
+    MISSING(ad_softmax(2, NULL, y))
+    MISSING(ad_softmax(2, x, NULL))
+    MISSING(ad_matvec(1, 2, NULL, x, y))
+    MISSING(ad_matvec(1, 2, x, NULL, y))
+    MISSING(ad_matvec(1, 2, x, x, NULL))
+    MISSING(ad_matvecc(1, 2, NULL, x, y))
+    MISSING(ad_matvecc(1, 2, c, NULL, y))
+    MISSING(ad_matvecc(1, 2, c, x, NULL))
+    MISSING(ad_matmul(1, 2, 1, NULL, x, y))
+    MISSING(ad_matmul(1, 2, 1, x, NULL, y))
+    MISSING(ad_matmul(1, 2, 1, x, x, NULL))
+    MISSING(ad_trimatvec(2, x, NULL, x, y))
+    MISSING(ad_trimatvec(2, x, x, NULL, y))
+    MISSING(ad_trimatvec(2, x, x, x, NULL))
+#undef MISSING_SUM
+#undef MISSING
+    ad_use(NULL);
+    got = ad_sum(2, NULL);
+    CHECK(got.v != got.v, "without a tape: a number");
+    ad_use(t);
+}
+
+static void test_missing_functions(ad_tape *t)
+{
+    const ad_real x = 1;
+    ad_real y = UNTOUCHED;
+    ad_real g = UNTOUCHED;
+    ad_check_report report = {0};
+    EXPECT(ad_grad(NULL, NULL, 1, &x, &y, &g), ADREV_ESHAPE);
+    EXPECT(ad_jac(NULL, NULL, 1, &x, 1, &y, &g), ADREV_ESHAPE);
+    EXPECT(ad_check(NULL, NULL, 1, &x, &report), ADREV_ESHAPE);
+    untouched(1, &y, __LINE__);
+    untouched(1, &g, __LINE__);
+    EXPECT(ad_tape_status(t), ADREV_OK);
+}
+
 // There are two values, so three x are one too many. So are lengths whose
 // product, or size in bytes, does not fit a size_t.
 static void test_too_long(ad_tape *t)
@@ -809,7 +878,8 @@ int main(void)
         test_constant_with_seq,
         test_stale_query, test_stale_operand, test_stale_operand_forms,
         test_other_tape, test_freed_tape, test_forged, test_rewound_value,
-        test_null_arrays, test_too_long, test_empty,
+        test_null_arrays, test_missing_arrays, test_missing_functions,
+        test_too_long, test_empty,
         test_bad_marks, test_marks_too_deep,
         test_no_memory, test_no_memory_to_sweep, test_reserve_too_much,
         test_every_size, test_full, test_limit, test_limit_inputs,

@@ -317,6 +317,71 @@ static void run_sum_of_products(int n)
     CHECK_CLOSE(g, c[0] * x[0].v + (n > 1 ? c[1] * x[2].v : 0), 0);
 }
 
+/* --- functions that take and return expressions ------------------------------
+ * A compiler that does not inline them moves slots that nobody has set, and may
+ * not warn of it.                                                              */
+
+static inline ad_expr ratio(ad_rev a, ad_rev b)
+{
+    return ad_div(ad_mul(a, b), ad_sqr(ad_add(ad_sqr(ad_add(a, b)), 2)));
+}
+
+static inline ad_expr offset(ad_expr z, ad_rev a, ad_rev b)
+{
+    return ad_add(ad_mul(2, ad_sub(a, z)), b);
+}
+
+static ad_rev composed(const ad_rev *at, void *ctx)
+{
+    (void)ctx;
+    ad_rev p = ad_rec(ratio(at[0], at[1]));
+    ad_rev q = ad_rec(ad_add(p, ad_mul(0.5, ratio(at[1], p))));
+    ad_rev r = ad_rec(offset(ad_mul(0.5, ratio(at[1], q)), p, q));
+    return ad_rec(ad_mul(offset(ad_sqr(r), p, q), offset(ad_mul(p, q), q, r)));
+}
+
+static long double composed_value(long double a, long double b)
+{
+#define SQUARE(x)   ((x) * (x))
+#define RATIO(a, b) ((a) * (b) / SQUARE(SQUARE((a) + (b)) + 2))
+    long double p = RATIO(a, b);
+    long double q = p + 0.5L * RATIO(b, p);
+    long double r = 2 * (p - 0.5L * RATIO(b, q)) + q;
+#undef RATIO
+#undef SQUARE
+    return (2 * (p - r * r) + q) * (2 * (q - p * q) + r);
+}
+
+// A central difference of fourth order.
+static long double composed_slope(const ad_real at[2], int i)
+{
+    const long double u = (long double)at[0];
+    const long double v = (long double)at[1];
+    long double slope = 0;
+    for (int k = 1; k <= 2; k++) {
+        const long double h = 1e-4L * k;
+        const long double a = i == 0 ? h : 0;
+        const long double b = i == 1 ? h : 0;
+        const long double d = (composed_value(u + a, v + b)
+                               - composed_value(u - a, v - b)) / (2 * h);
+        slope += k == 1 ? 4 * d / 3 : -d / 3;
+    }
+    return slope;
+}
+
+static void run_composed(void)
+{
+    const ad_real at[2] = { 1.25, 0.75 };
+    ad_real y;
+    ad_real g[2];
+    if (!CHECK(ad_grad(composed, NULL, 2, at, &y, g) == ADREV_OK, "grad"))
+        return;
+    for (int i = 0; i < 2; i++) {
+        CHECK_NEAR((long double)g[i], composed_slope(at, i),
+                   sizeof(ad_real) == 4 ? 1e-4L : 1e-9L);
+    }
+}
+
 int main(void)
 {
     tape = ad_tape_new();
@@ -332,6 +397,7 @@ int main(void)
         run_sum(n);
     for (int n = 1; n < LONGEST; n++)
         run_sum_of_products(n);
+    run_composed();
     ad_tape_free(tape);
     return check_done("fuse");
 }
