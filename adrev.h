@@ -2075,8 +2075,7 @@ ADX_INLINE ad_expr adx_exponent(int k) { return adx_constant((ad_real)k); }
 #define ad_rec(e) adx_rec(ADX_EXPR(e))
 
 // The expression of a number, for functions that take an ad_expr. Make them
-// inline: only then is it in registers (and gcc's sanitizers see that slots
-// which are not set are not used).
+// static inline: only then is it in registers.
 #define ad_expr_of(a) ADX_EXPR(a)
 
 // Evaluate an expression in forward mode.
