@@ -135,7 +135,10 @@ typedef enum ad_schedule_kind {
 } ad_schedule_kind;
 
 // Where states of one scan may be kept besides memory: a file, another memory.
-// They are numbered; each is put once, and got any number of times. False: it failed.
+// They are numbered from 0; each is put once, and got any number of times.
+// False: it failed. A store of its own for each scan, also for each run of an
+// inner one: `bytes` are those of the state and 16 that say whose it is, and
+// one that another scan has put fails as a get that returns false.
 typedef struct ad_store {
     bool (*put)(void *user, size_t number, const void *state, size_t bytes);
     bool (*get)(void *user, size_t number, void *state, size_t bytes);
@@ -1034,9 +1037,11 @@ typedef struct adx_timetable {
     size_t held;                // states in memory
     size_t on_shelves;          // bytes, and what else the scan holds
     bool put;                   // something is in the store
+    uint32_t run;               // in the stamps of what is
     ad_scan_report *report;     // never NULL
-    // The loop: its state, which each step changes; what a step does.
-    void *state;
+    // The loop: its state, which each step changes, with room for a stamp
+    // before it; what a step does.
+    char *state;
     bool (*advance)(void *user, size_t s);
     bool (*reverse)(void *user, size_t s);
     void *user;
@@ -1098,14 +1103,36 @@ static void adx_count_held(adx_timetable *p, size_t more, size_t less)
         p->report->snapshots = p->held;
 }
 
+// What goes to a store begins with it: which run of a scan, which state. So a
+// store that two scans share is noticed.
+typedef struct adx_stamp {
+    uint64_t run;
+    uint64_t number;
+} adx_stamp;
+
+static bool adx_put_state(adx_timetable *p, const ad_store *to, size_t i)
+{
+    const adx_stamp stamp = { p->run, i };
+    char *blob = p->state - sizeof stamp;
+    memcpy(blob, &stamp, sizeof stamp);
+    p->put = true;
+    p->report->put++;
+    return to->put(to->user, i, blob, sizeof stamp + p->bytes);
+}
+
+static bool adx_get_state(adx_timetable *p, const ad_store *from, size_t i)
+{
+    const adx_stamp stamp = { p->run, i };
+    char *blob = p->state - sizeof stamp;
+    return from->get(from->user, i, blob, sizeof stamp + p->bytes)
+        && memcmp(blob, &stamp, sizeof stamp) == 0;
+}
+
 // The state as number i of a level.
 static bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
-    if (l->store != NULL) {
-        p->put = true;
-        p->report->put++;
-        return l->store->put(l->store->user, i, p->state, p->bytes);
-    }
+    if (l->store != NULL)
+        return adx_put_state(p, l->store, i);
     void *to = adx_on_shelf(p, &l->shelf, i);
     if (to != NULL)
         memcpy(to, p->state, p->bytes);
@@ -1115,7 +1142,7 @@ static bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
 static bool adx_fetch_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
     if (l->store != NULL)
-        return l->store->get(l->store->user, i, p->state, p->bytes);
+        return adx_get_state(p, l->store, i);
     void *from = adx_on_shelf(p, &l->shelf, i);
     if (from != NULL)
         memcpy(p->state, from, p->bytes);
@@ -1347,6 +1374,7 @@ static ad_status adx_list_levels(adx_timetable *p, const ad_schedule *s)
         if (s->store->put == NULL || s->store->get == NULL
             || s->store->every == 0)
             return ADREV_ESHAPE;
+        p->run = adx_new_job();         // a number of which there is one
         p->level[p->levels++] = (adx_kept_level){
             .every = s->store->every < p->end ? s->store->every : p->end,
             .store = s->store
@@ -1831,7 +1859,7 @@ static void adx_end_stepping(adx_stepping *k)
     if (k->entered)
         ad_use(k->before);
     adx_return_stage(k->stage);
-    adx_drop(a, k->state);
+    adx_drop(a, k->state == NULL ? NULL : k->state - sizeof(adx_stamp));
     adx_drop(a, k->in);
     adx_drop(a, k->rin);
     adx_drop(a, k->given);
@@ -1853,7 +1881,9 @@ static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
     *k = (adx_stepping){ .scan = c };
     if (purpose != ADX_UNROLL)
         k->stage = adx_borrow_stage(&c->of);
-    k->state = (char *)adx_take(a, adx_state_bytes(c), 1);
+    k->state = (char *)adx_take(a, sizeof(adx_stamp) + adx_state_bytes(c), 1);
+    if (k->state != NULL)
+        k->state += sizeof(adx_stamp);
     k->in = (ad_real *)adx_take(a, c->in + c->out, sizeof *k->in);
     k->rin = (ad_rev *)adx_take(a, c->in + c->out + outside, sizeof *k->rin);
     k->given = (const ad_rev **)adx_take(a, c->states + c->sequences,

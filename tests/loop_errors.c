@@ -604,6 +604,96 @@ static void run_stores(void)
     }
 }
 
+/* --- a store that several runs share -------------------------------------- */
+
+// Keeps what was put last, whoever did.
+struct slots {
+    char state[STEPS][64];
+};
+
+static bool slots_put(void *user, size_t number, const void *state,
+                      size_t bytes)
+{
+    struct slots *s = user;
+    bool fits = number < STEPS && bytes <= sizeof s->state[0];
+    if (fits)
+        memcpy(s->state[number], state, bytes);
+    return fits;
+}
+
+static bool slots_get(void *user, size_t number, void *state, size_t bytes)
+{
+    const struct slots *s = user;
+    bool fits = number < STEPS && bytes <= sizeof s->state[0];
+    if (fits)
+        memcpy(state, s->state[number], bytes);
+    return fits;
+}
+
+static void sine_step(ad_step *s, void *ctx)
+{
+    (void)ctx;
+    s->next[0][0] = ad_rec(ad_sin(s->state[0][0]));
+}
+
+// x = sin x, so many times.
+static ad_rev sines(const ad_store *store, ad_rev x)
+{
+    const ad_scan_state state = { .size = 1, .initial = &x, .last = &x };
+    const ad_scan_desc d = { .step = sine_step, .steps = 4, .states = 1,
+                             .state = &state, .schedule.store = store };
+    ad_scan(&d, NULL);
+    return x;
+}
+
+// Two runs of the inner loop in each step: with the first store, and with the
+// second one.
+static void step_of_sines(ad_step *s, void *ctx)
+{
+    const ad_store *const *inner = ctx;
+    s->next[0][0] = sines(inner[1], sines(inner[0], s->state[0][0]));
+}
+
+// 28 sines: 4, 4 and 4 in one loop each, the others in a nest. Whose stores are
+// one and the same is noticed in the sweep.
+static void run_one_store(void)
+{
+    static struct slots slots[6];
+    for (int same = -1; same < 15; same++) {
+        ad_store store[6];
+        size_t number = 0;
+        for (int i = 0; i < 6; i++)
+            store[i] = (ad_store){ slots_put, slots_get, NULL, &slots[i], 1 };
+        for (size_t a = 0; a < 6; a++)
+            for (size_t b = a + 1; b < 6; b++, number++)
+                if ((int)number == same)
+                    store[b].user = &slots[a];
+        ad_tape_clear(tape);
+        ad_rev x = ad_input(1.5);
+        ad_rev y = x;
+        const ad_store *inner[] = { &store[4], &store[5] };
+        const ad_scan_state state = { .size = 1, .initial = &y, .last = &y };
+        const ad_scan_desc d = { .step = step_of_sines, .ctx = inner,
+                                 .steps = 2, .states = 1, .state = &state,
+                                 .schedule.store = &store[3] };
+        double want = 1;
+        double g = UNTOUCHED;
+        for (int i = 0; i < 3; i++)
+            y = sines(&store[i], y);
+        ad_status s = ad_scan(&d, NULL);
+        CHECK(s == ADREV_OK, "pair %d: %s", same, ad_message(s));
+        s = ad_gradient(tape, y, 1, &x, &g);
+        double v = 1.5;
+        for (int i = 0; i < 12 + 16; i++, v = sin(v))
+            want *= cos(v);
+        CHECK(same < 0 ? s == ADREV_OK : s == ADREV_EEXTERNAL, "pair %d: %s",
+              same, ad_message(s));
+        CHECK(same < 0 ? fabs(g - want) <= 1e-14 * want : g == UNTOUCHED,
+              "pair %d: %g, want %g", same, g, want);
+    }
+    works(tape, "a store of two loops", NULL);
+}
+
 /* --- memory that runs out ------------------------------------------------- */
 
 enum { BLOCKS = 4096 };
@@ -1062,6 +1152,7 @@ int main(void)
     run_foreign();
     run_failed();
     run_stores();
+    run_one_store();
     run_memory();
     run_call_memory();
     run_fixed();
