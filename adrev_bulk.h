@@ -296,6 +296,24 @@ static bool adx_bulk_huge(size_t n, size_t size)
     return size != 0 && n > SIZE_MAX / 64 / size;
 }
 
+#define ADX_NOT_SET UINT32_MAX      // seq of a result that no function has set
+
+// Results, before a function is called; what is added to them begins at 0.
+static void adx_unset(size_t n, ad_rev y[])
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = (ad_rev){ 0, ADX_NOT_SET, 0 };
+}
+
+// Whether it set them all.
+static bool adx_all_set(size_t n, const ad_rev y[])
+{
+    for (size_t i = 0; i < n; i++)
+        if (y[i].seq == ADX_NOT_SET && y[i].job == 0)
+            return false;
+    return true;
+}
+
 /* --- 3.2  rows of the operator table -------------------------------------- */
 
 static bool adx_is_fold(ad_opcode op)
@@ -1138,6 +1156,7 @@ struct adx_private {
     bool active;                // numbers are inputs
     bool collect;               // captured numbers may be added to the table
     bool missing;               // one was not there
+    bool unset;                 // a result was not set
     ad_status status;
     size_t inputs;
     size_t rows;
@@ -1290,14 +1309,15 @@ static void adx_call_f(adx_private *r, const adx_bulk *b, size_t item)
     b->f(b->shared > 0 ? r->arg : own, r->y + item * b->d, b->ctx);
 }
 
-// y = a op b, where y may be one of them.
-static void adx_apply_op(const adx_bulk *b, const ad_rev *left,
+// y = a op b, where y may be one of them. False: op did not set all of y.
+static bool adx_apply_op(const adx_bulk *b, const ad_rev *left,
                          const ad_rev *right, ad_rev *pair, ad_rev *y)
 {
     memcpy(pair, left, b->d * sizeof *y);
     memcpy(pair + b->d, right, b->d * sizeof *y);
-    memset(y, 0, b->d * sizeof *y);
+    adx_unset(b->d, y);
     b->op(pair, y, b->ctx);
+    return adx_all_set(b->d, y);
 }
 
 static void adx_call_op(adx_private *r, const adx_bulk *b, size_t items,
@@ -1308,12 +1328,12 @@ static void adx_call_op(adx_private *r, const adx_bulk *b, size_t items,
     const ad_rev *x = r->in + adx_inputs_ahead(r->p);
     ad_rev *y = r->y;
     if (carried)
-        adx_apply_op(b, x - d, x, r->arg, y);
+        r->unset |= !adx_apply_op(b, x - d, x, r->arg, y);
     else
         memcpy(y, x, d * sizeof *y);
     for (size_t i = 1; i < items; i++) {
         ad_rev *to = prefix ? y + d : y;
-        adx_apply_op(b, y, x + i * d, r->arg, to);
+        r->unset |= !adx_apply_op(b, y, x + i * d, r->arg, to);
         y = to;
     }
 }
@@ -1336,20 +1356,25 @@ static void adx_run_chunk(adx_private *r, size_t chunk, size_t items)
     r->inputs = adx_inputs_ahead(p) + items * adx_item_width(p);
     r->rows = adx_rows_of(p, items);
     r->missing = false;
+    r->unset = false;
     r->status = ADREV_OK;
     if (p->shape == ADX_SHAPE_map)
         adx_fill_map(r, b, chunk * p->chunk, items);
     else
         adx_fill_rows(r, p, chunk, items);
     adx_name_inputs(r);
-    memset(r->y, 0, r->rows * b->d * sizeof *r->y);
+    adx_unset(r->rows * b->d, r->y);
     for (size_t i = 0; p->shape == ADX_SHAPE_map && i < items; i++)
         adx_call_f(r, b, i);
+    if (p->shape == ADX_SHAPE_map)
+        r->unset = !adx_all_set(r->rows * b->d, r->y);
     if (p->shape != ADX_SHAPE_map)
         adx_call_op(r, b, items, p->shape == ADX_SHAPE_prefix && chunk > 0);
     adx_own_results(r);
     if (r->status == ADREV_OK)
         r->status = ad_tape_status(r->tape);
+    if (r->status == ADREV_OK && r->unset)
+        r->status = ADREV_ESHAPE;
     ad_use(before);
 }
 
@@ -2291,6 +2316,7 @@ typedef struct adx_plain {
     ad_rev *level;              // [levels*d] parts so far
     size_t count[66];           // rows in them
     ad_rev *y;
+    bool unset;                 // a result was not set
 } adx_plain;
 
 static void adx_plain_fold(adx_plain *p, const ad_rev row[], size_t k)
@@ -2300,7 +2326,7 @@ static void adx_plain_fold(adx_plain *p, const ad_rev row[], size_t k)
     if (p->count[k]++ == 0)
         memcpy(part, row, d * sizeof *part);
     else
-        adx_apply_op(p->b, part, row, p->pair, part);
+        p->unset |= !adx_apply_op(p->b, part, row, p->pair, part);
     if (p->count[k] < p->b->radix)
         return;
     p->count[k] = 0;
@@ -2316,7 +2342,7 @@ static void adx_plain_end(adx_plain *p, size_t levels)
         if (p->count[k] == 0)
             continue;
         if (last != NULL)
-            adx_apply_op(p->b, part, last, p->pair, part);
+            p->unset |= !adx_apply_op(p->b, part, last, p->pair, part);
         last = part;
     }
     memcpy(p->y, last, p->b->d * sizeof *last);
@@ -2341,7 +2367,7 @@ static void adx_plain_behind(adx_plain *p, size_t i, const ad_rev z[])
     else if (i == 0)
         memcpy(y, z, b->d * sizeof *y);
     else if (b->op != NULL)
-        adx_apply_op(b, before, z, p->pair, y);
+        p->unset |= !adx_apply_op(b, before, z, p->pair, y);
     else
         adx_plain_sum(before, z, b->d, y);
 }
@@ -2363,13 +2389,15 @@ static void adx_plain_element(adx_plain *p, size_t i, const ad_rows x[])
             memcpy(to, from, x[k].size * sizeof *to);
         to += x[k].size;
     }
-    memset(z, 0, b->d * sizeof *z);
+    adx_unset(b->d, z);
     b->f(p->arg, z, b->ctx);
+    p->unset |= !adx_all_set(b->d, z);
     if (!map)
         adx_plain_behind(p, i, z);
 }
 
-static void adx_plain_all(const adx_bulk *b, const ad_rows x[], ad_rev room[],
+// False: a function did not set all of its results.
+static bool adx_plain_all(const adx_bulk *b, const ad_rows x[], ad_rev room[],
                           size_t levels, ad_rev y[])
 {
     adx_plain p = { .b = b, .arg = room, .y = y };
@@ -2380,6 +2408,7 @@ static void adx_plain_all(const adx_bulk *b, const ad_rows x[], ad_rev room[],
         adx_plain_element(&p, i, x);
     if (b->kind == ADX_BULK_REDUCE && b->op != NULL)
         adx_plain_end(&p, levels);
+    return !p.unset;
 }
 
 #define ADX_PLAIN_ROOM 192      // numbers that need no allocation
@@ -2402,8 +2431,10 @@ static ad_status adx_bulk_plain(const adx_bulk *b, const ad_rows x[],
     if (room == NULL || to == NULL)
         status = adx_bulk_short();
     else {
-        adx_plain_all(b, x, room, levels, to);
+        bool set = adx_plain_all(b, x, room, levels, to);
         status = adx_now_status();
+        if (status == ADREV_OK && !set)
+            status = adx_bulk_fail(ADREV_ESHAPE);
     }
     if (status == ADREV_OK && !direct)
         memcpy(y, to, results * sizeof *y);

@@ -676,14 +676,14 @@ static ad_status adx_run_call(adx_checkpoint *c, adx_stage *s, bool recorded,
     adx_begin_run(s, recorded);
     for (size_t i = 0; i < c->n; i++)
         c->in[i] = recorded ? (ad_input)(c->x[i]) : adx_passive(c->x[i]);
-    for (size_t i = 0; i < c->m; i++)
-        c->out[i] = adx_passive(0);
+    adx_unset(c->m, c->out);
     if (c->evaluations != NULL)
         ++*c->evaluations;
     c->f(c->in, c->out, ctx);
     ad_status status = adx_end_run(s, c->m, c->out);
     ad_use(before);
-    return status;
+    return status == ADREV_OK && !adx_all_set(c->m, c->out) ? ADREV_ESHAPE
+                                                            : status;
 }
 
 // The stage with a recording of f at x. NULL: there is none.
@@ -891,10 +891,13 @@ static ad_status adx_call_directly(ad_vector_fn *f, void *ctx, size_t n,
         return adx_failed(ADREV_ENOMEM);
     if (overlap)
         memcpy(copy, x, n * sizeof *copy);
+    adx_unset(m, y);
     f(overlap ? copy : x, y, ctx);
     if (overlap)
         adx_drop(a, copy);
-    return adx_now_status();
+    ad_status status = adx_now_status();
+    return status == ADREV_OK && !adx_all_set(m, y) ? adx_failed(ADREV_ESHAPE)
+                                                    : status;
 }
 
 ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
@@ -1736,23 +1739,19 @@ static void adx_point_at(adx_stepping *k, const ad_rev *x, ad_rev *y)
     };
 }
 
-#define ADX_NOT_SET UINT32_MAX      // seq of a result that no step has set
-
 // Calls the step with x and y; whether it says that it was the last one.
 static bool adx_call_step(adx_stepping *k, const ad_rev *x, ad_rev *y)
 {
     const adx_scan *c = k->scan;
     ad_step s = k->step;
-    for (size_t i = 0; i < c->out; i++)
-        y[i] = (ad_rev){ ADX_K(NAN), ADX_NOT_SET, 0 };
+    adx_unset(c->out, y);
     k->number = x[c->in - 1];
     if (c->f != NULL)
         c->f(x, y, c->ctx);
     else
         c->step(&s, c->ctx);
-    for (size_t i = 0; i < c->out && s.status == ADREV_OK; i++)
-        if (y[i].seq == ADX_NOT_SET && y[i].job == 0)
-            s.status = ADREV_ESHAPE;
+    if (s.status == ADREV_OK && !adx_all_set(c->out, y))
+        s.status = ADREV_ESHAPE;
     if (k->status == ADREV_OK)
         k->status = s.status;
     return s.stop;

@@ -1200,6 +1200,42 @@ static void wrong_shape(const ad_rev *x, ad_rev *y, void *ctx)
     ad_gather(1, NULL, 1, 1, x, y);
 }
 
+// Functions of one or two numbers, to two: in one of so many calls the second
+// one is forgotten.
+static void bulk_forgetful(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    int *left = ctx;
+    y[0] = ad_rec(ad_sqr(x[0]));
+    if (--*left != 0)
+        y[1] = y[0];
+}
+
+static void bulk_forget(ad_tape *t, int at, bool taped)
+{
+    ad_rev x[8], y[8];
+    const ad_rows row[] = { { x, 1, 1 } };
+    for (int i = 0; i < 5; i++) {
+        int left = at;
+        ad_tape_clear(t);
+        ad_use(t);
+        for (int j = 0; j < 8; j++)
+            x[j] = ad_input(1);
+        ad_use(taped ? t : NULL);
+        ad_status s =
+            i == 0 ? ad_map(bulk_forgetful, &left, 4, 1, row, 2, y)
+          : i == 1 ? ad_reduce(bulk_forgetful, &left, 4, 2, x, NULL, y)
+          : i == 2 ? ad_prefix(bulk_forgetful, &left, 4, 2, x, y)
+          : i == 3 ? ad_map_reduce(bulk_forgetful, NULL, &left, 4, 1, row, 2,
+                                   NULL, y)
+                   : ad_map_prefix(bulk_forgetful, bulk_forgetful, &left, 4,
+                                   1, row, 2, y);
+        ad_use(NULL);
+        CHECK(left > 0 ? s == ADREV_OK : s == ADREV_ESHAPE, "operator %d "
+              "forgets in call %d: %s", i, at, ad_message(s));
+        CHECK(ad_tape_status(t) == (taped ? s : ADREV_OK), "the tape");
+    }
+}
+
 static void bulk_wrong_functions(ad_tape *t)
 {
     ad_rev x[8], *y = bulk_wrong_y;
@@ -1479,6 +1515,10 @@ static void bulk_edges(ad_tape *t)
     edge_rows();
     bulk_wrong_indices(t);
     bulk_wrong_functions(t);
+    for (int at = 1; at < 10; at++) {
+        bulk_forget(t, at, true);
+        bulk_forget(t, at, false);
+    }
     bulk_unfaithful(t);
     bulk_memory(t);
     bulk_work(t, 2);
