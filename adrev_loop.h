@@ -170,7 +170,8 @@ typedef struct ad_scan_desc {
     const ad_scan_output *output;
     size_t parameters;                  // the same in all steps
     const ad_rev *parameter;
-    void *untraced;                     // in/out: plain data, carried along
+    void *untraced;                     // in/out: plain data, carried along;
+                                        // as it was if the scan fails
     size_t untraced_bytes;
     bool open_ended;                    // `steps` will hardly be reached: keep
                                         // states for any number of them
@@ -186,7 +187,7 @@ typedef struct ad_scan_desc {
                                         // has none, and all is recorded on it
 } ad_scan_desc;
 
-// What a scan did; sweeps go on counting.
+// What a scan did; sweeps go on counting. All 0 if it failed.
 typedef struct ad_scan_report {
     size_t steps;           // that ran
     size_t evaluations;     // of the step, in all, by whatever means
@@ -204,17 +205,17 @@ typedef struct ad_scan_report {
  * 2  INTERFACE                                                         >>api
  *
  * Each call is one statement of the current tape, whatever happens within. It
- * returns ADREV_OK or why it failed; then nothing is written, and the tape
- * fails with it. Numbers that f or a step brings along from outside (by ctx)
- * are inputs like the others, as long as they are of the same recording; such
- * a step is not replayed. While f or a step runs, it may record and sweep, but
- * it must not clear, free or change the current tape.
+ * returns ADREV_OK or why it failed. Then the tape fails with it, and the
+ * results are constants, NaN, if their number is possible: also those that stand
+ * where an argument did. Numbers that f or a step brings along from outside (by
+ * ctx) are inputs like the others, as long as they are of the same recording;
+ * such a step is not replayed. While f or a step runs, it may record and sweep,
+ * but it must not clear, free or change the current tape.
  * Under a trace hook, so in a function that is recorded, in fixed memory and
  * where no tape is current, f or the steps simply run, and what they do is
- * recorded; in fixed memory results may be written though the tape fails. What
- * goes wrong in a sweep is ADREV_EEXTERNAL there. Whatever f or a step uses by
- * ctx must last as long as the recording: within another step or call, beyond
- * that.
+ * recorded. What goes wrong in a sweep is ADREV_EEXTERNAL there. Whatever f or a
+ * step uses by ctx must last as long as the recording: within another step or
+ * call, beyond that.
  * ======================================================================== */
 
 #ifdef __cplusplus
@@ -900,12 +901,10 @@ static ad_status adx_call_directly(ad_vector_fn *f, void *ctx, size_t n,
                                                     : status;
 }
 
-ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
+static ad_status adx_call_checkpoint(const ad_checkpoint_options *o,
                                      ad_vector_fn *f, void *ctx, size_t n,
                                      const ad_rev x[], size_t m, ad_rev y[])
 {
-    static const ad_checkpoint_options none;
-    const ad_checkpoint_options *o = options == NULL ? &none : options;
     const ad_allocator *a = adx_loop_memory(o->allocator);
 
     if (adx_now_status() != ADREV_OK)
@@ -929,6 +928,16 @@ ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
         return adx_failed(adx_record_checkpoint(c, x, y));
     adx_free_call(c);
     return adx_failed(status);
+}
+
+ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
+                                     ad_vector_fn *f, void *ctx, size_t n,
+                                     const ad_rev x[], size_t m, ad_rev y[])
+{
+    static const ad_checkpoint_options none;
+    ad_status status = adx_call_checkpoint(options == NULL ? &none : options,
+                                           f, ctx, n, x, m, y);
+    return adx_results_or_nan(status, m, 1, y);
 }
 
 ADX_API ad_status ad_checkpoint(ad_vector_fn *f, void *ctx, size_t n,
@@ -2896,14 +2905,10 @@ static bool adx_may_be_whole(const ad_scan_desc *d)
 #endif
 }
 
-static ad_status adx_scan_with(const ad_scan_desc *d, ad_vector_fn *f,
-                               ad_scan_report *report)
+static ad_status adx_do_scan(const ad_scan_desc *d, ad_vector_fn *f,
+                             ad_scan_report *report)
 {
     const ad_allocator *a = adx_loop_memory(d->allocator);
-    if (adx_now_status() != ADREV_OK)
-        return adx_now_status();
-    if (!adx_right_scan(d))
-        return adx_failed(ADREV_ESHAPE);
     if (adx_may_be_whole(d)) {
         bool whole = true;
         ad_status status = adx_staged_scan(d, f, &adx_now.tape->allocator,
@@ -2919,11 +2924,41 @@ static ad_status adx_scan_with(const ad_scan_desc *d, ad_vector_fn *f,
                      : adx_failed(adx_unrolled_scan(d, f, a, report));
 }
 
+// After a failure. How many rows there are for steps is known only if the
+// description is `right`.
+static void adx_spoil_results(const ad_scan_desc *d, ad_status status,
+                              bool right)
+{
+    for (size_t j = 0; d->state != NULL && j < d->states; j++) {
+        const ad_scan_state *x = &d->state[j];
+        adx_results_or_nan(status, adx_depth(x), x->size, x->last);
+        if (right)
+            adx_results_or_nan(status, d->steps, x->size, x->rows);
+    }
+    for (size_t j = 0; right && j < d->outputs; j++)
+        adx_results_or_nan(status, d->steps, d->output[j].size,
+                           d->output[j].row);
+}
+
+static ad_status adx_scan_with(const ad_scan_desc *d, ad_vector_fn *f,
+                               ad_scan_report *report)
+{
+    bool right = (d->step != NULL || f != NULL) && adx_right_scan(d);
+    ad_status status = adx_now_status();
+    if (status == ADREV_OK)
+        status = right ? adx_do_scan(d, f, report) : adx_failed(ADREV_ESHAPE);
+    if (status == ADREV_OK)
+        return status;
+    adx_spoil_results(d, status, right);
+    if (report != NULL)
+        memset(report, 0, sizeof *report);
+    return status;
+}
+
 ADX_API ad_status ad_scan(const ad_scan_desc *scan, ad_scan_report *report)
 {
-    return scan == NULL || scan->step == NULL ? adx_failed(ADREV_ESHAPE)
-                                              : adx_scan_with(scan, NULL,
-                                                              report);
+    static const ad_scan_desc none;
+    return adx_scan_with(scan == NULL ? &none : scan, NULL, report);
 }
 
 ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
@@ -2935,7 +2970,7 @@ ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
         .ctx = ctx, .steps = steps, .states = 1, .state = &state,
         .parameters = np, .parameter = p, .schedule = schedule
     };
-    return f == NULL ? adx_failed(ADREV_ESHAPE) : adx_scan_with(&d, f, NULL);
+    return adx_scan_with(&d, f, NULL);
 }
 
 /* --- 6.8  in recorded functions ---------------------------------------------

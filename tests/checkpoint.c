@@ -776,7 +776,7 @@ static void run_foreign(void)
             call(only_outside, NULL, 1, &x, 1, &y);
             CHECK(now.status == ADREV_EFOREIGN, "%s: %s", mode_name(),
                   ad_message(now.status));
-            CHECK(y.v == 77 && y.job == 0, "%s: written", mode_name());
+            CHECK(y.v != y.v && y.job == 0, "%s: a result", mode_name());
             CHECK(ad_tape_status(tape) == ADREV_EFOREIGN, "%s: the tape: %s",
                   mode_name(), ad_message(ad_tape_status(tape)));
             CHECK(ad_gradient(tape, x, 1, &x, &g) == ADREV_EFOREIGN
@@ -789,7 +789,7 @@ static void run_foreign(void)
     ad_tape_clear(tape);
     ad_rev y = { .v = 77 };
     call(square, NULL, 1, &theirs, 1, &y);
-    CHECK(now.status == ADREV_EFOREIGN && y.v == 77, "as an input: %s",
+    CHECK(now.status == ADREV_EFOREIGN && y.v != y.v, "as an input: %s",
           ad_message(now.status));
     ad_tape_clear(tape);
     ad_tape_free(other);
@@ -850,7 +850,7 @@ static void run_shapes(void)
           : i == 2 ? ad_checkpoint(square, NULL, 1, &x, 1, NULL)
                    : ad_checkpoint_with(&bad, square, NULL, 1, &x, 1, &y);
         CHECK(s == ADREV_ESHAPE, "%d: %s", i, ad_message(s));
-        CHECK(y.v == 77, "%d: written", i);
+        CHECK(i == 2 ? y.v == 77 : y.v != y.v, "%d: %g", i, y.v);
         CHECK(ad_tape_status(tape) == ADREV_ESHAPE, "%d: the tape", i);
     }
     ad_tape_clear(tape);
