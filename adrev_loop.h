@@ -131,7 +131,12 @@ typedef enum ad_schedule_kind {
     ADREV_BINOMIAL,         // n states, the first included, where they save
                             // most (Griewank and Walther 2000), and the one
                             // before the last step
-    ADREV_BYTES             // as BINOMIAL, with as many as fit into n bytes
+    ADREV_BYTES             // as BINOMIAL, with as many as fit into n bytes; not
+                            // one: ADREV_ESHAPE. A state is its rows up to the
+                            // depth, and the untraced data; to second order
+                            // (`whole`) twice the rows. Beyond n: the state
+                            // before the last step, sequences, parameters, and
+                            // some 16 bytes for each state
 } ad_schedule_kind;
 
 // Where states of one scan may be kept besides memory: a file, another memory.
@@ -196,8 +201,10 @@ typedef struct ad_scan_report {
                             // are not, unless it is compiled
     size_t paths;           // functions that were recorded
     size_t checks;          // further runs, to compare them with the step
-    size_t snapshots;       // most states in memory at a time, as scheduled
-    size_t bytes;           // of memory kept for the reverse pass, at most
+    size_t snapshots;       // most states that the schedule had in memory at a
+                            // time; the one before the last step is not counted
+    size_t bytes;           // most of memory for the reverse pass: states, that
+                            // one too, sequences, parameters
     size_t put;             // states that went to the store
 } ad_scan_report;
 
@@ -1022,8 +1029,10 @@ static size_t adx_split(size_t n, size_t s)
 typedef struct adx_shelf {
     char **block;
     size_t blocks, room;
-    unsigned bits;              // a block has 2^bits states
+    unsigned bits;              // a block has 2^bits states, the last one what
+                                // is left of `most`
     size_t most;                // states that it may have to hold
+    size_t states;              // in all blocks
 } adx_shelf;
 
 // Every `every`-th state of a range, or (every 0) a stack of them.
@@ -1088,14 +1097,17 @@ static void *adx_on_shelf(adx_timetable *p, adx_shelf *s, size_t i)
         s->bits = adx_block_bits(p, s->most);
         per = (size_t)1 << s->bits;
     }
-    char *more = (char *)adx_take(&p->memory, per, p->bytes);
+    size_t left = s->most - s->states;
+    size_t fit = left > 0 && left < per ? left : per;
+    char *more = (char *)adx_take(&p->memory, fit, p->bytes);
     if (more == NULL || !adx_extend(&p->memory, (void **)&s->block, &s->room,
                                     s->blocks + 1, sizeof *s->block)) {
         adx_drop(&p->memory, more);
         return NULL;
     }
     s->block[s->blocks++] = more;
-    adx_count_bytes(p, per * p->bytes);
+    s->states += fit;
+    adx_count_bytes(p, fit * p->bytes);
     return adx_on_shelf(p, s, i);
 }
 
@@ -1104,7 +1116,7 @@ static void adx_clear_shelf(adx_timetable *p, adx_shelf *s)
     for (size_t i = 0; i < s->blocks; i++)
         adx_drop(&p->memory, s->block[i]);
     adx_drop(&p->memory, s->block);
-    p->on_shelves -= (s->blocks << s->bits) * p->bytes;
+    p->on_shelves -= s->states * p->bytes;
     memset(s, 0, sizeof *s);
 }
 
@@ -1379,8 +1391,8 @@ static void adx_free_timetable(adx_timetable *p)
 // Up to three levels for a loop of p->end steps and states of p->bytes.
 static ad_status adx_list_levels(adx_timetable *p, const ad_schedule *s)
 {
-    bool counted = s->kind == ADREV_EVERY || s->kind == ADREV_BINOMIAL;
-    if ((unsigned)s->kind > ADREV_BYTES || (counted && s->n == 0))
+    if ((unsigned)s->kind > ADREV_BYTES
+        || (s->kind != ADREV_STORE_ALL && s->n == 0))
         return ADREV_ESHAPE;
     if (s->store != NULL) {
         if (s->store->put == NULL || s->store->get == NULL
@@ -1395,7 +1407,9 @@ static ad_status adx_list_levels(adx_timetable *p, const ad_schedule *s)
     if (s->kind == ADREV_BINOMIAL || s->kind == ADREV_BYTES) {
         size_t bytes = p->bytes == 0 ? 1 : p->bytes;
         size_t most = s->kind == ADREV_BINOMIAL ? s->n : s->n / bytes;
-        most = most == 0 ? 1 : most > p->end ? p->end : most;
+        if (most == 0)
+            return ADREV_ESHAPE;
+        most = most > p->end ? p->end : most;
         p->level[p->levels++].most = most;
         return ADREV_OK;
     }

@@ -240,7 +240,10 @@ static const int tap_lowest[] = { -1, INT_MIN };
 static const int tap_highest[] = { 0, INT_MAX };
 static const int tap_two[] = { -1, 2 };
 
-enum { SHAPES = 33 };
+enum { SHAPES = 35 };
+
+// Bytes of a state: two numbers, two taps of one, and in 8 what is carried.
+enum { STATE = (2 + 2) * sizeof(double) + 8 * BESIDE };
 
 static ad_store no_put;
 static ad_store no_get;
@@ -302,6 +305,9 @@ static const char *spoil_sizes(struct loop *l, int which)
     case 30: l->d.schedule.store = &no_put; return "a store without put";
     case 31: l->d.schedule.store = &no_get; return "a store without get";
     case 32: l->d.schedule.store = &no_every; return "a store of every 0th";
+    case 33: l->d.schedule.kind = ADREV_BYTES; return "no bytes";
+    case 34: l->d.schedule = (ad_schedule){ ADREV_BYTES, STATE - 1, NULL };
+             return "fewer bytes than a state";
     default: return NULL;
     }
 }
@@ -338,6 +344,34 @@ static void run_shapes(void)
     ad_status s = ad_scan(NULL, NULL);
     CHECK(s == ADREV_ESHAPE, "no description: %s", ad_message(s));
     works(tape, "no description", NULL);
+}
+
+// As many states as fit, and no room for more.
+static void run_bytes(void)
+{
+    size_t of_one = 0;
+    for (size_t n = 1; n <= STEPS; n++)
+        for (size_t more = 0; more < STATE; more += STATE - 1) {
+            struct loop l;
+            ad_rev x[INPUTS];
+            double g[INPUTS];
+            memset(&mis, 0, sizeof mis);
+            ad_tape_clear(tape);
+            make(&l);
+            gather_inputs(&l, x);
+            l.d.schedule = (ad_schedule){ ADREV_BYTES, n * STATE + more,
+                                          NULL };
+            ad_status s = ad_scan(&l.d, &l.report);
+            CHECK(s == ADREV_OK, "%zu states: %s", n, ad_message(s));
+            s = ad_gradient(tape, cost_of(&l), INPUTS, x, g);
+            CHECK(s == ADREV_OK && is_right(g), "%zu states: %s", n,
+                  ad_message(s));
+            CHECK(l.report.snapshots <= n && l.report.snapshots > n / 2,
+                  "%zu states: %zu", n, l.report.snapshots);
+            of_one = n == 1 ? l.report.bytes : of_one;
+            CHECK(l.report.bytes <= of_one + (n - 1) * STATE, "%zu states: "
+                  "%zu bytes, one: %zu", n, l.report.bytes, of_one);
+        }
 }
 
 static void f_of_loop(const ad_rev *x, ad_rev *y, void *ctx)
@@ -676,16 +710,16 @@ static void step_of_sines(ad_step *s, void *ctx)
 static void run_one_store(void)
 {
     static struct slots slots[6];
+    static ad_store store[6];
     for (int same = -1; same < 15; same++) {
-        ad_store store[6];
         size_t number = 0;
+        ad_tape_clear(tape);
         for (int i = 0; i < 6; i++)
             store[i] = (ad_store){ slots_put, slots_get, NULL, &slots[i], 1 };
         for (size_t a = 0; a < 6; a++)
             for (size_t b = a + 1; b < 6; b++, number++)
                 if ((int)number == same)
                     store[b].user = &slots[a];
-        ad_tape_clear(tape);
         ad_rev x = ad_input(1.5);
         ad_rev y = x;
         const ad_store *inner[] = { &store[4], &store[5] };
@@ -1162,6 +1196,7 @@ int main(void)
     ad_use(tape);
     works(tape, "nothing", NULL);
     run_shapes();
+    run_bytes();
     run_loop_shapes();
     run_limits();
     run_steps();
