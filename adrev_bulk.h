@@ -59,8 +59,8 @@
  * 2  INTERFACE                                                         >>api
  *
  * Every function returns ADREV_OK or why it failed. Then the current tape fails
- * with it, and the results are constants, NaN, if their number is possible: also
- * those that stand where an argument did.
+ * with it, and the results are constants, NaN, if their number is possible:
+ * also those that stand where an argument did.
  * ======================================================================== */
 
 #ifdef __cplusplus
@@ -103,8 +103,10 @@ typedef struct ad_rows {
 //   y   [n*m]    out   rows of m results
 //
 //   returns      ADREV_OK; ADREV_EFOREIGN: f uses numbers of another recording;
-//                ADREV_ESHAPE; ADREV_ENOMEM, ADREV_EFULL; what f itself meets.
-//                What goes wrong in a sweep is ADREV_EEXTERNAL there
+//                ADREV_ESHAPE: an array or f is missing, sizes that cannot be,
+//                f did not set all of its results; ADREV_ENOMEM, ADREV_EFULL;
+//                what f itself meets. What goes wrong in a sweep is
+//                ADREV_EEXTERNAL there
 //   cost         f once, for the first element twice; in a sweep, for each
 //                direction, once more, and its reverse
 //   memory       8 bytes per operand, 12 if their ids are not evenly spaced,

@@ -131,12 +131,12 @@ typedef enum ad_schedule_kind {
     ADREV_BINOMIAL,         // n states, the first included, where they save
                             // most (Griewank and Walther 2000), and the one
                             // before the last step
-    ADREV_BYTES             // as BINOMIAL, with as many as fit into n bytes; not
-                            // one: ADREV_ESHAPE. A state is its rows up to the
-                            // depth, and the untraced data; to second order
-                            // (`whole`) twice the rows. Beyond n: the state
-                            // before the last step, sequences, parameters, and
-                            // some 16 bytes for each state
+    ADREV_BYTES             // as BINOMIAL, with as many as fit into n bytes; if
+                            // none does: ADREV_ESHAPE. A state is its rows up
+                            // to the depth, and the untraced data; to second
+                            // order (`whole`) twice the rows. Beyond n: the
+                            // state before the last step, sequences,
+                            // parameters, and some 16 bytes for each state
 } ad_schedule_kind;
 
 // Where states of one scan may be kept besides memory: a file, another memory.
@@ -179,13 +179,21 @@ typedef struct ad_scan_desc {
                                         // as it was if the scan fails
     size_t untraced_bytes;
     bool open_ended;                    // `steps` will hardly be reached: keep
-                                        // states for any number of them
+                                        // states for any number of them. Costs
+                                        // up to n - 1 more evaluations of n
     bool truncated;                     // only the last steps are reversed:
-    size_t reversed;                    // so many
+    size_t reversed;                    // so many. Derivatives of any order
+                                        // are those of a function in which the
+                                        // state before them is a constant
     ad_schedule schedule;
     bool whole;                         // under ad_fn_record: one step of the
                                         // function, see ad_scan
-    bool unreplayed;                    // never replay steps
+    bool unreplayed;                    // never replay steps. The last bits of
+                                        // a gradient may differ between steps
+                                        // on a tape, replayed and compiled, as
+                                        // adjoints are added in another order;
+                                        // in each of these ways all schedules
+                                        // give the same bits
     bool compiled;                      // replay them by ad_fn_compile
     ad_replays *replays;                // NULL: those of this scan alone
     const ad_allocator *allocator;      // NULL: that of the tape; a fixed tape
@@ -213,15 +221,15 @@ typedef struct ad_scan_report {
  *
  * Each call is one statement of the current tape, whatever happens within. It
  * returns ADREV_OK or why it failed. Then the tape fails with it, and the
- * results are constants, NaN, if their number is possible: also those that stand
- * where an argument did. Numbers that f or a step brings along from outside (by
- * ctx) are inputs like the others, as long as they are of the same recording;
- * such a step is not replayed. While f or a step runs, it may record and sweep,
- * but it must not clear, free or change the current tape.
+ * results are constants, NaN, if their number is possible: also those that
+ * stand where an argument did. Numbers that f or a step brings along from
+ * outside (by ctx) are inputs like the others, as long as they are of the same
+ * recording; such a step is not replayed. While f or a step runs, it may record
+ * and sweep, but it must not clear, free or change the current tape.
  * Under a trace hook, so in a function that is recorded, in fixed memory and
  * where no tape is current, f or the steps simply run, and what they do is
- * recorded. What goes wrong in a sweep is ADREV_EEXTERNAL there. Whatever f or a
- * step uses by ctx must last as long as the recording: within another step or
+ * recorded. What goes wrong in a sweep is ADREV_EEXTERNAL there. Whatever f or
+ * a step uses by ctx must last as long as the recording: within another step or
  * call, beyond that.
  * ======================================================================== */
 
@@ -236,10 +244,16 @@ extern "C" {
 //
 //   f, ctx       in    run again later, with the same x: it must do the same
 //   x   [n]      in    numbers
-//   y   [m]      out   results
+//   y   [m]      out   results; f must set all of them
 //
-//   returns      ADREV_OK; ADREV_EFOREIGN: f uses numbers of another recording;
-//                ADREV_ESHAPE; ADREV_ENOMEM; what a recording of f may meet
+//   returns      ADREV_OK
+//                ADREV_ESHAPE: f, x or y is missing; f did not set all of y
+//                ADREV_EFOREIGN: x, or what f brings along, is of another
+//                recording
+//                ADREV_EMARK: f left another tape in use
+//                ADREV_ENOMEM; ADREV_EFULL: no memory
+//                the status of a tape that has failed, or that f failed with
+//                in a sweep ADREV_EEXTERNAL for all of these
 //   cost         in a sweep: f once more, and its reverse
 //   memory       n numbers; in a sweep a recording of f
 //   see          tests/checkpoint.c
@@ -249,6 +263,9 @@ ADX_API ad_status ad_checkpoint(ad_vector_fn *f, void *ctx, size_t n,
 // The same with hints, which do not change a bit of the derivatives.
 //
 //   options      in    NULL: as ad_checkpoint
+//
+//   returns      as ad_checkpoint; ADREV_ESHAPE also: there is no such `keep`,
+//                or a `context` of nothing
 ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
                                      ad_vector_fn *f, void *ctx, size_t n,
                                      const ad_rev x[], size_t m, ad_rev y[]);
@@ -267,10 +284,18 @@ ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
 //
 //   report       out   may be NULL; otherwise it must outlive the recording
 //
-//   returns      ADREV_OK; ADREV_ESHAPE: an array is missing, a tap is out of
-//                range, a sequence is too short, a step did not set a result;
-//                the status that a step set; ADREV_EFOREIGN; ADREV_ENOMEM;
-//                ADREV_EEXTERNAL: the store failed
+//   returns      ADREV_OK
+//                ADREV_ESHAPE: the step or an array is missing; a tap of a
+//                state is 0 or above; a sequence has fewer rows than are read;
+//                sizes that cannot be; a schedule that is none, of 0 states or
+//                bytes, or without room for a state; a store without put, get
+//                or every; a step did not set a result
+//                ADREV_EEXTERNAL: the store failed; in a sweep also, if it has
+//                states of another scan, and for whatever goes wrong there
+//                ADREV_EFOREIGN: a number of another recording
+//                ADREV_EMARK: a step left another tape in use
+//                ADREV_ENOMEM; ADREV_EFULL: no memory
+//                the status of a tape that has failed, or that a step set
 //   cost         in a sweep, with n steps: n evaluations and their reverse,
 //                those that the schedule repeats, and for each step a pass over
 //                the parameters and over what is brought along by ctx
@@ -305,12 +330,19 @@ ADX_API ad_rev ad_step_number(ad_step *s);
 //   f            in    [n + np] -> [n]
 //   x   [n]      in/out
 //   p   [np]     in    parameters; NULL if np is 0
+//
+//   returns      as ad_scan; ADREV_ESHAPE also: f is missing
 ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
                           ad_rev x[], size_t np, const ad_rev p[],
                           ad_schedule schedule);
 
-// Evaluations of a step that a binomial schedule repeats, beyond one for each
-// of n steps, with s states in memory (the first included).
+// P(n, s): evaluations of a step that a binomial schedule takes to come from
+// its s states (the first included) to each of n steps. A scan and a sweep
+// evaluate n + 1 + P(n, s) steps, as report.evaluations says: each of them once
+// on a tape, and the last one once more for its value. A further sweep: at most
+// n + P(n, s).
+//
+//   see          tests/scan.c
 ADX_API size_t ad_binomial_repeats(size_t n, size_t s);
 
 /* --- 2.3  what depends on what -------------------------------------------- */
@@ -326,7 +358,8 @@ typedef enum ad_connection {
 //   answer [n]   out   of each of x
 //
 //   returns      as ad_pullback, but constants among x are allowed;
-//                ADREV_EFOREIGN also for a recording with forks
+//                ADREV_EFOREIGN also for a recording with forks;
+//                ADREV_EEXTERNAL also for statements of other headers
 //   cost         as ad_pullback; checkpoints and steps of scans run again.
 //                Functions given to adrev_bulk.h connect all of an element with
 //                all, and a user's external statements all with all

@@ -1280,6 +1280,10 @@ static void run_open_one(size_t most, size_t n, size_t states, bool open,
               "%zu states, open %d, sweep %d: %zu evaluations, most %zu", n,
               most, states, open, sweep, did,
               n + ad_binomial_repeats(n, states));
+        CHECK(most > n || open || sweep > 0
+              || p->evaluations == n + 1 + ad_binomial_repeats(n, states),
+              "%zu steps, %zu states: %zu evaluations", n, states,
+              p->evaluations);
     }
     CHECK(p->snapshots <= states, "%zu states, allowed %zu", p->snapshots,
           states);
@@ -1291,6 +1295,10 @@ static void run_open(void)
     static const size_t ends[] = { 1, 2, 3, 5, 10, 33, 100, 600 };
     static const size_t mosts[] = { 600, 1001, 1000000 };
     static const size_t states[] = { 1, 2, 3, 7, 20, 600 };
+    for (size_t i = 0; i < 8; i++)
+        for (size_t k = 0; k < 6; k++)
+            if (states[k] > 1 || ends[i] <= 100)
+                run_open_one(ends[i], ends[i], states[k], false, false);
     for (size_t i = 0; i < 8; i++)
         for (size_t j = 0; j < 3; j++)
             for (size_t k = 0; k < 6; k++)
