@@ -58,8 +58,9 @@
 /* ===========================================================================
  * 2  INTERFACE                                                         >>api
  *
- * Every function returns ADREV_OK or why it failed; then nothing is written,
- * and the current tape fails with it.
+ * Every function returns ADREV_OK or why it failed. Then the current tape fails
+ * with it, and the results are constants, NaN, if their number is possible:
+ * also those that stand where an argument did.
  * ======================================================================== */
 
 #ifdef __cplusplus
@@ -75,8 +76,7 @@ extern "C" {
  * recording must see that. Results overlap no argument, unless that is said.
  *
  * In fixed memory, under a trace hook and where no tape is current, functions
- * are simply called, and what they do is recorded. In fixed memory results may
- * be written though the tape fails: as constants.
+ * are simply called, and what they do is recorded.
  *
  * If adrev_function.h is included before this header where both are
  * implemented, a map of ADREV_REPLAY_FROM elements and more is recorded once,
@@ -103,8 +103,10 @@ typedef struct ad_rows {
 //   y   [n*m]    out   rows of m results
 //
 //   returns      ADREV_OK; ADREV_EFOREIGN: f uses numbers of another recording;
-//                ADREV_ESHAPE; ADREV_ENOMEM, ADREV_EFULL; what f itself meets.
-//                What goes wrong in a sweep is ADREV_EEXTERNAL there
+//                ADREV_ESHAPE: an array or f is missing, sizes that cannot be,
+//                f did not set all of its results; ADREV_ENOMEM, ADREV_EFULL;
+//                what f itself meets. What goes wrong in a sweep is
+//                ADREV_EEXTERNAL there
 //   cost         f once, for the first element twice; in a sweep, for each
 //                direction, once more, and its reverse
 //   memory       8 bytes per operand, 12 if their ids are not evenly spaced,
@@ -187,9 +189,8 @@ ADX_API ad_status ad_histogram(ad_opcode op, size_t n, const ptrdiff_t ix[],
  * Numbers know where they come from: moving them is copying, and costs nothing
  * in a sweep. So a reshaped or split array is the array itself, a[i] is plain
  * C, and so is a[i] = v. The functions below also check indices, and that the
- * result overlaps no argument; if that is not so, it is ADREV_ESHAPE, nothing
- * is written, and the current tape fails with it. Arrays are of rows of `size`
- * numbers.                                                                  */
+ * result overlaps no argument; if that is not so, it is ADREV_ESHAPE. Arrays
+ * are of rows of `size` numbers.                                            */
 
 // y[k] = x[ix[k]] for k < n, of m rows x.
 ADX_API ad_status ad_gather(size_t n, const ptrdiff_t ix[], size_t m,
@@ -294,6 +295,43 @@ static ad_status adx_bulk_short(void)
 static bool adx_bulk_huge(size_t n, size_t size)
 {
     return size != 0 && n > SIZE_MAX / 64 / size;
+}
+
+// Results of a call that fails, n rows of `size`, if there can be so many.
+// Returns status.
+static ad_status adx_results_or_nan(ad_status status, size_t n, size_t size,
+                                    ad_rev y[])
+{
+    if (status == ADREV_OK || y == NULL || adx_bulk_huge(n, size)
+        || adx_bulk_huge(size, 1))
+        return status;
+    for (size_t i = 0; i < n * size; i++)
+        y[i] = adx_passive(ADX_K(NAN));
+    return status;
+}
+
+// An impossible call.
+static ad_status adx_bulk_refuse(size_t n, size_t size, ad_rev y[])
+{
+    return adx_results_or_nan(adx_bulk_fail(ADREV_ESHAPE), n, size, y);
+}
+
+#define ADX_NOT_SET UINT32_MAX      // seq of a result that no function has set
+
+// Results, before a function is called; what is added to them begins at 0.
+static void adx_unset(size_t n, ad_rev y[])
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = (ad_rev){ 0, ADX_NOT_SET, 0 };
+}
+
+// Whether it set them all.
+static bool adx_all_set(size_t n, const ad_rev y[])
+{
+    for (size_t i = 0; i < n; i++)
+        if (y[i].seq == ADX_NOT_SET && y[i].job == 0)
+            return false;
+    return true;
 }
 
 /* --- 3.2  rows of the operator table -------------------------------------- */
@@ -408,15 +446,10 @@ ADX_API ad_status ad_reduce_op(ad_opcode op, size_t n, const ad_rev x[],
 {
     if (!adx_is_fold(op) || (n > 0 && x == NULL) || y == NULL
         || adx_bulk_huge(n, 1))
-        return adx_bulk_fail(ADREV_ESHAPE);
-    ad_status status = adx_now_status();
-    if (status != ADREV_OK)
-        return status;
-    ad_rev result = adx_reduced(op, n, x);
-    status = adx_now_status();
-    if (status == ADREV_OK)
-        *y = result;
-    return status;
+        return adx_bulk_refuse(1, 1, y);
+    if (adx_now_status() == ADREV_OK)
+        *y = adx_reduced(op, n, x);
+    return adx_results_or_nan(adx_now_status(), 1, 1, y);
 }
 
 /* --- 3.3  prefixes -------------------------------------------------------- */
@@ -522,19 +555,14 @@ static ad_status adx_prefix_traced(ad_opcode op, size_t n, const ad_rev x[],
         return adx_bulk_short();
     for (size_t i = 0; i < n; i++)
         z[i] = i == 0 ? x[0] : adx_fold_traced(op, z[i - 1], x[i]);
-    ad_status status = adx_now_status();
-    if (status == ADREV_OK)
-        memcpy(y, z, n * sizeof *y);
+    memcpy(y, z, n * sizeof *y);
     adx_drop(memory, z);
-    return status;
+    return adx_now_status();
 }
 
-ADX_API ad_status ad_prefix_op(ad_opcode op, size_t n, const ad_rev x[],
-                               ad_rev y[])
+static ad_status adx_prefixes(ad_opcode op, size_t n, const ad_rev x[],
+                              ad_rev y[])
 {
-    if (!adx_is_fold(op) || (n > 0 && (x == NULL || y == NULL))
-        || adx_bulk_huge(n, 1))
-        return adx_bulk_fail(ADREV_ESHAPE);
     ad_status status = adx_now_status();
     if (status != ADREV_OK || n == 0)
         return status;
@@ -551,6 +579,15 @@ ADX_API ad_status ad_prefix_op(ad_opcode op, size_t n, const ad_rev x[],
     if (status == ADREV_OK)
         adx_prefix_statement(op, n, x, s, y);
     return status;
+}
+
+ADX_API ad_status ad_prefix_op(ad_opcode op, size_t n, const ad_rev x[],
+                               ad_rev y[])
+{
+    if (!adx_is_fold(op) || (n > 0 && (x == NULL || y == NULL))
+        || adx_bulk_huge(n, 1))
+        return adx_bulk_refuse(n, 1, y);
+    return adx_results_or_nan(adx_prefixes(op, n, x, y), n, 1, y);
 }
 
 /* --- 3.4  histograms ------------------------------------------------------ */
@@ -696,11 +733,9 @@ static ad_status adx_histogram_traced(ad_opcode op, size_t n,
     for (size_t i = 0; i < n; i++)
         if (adx_inside(ix[i], m))
             y[ix[i]] = adx_fold_traced(op, y[ix[i]], v[i]);
-    ad_status status = adx_now_status();
-    if (status == ADREV_OK)
-        memcpy(bin, y, m * sizeof *y);
+    memcpy(bin, y, m * sizeof *y);
     adx_drop(memory, y);
-    return status;
+    return adx_now_status();
 }
 
 static void adx_histogram_values(ad_opcode op, size_t n, const ptrdiff_t ix[],
@@ -723,13 +758,9 @@ static void adx_histogram_values(ad_opcode op, size_t n, const ptrdiff_t ix[],
             adx_result(&bin[k], bin[k].v, s == NULL ? NULL : &s->e, k);
 }
 
-ADX_API ad_status ad_histogram(ad_opcode op, size_t n, const ptrdiff_t ix[],
+static ad_status adx_fill_bins(ad_opcode op, size_t n, const ptrdiff_t ix[],
                                const ad_rev v[], size_t m, ad_rev bin[])
 {
-    if (!adx_is_fold(op) || (n > 0 && (ix == NULL || v == NULL))
-        || (m > 0 && bin == NULL) || adx_bulk_huge(n, 1)
-        || adx_bulk_huge(m, 1))
-        return adx_bulk_fail(ADREV_ESHAPE);
     ad_status status = adx_now_status();
     if (status != ADREV_OK || m == 0 || n == 0)
         return status;
@@ -745,6 +776,16 @@ ADX_API ad_status ad_histogram(ad_opcode op, size_t n, const ptrdiff_t ix[],
         adx_bins_products(s, v, ix, n, bin);
     adx_histogram_values(op, n, ix, v, m, bin, s);
     return ADREV_OK;
+}
+
+ADX_API ad_status ad_histogram(ad_opcode op, size_t n, const ptrdiff_t ix[],
+                               const ad_rev v[], size_t m, ad_rev bin[])
+{
+    if (!adx_is_fold(op) || (n > 0 && (ix == NULL || v == NULL))
+        || (m > 0 && bin == NULL) || adx_bulk_huge(n, 1)
+        || adx_bulk_huge(m, 1))
+        return adx_bulk_refuse(m, 1, bin);
+    return adx_results_or_nan(adx_fill_bins(op, n, ix, v, m, bin), m, 1, bin);
 }
 
 /* --- 3.5  movements ------------------------------------------------------- */
@@ -781,7 +822,7 @@ ADX_API ad_status ad_gather(size_t n, const ptrdiff_t ix[], size_t m,
     for (size_t k = 0; right && k < n; k++)
         right = adx_inside(ix[k], m);
     if (!right)
-        return adx_bulk_fail(ADREV_ESHAPE);
+        return adx_bulk_refuse(n, size, y);
     for (size_t k = 0; k < n; k++)
         adx_move_row(y, k, x, (size_t)ix[k], size);
     return ADREV_OK;
@@ -791,7 +832,7 @@ ADX_API ad_status ad_scatter(size_t n, const ptrdiff_t ix[], const ad_rev v[],
                              size_t m, size_t size, ad_rev y[])
 {
     if (!adx_can_move(n, v, m, y, size) || (n > 0 && ix == NULL))
-        return adx_bulk_fail(ADREV_ESHAPE);
+        return adx_bulk_refuse(m, size, y);
     for (size_t k = 0; k < n; k++)
         if (adx_inside(ix[k], m))
             adx_move_row(y, (size_t)ix[k], v, k, size);
@@ -802,7 +843,7 @@ ADX_API ad_status ad_replicate(size_t n, size_t size, const ad_rev x[],
                                ad_rev y[])
 {
     if (!adx_can_move(1, x, n, y, size))
-        return adx_bulk_fail(ADREV_ESHAPE);
+        return adx_bulk_refuse(n, size, y);
     for (size_t i = 0; i < n; i++)
         adx_move_row(y, i, x, 0, size);
     return ADREV_OK;
@@ -812,7 +853,7 @@ ADX_API ad_status ad_transpose(size_t m, size_t n, const ad_rev x[],
                                ad_rev y[])
 {
     if (!adx_can_move(m, x, m, y, n))
-        return adx_bulk_fail(ADREV_ESHAPE);
+        return adx_bulk_refuse(m, n, y);
     for (size_t i = 0; i < m; i++)
         for (size_t j = 0; j < n; j++)
             y[j * m + i] = x[i * n + j];
@@ -827,21 +868,24 @@ typedef struct adx_walk {
     size_t stride[ADX_DIMENSIONS];
 } adx_walk;
 
-// The number of elements; false: it is no rearrangement, or too large.
+// The number of elements, 0: it is not known. False: it is no rearrangement, or
+// too large.
 static bool adx_plan_walk(size_t dims, const size_t shape[],
                           const size_t order[], adx_walk *walk, size_t *count)
 {
     size_t stride[ADX_DIMENSIONS];
     unsigned seen = 0;
-    *count = 1;
+    *count = 0;
     if (dims > ADX_DIMENSIONS || (dims > 0 && (shape == NULL || order == NULL)))
         return false;
+    size_t total = 1;
     for (size_t k = dims; k-- > 0;) {
-        stride[k] = *count;
-        if (adx_bulk_huge(*count, shape[k]))
+        stride[k] = total;
+        if (adx_bulk_huge(total, shape[k]))
             return false;
-        *count *= shape[k];
+        total *= shape[k];
     }
+    *count = total;
     for (size_t k = 0; k < dims; k++) {
         if (order[k] >= dims || (seen >> order[k] & 1) != 0)
             return false;
@@ -862,7 +906,7 @@ ADX_API ad_status ad_rearrange(size_t dims, const size_t shape[],
     size_t from = 0;
     if (!adx_plan_walk(dims, shape, order, &walk, &count)
         || !adx_can_move(count, x, count, y, 1))
-        return adx_bulk_fail(ADREV_ESHAPE);
+        return adx_bulk_refuse(count, 1, y);
     for (size_t i = 0; i < count; i++) {
         y[i] = x[from];
         for (size_t k = dims; k-- > 0;) {
@@ -885,10 +929,11 @@ ADX_API ad_status ad_concat(size_t parts, const size_t n[],
         right = !adx_bulk_huge(n[i], 1) && !adx_bulk_huge(total, 1);
         total += n[i];
     }
+    total = right ? total : 0;
     for (size_t i = 0; right && i < parts; i++)
         right = adx_can_move(n[i], x[i], total, y, size);
     if (!right)
-        return adx_bulk_fail(ADREV_ESHAPE);
+        return adx_bulk_refuse(total, size, y);
     for (size_t i = 0; i < parts; i++)
         if (n[i] * size > 0) {
             memcpy(y, x[i], n[i] * size * sizeof *y);
@@ -914,7 +959,7 @@ ADX_API ad_status ad_slice(size_t m, size_t size, const ad_rev x[],
                            ad_rev y[])
 {
     if (!adx_can_move(m, x, n, y, size) || !adx_slice_fits(m, first, step, n))
-        return adx_bulk_fail(ADREV_ESHAPE);
+        return adx_bulk_refuse(n, size, y);
     for (size_t k = 0; k < n; k++, first += (size_t)step)
         adx_move_row(y, k, x, first, size);
     return ADREV_OK;
@@ -924,7 +969,7 @@ ADX_API ad_status ad_rotate(size_t n, size_t size, ptrdiff_t by,
                             const ad_rev x[], ad_rev y[])
 {
     if (!adx_can_move(n, x, n, y, size))
-        return adx_bulk_fail(ADREV_ESHAPE);
+        return adx_bulk_refuse(n, size, y);
     if (n == 0)
         return ADREV_OK;
     ptrdiff_t rest = by % (ptrdiff_t)n;
@@ -1138,6 +1183,7 @@ struct adx_private {
     bool active;                // numbers are inputs
     bool collect;               // captured numbers may be added to the table
     bool missing;               // one was not there
+    bool unset;                 // a result was not set
     ad_status status;
     size_t inputs;
     size_t rows;
@@ -1290,14 +1336,15 @@ static void adx_call_f(adx_private *r, const adx_bulk *b, size_t item)
     b->f(b->shared > 0 ? r->arg : own, r->y + item * b->d, b->ctx);
 }
 
-// y = a op b, where y may be one of them.
-static void adx_apply_op(const adx_bulk *b, const ad_rev *left,
+// y = a op b, where y may be one of them. False: op did not set all of y.
+static bool adx_apply_op(const adx_bulk *b, const ad_rev *left,
                          const ad_rev *right, ad_rev *pair, ad_rev *y)
 {
     memcpy(pair, left, b->d * sizeof *y);
     memcpy(pair + b->d, right, b->d * sizeof *y);
-    memset(y, 0, b->d * sizeof *y);
+    adx_unset(b->d, y);
     b->op(pair, y, b->ctx);
+    return adx_all_set(b->d, y);
 }
 
 static void adx_call_op(adx_private *r, const adx_bulk *b, size_t items,
@@ -1308,12 +1355,12 @@ static void adx_call_op(adx_private *r, const adx_bulk *b, size_t items,
     const ad_rev *x = r->in + adx_inputs_ahead(r->p);
     ad_rev *y = r->y;
     if (carried)
-        adx_apply_op(b, x - d, x, r->arg, y);
+        r->unset |= !adx_apply_op(b, x - d, x, r->arg, y);
     else
         memcpy(y, x, d * sizeof *y);
     for (size_t i = 1; i < items; i++) {
         ad_rev *to = prefix ? y + d : y;
-        adx_apply_op(b, y, x + i * d, r->arg, to);
+        r->unset |= !adx_apply_op(b, y, x + i * d, r->arg, to);
         y = to;
     }
 }
@@ -1336,20 +1383,25 @@ static void adx_run_chunk(adx_private *r, size_t chunk, size_t items)
     r->inputs = adx_inputs_ahead(p) + items * adx_item_width(p);
     r->rows = adx_rows_of(p, items);
     r->missing = false;
+    r->unset = false;
     r->status = ADREV_OK;
     if (p->shape == ADX_SHAPE_map)
         adx_fill_map(r, b, chunk * p->chunk, items);
     else
         adx_fill_rows(r, p, chunk, items);
     adx_name_inputs(r);
-    memset(r->y, 0, r->rows * b->d * sizeof *r->y);
+    adx_unset(r->rows * b->d, r->y);
     for (size_t i = 0; p->shape == ADX_SHAPE_map && i < items; i++)
         adx_call_f(r, b, i);
+    if (p->shape == ADX_SHAPE_map)
+        r->unset = !adx_all_set(r->rows * b->d, r->y);
     if (p->shape != ADX_SHAPE_map)
         adx_call_op(r, b, items, p->shape == ADX_SHAPE_prefix && chunk > 0);
     adx_own_results(r);
     if (r->status == ADREV_OK)
         r->status = ad_tape_status(r->tape);
+    if (r->status == ADREV_OK && r->unset)
+        r->status = ADREV_ESHAPE;
     ad_use(before);
 }
 
@@ -2291,6 +2343,7 @@ typedef struct adx_plain {
     ad_rev *level;              // [levels*d] parts so far
     size_t count[66];           // rows in them
     ad_rev *y;
+    bool unset;                 // a result was not set
 } adx_plain;
 
 static void adx_plain_fold(adx_plain *p, const ad_rev row[], size_t k)
@@ -2300,7 +2353,7 @@ static void adx_plain_fold(adx_plain *p, const ad_rev row[], size_t k)
     if (p->count[k]++ == 0)
         memcpy(part, row, d * sizeof *part);
     else
-        adx_apply_op(p->b, part, row, p->pair, part);
+        p->unset |= !adx_apply_op(p->b, part, row, p->pair, part);
     if (p->count[k] < p->b->radix)
         return;
     p->count[k] = 0;
@@ -2316,7 +2369,7 @@ static void adx_plain_end(adx_plain *p, size_t levels)
         if (p->count[k] == 0)
             continue;
         if (last != NULL)
-            adx_apply_op(p->b, part, last, p->pair, part);
+            p->unset |= !adx_apply_op(p->b, part, last, p->pair, part);
         last = part;
     }
     memcpy(p->y, last, p->b->d * sizeof *last);
@@ -2341,7 +2394,7 @@ static void adx_plain_behind(adx_plain *p, size_t i, const ad_rev z[])
     else if (i == 0)
         memcpy(y, z, b->d * sizeof *y);
     else if (b->op != NULL)
-        adx_apply_op(b, before, z, p->pair, y);
+        p->unset |= !adx_apply_op(b, before, z, p->pair, y);
     else
         adx_plain_sum(before, z, b->d, y);
 }
@@ -2363,13 +2416,15 @@ static void adx_plain_element(adx_plain *p, size_t i, const ad_rows x[])
             memcpy(to, from, x[k].size * sizeof *to);
         to += x[k].size;
     }
-    memset(z, 0, b->d * sizeof *z);
+    adx_unset(b->d, z);
     b->f(p->arg, z, b->ctx);
+    p->unset |= !adx_all_set(b->d, z);
     if (!map)
         adx_plain_behind(p, i, z);
 }
 
-static void adx_plain_all(const adx_bulk *b, const ad_rows x[], ad_rev room[],
+// False: a function did not set all of its results.
+static bool adx_plain_all(const adx_bulk *b, const ad_rows x[], ad_rev room[],
                           size_t levels, ad_rev y[])
 {
     adx_plain p = { .b = b, .arg = room, .y = y };
@@ -2380,11 +2435,11 @@ static void adx_plain_all(const adx_bulk *b, const ad_rows x[], ad_rev room[],
         adx_plain_element(&p, i, x);
     if (b->kind == ADX_BULK_REDUCE && b->op != NULL)
         adx_plain_end(&p, levels);
+    return !p.unset;
 }
 
 #define ADX_PLAIN_ROOM 192      // numbers that need no allocation
 
-// Where there is memory, results are kept back until all went well.
 static ad_status adx_bulk_plain(const adx_bulk *b, const ad_rows x[],
                                 ad_rev y[])
 {
@@ -2392,23 +2447,14 @@ static ad_status adx_bulk_plain(const adx_bulk *b, const ad_rows x[],
     const ad_allocator *memory = adx_bulk_allocator();
     size_t levels = adx_levels_of(b).count + 1;
     size_t need = b->shared + b->width + (3 + levels) * b->d;
-    size_t results = adx_bulk_results(b);
-    bool direct = adx_now.tape == NULL || memory == NULL;
     ad_rev *room = need <= ADX_PLAIN_ROOM ? few
                  : (ad_rev *)adx_bulk_take(memory, need, sizeof *room);
-    ad_rev *to = direct ? y
-               : (ad_rev *)adx_bulk_take(memory, results, sizeof *to);
-    ad_status status = ADREV_OK;
-    if (room == NULL || to == NULL)
-        status = adx_bulk_short();
-    else {
-        adx_plain_all(b, x, room, levels, to);
-        status = adx_now_status();
-    }
-    if (status == ADREV_OK && !direct)
-        memcpy(y, to, results * sizeof *y);
-    if (!direct)
-        adx_drop(memory, to);
+    if (room == NULL)
+        return adx_bulk_short();
+    bool set = adx_plain_all(b, x, room, levels, y);
+    ad_status status = adx_now_status();
+    if (status == ADREV_OK && !set)
+        status = adx_bulk_fail(ADREV_ESHAPE);
     if (room != few)
         adx_drop(memory, room);
     return status;
@@ -2440,8 +2486,8 @@ static bool adx_size_bulk(adx_bulk *b, const ad_rows x[], const ad_rev y[])
     return fit;
 }
 
-static ad_status adx_bulk_call(adx_bulk *b, const ad_rows x[],
-                               const ad_real neutral[], ad_rev y[])
+static ad_status adx_bulk_results_of(adx_bulk *b, const ad_rows x[],
+                                     const ad_real neutral[], ad_rev y[])
 {
     bool empty = b->n == 0 && b->kind == ADX_BULK_REDUCE;
     if (!adx_size_bulk(b, x, y) || (b->f == NULL && b->op == NULL)
@@ -2457,6 +2503,14 @@ static ad_status adx_bulk_call(adx_bulk *b, const ad_rows x[],
     return adx_now.tape == NULL || adx_now.trace
         || adx_bulk_allocator() == NULL ? adx_bulk_plain(b, x, y)
                                         : adx_bulk_statement(b, x, y);
+}
+
+static ad_status adx_bulk_call(adx_bulk *b, const ad_rows x[],
+                               const ad_real neutral[], ad_rev y[])
+{
+    ad_status status = adx_bulk_results_of(b, x, neutral, y);
+    return adx_results_or_nan(status, b->kind == ADX_BULK_REDUCE ? 1 : b->n,
+                              b->d, y);
 }
 
 ADX_API ad_status ad_map(ad_vector_fn *f, void *ctx, size_t n, size_t args,
@@ -2492,7 +2546,7 @@ ADX_API ad_status ad_map_reduce(ad_vector_fn *f, ad_vector_fn *op, void *ctx,
 {
     adx_bulk b = { .kind = ADX_BULK_REDUCE, .f = f, .op = op, .ctx = ctx,
                    .n = n, .d = d, .sources = args };
-    return f == NULL ? adx_bulk_fail(ADREV_ESHAPE)
+    return f == NULL ? adx_bulk_refuse(1, d, y)
                      : adx_bulk_call(&b, x, neutral, y);
 }
 
@@ -2502,7 +2556,7 @@ ADX_API ad_status ad_map_prefix(ad_vector_fn *f, ad_vector_fn *op, void *ctx,
 {
     adx_bulk b = { .kind = ADX_BULK_PREFIX, .f = f, .op = op, .ctx = ctx,
                    .n = n, .d = d, .sources = args };
-    return f == NULL ? adx_bulk_fail(ADREV_ESHAPE)
+    return f == NULL ? adx_bulk_refuse(n, d, y)
                      : adx_bulk_call(&b, x, NULL, y);
 }
 

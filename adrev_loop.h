@@ -131,11 +131,19 @@ typedef enum ad_schedule_kind {
     ADREV_BINOMIAL,         // n states, the first included, where they save
                             // most (Griewank and Walther 2000), and the one
                             // before the last step
-    ADREV_BYTES             // as BINOMIAL, with as many as fit into n bytes
+    ADREV_BYTES             // as BINOMIAL, with as many as fit into n bytes; if
+                            // none does: ADREV_ESHAPE. A state is its rows up
+                            // to the depth, and the untraced data; to second
+                            // order (`whole`) twice the rows. Beyond n: the
+                            // state before the last step, sequences,
+                            // parameters, and some 16 bytes for each state
 } ad_schedule_kind;
 
 // Where states of one scan may be kept besides memory: a file, another memory.
-// They are numbered; each is put once, and got any number of times. False: it failed.
+// They are numbered from 0; each is put once, and got any number of times.
+// False: it failed. A store of its own for each scan, also for each run of an
+// inner one: `bytes` are those of the state and 16 that say whose it is, and
+// one that another scan has put fails as a get that returns false.
 typedef struct ad_store {
     bool (*put)(void *user, size_t number, const void *state, size_t bytes);
     bool (*get)(void *user, size_t number, void *state, size_t bytes);
@@ -167,23 +175,32 @@ typedef struct ad_scan_desc {
     const ad_scan_output *output;
     size_t parameters;                  // the same in all steps
     const ad_rev *parameter;
-    void *untraced;                     // in/out: plain data, carried along
+    void *untraced;                     // in/out: plain data, carried along;
+                                        // as it was if the scan fails
     size_t untraced_bytes;
     bool open_ended;                    // `steps` will hardly be reached: keep
-                                        // states for any number of them
+                                        // states for any number of them. Costs
+                                        // up to n - 1 more evaluations of n
     bool truncated;                     // only the last steps are reversed:
-    size_t reversed;                    // so many
+    size_t reversed;                    // so many. Derivatives of any order
+                                        // are those of a function in which the
+                                        // state before them is a constant
     ad_schedule schedule;
     bool whole;                         // under ad_fn_record: one step of the
                                         // function, see ad_scan
-    bool unreplayed;                    // never replay steps
+    bool unreplayed;                    // never replay steps. The last bits of
+                                        // a gradient may differ between steps
+                                        // on a tape, replayed and compiled, as
+                                        // adjoints are added in another order;
+                                        // in each of these ways all schedules
+                                        // give the same bits
     bool compiled;                      // replay them by ad_fn_compile
     ad_replays *replays;                // NULL: those of this scan alone
     const ad_allocator *allocator;      // NULL: that of the tape; a fixed tape
                                         // has none, and all is recorded on it
 } ad_scan_desc;
 
-// What a scan did; sweeps go on counting.
+// What a scan did; sweeps go on counting. All 0 if it failed.
 typedef struct ad_scan_report {
     size_t steps;           // that ran
     size_t evaluations;     // of the step, in all, by whatever means
@@ -192,8 +209,10 @@ typedef struct ad_scan_report {
                             // are not, unless it is compiled
     size_t paths;           // functions that were recorded
     size_t checks;          // further runs, to compare them with the step
-    size_t snapshots;       // most states in memory at a time, as scheduled
-    size_t bytes;           // of memory kept for the reverse pass, at most
+    size_t snapshots;       // most states that the schedule had in memory at a
+                            // time; the one before the last step is not counted
+    size_t bytes;           // most of memory for the reverse pass: states, that
+                            // one too, sequences, parameters
     size_t put;             // states that went to the store
 } ad_scan_report;
 
@@ -201,17 +220,17 @@ typedef struct ad_scan_report {
  * 2  INTERFACE                                                         >>api
  *
  * Each call is one statement of the current tape, whatever happens within. It
- * returns ADREV_OK or why it failed; then nothing is written, and the tape
- * fails with it. Numbers that f or a step brings along from outside (by ctx)
- * are inputs like the others, as long as they are of the same recording; such
- * a step is not replayed. While f or a step runs, it may record and sweep, but
- * it must not clear, free or change the current tape.
+ * returns ADREV_OK or why it failed. Then the tape fails with it, and the
+ * results are constants, NaN, if their number is possible: also those that
+ * stand where an argument did. Numbers that f or a step brings along from
+ * outside (by ctx) are inputs like the others, as long as they are of the same
+ * recording; such a step is not replayed. While f or a step runs, it may record
+ * and sweep, but it must not clear, free or change the current tape.
  * Under a trace hook, so in a function that is recorded, in fixed memory and
  * where no tape is current, f or the steps simply run, and what they do is
- * recorded; in fixed memory results may be written though the tape fails. What
- * goes wrong in a sweep is ADREV_EEXTERNAL there. Whatever f or a step uses by
- * ctx must last as long as the recording: within another step or call, beyond
- * that.
+ * recorded. What goes wrong in a sweep is ADREV_EEXTERNAL there. Whatever f or
+ * a step uses by ctx must last as long as the recording: within another step or
+ * call, beyond that.
  * ======================================================================== */
 
 #ifdef __cplusplus
@@ -225,10 +244,16 @@ extern "C" {
 //
 //   f, ctx       in    run again later, with the same x: it must do the same
 //   x   [n]      in    numbers
-//   y   [m]      out   results
+//   y   [m]      out   results; f must set all of them
 //
-//   returns      ADREV_OK; ADREV_EFOREIGN: f uses numbers of another recording;
-//                ADREV_ESHAPE; ADREV_ENOMEM; what a recording of f may meet
+//   returns      ADREV_OK
+//                ADREV_ESHAPE: f, x or y is missing; f did not set all of y
+//                ADREV_EFOREIGN: x, or what f brings along, is of another
+//                recording
+//                ADREV_EMARK: f left another tape in use
+//                ADREV_ENOMEM; ADREV_EFULL: no memory
+//                the status of a tape that has failed, or that f failed with
+//                in a sweep ADREV_EEXTERNAL for all of these
 //   cost         in a sweep: f once more, and its reverse
 //   memory       n numbers; in a sweep a recording of f
 //   see          tests/checkpoint.c
@@ -238,6 +263,9 @@ ADX_API ad_status ad_checkpoint(ad_vector_fn *f, void *ctx, size_t n,
 // The same with hints, which do not change a bit of the derivatives.
 //
 //   options      in    NULL: as ad_checkpoint
+//
+//   returns      as ad_checkpoint; ADREV_ESHAPE also: there is no such `keep`,
+//                or a `context` of nothing
 ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
                                      ad_vector_fn *f, void *ctx, size_t n,
                                      const ad_rev x[], size_t m, ad_rev y[]);
@@ -256,10 +284,18 @@ ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
 //
 //   report       out   may be NULL; otherwise it must outlive the recording
 //
-//   returns      ADREV_OK; ADREV_ESHAPE: an array is missing, a tap is out of
-//                range, a sequence is too short, a step did not set a result;
-//                the status that a step set; ADREV_EFOREIGN; ADREV_ENOMEM;
-//                ADREV_EEXTERNAL: the store failed
+//   returns      ADREV_OK
+//                ADREV_ESHAPE: the step or an array is missing; a tap of a
+//                state is 0 or above; a sequence has fewer rows than are read;
+//                sizes that cannot be; a schedule that is none, of 0 states or
+//                bytes, or without room for a state; a store without put, get
+//                or every; a step did not set a result
+//                ADREV_EEXTERNAL: the store failed; in a sweep also, if it has
+//                states of another scan, and for whatever goes wrong there
+//                ADREV_EFOREIGN: a number of another recording
+//                ADREV_EMARK: a step left another tape in use
+//                ADREV_ENOMEM; ADREV_EFULL: no memory
+//                the status of a tape that has failed, or that a step set
 //   cost         in a sweep, with n steps: n evaluations and their reverse,
 //                those that the schedule repeats, and for each step a pass over
 //                the parameters and over what is brought along by ctx
@@ -294,12 +330,19 @@ ADX_API ad_rev ad_step_number(ad_step *s);
 //   f            in    [n + np] -> [n]
 //   x   [n]      in/out
 //   p   [np]     in    parameters; NULL if np is 0
+//
+//   returns      as ad_scan; ADREV_ESHAPE also: f is missing
 ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
                           ad_rev x[], size_t np, const ad_rev p[],
                           ad_schedule schedule);
 
-// Evaluations of a step that a binomial schedule repeats, beyond one for each
-// of n steps, with s states in memory (the first included).
+// P(n, s): evaluations of a step that a binomial schedule takes to come from
+// its s states (the first included) to each of n steps. A scan and a sweep
+// evaluate n + 1 + P(n, s) steps, as report.evaluations says: each of them once
+// on a tape, and the last one once more for its value. A further sweep: at most
+// n + P(n, s).
+//
+//   see          tests/scan.c
 ADX_API size_t ad_binomial_repeats(size_t n, size_t s);
 
 /* --- 2.3  what depends on what -------------------------------------------- */
@@ -315,7 +358,8 @@ typedef enum ad_connection {
 //   answer [n]   out   of each of x
 //
 //   returns      as ad_pullback, but constants among x are allowed;
-//                ADREV_EFOREIGN also for a recording with forks
+//                ADREV_EFOREIGN also for a recording with forks;
+//                ADREV_EEXTERNAL also for statements of other headers
 //   cost         as ad_pullback; checkpoints and steps of scans run again.
 //                Functions given to adrev_bulk.h connect all of an element with
 //                all, and a user's external statements all with all
@@ -673,14 +717,14 @@ static ad_status adx_run_call(adx_checkpoint *c, adx_stage *s, bool recorded,
     adx_begin_run(s, recorded);
     for (size_t i = 0; i < c->n; i++)
         c->in[i] = recorded ? (ad_input)(c->x[i]) : adx_passive(c->x[i]);
-    for (size_t i = 0; i < c->m; i++)
-        c->out[i] = adx_passive(0);
+    adx_unset(c->m, c->out);
     if (c->evaluations != NULL)
         ++*c->evaluations;
     c->f(c->in, c->out, ctx);
     ad_status status = adx_end_run(s, c->m, c->out);
     ad_use(before);
-    return status;
+    return status == ADREV_OK && !adx_all_set(c->m, c->out) ? ADREV_ESHAPE
+                                                            : status;
 }
 
 // The stage with a recording of f at x. NULL: there is none.
@@ -888,18 +932,19 @@ static ad_status adx_call_directly(ad_vector_fn *f, void *ctx, size_t n,
         return adx_failed(ADREV_ENOMEM);
     if (overlap)
         memcpy(copy, x, n * sizeof *copy);
+    adx_unset(m, y);
     f(overlap ? copy : x, y, ctx);
     if (overlap)
         adx_drop(a, copy);
-    return adx_now_status();
+    ad_status status = adx_now_status();
+    return status == ADREV_OK && !adx_all_set(m, y) ? adx_failed(ADREV_ESHAPE)
+                                                    : status;
 }
 
-ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
+static ad_status adx_call_checkpoint(const ad_checkpoint_options *o,
                                      ad_vector_fn *f, void *ctx, size_t n,
                                      const ad_rev x[], size_t m, ad_rev y[])
 {
-    static const ad_checkpoint_options none;
-    const ad_checkpoint_options *o = options == NULL ? &none : options;
     const ad_allocator *a = adx_loop_memory(o->allocator);
 
     if (adx_now_status() != ADREV_OK)
@@ -923,6 +968,16 @@ ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
         return adx_failed(adx_record_checkpoint(c, x, y));
     adx_free_call(c);
     return adx_failed(status);
+}
+
+ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
+                                     ad_vector_fn *f, void *ctx, size_t n,
+                                     const ad_rev x[], size_t m, ad_rev y[])
+{
+    static const ad_checkpoint_options none;
+    ad_status status = adx_call_checkpoint(options == NULL ? &none : options,
+                                           f, ctx, n, x, m, y);
+    return adx_results_or_nan(status, m, 1, y);
 }
 
 ADX_API ad_status ad_checkpoint(ad_vector_fn *f, void *ctx, size_t n,
@@ -1007,8 +1062,10 @@ static size_t adx_split(size_t n, size_t s)
 typedef struct adx_shelf {
     char **block;
     size_t blocks, room;
-    unsigned bits;              // a block has 2^bits states
+    unsigned bits;              // a block has 2^bits states, the last one what
+                                // is left of `most`
     size_t most;                // states that it may have to hold
+    size_t states;              // in all blocks
 } adx_shelf;
 
 // Every `every`-th state of a range, or (every 0) a stack of them.
@@ -1034,9 +1091,11 @@ typedef struct adx_timetable {
     size_t held;                // states in memory
     size_t on_shelves;          // bytes, and what else the scan holds
     bool put;                   // something is in the store
+    uint32_t run;               // in the stamps of what is
     ad_scan_report *report;     // never NULL
-    // The loop: its state, which each step changes; what a step does.
-    void *state;
+    // The loop: its state, which each step changes, with room for a stamp
+    // before it; what a step does.
+    char *state;
     bool (*advance)(void *user, size_t s);
     bool (*reverse)(void *user, size_t s);
     void *user;
@@ -1071,14 +1130,17 @@ static void *adx_on_shelf(adx_timetable *p, adx_shelf *s, size_t i)
         s->bits = adx_block_bits(p, s->most);
         per = (size_t)1 << s->bits;
     }
-    char *more = (char *)adx_take(&p->memory, per, p->bytes);
+    size_t left = s->most - s->states;
+    size_t fit = left > 0 && left < per ? left : per;
+    char *more = (char *)adx_take(&p->memory, fit, p->bytes);
     if (more == NULL || !adx_extend(&p->memory, (void **)&s->block, &s->room,
                                     s->blocks + 1, sizeof *s->block)) {
         adx_drop(&p->memory, more);
         return NULL;
     }
     s->block[s->blocks++] = more;
-    adx_count_bytes(p, per * p->bytes);
+    s->states += fit;
+    adx_count_bytes(p, fit * p->bytes);
     return adx_on_shelf(p, s, i);
 }
 
@@ -1087,7 +1149,7 @@ static void adx_clear_shelf(adx_timetable *p, adx_shelf *s)
     for (size_t i = 0; i < s->blocks; i++)
         adx_drop(&p->memory, s->block[i]);
     adx_drop(&p->memory, s->block);
-    p->on_shelves -= (s->blocks << s->bits) * p->bytes;
+    p->on_shelves -= s->states * p->bytes;
     memset(s, 0, sizeof *s);
 }
 
@@ -1098,14 +1160,36 @@ static void adx_count_held(adx_timetable *p, size_t more, size_t less)
         p->report->snapshots = p->held;
 }
 
+// What goes to a store begins with it: which run of a scan, which state. So a
+// store that two scans share is noticed.
+typedef struct adx_stamp {
+    uint64_t run;
+    uint64_t number;
+} adx_stamp;
+
+static bool adx_put_state(adx_timetable *p, const ad_store *to, size_t i)
+{
+    const adx_stamp stamp = { p->run, i };
+    char *blob = p->state - sizeof stamp;
+    memcpy(blob, &stamp, sizeof stamp);
+    p->put = true;
+    p->report->put++;
+    return to->put(to->user, i, blob, sizeof stamp + p->bytes);
+}
+
+static bool adx_get_state(adx_timetable *p, const ad_store *from, size_t i)
+{
+    const adx_stamp stamp = { p->run, i };
+    char *blob = p->state - sizeof stamp;
+    return from->get(from->user, i, blob, sizeof stamp + p->bytes)
+        && memcmp(blob, &stamp, sizeof stamp) == 0;
+}
+
 // The state as number i of a level.
 static bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
-    if (l->store != NULL) {
-        p->put = true;
-        p->report->put++;
-        return l->store->put(l->store->user, i, p->state, p->bytes);
-    }
+    if (l->store != NULL)
+        return adx_put_state(p, l->store, i);
     void *to = adx_on_shelf(p, &l->shelf, i);
     if (to != NULL)
         memcpy(to, p->state, p->bytes);
@@ -1115,7 +1199,7 @@ static bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
 static bool adx_fetch_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
     if (l->store != NULL)
-        return l->store->get(l->store->user, i, p->state, p->bytes);
+        return adx_get_state(p, l->store, i);
     void *from = adx_on_shelf(p, &l->shelf, i);
     if (from != NULL)
         memcpy(p->state, from, p->bytes);
@@ -1340,13 +1424,14 @@ static void adx_free_timetable(adx_timetable *p)
 // Up to three levels for a loop of p->end steps and states of p->bytes.
 static ad_status adx_list_levels(adx_timetable *p, const ad_schedule *s)
 {
-    bool counted = s->kind == ADREV_EVERY || s->kind == ADREV_BINOMIAL;
-    if ((unsigned)s->kind > ADREV_BYTES || (counted && s->n == 0))
+    if ((unsigned)s->kind > ADREV_BYTES
+        || (s->kind != ADREV_STORE_ALL && s->n == 0))
         return ADREV_ESHAPE;
     if (s->store != NULL) {
         if (s->store->put == NULL || s->store->get == NULL
             || s->store->every == 0)
             return ADREV_ESHAPE;
+        p->run = adx_new_job();         // a number of which there is one
         p->level[p->levels++] = (adx_kept_level){
             .every = s->store->every < p->end ? s->store->every : p->end,
             .store = s->store
@@ -1355,7 +1440,9 @@ static ad_status adx_list_levels(adx_timetable *p, const ad_schedule *s)
     if (s->kind == ADREV_BINOMIAL || s->kind == ADREV_BYTES) {
         size_t bytes = p->bytes == 0 ? 1 : p->bytes;
         size_t most = s->kind == ADREV_BINOMIAL ? s->n : s->n / bytes;
-        most = most == 0 ? 1 : most > p->end ? p->end : most;
+        if (most == 0)
+            return ADREV_ESHAPE;
+        most = most > p->end ? p->end : most;
         p->level[p->levels++].most = most;
         return ADREV_OK;
     }
@@ -1708,23 +1795,19 @@ static void adx_point_at(adx_stepping *k, const ad_rev *x, ad_rev *y)
     };
 }
 
-#define ADX_NOT_SET UINT32_MAX      // seq of a result that no step has set
-
 // Calls the step with x and y; whether it says that it was the last one.
 static bool adx_call_step(adx_stepping *k, const ad_rev *x, ad_rev *y)
 {
     const adx_scan *c = k->scan;
     ad_step s = k->step;
-    for (size_t i = 0; i < c->out; i++)
-        y[i] = (ad_rev){ ADX_K(NAN), ADX_NOT_SET, 0 };
+    adx_unset(c->out, y);
     k->number = x[c->in - 1];
     if (c->f != NULL)
         c->f(x, y, c->ctx);
     else
         c->step(&s, c->ctx);
-    for (size_t i = 0; i < c->out && s.status == ADREV_OK; i++)
-        if (y[i].seq == ADX_NOT_SET && y[i].job == 0)
-            s.status = ADREV_ESHAPE;
+    if (s.status == ADREV_OK && !adx_all_set(c->out, y))
+        s.status = ADREV_ESHAPE;
     if (k->status == ADREV_OK)
         k->status = s.status;
     return s.stop;
@@ -1831,7 +1914,7 @@ static void adx_end_stepping(adx_stepping *k)
     if (k->entered)
         ad_use(k->before);
     adx_return_stage(k->stage);
-    adx_drop(a, k->state);
+    adx_drop(a, k->state == NULL ? NULL : k->state - sizeof(adx_stamp));
     adx_drop(a, k->in);
     adx_drop(a, k->rin);
     adx_drop(a, k->given);
@@ -1853,7 +1936,9 @@ static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
     *k = (adx_stepping){ .scan = c };
     if (purpose != ADX_UNROLL)
         k->stage = adx_borrow_stage(&c->of);
-    k->state = (char *)adx_take(a, adx_state_bytes(c), 1);
+    k->state = (char *)adx_take(a, sizeof(adx_stamp) + adx_state_bytes(c), 1);
+    if (k->state != NULL)
+        k->state += sizeof(adx_stamp);
     k->in = (ad_real *)adx_take(a, c->in + c->out, sizeof *k->in);
     k->rin = (ad_rev *)adx_take(a, c->in + c->out + outside, sizeof *k->rin);
     k->given = (const ad_rev **)adx_take(a, c->states + c->sequences,
@@ -2867,14 +2952,10 @@ static bool adx_may_be_whole(const ad_scan_desc *d)
 #endif
 }
 
-static ad_status adx_scan_with(const ad_scan_desc *d, ad_vector_fn *f,
-                               ad_scan_report *report)
+static ad_status adx_do_scan(const ad_scan_desc *d, ad_vector_fn *f,
+                             ad_scan_report *report)
 {
     const ad_allocator *a = adx_loop_memory(d->allocator);
-    if (adx_now_status() != ADREV_OK)
-        return adx_now_status();
-    if (!adx_right_scan(d))
-        return adx_failed(ADREV_ESHAPE);
     if (adx_may_be_whole(d)) {
         bool whole = true;
         ad_status status = adx_staged_scan(d, f, &adx_now.tape->allocator,
@@ -2890,11 +2971,41 @@ static ad_status adx_scan_with(const ad_scan_desc *d, ad_vector_fn *f,
                      : adx_failed(adx_unrolled_scan(d, f, a, report));
 }
 
+// After a failure. How many rows there are for steps is known only if the
+// description is `right`.
+static void adx_spoil_results(const ad_scan_desc *d, ad_status status,
+                              bool right)
+{
+    for (size_t j = 0; d->state != NULL && j < d->states; j++) {
+        const ad_scan_state *x = &d->state[j];
+        adx_results_or_nan(status, adx_depth(x), x->size, x->last);
+        if (right)
+            adx_results_or_nan(status, d->steps, x->size, x->rows);
+    }
+    for (size_t j = 0; right && j < d->outputs; j++)
+        adx_results_or_nan(status, d->steps, d->output[j].size,
+                           d->output[j].row);
+}
+
+static ad_status adx_scan_with(const ad_scan_desc *d, ad_vector_fn *f,
+                               ad_scan_report *report)
+{
+    bool right = (d->step != NULL || f != NULL) && adx_right_scan(d);
+    ad_status status = adx_now_status();
+    if (status == ADREV_OK)
+        status = right ? adx_do_scan(d, f, report) : adx_failed(ADREV_ESHAPE);
+    if (status == ADREV_OK)
+        return status;
+    adx_spoil_results(d, status, right);
+    if (report != NULL)
+        memset(report, 0, sizeof *report);
+    return status;
+}
+
 ADX_API ad_status ad_scan(const ad_scan_desc *scan, ad_scan_report *report)
 {
-    return scan == NULL || scan->step == NULL ? adx_failed(ADREV_ESHAPE)
-                                              : adx_scan_with(scan, NULL,
-                                                              report);
+    static const ad_scan_desc none;
+    return adx_scan_with(scan == NULL ? &none : scan, NULL, report);
 }
 
 ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
@@ -2906,7 +3017,7 @@ ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
         .ctx = ctx, .steps = steps, .states = 1, .state = &state,
         .parameters = np, .parameter = p, .schedule = schedule
     };
-    return f == NULL ? adx_failed(ADREV_ESHAPE) : adx_scan_with(&d, f, NULL);
+    return adx_scan_with(&d, f, NULL);
 }
 
 /* --- 6.8  in recorded functions ---------------------------------------------

@@ -1135,15 +1135,21 @@ static void edge_rows(void)
 
 static ad_rev bulk_wrong_y[8];
 
-static bool bulk_unwritten(void)
+// Results from `from` on, so many, are constants and no numbers; others are as
+// they were.
+static bool bulk_no_results(size_t from, size_t n)
 {
-    bool same = true;
-    for (size_t i = 0; i < 8; i++)
-        same = same && bulk_wrong_y[i].v == BULK_UNTOUCHED;
-    return same;
+    bool right = true;
+    for (size_t i = 0; i < 8; i++) {
+        const ad_rev y = bulk_wrong_y[i];
+        right = right && y.job == 0
+             && (i >= from && i < from + n ? y.v != y.v
+                                           : y.v == BULK_UNTOUCHED);
+    }
+    return right;
 }
 
-#define BULK_WRONG(status, call)                                            \
+#define BULK_WRONG(status, from, n, call)                                   \
     do {                                                                    \
         ad_tape_clear(t);                                                   \
         ad_use(t);                                                          \
@@ -1154,7 +1160,7 @@ static bool bulk_unwritten(void)
         ad_status got = (call);                                             \
         CHECK(got == (status), "%s: %s", #call, ad_message(got));           \
         CHECK(ad_tape_status(t) == (status), "%s: the tape", #call);        \
-        CHECK(bulk_unwritten(), "%s: something is written", #call);         \
+        CHECK(bulk_no_results(from, n), "%s: results", #call);              \
         ad_use(NULL);                                                       \
     } while (0)
 
@@ -1165,32 +1171,33 @@ static void bulk_wrong_indices(ad_tape *t)
     static const size_t n[] = { 2, 2 };
     ad_rev x[8], *y = bulk_wrong_y;
     const ad_rev *part[] = { x, y + 1 };
-    BULK_WRONG(ADREV_ESHAPE, ad_gather(2, at, 8, 1, x, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_gather(1, below, 8, 1, x, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_gather(1, NULL, 8, 1, x, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_gather(1, at, 8, 1, y, y + 7));
-    BULK_WRONG(ADREV_ESHAPE, ad_gather(1, at, 8, SIZE_MAX / 8, x, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_scatter(2, NULL, x, 8, 1, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_scatter(2, at, y, 8, 1, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_replicate(8, 1, y + 3, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_transpose(2, 4, y, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_transpose(SIZE_MAX / 2, 4, x, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_rearrange(2, shape, same, x, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_rearrange(2, shape, far, x, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_rearrange(17, shape, far, x, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_concat(2, n, part, 1, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_slice(8, 1, x, 8, 1, 1, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_slice(8, 1, x, 6, 1, 3, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_slice(8, 1, x, 2, -1, 4, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_slice(8, 1, x, 2, PTRDIFF_MIN, 2, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_rotate(4, 1, 1, y, y + 3));
-    BULK_WRONG(ADREV_ESHAPE, ad_histogram(ADREV_OP_sub, 1, at, x, 8, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_histogram(ADREV_OP_add, 1, NULL, x, 8, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_reduce_op(ADREV_OP_sub, 8, x, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_reduce_op(ADREV_OP_add, 8, NULL, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_reduce_op(ADREV_OP_add, 8, x, NULL));
-    BULK_WRONG(ADREV_ESHAPE, ad_prefix_op(ADREV_OP_pow, 8, x, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_prefix_op(ADREV_OP_add, 8, x, NULL));
+    BULK_WRONG(ADREV_ESHAPE, 0, 2, ad_gather(2, at, 8, 1, x, y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 1, ad_gather(1, below, 8, 1, x, y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 1, ad_gather(1, NULL, 8, 1, x, y));
+    BULK_WRONG(ADREV_ESHAPE, 7, 1, ad_gather(1, at, 8, 1, y, y + 7));
+    BULK_WRONG(ADREV_ESHAPE, 0, 0, ad_gather(1, at, 8, SIZE_MAX / 8, x, y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 8, ad_scatter(2, NULL, x, 8, 1, y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 8, ad_scatter(2, at, y, 8, 1, y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 8, ad_replicate(8, 1, y + 3, y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 8, ad_transpose(2, 4, y, y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 0, ad_transpose(SIZE_MAX / 2, 4, x, y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 6, ad_rearrange(2, shape, same, x, y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 6, ad_rearrange(2, shape, far, x, y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 0, ad_rearrange(17, shape, far, x, y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 4, ad_concat(2, n, part, 1, y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 1, ad_slice(8, 1, x, 8, 1, 1, y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 3, ad_slice(8, 1, x, 6, 1, 3, y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 4, ad_slice(8, 1, x, 2, -1, 4, y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 2, ad_slice(8, 1, x, 2, PTRDIFF_MIN, 2, y));
+    BULK_WRONG(ADREV_ESHAPE, 3, 4, ad_rotate(4, 1, 1, y, y + 3));
+    BULK_WRONG(ADREV_ESHAPE, 0, 8, ad_histogram(ADREV_OP_sub, 1, at, x, 8, y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 8, ad_histogram(ADREV_OP_add, 1, NULL, x, 8,
+               y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 1, ad_reduce_op(ADREV_OP_sub, 8, x, y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 1, ad_reduce_op(ADREV_OP_add, 8, NULL, y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 0, ad_reduce_op(ADREV_OP_add, 8, x, NULL));
+    BULK_WRONG(ADREV_ESHAPE, 0, 8, ad_prefix_op(ADREV_OP_pow, 8, x, y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 0, ad_prefix_op(ADREV_OP_add, 8, x, NULL));
 }
 
 // A function that fails: by itself, or as it uses what is not there.
@@ -1200,6 +1207,42 @@ static void wrong_shape(const ad_rev *x, ad_rev *y, void *ctx)
     ad_gather(1, NULL, 1, 1, x, y);
 }
 
+// Functions of one or two numbers, to two: in one of so many calls the second
+// one is forgotten.
+static void bulk_forgetful(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    int *left = ctx;
+    y[0] = ad_rec(ad_sqr(x[0]));
+    if (--*left != 0)
+        y[1] = y[0];
+}
+
+static void bulk_forget(ad_tape *t, int at, bool taped)
+{
+    ad_rev x[8], y[8];
+    const ad_rows row[] = { { x, 1, 1 } };
+    for (int i = 0; i < 5; i++) {
+        int left = at;
+        ad_tape_clear(t);
+        ad_use(t);
+        for (int j = 0; j < 8; j++)
+            x[j] = ad_input(1);
+        ad_use(taped ? t : NULL);
+        ad_status s =
+            i == 0 ? ad_map(bulk_forgetful, &left, 4, 1, row, 2, y)
+          : i == 1 ? ad_reduce(bulk_forgetful, &left, 4, 2, x, NULL, y)
+          : i == 2 ? ad_prefix(bulk_forgetful, &left, 4, 2, x, y)
+          : i == 3 ? ad_map_reduce(bulk_forgetful, NULL, &left, 4, 1, row, 2,
+                                   NULL, y)
+                   : ad_map_prefix(bulk_forgetful, bulk_forgetful, &left, 4,
+                                   1, row, 2, y);
+        ad_use(NULL);
+        CHECK(left > 0 ? s == ADREV_OK : s == ADREV_ESHAPE, "operator %d "
+              "forgets in call %d: %s", i, at, ad_message(s));
+        CHECK(ad_tape_status(t) == (taped ? s : ADREV_OK), "the tape");
+    }
+}
+
 static void bulk_wrong_functions(ad_tape *t)
 {
     ad_rev x[8], *y = bulk_wrong_y;
@@ -1207,34 +1250,36 @@ static void bulk_wrong_functions(ad_tape *t)
     const ad_rows row[] = { { x, 1, 1 } }, none[] = { { NULL, 1, 1 } };
     const ad_rows large[] = { { x, SIZE_MAX / 8, 1 } };
     const ad_rows far[] = { { x, 1, PTRDIFF_MAX } };
-    BULK_WRONG(ADREV_ESHAPE, ad_map(bulk_square, NULL, 8, 1, row, 0, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_map(bulk_square, NULL, 8, 1, NULL, 1, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_map(bulk_square, NULL, 8, 1, none, 1, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_map(bulk_square, NULL, 8, 1, large, 1, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_map(bulk_square, NULL, 8, 1, far, 1, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_map(bulk_square, NULL, 8, 1, row, 1, NULL));
-    BULK_WRONG(ADREV_ESHAPE, ad_map(NULL, NULL, 8, 1, row, 1, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_reduce(NULL, NULL, 8, 1, x, NULL, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_reduce(bulk_add, NULL, 0, 1, x, NULL, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_prefix(NULL, NULL, 8, 1, x, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_map_reduce(NULL, bulk_add, NULL, 8, 1, row, 1,
-                                           NULL, y));
-    BULK_WRONG(ADREV_ESHAPE, ad_map_prefix(NULL, bulk_add, NULL, 8, 1, row, 1,
-                                           y));
-    BULK_WRONG(ADREV_ESHAPE, ad_map(wrong_shape, NULL, 8, 1, row, 1, y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 0, ad_map(bulk_square, NULL, 8, 1, row, 0, y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 8, ad_map(bulk_square, NULL, 8, 1, NULL, 1, y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 8, ad_map(bulk_square, NULL, 8, 1, none, 1, y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 8, ad_map(bulk_square, NULL, 8, 1, large, 1,
+               y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 8, ad_map(bulk_square, NULL, 8, 1, far, 1, y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 0, ad_map(bulk_square, NULL, 8, 1, row, 1,
+               NULL));
+    BULK_WRONG(ADREV_ESHAPE, 0, 8, ad_map(NULL, NULL, 8, 1, row, 1, y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 1, ad_reduce(NULL, NULL, 8, 1, x, NULL, y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 1, ad_reduce(bulk_add, NULL, 0, 1, x, NULL, y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 8, ad_prefix(NULL, NULL, 8, 1, x, y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 1, ad_map_reduce(NULL, bulk_add, NULL, 8, 1,
+               row, 1, NULL, y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 8, ad_map_prefix(NULL, bulk_add, NULL, 8, 1,
+               row, 1, y));
+    BULK_WRONG(ADREV_ESHAPE, 0, 8, ad_map(wrong_shape, NULL, 8, 1, row, 1, y));
     ad_tape_clear(t);
     ad_use(t);
     stale[0] = stale[1] = ad_input(1);
-    BULK_WRONG(ADREV_EFOREIGN, ad_map(bulk_wx2c_captured, stale, 8, 1, row, 1,
-                                      y));
-    BULK_WRONG(ADREV_EFOREIGN, ad_reduce(pair_scaled, stale, 8, 1, x, NULL,
-                                         y));
+    BULK_WRONG(ADREV_EFOREIGN, 0, 8, ad_map(bulk_wx2c_captured, stale, 8, 1,
+               row, 1, y));
+    BULK_WRONG(ADREV_EFOREIGN, 0, 1, ad_reduce(pair_scaled, stale, 8, 1, x,
+               NULL, y));
     ad_use(t);
     CHECK(ad_reduce_op(ADREV_OP_add, 2, x, y) == ADREV_EFOREIGN
-          && ad_prefix_op(ADREV_OP_add, 2, x, y) == ADREV_EFOREIGN
+          && ad_prefix_op(ADREV_OP_add, 8, x, y) == ADREV_EFOREIGN
           && ad_map(bulk_square, NULL, 8, 1, row, 1, y) == ADREV_EFOREIGN,
           "a failed tape stays as it is");
-    CHECK(bulk_unwritten(), "on a failed tape something is written");
+    CHECK(bulk_no_results(0, 8), "results of a failed tape");
     ad_use(NULL);
     ad_tape_clear(t);
 }
@@ -1393,7 +1438,8 @@ static void bulk_run_quietly(bulk_try *k, ad_tape *t, const ad_rev *in,
     check_passed = passed;
 }
 
-// What a recording and a sweep say, and leave unwritten: whether all went well.
+// What a recording and a sweep say, and what results are then: whether all went
+// well.
 static bool bulk_says(const bulk_try *k, ad_tape *t, const ad_rev *in,
                       const ad_rev *y, const ad_real *w)
 {
@@ -1407,8 +1453,8 @@ static bool bulk_says(const bulk_try *k, ad_tape *t, const ad_rev *in,
           || (k->traced && s == ADREV_EHOOK), "%s, %zu: %s", r->name,
           k->heap.failing, ad_message(s));
     for (size_t i = 0; i < m && s != ADREV_OK && !several; i++)
-        CHECK(y[i].v == BULK_UNTOUCHED, "%s, %zu: written", r->name,
-              k->heap.failing);
+        CHECK(y[i].v != y[i].v && y[i].job == 0, "%s, %zu: result %zu",
+              r->name, k->heap.failing, i);
     if (s != ADREV_OK)
         return false;
     dx[0] = BULK_UNTOUCHED;
@@ -1479,6 +1525,10 @@ static void bulk_edges(ad_tape *t)
     edge_rows();
     bulk_wrong_indices(t);
     bulk_wrong_functions(t);
+    for (int at = 1; at < 10; at++) {
+        bulk_forget(t, at, true);
+        bulk_forget(t, at, false);
+    }
     bulk_unfaithful(t);
     bulk_memory(t);
     bulk_work(t, 2);

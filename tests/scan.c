@@ -48,7 +48,7 @@ static const struct way ways[] = {
     { "binomial", ADREV_BINOMIAL, 4, 0 },
     { "binomial", ADREV_BINOMIAL, 10, 0 },
     { "binomial", ADREV_BINOMIAL, 5000, 0 },
-    { "bytes", ADREV_BYTES, 1, 0 },
+    { "bytes", ADREV_BYTES, 300, 0 },
     { "bytes", ADREV_BYTES, 100, 0 },
     { "bytes", ADREV_BYTES, 1 << 20, 0 },
     { "all", ADREV_STORE_ALL, 0, 1 },
@@ -1192,6 +1192,12 @@ static void large_step(ad_step *s, void *ctx)
         s->next[0][i] = ad_rec(ad_mul(s->state[0][i], s->parameter[0]));
 }
 
+// Whether a state of so many numbers is more than there may be: refused.
+static bool too_large(const struct way *w, size_t numbers)
+{
+    return w->kind == ADREV_BYTES && w->n < numbers * sizeof(ad_real);
+}
+
 static void run_large(void)
 {
     enum { SIZE = 20000 };
@@ -1202,7 +1208,7 @@ static void run_large(void)
         struct counted c = { 0 };
         const ad_allocator from = { counted_alloc, counted_free, &c };
         double g = 0;
-        if (ways[w].every != 0)
+        if (ways[w].every != 0 || too_large(&ways[w], SIZE))
             continue;
         go(&ways[w]);
         start_program();
@@ -1274,6 +1280,10 @@ static void run_open_one(size_t most, size_t n, size_t states, bool open,
               "%zu states, open %d, sweep %d: %zu evaluations, most %zu", n,
               most, states, open, sweep, did,
               n + ad_binomial_repeats(n, states));
+        CHECK(most > n || open || sweep > 0
+              || p->evaluations == n + 1 + ad_binomial_repeats(n, states),
+              "%zu steps, %zu states: %zu evaluations", n, states,
+              p->evaluations);
     }
     CHECK(p->snapshots <= states, "%zu states, allowed %zu", p->snapshots,
           states);
@@ -1285,6 +1295,10 @@ static void run_open(void)
     static const size_t ends[] = { 1, 2, 3, 5, 10, 33, 100, 600 };
     static const size_t mosts[] = { 600, 1001, 1000000 };
     static const size_t states[] = { 1, 2, 3, 7, 20, 600 };
+    for (size_t i = 0; i < 8; i++)
+        for (size_t k = 0; k < 6; k++)
+            if (states[k] > 1 || ends[i] <= 100)
+                run_open_one(ends[i], ends[i], states[k], false, false);
     for (size_t i = 0; i < 8; i++)
         for (size_t j = 0; j < 3; j++)
             for (size_t k = 0; k < 6; k++)
@@ -1469,6 +1483,8 @@ static void run_heat(void)
     CHECK(ad_gradient(tape, plain, N, x, want) == ADREV_OK, "plain");
     how.plain = false;
     for (size_t w = 0; w < WAYS; w++) {
+        if (too_large(&ways[w], CELLS))
+            continue;
         go(&ways[w]);
         ad_tape_clear(tape);
         start_program();
