@@ -283,10 +283,10 @@ typedef struct ad_tape ad_tape;
     ROW( ELIMIT,   "the recording has more than ADREV_VALUES values" )                  \
     ROW( EFOREIGN, "a value of another tape, or from before a clear or rewind" )        \
     ROW( EPASSIVE, "a constant where a recorded value is needed" )                      \
-    ROW( ESHAPE,   "an impossible length, or a null array" )                            \
+    ROW( ESHAPE,   "an impossible length, index or option; a null pointer; a result not set" )   \
     ROW( EMARK,    "the mark is not on this recording, or marks nest too deep" )        \
     ROW( EHOOK,    "while tracing: code without ADREV_TRACE, an array, or an old expression" )   \
-    ROW( EEXTERNAL,"an external statement lacks a function, or its function failed" )   \
+    ROW( EEXTERNAL,"an external statement, a loop or a store: a function is missing or failed" ) \
     ROW( EBUSY,    "in use: by a fork that is open, or by another thread" )             \
     ROW( ERACE,    "a value of a branch that may still run" )                           \
     ROW( EPATH,    "a recorded function: a comparison comes out differently here" )     \
