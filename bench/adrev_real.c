@@ -213,7 +213,8 @@ static void layer(const ad_rev *w, ad_rev *h, ad_rev *s, ad_rev *u)
         const ad_expr a = ad_tanh(GATE(3, old));
 
         s[j] = ad_rec(ad_add(ad_mul(s[j], f), ad_mul(i, a)));
-        u[j] = h[j] = ad_rec(ad_mul(o, ad_tanh(s[j])));
+        h[j] = ad_rec(ad_mul(o, ad_tanh(s[j])));
+        u[j] = h[j];
     }
 }
 
