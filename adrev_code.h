@@ -201,6 +201,13 @@ ADX_API ad_status ad_fn_c_size(ad_fn *fn, const ad_c_options *options,
                                ad_c_size size[], size_t *bytes);
 
 // How ad_fn_compile works. All-zero: as the comments say first.
+//
+// compiler and flags are words, as CC and CFLAGS of a makefile are: "ccache gcc",
+// "-O2 -DX='\"s\"' -Wl,-rpath,$ORIGIN". Blanks end a word unless they are quoted;
+// quotes and backslashes are those of a shell. All else is taken as it stands:
+// $HOME, *, ; and > have no meaning, and variables are set by "env X=1 gcc". But
+// the compiler is a program that is run, and flags can have it load plugins or
+// write any file: neither may come from somebody else's input.
 typedef struct ad_compile_options {
     const char *compiler;   // NULL: "cc"
     const char *flags;      // NULL: "-O3 -march=native -ffp-contract=off"
@@ -223,11 +230,12 @@ typedef struct ad_compile_options {
 // those above it belong to the user or to root, and are not writable by a group
 // or by all, unless they are sticky, as /tmp is.
 //
-//   returns      ADREV_OK; ADREV_ECOMPILE: no compiler, or none of this, the
-//                code is too long, no cache, a cache that others could touch, a
-//                program with more rights than its user (setuid), or no such
-//                thing on this system: the function is replayed as before; else
-//                as ad_fn_write_c
+//   returns      ADREV_OK; ADREV_ECOMPILE: no compiler, or none of this, a
+//                quote of the options is open, the code is too long, no cache,
+//                a cache that others could touch, a program with more rights
+//                than its user (setuid), or no such thing on this system: the
+//                function is replayed as before; else as ad_fn_write_c. Nothing
+//                is printed, nor what the compiler says
 //   threads      while no other thread uses the function
 ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options);
 
@@ -2576,6 +2584,7 @@ extern char *realpath(const char *restrict path, char *restrict resolved);
 #define ADX_NO_LINK 0
 #endif
 #define ADX_STICKY 01000        // in this directory only owners rename
+#define ADX_BLANKS " \t\r\n"    // between the words of a command
 
 /* --- 5.1  files ------------------------------------------------------------ */
 
@@ -2687,13 +2696,91 @@ static bool adx_hash_file(const ad_allocator *a, const char *path,
     return true;
 }
 
-// What is put between quotes in a command.
-static bool adx_is_quotable(const char *text)
+/* --- 5.2  commands ---------------------------------------------------------
+ * The shell only starts them: every word is between single quotes, where no
+ * character but that quote means anything.                                   */
+
+static void adx_keep_code(const char *text, size_t n, void *user)
 {
-    return strchr(text, '\'') == NULL && strlen(text) < ADX_PATH / 2;
+    adx_bytes *b = (adx_bytes *)user;
+    while (n-- > 0)
+        adx_put_word(b, (uint8_t)*text++, 1);
 }
 
-/* --- 5.2  the cache -------------------------------------------------------- */
+static void adx_add_text(adx_bytes *b, const char *text)
+{
+    adx_keep_code(text, strlen(text), b);
+}
+
+static void adx_add_letter(adx_bytes *b, char c)
+{
+    if (c == '\'')
+        adx_add_text(b, "'\\''");
+    else
+        adx_keep_code(&c, 1, b);
+}
+
+static void adx_add_quoted(adx_bytes *b, const char *word)
+{
+    adx_add_text(b, "'");
+    while (*word != '\0')
+        adx_add_letter(b, *word++);
+    adx_add_text(b, "' ");
+}
+
+// One word of a text, without its quotes and backslashes. NULL: one is open.
+static const char *adx_add_word(adx_bytes *b, const char *at)
+{
+    char quote = '\0';
+    for (; *at != '\0' && (quote != '\0' || strchr(ADX_BLANKS, *at) == NULL);
+         at++) {
+        bool escapes = *at == '\\' && (quote == '\0' || (quote == '"'
+                       && at[1] != '\0' && strchr("\"\\$`", at[1]) != NULL));
+        if (escapes && *++at == '\0')
+            return NULL;
+        if (escapes)
+            adx_add_letter(b, *at);
+        else if (quote == '\0' && (*at == '\'' || *at == '"'))
+            quote = *at;
+        else if (quote != '\0' && *at == quote)
+            quote = '\0';
+        else
+            adx_add_letter(b, *at);
+    }
+    return quote == '\0' ? at : NULL;
+}
+
+// All words of a text; false: the last one is open.
+static bool adx_add_words(adx_bytes *b, const char *text)
+{
+    while (text != NULL && *(text += strspn(text, ADX_BLANKS)) != '\0') {
+        adx_add_text(b, "'");
+        text = adx_add_word(b, text);
+        adx_add_text(b, "' ");
+    }
+    return text != NULL;
+}
+
+// "{ 'compiler' "; false: there is none.
+static bool adx_begin_command(adx_bytes *b, const char *compiler)
+{
+    adx_add_text(b, "{ ");
+    return compiler[strspn(compiler, ADX_BLANKS)] != '\0'
+        && adx_add_words(b, compiler);
+}
+
+// Runs a command, of which nothing is printed, nor that there is no such
+// program, and drops it. ok: it is whole.
+static bool adx_end_command(adx_bytes *b, bool ok)
+{
+    static const char end[] = "; } > /dev/null 2>&1";
+    adx_keep_code(end, sizeof end, b);
+    ok = ok && !b->failed && system((const char *)b->v) == 0;
+    adx_drop(b->memory, b->v);
+    return ok;
+}
+
+/* --- 5.3  the cache -------------------------------------------------------- */
 
 typedef struct adx_cache {
     const ad_allocator *memory;
@@ -2722,7 +2809,7 @@ static bool adx_settle_cache(adx_cache *k)
 {
     struct stat s;
     char *path = realpath(k->directory, NULL);
-    bool fits = path != NULL && adx_is_quotable(path);
+    bool fits = path != NULL && strlen(path) < sizeof k->directory;
     if (fits)
         snprintf(k->directory, sizeof k->directory, "%s", path);
     free(path);
@@ -2798,20 +2885,15 @@ static void adx_remove_own(const adx_cache *k)
 static char *adx_compiler_version(const adx_cache *k, size_t *n)
 {
     char path[ADX_PATH + 16];
-    char command[3 * ADX_PATH];
+    adx_bytes command = { .memory = k->memory };
     adx_own_file(k, "version", path);
-    snprintf(command, sizeof command, "%s --version > '%s' 2> /dev/null",
-             k->compiler, path);
-    if (system(command) != 0 || chmod(path, S_IRUSR | S_IWUSR) != 0)
+    bool ok = adx_begin_command(&command, k->compiler);
+    adx_add_text(&command, "--version > ");
+    adx_add_quoted(&command, path);
+    if (!adx_end_command(&command, ok)
+        || chmod(path, S_IRUSR | S_IWUSR) != 0)
         return NULL;
     return adx_read_file(k->memory, path, n);
-}
-
-static void adx_keep_code(const char *text, size_t n, void *user)
-{
-    adx_bytes *b = (adx_bytes *)user;
-    while (n-- > 0)
-        adx_put_word(b, (uint8_t)*text++, 1);
 }
 
 // What the processor is, where the system says it: -march=native means another
@@ -2895,22 +2977,26 @@ static bool adx_build(adx_cache *k)
 {
     char source[ADX_PATH + 16];
     char made[ADX_PATH + 16];
-    char command[5 * ADX_PATH];
     char hash[33];
+    adx_bytes command = { .memory = k->memory };
     adx_own_file(k, "f.c", source);
     adx_own_file(k, "f.so", made);
-    snprintf(command, sizeof command,
-             "%s %s -fPIC -shared -o '%s' '%s' -lm > /dev/null 2>&1",
-             k->compiler, k->flags, made, source);
-    if (!adx_write_file(source, (const char *)k->code.v, k->code.n)
-        || system(command) != 0 || chmod(made, S_IRWXU) != 0
+    if (!adx_write_file(source, (const char *)k->code.v, k->code.n))
+        return false;
+    bool ok = adx_begin_command(&command, k->compiler)
+           && adx_add_words(&command, k->flags);
+    adx_add_text(&command, "-fPIC -shared -o ");
+    adx_add_quoted(&command, made);
+    adx_add_quoted(&command, source);
+    adx_add_text(&command, "-lm");
+    if (!adx_end_command(&command, ok) || chmod(made, S_IRWXU) != 0
         || !adx_hash_file(k->memory, made, hash))
         return false;
     adx_name_library(k, hash);
     return rename(made, k->library) == 0;
 }
 
-/* --- 5.3  loading ---------------------------------------------------------- */
+/* --- 5.4  loading ---------------------------------------------------------- */
 
 #define ADX_C_NAME "adrev_compiled"
 
@@ -2987,8 +3073,7 @@ ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options)
     ad_status status = adx_write_c(fn, &code, true, NULL, NULL, &bytes,
                                    NULL);
     if (status == ADREV_OK
-        && (bytes > limit || strlen(k.compiler) + strlen(k.flags) > ADX_PATH
-            || !adx_open_cache(&k, o->cache)))
+        && (bytes > limit || !adx_open_cache(&k, o->cache)))
         status = ADREV_ECOMPILE;
     if (status == ADREV_OK)
         status = adx_write_c(fn, &code, true, adx_keep_code, &k.code, NULL,
