@@ -345,6 +345,12 @@ static void adx_set_point(char *number)
             strlen(number + before + point) + 1);
 }
 
+// INFINITY and NAN are floats, which compilers may be told not to widen.
+static const char *adx_infinity(const adx_text *t)
+{
+    return t->single ? "HUGE_VALF" : "HUGE_VAL";
+}
+
 static void adx_say_literal(adx_text *t, ad_real v)
 {
     char number[40];
@@ -352,8 +358,12 @@ static void adx_say_literal(adx_text *t, ad_real v)
     // As a float that has no room for it: from half of the next power of two
     // on, and down to half of the smallest one.
     bool large = t->single && fabs(d) >= 0x1.ffffffp127;
-    if (v != v || v - v != 0 || large) {
-        adx_say(t, v != v ? "NAN" : v > 0 ? "INFINITY" : "(-INFINITY)");
+    if (v != v) {
+        adx_say(t, t->single ? "NAN" : "((double)NAN)");
+        return;
+    }
+    if (v - v != 0 || large) {
+        adx_say(t, v > 0 ? "%s" : "(-%s)", adx_infinity(t));
         return;
     }
     if (t->single && fabs(d) <= 0x1p-150)
@@ -835,8 +845,9 @@ static void adx_say_fold(adx_writing *k, const adx_step *s, const adx_many *m)
     adx_text *t = k->text;
     adx_element_text e = { k, m, { NULL }, { "i" } };
     bool most = m->kind == ADX_MANY_most;
-    adx_say(t, "    {\n        %s sum = %s;\n        long i;\n", t->real,
-            most ? "-INFINITY" : t->single ? "0.0f" : "0.0");
+    const char *zero = t->single ? "0.0f" : "0.0";
+    adx_say(t, "    {\n        %s sum = %s%s;\n        long i;\n", t->real,
+            most ? "-" : "", most ? adx_infinity(t) : zero);
     adx_say(t, "        for (i = 0; i < %lu; i++)\n            %s",
             (unsigned long)m->k, most ? "if (" : "sum += ");
     adx_say_element(t, 'x', &e);

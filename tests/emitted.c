@@ -947,6 +947,33 @@ static void emit_alone(void)
     ad_fn_free(fn);
 }
 
+static void infinite(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    static const double by[] = { INFINITY, -INFINITY, NAN };
+    (void)ctx;
+    for (int i = 0; i < 3; i++)
+        y[i] = ad_rec(ad_mul(x[0], (ad_real)by[i]));
+}
+
+// Constants that are not finite: no warning in float, nor in double.
+static void emit_infinite(void)
+{
+    ad_fn *fn = NULL;
+    const ad_real one = 1;
+    const ad_c_options options = { .name = "infinite", .single = SINGLE,
+                                   .exported = true, .functions = ADREV_C_VALUE };
+    CHECK(ad_fn_record(&fn, infinite, NULL, 1, &one, 3) == ADREV_OK, "record");
+    CHECK(ad_fn_write_c(fn, &options, to_code, NULL, NULL) == ADREV_OK, "code");
+    ad_fn_free(fn);
+    fprintf(header, "int infinite_value(const real *x, real *y, real *work);\n");
+    fprintf(driver, "static void test_infinite(void)\n{\n"
+            "    real x = 2, y[3], spare[4];\n"
+            "    check(infinite_value(&x, y, spare) == 0, \"infinite\", 0, 0, 0);"
+            "\n    check(isinf(y[0]) && y[0] > 0, \"infinite\", 0, y[0], 0);\n"
+            "    check(isinf(y[1]) && y[1] < 0, \"infinite\", 1, y[1], 0);\n"
+            "    check(isnan(y[2]), \"infinite\", 2, y[2], 0);\n}\n");
+}
+
 // What may stand in front of all names.
 static void check_names(void)
 {
@@ -1119,13 +1146,14 @@ int main(int count, char **argument)
     emit_chain();
     emit_static();
     emit_alone();
+    emit_infinite();
     check_names();
     check_decimals();
     check_errors();
     check_memory();
     fprintf(driver, "int main(void)\n{\n    test_ieee();\n"
             "    test_chain();\n    test_static();\n"
-            "    test_alone();\n");
+            "    test_alone();\n    test_infinite();\n");
     for (size_t i = 0; i < calls; i++)
         for (size_t p = 0; p < called[i].points; p++)
             fprintf(driver, "    test_%s_%zu();\n", called[i].name, p);
