@@ -123,18 +123,105 @@ static void test_bits(void)
     }
 }
 
-// Arguments and results may be the same array, as in a replay.
+// As many results as inputs, and a guard.
+static void square(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    for (int i = 0; i < N; i++)
+        y[i] = ad_rec(ad_mul(x[i], ad_sin(ad_mul(x[(i + 1) % N], x[0]))));
+    if (ad_lt(x[0], 5))
+        y[0] = ad_rec(ad_mul(y[0], 2.5));
+}
+
+// A call with its result q apart from its arguments and then, with the array
+// of one of them, in place. q is set to from before each call.
+#define IN_PLACE(n, from, apart, call)                                      \
+    do {                                                                    \
+        memcpy(q, from, sizeof q);                                          \
+        CHECK(apart == ADREV_OK && call == ADREV_OK, #call);                \
+        CHECK(same_bits(n, q, want), #call);                                \
+    } while (0)
+
+static void check_vectors(ad_fn *fn)
+{
+    const ad_real x[N] = { 0.31, -0.2, 0.7, 0.9, 1.3 };
+    const ad_real v[N] = { 1, 2, 3, 4, 5 };
+    const ad_real w[N] = { -1, 2, 0.5, 3, -2 };
+    ad_real q[N];
+    ad_real want[N];
+    IN_PLACE(N, x, ad_fn_eval(fn, x, want), ad_fn_eval(fn, q, q));
+    IN_PLACE(N, x, ad_fn_jvp(fn, x, v, want), ad_fn_jvp(fn, q, v, q));
+    IN_PLACE(N, v, ad_fn_jvp(fn, x, v, want), ad_fn_jvp(fn, x, q, q));
+    IN_PLACE(N, x, ad_fn_jvp(fn, x, x, want), ad_fn_jvp(fn, q, q, q));
+    IN_PLACE(N, x, ad_fn_vjp(fn, x, w, want), ad_fn_vjp(fn, q, w, q));
+    IN_PLACE(N, w, ad_fn_vjp(fn, x, w, want), ad_fn_vjp(fn, x, q, q));
+    IN_PLACE(N, x, ad_fn_vjp(fn, x, x, want), ad_fn_vjp(fn, q, q, q));
+    IN_PLACE(N, x, ad_fn_hvp(fn, x, w, v, want), ad_fn_hvp(fn, q, w, v, q));
+    IN_PLACE(N, w, ad_fn_hvp(fn, x, w, v, want), ad_fn_hvp(fn, x, q, v, q));
+    IN_PLACE(N, v, ad_fn_hvp(fn, x, w, v, want), ad_fn_hvp(fn, x, w, q, q));
+    IN_PLACE(N, x, ad_fn_hvp(fn, x, x, x, want), ad_fn_hvp(fn, q, q, q, q));
+    IN_PLACE(N, x, ad_fn_taylor(fn, x, v, 0, want),
+             ad_fn_taylor(fn, q, v, 0, q));
+}
+
+static void check_linear(ad_fn *fn)
+{
+    const ad_real x[N] = { 0.31, -0.2, 0.7, 0.9, 1.3 };
+    ad_real q[N];
+    ad_real want[N];
+    ad_real J[2][N * N];
+    IN_PLACE(N, x, ad_fn_linearize(fn, x, want, J[0]),
+             ad_fn_linearize(fn, q, q, J[1]));
+    CHECK(same_bits(N * N, J[0], J[1]), "J");
+}
+
+static void check_gradient(ad_fn *fn)
+{
+    const ad_real x[N] = { 0.31, -0.2, 0.7, 0.9, 1.3 };
+    ad_real q[N];
+    ad_real want[N];
+    ad_real g[2][N];
+    ad_real y[2];
+    IN_PLACE(N, x, ad_fn_gradient(fn, x, &y[0], want),
+             ad_fn_gradient(fn, q, &y[1], q));
+    CHECK(same_bits(1, &y[0], &y[1]), "y");
+    IN_PLACE(1, x, ad_fn_gradient(fn, x, want, g[0]),
+             ad_fn_gradient(fn, q, q, g[1]));
+    CHECK(same_bits(N, g[0], g[1]), "g");
+}
+#undef IN_PLACE
+
+// In place nothing is written either, where a guard is not passed.
+static void check_left(ad_fn *fn)
+{
+    const ad_real left[N] = { 6, 1, 1, 1, 1 };
+    ad_real J[N * N];
+    ad_real q[N];
+    memcpy(q, left, sizeof q);
+    CHECK(ad_fn_eval(fn, q, q) == ADREV_EPATH
+          && ad_fn_jvp(fn, q, q, q) == ADREV_EPATH
+          && ad_fn_vjp(fn, q, q, q) == ADREV_EPATH
+          && ad_fn_hvp(fn, q, q, q, q) == ADREV_EPATH
+          && ad_fn_linearize(fn, q, q, J) == ADREV_EPATH, "guard");
+    CHECK(same_bits(N, q, left), "written on failure");
+}
+
+// A vector of results may lie where arguments do, replayed and compiled.
 static void test_overlap(void)
 {
-    ad_real x[N] = { 0.31, -0.2, 0.7, 0.9, 1.3 };
-    ad_real g[N];
-    const ad_real one = 1;
-    ad_fn *fn = recorded(program, 1);
-    CHECK(compile(fn, NULL) == ADREV_OK, "compile");
-    CHECK(ad_fn_vjp(fn, x, &one, g) == ADREV_OK, "apart");
-    CHECK(ad_fn_vjp(fn, x, &one, x) == ADREV_OK, "in place");
-    CHECK(same_bits(N, x, g), "in place the result is another one");
-    ad_fn_free(fn);
+    for (int compiled = 0; compiled < 2; compiled++) {
+        ad_fn *many = recorded(square, N);
+        ad_fn *one = recorded(program, 1);
+        if (compiled == 1)
+            CHECK(compile(many, NULL) == ADREV_OK
+                  && compile(one, NULL) == ADREV_OK, "compile");
+        check_vectors(many);
+        check_linear(many);
+        check_gradient(one);
+        check_left(many);
+        ad_fn_free(many);
+        ad_fn_free(one);
+    }
 }
 
 // Memory that can be at an end.
@@ -272,7 +359,7 @@ static void wide(const ad_rev *x, ad_rev *y, void *ctx)
 
 static void test_wide(void)
 {
-    static ad_real x[WIDE], w[WIDE], dx[WIDE], y[WIDE];
+    static ad_real x[WIDE], w[WIDE], dx[WIDE], y[WIDE], J[WIDE * WIDE];
     static ad_column at[WIDE], by[WIDE], to[WIDE], value[WIDE];
     ad_fn *fn = NULL;
     for (size_t i = 0; i < WIDE; i++) {
@@ -292,6 +379,11 @@ static void test_wide(void)
     for (size_t i = 0; i < WIDE; i++)
         CHECK(dx[i] == 2 * w[i] * x[i] && y[i] == x[i] * x[i] + 3,
               "%zu: %g, %g", i, (double)y[i], (double)dx[i]);
+    // Its Jacobian takes several sweeps; the values wait for all of them.
+    CHECK(ad_fn_linearize(fn, x, x, J) == ADREV_OK
+          && same_bits(WIDE, x, y), "in place");
+    for (size_t i = 0; i < WIDE; i++)
+        CHECK(J[i * WIDE + i] == (ad_real)i / 4, "J: %zu", i);
     ad_fn_free(fn);
 }
 
