@@ -133,6 +133,15 @@ static void square(const ad_rev *x, ad_rev *y, void *ctx)
         y[0] = ad_rec(ad_mul(y[0], 2.5));
 }
 
+// Code of an array writes its results one by one, while it reads.
+static void turned(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    static const ad_real A[N * N] = { 1, 2, 3, 4, 5, 5, 1, 2, 3, 4, 4, 5, 1, 2,
+                                      3, 3, 4, 5, 1, 2, 2, 3, 4, 5, 1 };
+    (void)ctx;
+    ad_matvecc(N, N, A, x, y);
+}
+
 // A call with its result q apart from its arguments and then, with the array
 // of one of them, in place. q is set to from before each call.
 #define IN_PLACE(n, from, apart, call)                                      \
@@ -211,15 +220,20 @@ static void test_overlap(void)
 {
     for (int compiled = 0; compiled < 2; compiled++) {
         ad_fn *many = recorded(square, N);
+        ad_fn *array = recorded(turned, N);
         ad_fn *one = recorded(program, 1);
         if (compiled == 1)
             CHECK(compile(many, NULL) == ADREV_OK
+                  && compile(array, NULL) == ADREV_OK
                   && compile(one, NULL) == ADREV_OK, "compile");
         check_vectors(many);
+        check_vectors(array);
         check_linear(many);
+        check_linear(array);
         check_gradient(one);
         check_left(many);
         ad_fn_free(many);
+        ad_fn_free(array);
         ad_fn_free(one);
     }
 }
