@@ -134,7 +134,8 @@ typedef struct ad_c_options {
                             // to be included where they are called: compilers
                             // warn of those that nobody calls
     size_t split;           // statements of one C function at most; 0: 2000
-    bool casadi;            // CasADi's entry points besides: see below
+    bool casadi;            // CasADi's entry points besides: see below; not
+                            // with single
 } ad_c_options;
 
 // What CasADi's external("f", "./f.so"), acados and others load, besides the
@@ -164,7 +165,8 @@ typedef struct ad_c_options {
 // f_sparsity_out, f_work, f_default_in, f_alloc_mem, f_init_mem, f_free_mem,
 // f_checkout, f_release, f_incref and f_decref; there is no state, so threads
 // need only w of their own. casadi_int is long long int, unless it is defined
-// before (-Dcasadi_int=int: acados takes that). CasADi takes double only.
+// before (-Dcasadi_int=int: acados takes that). CasADi reads double only, so
+// there are none of single code.
 
 // Writes C code. Only numbers of the recording and constants are in it, with
 // all digits.
@@ -173,8 +175,9 @@ typedef struct ad_c_options {
 //   write        in    called often, with short pieces; NULL: only counts
 //
 //   returns      ADREV_OK; ADREV_ENOMEM; ADREV_ESHAPE: no such function, no such
-//                name, or a gradient of several results; ADREV_EEXTERNAL: lgamma, whose
-//                derivatives have no C text, or an external statement
+//                name, a gradient of several results, or casadi with single;
+//                ADREV_EEXTERNAL: lgamma, whose derivatives have no C text, or
+//                an external statement
 ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
                                 ad_write_fn *write, void *user,
                                 size_t *bytes);
@@ -1866,11 +1869,11 @@ static ad_status adx_write_point(ad_fn *fn, const adx_point_kind *kind,
 static ad_status adx_write_points(ad_fn *fn, unsigned asked, adx_text *t)
 {
     ad_status status = ADREV_OK;
-    adx_say(t, "#ifndef casadi_real\n#define casadi_real %s\n#endif\n"
+    adx_say(t, "#ifndef casadi_real\n#define casadi_real double\n#endif\n"
             "#ifndef casadi_int\n#define casadi_int long long int\n#endif\n"
             "#ifndef CASADI_SYMBOL_EXPORT\n#ifdef _WIN32\n"
             "#define CASADI_SYMBOL_EXPORT __declspec(dllexport)\n#else\n"
-            "#define CASADI_SYMBOL_EXPORT\n#endif\n#endif\n\n", t->real);
+            "#define CASADI_SYMBOL_EXPORT\n#endif\n#endif\n\n");
     for (size_t i = 0; i < ADX_POINT_KINDS && status == ADREV_OK; i++) {
         const adx_point_kind *kind = &adx_point_kinds[i];
         if (kind->functions & asked && (kind->more == 0 || kind->more & asked))
@@ -1950,6 +1953,7 @@ static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, bool sizes,
         : ADREV_C_VALUE | ADREV_C_VJP | (fn->m == 1 ? ADREV_C_GRADIENT : 0u);
     if (functions >> ADREV_C_COUNT != 0
         || (functions & ADREV_C_GRADIENT && fn->m != 1)
+        || (o->casadi && o->single)
         || (o->name != NULL && !adx_is_usable(o->name)))
         return ADREV_ESHAPE;
     adx_text t = { .write = write, .user = user,

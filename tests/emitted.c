@@ -777,6 +777,7 @@ static void emit_functions(void)
 {
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         const struct function *f = &functions[i];
+        unsigned asked = SINGLE ? f->asked & ~(unsigned)CASADI : f->asked;
         ad_real xs[4 * BIG];
         for (size_t p = 0; p < 4; p++)
             for (size_t k = 0; k < f->n; k++)
@@ -784,8 +785,8 @@ static void emit_functions(void)
                                              + 0.37 * (double)p);
         for (size_t k = 0; k < f->n && (f->f == singular || f->f == wide); k++)
             xs[3 * f->n + k] = 0;
-        emit(f->name, f->f, NULL, f->n, f->m, xs, 4, f->asked, f->split,
-             f->arrays, false);
+        emit(f->name, f->f, NULL, f->n, f->m, xs, 4, asked, f->split, f->arrays,
+             false);
     }
 }
 
@@ -941,7 +942,8 @@ static void emit_alone(void)
     CHECK(ad_fn_record(&fn, of_nothing, NULL, 0, &one, 1) == ADREV_OK,
           "record without inputs");
     options = (ad_c_options){ .name = "of_nothing", .single = SINGLE,
-                              .exported = true, .functions = ALL, .casadi = true };
+                              .exported = true, .functions = ALL,
+                              .casadi = !SINGLE };
     CHECK(ad_fn_write_c(fn, &options, to_code, NULL, NULL) == ADREV_OK,
           "code without inputs");
     ad_fn_free(fn);
@@ -1103,6 +1105,10 @@ static void check_errors(void)
     size_t bytes = 77;
     s = ad_fn_write_c(fn, &options, NULL, NULL, &bytes);
     CHECK(s == ADREV_ESHAPE, "gradient of several results: %s",
+          ad_message(s));
+    options = (ad_c_options){ .single = true, .casadi = true };
+    s = ad_fn_write_c(fn, &options, NULL, NULL, &bytes);
+    CHECK(s == ADREV_ESHAPE, "CasADi's entry points with float: %s",
           ad_message(s));
     options.functions = 1u << ADREV_C_COUNT;
     s = ad_fn_write_c(fn, &options, NULL, NULL, &bytes);
