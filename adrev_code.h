@@ -134,7 +134,8 @@ typedef struct ad_c_options {
                             // to be included where they are called: compilers
                             // warn of those that nobody calls
     size_t split;           // statements of one C function at most; 0: 2000
-    bool casadi;            // CasADi's entry points besides: see below
+    bool casadi;            // CasADi's entry points besides: see below; not
+                            // with single
 } ad_c_options;
 
 // What CasADi's external("f", "./f.so"), acados and others load, besides the
@@ -164,7 +165,8 @@ typedef struct ad_c_options {
 // f_sparsity_out, f_work, f_default_in, f_alloc_mem, f_init_mem, f_free_mem,
 // f_checkout, f_release, f_incref and f_decref; there is no state, so threads
 // need only w of their own. casadi_int is long long int, unless it is defined
-// before (-Dcasadi_int=int: acados takes that). CasADi takes double only.
+// before (-Dcasadi_int=int: acados takes that). CasADi reads double only, so
+// there are none of single code.
 
 // Writes C code. Only numbers of the recording and constants are in it, with
 // all digits.
@@ -173,8 +175,9 @@ typedef struct ad_c_options {
 //   write        in    called often, with short pieces; NULL: only counts
 //
 //   returns      ADREV_OK; ADREV_ENOMEM; ADREV_ESHAPE: no such function, no such
-//                name, or a gradient of several results; ADREV_EEXTERNAL: lgamma, whose
-//                derivatives have no C text, or an external statement
+//                name, a gradient of several results, or casadi with single;
+//                ADREV_EEXTERNAL: lgamma, whose derivatives have no C text, or
+//                an external statement
 ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
                                 ad_write_fn *write, void *user,
                                 size_t *bytes);
@@ -201,6 +204,13 @@ ADX_API ad_status ad_fn_c_size(ad_fn *fn, const ad_c_options *options,
                                ad_c_size size[], size_t *bytes);
 
 // How ad_fn_compile works. All-zero: as the comments say first.
+//
+// compiler and flags are words, as CC and CFLAGS of a makefile are: "ccache gcc",
+// "-O2 -DX='\"s\"' -Wl,-rpath,$ORIGIN". Blanks end a word unless they are quoted;
+// quotes and backslashes are those of a shell. All else is taken as it stands:
+// $HOME, *, ; and > have no meaning, and variables are set by "env X=1 gcc". But
+// the compiler is a program that is run, and flags can have it load plugins or
+// write any file: neither may come from somebody else's input.
 typedef struct ad_compile_options {
     const char *compiler;   // NULL: "cc"
     const char *flags;      // NULL: "-O3 -march=native -ffp-contract=off"
@@ -223,11 +233,12 @@ typedef struct ad_compile_options {
 // those above it belong to the user or to root, and are not writable by a group
 // or by all, unless they are sticky, as /tmp is.
 //
-//   returns      ADREV_OK; ADREV_ECOMPILE: no compiler, or none of this, the
-//                code is too long, no cache, a cache that others could touch, a
-//                program with more rights than its user (setuid), or no such
-//                thing on this system: the function is replayed as before; else
-//                as ad_fn_write_c
+//   returns      ADREV_OK; ADREV_ECOMPILE: no compiler, or none of this, a
+//                quote of the options is open, the code is too long, no cache,
+//                a cache that others could touch, a program with more rights
+//                than its user (setuid), or no such thing on this system: the
+//                function is replayed as before; else as ad_fn_write_c. Nothing
+//                is printed, nor what the compiler says
 //   threads      while no other thread uses the function
 ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options);
 
@@ -337,6 +348,12 @@ static void adx_set_point(char *number)
             strlen(number + before + point) + 1);
 }
 
+// INFINITY and NAN are floats, which compilers may be told not to widen.
+static const char *adx_infinity(const adx_text *t)
+{
+    return t->single ? "HUGE_VALF" : "HUGE_VAL";
+}
+
 static void adx_say_literal(adx_text *t, ad_real v)
 {
     char number[40];
@@ -344,8 +361,12 @@ static void adx_say_literal(adx_text *t, ad_real v)
     // As a float that has no room for it: from half of the next power of two
     // on, and down to half of the smallest one.
     bool large = t->single && fabs(d) >= 0x1.ffffffp127;
-    if (v != v || v - v != 0 || large) {
-        adx_say(t, v != v ? "NAN" : v > 0 ? "INFINITY" : "(-INFINITY)");
+    if (v != v) {
+        adx_say(t, t->single ? "NAN" : "((double)NAN)");
+        return;
+    }
+    if (v - v != 0 || large) {
+        adx_say(t, v > 0 ? "%s" : "(-%s)", adx_infinity(t));
         return;
     }
     if (t->single && fabs(d) <= 0x1p-150)
@@ -827,8 +848,9 @@ static void adx_say_fold(adx_writing *k, const adx_step *s, const adx_many *m)
     adx_text *t = k->text;
     adx_element_text e = { k, m, { NULL }, { "i" } };
     bool most = m->kind == ADX_MANY_most;
-    adx_say(t, "    {\n        %s sum = %s;\n        long i;\n", t->real,
-            most ? "-INFINITY" : t->single ? "0.0f" : "0.0");
+    const char *zero = t->single ? "0.0f" : "0.0";
+    adx_say(t, "    {\n        %s sum = %s%s;\n        long i;\n", t->real,
+            most ? "-" : "", most ? adx_infinity(t) : zero);
     adx_say(t, "        for (i = 0; i < %lu; i++)\n            %s",
             (unsigned long)m->k, most ? "if (" : "sum += ");
     adx_say_element(t, 'x', &e);
@@ -1847,11 +1869,11 @@ static ad_status adx_write_point(ad_fn *fn, const adx_point_kind *kind,
 static ad_status adx_write_points(ad_fn *fn, unsigned asked, adx_text *t)
 {
     ad_status status = ADREV_OK;
-    adx_say(t, "#ifndef casadi_real\n#define casadi_real %s\n#endif\n"
+    adx_say(t, "#ifndef casadi_real\n#define casadi_real double\n#endif\n"
             "#ifndef casadi_int\n#define casadi_int long long int\n#endif\n"
             "#ifndef CASADI_SYMBOL_EXPORT\n#ifdef _WIN32\n"
             "#define CASADI_SYMBOL_EXPORT __declspec(dllexport)\n#else\n"
-            "#define CASADI_SYMBOL_EXPORT\n#endif\n#endif\n\n", t->real);
+            "#define CASADI_SYMBOL_EXPORT\n#endif\n#endif\n\n");
     for (size_t i = 0; i < ADX_POINT_KINDS && status == ADREV_OK; i++) {
         const adx_point_kind *kind = &adx_point_kinds[i];
         if (kind->functions & asked && (kind->more == 0 || kind->more & asked))
@@ -1931,6 +1953,7 @@ static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, bool sizes,
         : ADREV_C_VALUE | ADREV_C_VJP | (fn->m == 1 ? ADREV_C_GRADIENT : 0u);
     if (functions >> ADREV_C_COUNT != 0
         || (functions & ADREV_C_GRADIENT && fn->m != 1)
+        || (o->casadi && o->single)
         || (o->name != NULL && !adx_is_usable(o->name)))
         return ADREV_ESHAPE;
     adx_text t = { .write = write, .user = user,
@@ -2576,6 +2599,7 @@ extern char *realpath(const char *restrict path, char *restrict resolved);
 #define ADX_NO_LINK 0
 #endif
 #define ADX_STICKY 01000        // in this directory only owners rename
+#define ADX_BLANKS " \t\r\n"    // between the words of a command
 
 /* --- 5.1  files ------------------------------------------------------------ */
 
@@ -2687,13 +2711,91 @@ static bool adx_hash_file(const ad_allocator *a, const char *path,
     return true;
 }
 
-// What is put between quotes in a command.
-static bool adx_is_quotable(const char *text)
+/* --- 5.2  commands ---------------------------------------------------------
+ * The shell only starts them: every word is between single quotes, where no
+ * character but that quote means anything.                                   */
+
+static void adx_keep_code(const char *text, size_t n, void *user)
 {
-    return strchr(text, '\'') == NULL && strlen(text) < ADX_PATH / 2;
+    adx_bytes *b = (adx_bytes *)user;
+    while (n-- > 0)
+        adx_put_word(b, (uint8_t)*text++, 1);
 }
 
-/* --- 5.2  the cache -------------------------------------------------------- */
+static void adx_add_text(adx_bytes *b, const char *text)
+{
+    adx_keep_code(text, strlen(text), b);
+}
+
+static void adx_add_letter(adx_bytes *b, char c)
+{
+    if (c == '\'')
+        adx_add_text(b, "'\\''");
+    else
+        adx_keep_code(&c, 1, b);
+}
+
+static void adx_add_quoted(adx_bytes *b, const char *word)
+{
+    adx_add_text(b, "'");
+    while (*word != '\0')
+        adx_add_letter(b, *word++);
+    adx_add_text(b, "' ");
+}
+
+// One word of a text, without its quotes and backslashes. NULL: one is open.
+static const char *adx_add_word(adx_bytes *b, const char *at)
+{
+    char quote = '\0';
+    for (; *at != '\0' && (quote != '\0' || strchr(ADX_BLANKS, *at) == NULL);
+         at++) {
+        bool escapes = *at == '\\' && (quote == '\0' || (quote == '"'
+                       && at[1] != '\0' && strchr("\"\\$`", at[1]) != NULL));
+        if (escapes && *++at == '\0')
+            return NULL;
+        if (escapes)
+            adx_add_letter(b, *at);
+        else if (quote == '\0' && (*at == '\'' || *at == '"'))
+            quote = *at;
+        else if (quote != '\0' && *at == quote)
+            quote = '\0';
+        else
+            adx_add_letter(b, *at);
+    }
+    return quote == '\0' ? at : NULL;
+}
+
+// All words of a text; false: the last one is open.
+static bool adx_add_words(adx_bytes *b, const char *text)
+{
+    while (text != NULL && *(text += strspn(text, ADX_BLANKS)) != '\0') {
+        adx_add_text(b, "'");
+        text = adx_add_word(b, text);
+        adx_add_text(b, "' ");
+    }
+    return text != NULL;
+}
+
+// "{ 'compiler' "; false: there is none.
+static bool adx_begin_command(adx_bytes *b, const char *compiler)
+{
+    adx_add_text(b, "{ ");
+    return compiler[strspn(compiler, ADX_BLANKS)] != '\0'
+        && adx_add_words(b, compiler);
+}
+
+// Runs a command, of which nothing is printed, nor that there is no such
+// program, and drops it. ok: it is whole.
+static bool adx_end_command(adx_bytes *b, bool ok)
+{
+    static const char end[] = "; } > /dev/null 2>&1";
+    adx_keep_code(end, sizeof end, b);
+    ok = ok && !b->failed && system((const char *)b->v) == 0;
+    adx_drop(b->memory, b->v);
+    return ok;
+}
+
+/* --- 5.3  the cache -------------------------------------------------------- */
 
 typedef struct adx_cache {
     const ad_allocator *memory;
@@ -2722,7 +2824,7 @@ static bool adx_settle_cache(adx_cache *k)
 {
     struct stat s;
     char *path = realpath(k->directory, NULL);
-    bool fits = path != NULL && adx_is_quotable(path);
+    bool fits = path != NULL && strlen(path) < sizeof k->directory;
     if (fits)
         snprintf(k->directory, sizeof k->directory, "%s", path);
     free(path);
@@ -2798,20 +2900,15 @@ static void adx_remove_own(const adx_cache *k)
 static char *adx_compiler_version(const adx_cache *k, size_t *n)
 {
     char path[ADX_PATH + 16];
-    char command[3 * ADX_PATH];
+    adx_bytes command = { .memory = k->memory };
     adx_own_file(k, "version", path);
-    snprintf(command, sizeof command, "%s --version > '%s' 2> /dev/null",
-             k->compiler, path);
-    if (system(command) != 0 || chmod(path, S_IRUSR | S_IWUSR) != 0)
+    bool ok = adx_begin_command(&command, k->compiler);
+    adx_add_text(&command, "--version > ");
+    adx_add_quoted(&command, path);
+    if (!adx_end_command(&command, ok)
+        || chmod(path, S_IRUSR | S_IWUSR) != 0)
         return NULL;
     return adx_read_file(k->memory, path, n);
-}
-
-static void adx_keep_code(const char *text, size_t n, void *user)
-{
-    adx_bytes *b = (adx_bytes *)user;
-    while (n-- > 0)
-        adx_put_word(b, (uint8_t)*text++, 1);
 }
 
 // What the processor is, where the system says it: -march=native means another
@@ -2895,22 +2992,26 @@ static bool adx_build(adx_cache *k)
 {
     char source[ADX_PATH + 16];
     char made[ADX_PATH + 16];
-    char command[5 * ADX_PATH];
     char hash[33];
+    adx_bytes command = { .memory = k->memory };
     adx_own_file(k, "f.c", source);
     adx_own_file(k, "f.so", made);
-    snprintf(command, sizeof command,
-             "%s %s -fPIC -shared -o '%s' '%s' -lm > /dev/null 2>&1",
-             k->compiler, k->flags, made, source);
-    if (!adx_write_file(source, (const char *)k->code.v, k->code.n)
-        || system(command) != 0 || chmod(made, S_IRWXU) != 0
+    if (!adx_write_file(source, (const char *)k->code.v, k->code.n))
+        return false;
+    bool ok = adx_begin_command(&command, k->compiler)
+           && adx_add_words(&command, k->flags);
+    adx_add_text(&command, "-fPIC -shared -o ");
+    adx_add_quoted(&command, made);
+    adx_add_quoted(&command, source);
+    adx_add_text(&command, "-lm");
+    if (!adx_end_command(&command, ok) || chmod(made, S_IRWXU) != 0
         || !adx_hash_file(k->memory, made, hash))
         return false;
     adx_name_library(k, hash);
     return rename(made, k->library) == 0;
 }
 
-/* --- 5.3  loading ---------------------------------------------------------- */
+/* --- 5.4  loading ---------------------------------------------------------- */
 
 #define ADX_C_NAME "adrev_compiled"
 
@@ -2987,8 +3088,7 @@ ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options)
     ad_status status = adx_write_c(fn, &code, true, NULL, NULL, &bytes,
                                    NULL);
     if (status == ADREV_OK
-        && (bytes > limit || strlen(k.compiler) + strlen(k.flags) > ADX_PATH
-            || !adx_open_cache(&k, o->cache)))
+        && (bytes > limit || !adx_open_cache(&k, o->cache)))
         status = ADREV_ECOMPILE;
     if (status == ADREV_OK)
         status = adx_write_c(fn, &code, true, adx_keep_code, &k.code, NULL,

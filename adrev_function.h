@@ -97,7 +97,11 @@ typedef struct ad_fn_options {
     bool plain;                     // keep every operation: do not simplify
 } ad_fn_options;
 
-// What a recorded function is, and what simplifying it removed.
+// What a recorded function is, and what simplifying it removed. Some array
+// statements are taken apart (ad_sqdist, ad_logsumexp, ad_softmax ...): recorded
+// as one operation, they are several, and `operations` may exceed `recorded`.
+// Comparisons and steps (floor ...) count in `guards` only; those of a function
+// called by ad_fn_call as operations, too.
 typedef struct ad_fn_report {
     size_t recorded;        // operations that f made
     size_t constant;        // of these: of constants alone
@@ -151,9 +155,12 @@ extern "C" {
 //                      ADREV_OK is returned
 //   f            in    must be compiled with ADREV_TRACE (this header does it).
 //                      A number that it takes by ad_value or ad_dual is one of
-//                      this point: elsewhere that is a guard not passed. Its
-//                      external statements are evaluated by their rules' replay
-//                      (adrev.h 5.5), at this point, too
+//                      this point: elsewhere that is a guard not passed. One
+//                      that it reads as x.v is one of this point, too, but the
+//                      recording does not see that: elsewhere results are
+//                      wrong, and no status says so. Its external statements
+//                      are evaluated by their rules' replay (adrev.h 5.5), at
+//                      this point, too
 //   x   [n]      in    where f is run; decides which way its branches go
 //   m            in    results of f, one at least
 //
@@ -180,7 +187,11 @@ ADX_API ad_fn_report ad_fn_about(const ad_fn *fn);
 // whose guard it is, and end with it.
 ADX_API ad_guard ad_fn_guard(void);
 
-/* --- 3.2  evaluation ------------------------------------------------------ */
+/* --- 3.2  evaluation ---------------------------------------------------------
+ * Arguments are read before a vector of results is written, which may lie where
+ * they do, replayed or compiled: ad_fn_eval(fn, x, x). Only a matrix (J, H, and
+ * the values of 3.3) is written as it comes, and overlaps no argument; the g of
+ * ad_fn_gradient is a vector. Two results never overlap.                     */
 
 //   x   [n]      in    any point
 //   y   [m]      out   f(x)

@@ -777,6 +777,7 @@ static void emit_functions(void)
 {
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         const struct function *f = &functions[i];
+        unsigned asked = SINGLE ? f->asked & ~(unsigned)CASADI : f->asked;
         ad_real xs[4 * BIG];
         for (size_t p = 0; p < 4; p++)
             for (size_t k = 0; k < f->n; k++)
@@ -784,8 +785,8 @@ static void emit_functions(void)
                                              + 0.37 * (double)p);
         for (size_t k = 0; k < f->n && (f->f == singular || f->f == wide); k++)
             xs[3 * f->n + k] = 0;
-        emit(f->name, f->f, NULL, f->n, f->m, xs, 4, f->asked, f->split,
-             f->arrays, false);
+        emit(f->name, f->f, NULL, f->n, f->m, xs, 4, asked, f->split, f->arrays,
+             false);
     }
 }
 
@@ -941,10 +942,38 @@ static void emit_alone(void)
     CHECK(ad_fn_record(&fn, of_nothing, NULL, 0, &one, 1) == ADREV_OK,
           "record without inputs");
     options = (ad_c_options){ .name = "of_nothing", .single = SINGLE,
-                              .exported = true, .functions = ALL, .casadi = true };
+                              .exported = true, .functions = ALL,
+                              .casadi = !SINGLE };
     CHECK(ad_fn_write_c(fn, &options, to_code, NULL, NULL) == ADREV_OK,
           "code without inputs");
     ad_fn_free(fn);
+}
+
+static void infinite(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    static const double by[] = { INFINITY, -INFINITY, NAN };
+    (void)ctx;
+    for (int i = 0; i < 3; i++)
+        y[i] = ad_rec(ad_mul(x[0], (ad_real)by[i]));
+}
+
+// Constants that are not finite: no warning in float, nor in double.
+static void emit_infinite(void)
+{
+    ad_fn *fn = NULL;
+    const ad_real one = 1;
+    const ad_c_options options = { .name = "infinite", .single = SINGLE,
+                                   .exported = true, .functions = ADREV_C_VALUE };
+    CHECK(ad_fn_record(&fn, infinite, NULL, 1, &one, 3) == ADREV_OK, "record");
+    CHECK(ad_fn_write_c(fn, &options, to_code, NULL, NULL) == ADREV_OK, "code");
+    ad_fn_free(fn);
+    fprintf(header, "int infinite_value(const real *x, real *y, real *work);\n");
+    fprintf(driver, "static void test_infinite(void)\n{\n"
+            "    real x = 2, y[3], spare[4];\n"
+            "    check(infinite_value(&x, y, spare) == 0, \"infinite\", 0, 0, 0);"
+            "\n    check(isinf(y[0]) && y[0] > 0, \"infinite\", 0, y[0], 0);\n"
+            "    check(isinf(y[1]) && y[1] < 0, \"infinite\", 1, y[1], 0);\n"
+            "    check(isnan(y[2]), \"infinite\", 2, y[2], 0);\n}\n");
 }
 
 // What may stand in front of all names.
@@ -1077,6 +1106,10 @@ static void check_errors(void)
     s = ad_fn_write_c(fn, &options, NULL, NULL, &bytes);
     CHECK(s == ADREV_ESHAPE, "gradient of several results: %s",
           ad_message(s));
+    options = (ad_c_options){ .single = true, .casadi = true };
+    s = ad_fn_write_c(fn, &options, NULL, NULL, &bytes);
+    CHECK(s == ADREV_ESHAPE, "CasADi's entry points with float: %s",
+          ad_message(s));
     options.functions = 1u << ADREV_C_COUNT;
     s = ad_fn_write_c(fn, &options, NULL, NULL, &bytes);
     CHECK(s == ADREV_ESHAPE, "no such function: %s", ad_message(s));
@@ -1119,13 +1152,14 @@ int main(int count, char **argument)
     emit_chain();
     emit_static();
     emit_alone();
+    emit_infinite();
     check_names();
     check_decimals();
     check_errors();
     check_memory();
     fprintf(driver, "int main(void)\n{\n    test_ieee();\n"
             "    test_chain();\n    test_static();\n"
-            "    test_alone();\n");
+            "    test_alone();\n    test_infinite();\n");
     for (size_t i = 0; i < calls; i++)
         for (size_t p = 0; p < called[i].points; p++)
             fprintf(driver, "    test_%s_%zu();\n", called[i].name, p);

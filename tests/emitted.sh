@@ -14,7 +14,8 @@ then
     echo "emitted: 0 passed, 0 failed"
     exit 0
 fi
-strict="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wdouble-promotion"
+warnings="-Wall -Wextra -Wshadow -Wconversion -Wdouble-promotion"
+strict="$warnings -Wpedantic"
 case $2 in *-std=*) std= ;; *) std=-std=c11 ;; esac
 passed=0
 failed=0
@@ -69,15 +70,13 @@ for real in double float; do
     fi
     timeout 100 "$out/generator" "$out" > "$out/log" 2>&1
     count "$out/log"
-    more=
-    [ $real = double ] || more=-Wdouble-promotion
     # The integers of CasADi's entry points as CasADi and as acados have them.
     for cc in gcc "clang -Dcasadi_int=int"; do
         if ! command -v "${cc%% *}" > /dev/null 2>&1; then
             echo "emitted: skipped, ${cc%% *} is not installed"
             continue
         fi
-        compile_and_run "$cc" "-std=c99 -pedantic -Wall -Wextra $more \
+        compile_and_run "$cc" "-std=c99 -pedantic $warnings \
             -ffp-contract=off -O0" "$out"
     done
     if command -v tcc > /dev/null 2>&1; then

@@ -1824,6 +1824,55 @@ static void test_guards_counted(void)
     }
 }
 
+// A number that is read behind the recording's back stays what it was.
+static void peek(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    y[0] = ad_rec(ad_mul(x[1], *(const bool *)ctx ? ad_value(x[0]) : x[0].v));
+}
+
+static void test_peek(void)
+{
+    const double at[2] = { 3, 5 };
+    const double x[2] = { 4, 5 };
+    for (int noticed = 0; noticed < 2; noticed++) {
+        bool by_value = noticed == 1;
+        double y = 7;
+        ad_fn *fn = recorded("peek", peek, &by_value, 2, at, 1);
+        ad_status s = ad_fn_eval(fn, x, &y);
+        CHECK(by_value ? s == ADREV_EPATH && y == 7 : s == ADREV_OK && y == 15,
+              "%s, y is %g", ad_message(s), (double)y);
+        ad_fn_free(fn);
+    }
+}
+
+// Statements that are taken apart, and what they are then.
+static void apart(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const int *which = ctx;
+    ad_rev z[3];
+    if (*which == 0)
+        y[0] = ad_sqdist(2, x, x + 1);
+    else if (*which == 1)
+        y[0] = ad_logsumexp(3, x);
+    else {
+        ad_softmax(3, x, z);
+        y[0] = z[0];
+    }
+}
+
+static void test_apart(void)
+{
+    const double at[3] = { 0.1, 0.2, 0.3 };
+    for (int which = 0; which < 3; which++) {
+        ad_fn *fn = recorded("apart", apart, &which, 3, at, 1);
+        ad_fn_report r = ad_fn_about(fn);
+        CHECK(r.recorded == 1 && r.operations > 1 && r.arrays > 1
+              && r.arrays <= r.operations, "%d: recorded %zu, operations %zu, "
+              "arrays %zu", which, r.recorded, r.operations, r.arrays);
+        ad_fn_free(fn);
+    }
+}
+
 /* --- arrays -----------------------------------------------------------------
  * Each array statement, and the same written with single operations: all that
  * can be asked of the one is what the other answers.                         */
@@ -2817,6 +2866,8 @@ int main(void)
     test_recorded_special();
     test_guards_of_nan();
     test_report();
+    test_apart();
+    test_peek();
     test_guards_counted();
     test_arrays();
     test_array_edges();
