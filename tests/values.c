@@ -493,6 +493,32 @@ static void run_zero_fused(void)
     CHECK_CLOSE(slope(ad_rec(ad_hypot(x, ad_mul(0, u))), x), 0, 0);
 }
 
+// A zero times each term of a sum: whichever has the infinite slope, and with
+// every number of terms before it and after it.
+static void run_zero_among(void)
+{
+    ad_rev x = ad_input(0);
+    ad_rev zero = ad_input(0);
+    ad_rev u[3] = { ad_input(5), ad_input(6), ad_input(7) };
+    ad_rev y;
+#define AMONG(sum)                                                          \
+    y = ad_rec(ad_mul(sum, zero));                                          \
+    CHECK_CLOSE(slope(y, x), 0, 0);                                         \
+    y = ad_rec(ad_div(zero, ad_add(2, sum)));                               \
+    CHECK_CLOSE(slope(y, x), 0, 0);
+    AMONG(ad_add(ad_sqrt(x), u[0]))
+    AMONG(ad_add(u[0], ad_sqrt(x)))
+    AMONG(ad_add(u[0], ad_add(u[1], ad_sqrt(x))))
+    AMONG(ad_add(u[0], ad_add(ad_sqrt(x), u[1])))
+    AMONG(ad_add(u[0], ad_add(u[1], ad_add(u[2], ad_sqrt(x)))))
+    AMONG(ad_add(u[0], ad_add(u[1], ad_add(ad_sqrt(x), u[2]))))
+    AMONG(ad_add(ad_sqr(u[0]), ad_sqrt(x)))
+    AMONG(ad_add(ad_sqrt(x), ad_sqr(u[0])))
+#undef AMONG
+    y = ad_rec(ad_mul(ad_add(u[0], ad_sqrt(x)), u[1]));
+    CHECK_CLOSE(slope(y, x), infinite, 0);
+}
+
 static void run_zero_split(void)
 {
     ad_rev x = ad_input(0);
@@ -846,7 +872,7 @@ int main(void)
         run_no_tape, run_foreign, run_types, run_once, run_comparisons,
         run_steps, run_ties, run_missing, run_select_fused, run_select_split,
         run_select_infinite, run_select_forward, run_select_shapes,
-        run_zero_fused, run_zero_split, run_zero_seed,
+        run_zero_fused, run_zero_among, run_zero_split, run_zero_seed,
         run_zero_jacobian, run_zero_forward,
         run_not_hidden, run_acc_start, run_acc_self, run_acc_between,
         run_acc_nested, run_acc_forward, run_acc_rewound, run_acc_random,
