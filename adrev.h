@@ -2453,6 +2453,15 @@ static void adx_fail(ad_tape *t, ad_status status)
     c->held = adx_gap(c);
 }
 
+// Fails the current tape, if there is one. Returns the first error.
+static ad_status adx_failed(ad_status status)
+{
+    if (adx_now.tape == NULL || status == ADREV_OK)
+        return status;
+    adx_fail(adx_now.tape, status);
+    return adx_now.tape->status;
+}
+
 ADX_API ad_status ad_tape_status(const ad_tape *t)
 {
     return t == NULL ? ADREV_ENOTAPE : t->status;
@@ -2906,8 +2915,7 @@ ADX_COLD ADX_API ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a,
 // An expression that the hook was not told of.
 ADX_COLD ADX_API void adx_refuse(void)
 {
-    if (adx_now.tape != NULL)
-        adx_fail(adx_now.tape, ADREV_EHOOK);
+    adx_failed(ADREV_EHOOK);
 }
 
 ADX_COLD ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a,
@@ -4313,14 +4321,10 @@ static size_t adx_size(const adx_view *a) { return a->rows * a->cols; }
 // Whether an array of n elements is missing: the tape then fails.
 static bool adx_missing(size_t n, const void *x)
 {
-    if (n == 0 || x != NULL)
-        return false;
-    if (adx_now.tape != NULL)
-        adx_fail(adx_now.tape, ADREV_ESHAPE);
-    return true;
+    return n > 0 && x == NULL && adx_failed(ADREV_ESHAPE) != ADREV_OK;
 }
 
-static ad_rev adx_nowhere(void) { return adx_passive(ADX_K(NAN)); }
+static ad_rev adx_no_result(void) { return adx_passive(ADX_K(NAN)); }
 
 // One row of values, one behind the other. The sum of all v*0: NaN if one is
 // not finite. Four by four, so that the sums are not a chain.
@@ -4854,7 +4858,7 @@ static ad_rev adx_sum_of(ad_real v, size_t n, const adx_part *part)
 ADX_API ad_rev (ad_sum_s)(size_t n, const ad_rev x[], ptrdiff_t incx)
 {
     if (adx_missing(n, x))
-        return adx_nowhere();
+        return adx_no_result();
     const adx_part part = { .x = adx_vector(n, x, incx), .scale = 1 };
     ad_real v = 0;
     for (size_t i = 0; i < n; i++)
@@ -4890,7 +4894,7 @@ ADX_API ad_rev (ad_dot_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
                           const ad_rev y[], ptrdiff_t incy)
 {
     if (adx_missing(n, x) || adx_missing(n, y))
-        return adx_nowhere();
+        return adx_no_result();
     adx_view a = adx_vector(n, x, incx);
     adx_view b = adx_vector(n, y, incy);
     bool square = x == y && incx == incy;
@@ -4909,7 +4913,7 @@ ADX_API ad_rev (ad_dotc_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
                            const ad_real c[], ptrdiff_t incc)
 {
     if (adx_missing(n, x) || adx_missing(n, c))
-        return adx_nowhere();
+        return adx_no_result();
     const adx_part part = { .x = adx_vector(n, x, incx),
                             .d = adx_constants(n, c, incc), .scale = 1 };
     return adx_sum_of(adx_scalar_product(&part.x, &part.d), n, &part);
@@ -4936,7 +4940,7 @@ static ad_real adx_length(const adx_view *x)
 ADX_API ad_rev (ad_norm2_s)(size_t n, const ad_rev x[], ptrdiff_t incx)
 {
     if (adx_missing(n, x))
-        return adx_nowhere();
+        return adx_no_result();
     const adx_part part = { .x = adx_vector(n, x, incx), .scale = 1,
                             .own = true };
     ad_real v = adx_length(&part.x);
@@ -4960,7 +4964,7 @@ ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
                              const ad_rev y[], ptrdiff_t incy)
 {
     if (adx_missing(n, x) || adx_missing(n, y))
-        return adx_nowhere();
+        return adx_no_result();
     const adx_part part[] = {
         { .x = adx_vector(n, x, incx), .scale = 1, .own = true },
         { .x = adx_vector(n, y, incy), .scale = -1, .own = true },
@@ -4999,7 +5003,7 @@ static ad_real adx_largest(const adx_view *x)
 ADX_API ad_rev (ad_logsumexp_s)(size_t n, const ad_rev x[], ptrdiff_t incx)
 {
     if (adx_missing(n, x))
-        return adx_nowhere();
+        return adx_no_result();
     const adx_part part = { .x = adx_vector(n, x, incx), .scale = 1,
                             .own = true };
     ad_real most = adx_largest(&part.x);
@@ -5149,8 +5153,7 @@ ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev a[],
 {
     const adx_functions *row = adx_functions_of(op);
     if (row == NULL) {
-        if (adx_now.tape != NULL)
-            adx_fail(adx_now.tape, ADREV_ESHAPE);
+        adx_failed(ADREV_ESHAPE);
         return;
     }
     size_t arity = (size_t)ad_op_table()[op].arity;

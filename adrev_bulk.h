@@ -253,13 +253,6 @@ ADX_API ad_status ad_rotate(size_t n, size_t size, ptrdiff_t by,
 
 /* --- 3.1  memory and failure ---------------------------------------------- */
 
-static ad_status adx_bulk_fail(ad_status status)
-{
-    if (adx_now.tape != NULL)
-        adx_fail(adx_now.tape, status);
-    return status;
-}
-
 // The status of the current tape; without one all is well.
 static ad_status adx_now_status(void)
 {
@@ -287,8 +280,8 @@ static void *adx_bulk_take(const ad_allocator *a, size_t n, size_t size)
 
 static ad_status adx_bulk_short(void)
 {
-    return adx_bulk_fail(adx_bulk_allocator() == NULL && adx_now.tape != NULL
-                         ? ADREV_EFULL : ADREV_ENOMEM);
+    return adx_failed(adx_bulk_allocator() == NULL && adx_now.tape != NULL
+                      ? ADREV_EFULL : ADREV_ENOMEM);
 }
 
 // Whether n*size numbers are too many to be counted in bytes.
@@ -306,14 +299,14 @@ static ad_status adx_results_or_nan(ad_status status, size_t n, size_t size,
         || adx_bulk_huge(size, 1))
         return status;
     for (size_t i = 0; i < n * size; i++)
-        y[i] = adx_passive(ADX_K(NAN));
+        y[i] = adx_no_result();
     return status;
 }
 
 // An impossible call.
 static ad_status adx_bulk_refuse(size_t n, size_t size, ad_rev y[])
 {
-    return adx_results_or_nan(adx_bulk_fail(ADREV_ESHAPE), n, size, y);
+    return adx_results_or_nan(adx_failed(ADREV_ESHAPE), n, size, y);
 }
 
 #define ADX_NOT_SET UINT32_MAX      // seq of a result that no function has set
@@ -1391,12 +1384,13 @@ static void adx_run_chunk(adx_private *r, size_t chunk, size_t items)
         adx_fill_rows(r, p, chunk, items);
     adx_name_inputs(r);
     adx_unset(r->rows * b->d, r->y);
-    for (size_t i = 0; p->shape == ADX_SHAPE_map && i < items; i++)
-        adx_call_f(r, b, i);
-    if (p->shape == ADX_SHAPE_map)
+    if (p->shape == ADX_SHAPE_map) {
+        for (size_t i = 0; i < items; i++)
+            adx_call_f(r, b, i);
         r->unset = !adx_all_set(r->rows * b->d, r->y);
-    if (p->shape != ADX_SHAPE_map)
+    } else {
         adx_call_op(r, b, items, p->shape == ADX_SHAPE_prefix && chunk > 0);
+    }
     adx_own_results(r);
     if (r->status == ADREV_OK)
         r->status = ad_tape_status(r->tape);
@@ -2251,7 +2245,7 @@ static ad_status adx_record_bulk(adx_bulk *b, const ad_rows x[],
 {
     ad_rev *operand = adx_all_operands(b, x);
     if (operand == NULL)
-        return adx_bulk_fail(ADREV_ENOMEM);
+        return adx_failed(ADREV_ENOMEM);
     const adx_view view = adx_vector(b->operands + b->captured.n, operand, 1);
     adx_external *s = adx_add_bulk(b, &view);
     adx_drop(&b->memory, operand);
@@ -2319,7 +2313,7 @@ static ad_status adx_bulk_statement(adx_bulk *b, const ad_rows x[],
         ad_use(t);
     }
     status = status == ADREV_OK ? adx_record_bulk(b, x, v, y)
-                                : adx_bulk_fail(status);
+                                : adx_failed(status);
 #ifdef ADREV_FUNCTION_IMPLEMENTED
     ad_fn_free(b->fn);
 #endif
@@ -2454,7 +2448,7 @@ static ad_status adx_bulk_plain(const adx_bulk *b, const ad_rows x[],
     bool set = adx_plain_all(b, x, room, levels, y);
     ad_status status = adx_now_status();
     if (status == ADREV_OK && !set)
-        status = adx_bulk_fail(ADREV_ESHAPE);
+        status = adx_failed(ADREV_ESHAPE);
     if (room != few)
         adx_drop(memory, room);
     return status;
@@ -2492,7 +2486,7 @@ static ad_status adx_bulk_results_of(adx_bulk *b, const ad_rows x[],
     bool empty = b->n == 0 && b->kind == ADX_BULK_REDUCE;
     if (!adx_size_bulk(b, x, y) || (b->f == NULL && b->op == NULL)
         || (empty && b->op != NULL && neutral == NULL))
-        return adx_bulk_fail(ADREV_ESHAPE);
+        return adx_failed(ADREV_ESHAPE);
     ad_status status = adx_now_status();
     if (status != ADREV_OK)
         return status;

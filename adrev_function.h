@@ -4797,7 +4797,7 @@ static ad_status adx_fail_call(const ad_fn *fn, ad_status status,
     for (size_t i = 0; i < fn->n; i++)
         moves = moves || x[i].job != 0;
     for (size_t i = 0; i < fn->m; i++)
-        y[i] = adx_passive(ADX_K(NAN));
+        y[i] = adx_no_result();
     if (moves && adx_now.tape != NULL && adx_now.trace)
         adx_fail(adx_now.tape, status);
     return status;

@@ -909,15 +909,6 @@ static const ad_allocator *adx_loop_memory(const ad_allocator *given)
          : t->allocator.alloc != NULL ? &t->allocator : NULL;
 }
 
-// Fails the current tape, too.
-static ad_status adx_failed(ad_status status)
-{
-    if (adx_now.tape == NULL || status == ADREV_OK)
-        return status;
-    adx_fail(adx_now.tape, status);
-    return adx_now.tape->status;        // the first error
-}
-
 static const ad_allocator *adx_unrolled_memory(const ad_allocator *given);
 
 // Where nothing is to be kept apart. f must not see its results among x.

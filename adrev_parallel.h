@@ -2353,19 +2353,16 @@ ADX_API ad_rev ad_parallel_reduce(size_t n, size_t grain,
 {
     adx_parts p = { .n = n, .grain = grain, .part = f, .ctx = ctx };
     size_t parts = adx_cut_up(&p);
-    ad_rev y = adx_passive(0);
     if (parts == 0)
-        return y;
-    p.result = parts > SIZE_MAX / sizeof y
-             ? NULL : (ad_rev *)malloc(parts * sizeof y);
+        return adx_passive(0);
+    p.result = parts > SIZE_MAX / sizeof *p.result
+             ? NULL : (ad_rev *)malloc(parts * sizeof *p.result);
     if (p.result == NULL) {
-        if (adx_now.tape != NULL)
-            adx_fail(adx_now.tape, ADREV_ENOMEM);
-        y.v = (ad_real)NAN;
-        return y;
+        adx_failed(ADREV_ENOMEM);
+        return adx_no_result();
     }
     ad_fork_n(parts, adx_do_part, &p);
-    y = combine == NULL ? ad_sum(parts, p.result) : p.result[0];
+    ad_rev y = combine == NULL ? ad_sum(parts, p.result) : p.result[0];
     for (size_t i = 1; combine != NULL && i < parts; i++)
         y = combine(y, p.result[i], ctx);
     free(p.result);
