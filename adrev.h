@@ -2801,8 +2801,10 @@ ADX_API void (ad_inputs)(size_t n, const ad_real x[], ad_rev out[])
 
     for (size_t i = 0; first == 0 && i < n; i++)
         adx_name(&out[i], x[i], 0);
-    for (size_t i = 0; first != 0 && i < n; i++)    // a vector loop
-        adx_name(&out[i], x[i], id + i);
+    for (size_t i = 0; first != 0 && i < n; i++, out++) {
+        ADX_OPAQUE(out);        // no vector loop: 0.8 ns for each, not 1.2
+        adx_name(out, x[i], id + i);
+    }
 }
 
 ADX_API ad_rev (ad_input)(ad_real v)
@@ -4326,21 +4328,33 @@ static bool adx_missing(size_t n, const void *x)
 
 static ad_rev adx_no_result(void) { return adx_passive(ADX_K(NAN)); }
 
+#ifdef ADX_LANES
+typedef ad_real adx_two __attribute__((vector_size(2 * sizeof(ad_real)),
+                                       aligned(sizeof(ad_real)), may_alias));
+typedef uint64_t adx_two_ids __attribute__((vector_size(16)));
+#endif
+
 // One row of values, one behind the other. The sum of all v*0: NaN if one is
-// not finite. Four by four, so that the sums are not a chain.
+// not finite. Two by two, since gcc -O2 without AVX puts four together in
+// memory (ten times slower), and in two sums, which are not one chain.
 ADX_INLINE ad_real adx_pack_row(size_t n, const ad_real v[], ptrdiff_t step,
                                 ad_real to[])
 {
     ad_real fault = 0;
     size_t j = 0;
 #ifdef ADX_LANES
-    adx_lanes faults = {0};
+    adx_two fault_a = {0};
+    adx_two fault_b = {0};
     for (; j + 4 <= n; j += 4, v += 4 * step) {
-        adx_lanes four = { v[0], v[step], v[2 * step], v[3 * step] };
-        *(adx_lanes *)&to[j] = four;
-        faults += four * 0;
+        adx_two a = { v[0], v[step] };
+        adx_two b = { v[2 * step], v[3 * step] };
+        *(adx_two *)&to[j] = a;
+        *(adx_two *)&to[j + 2] = b;
+        fault_a += a * 0;
+        fault_b += b * 0;
     }
-    fault = adx_total(&faults);
+    fault_a += fault_b;
+    fault = fault_a[0] + fault_a[1];
 #endif
     for (; j < n; j++, v += step) {
         to[j] = *v;
@@ -4387,12 +4401,17 @@ static bool adx_even_row(size_t n, const ad_rev x[], ptrdiff_t inc,
     return other == 0;
 }
 
+// The compound id that row i begins with, if they are evenly spaced.
+static inline uint64_t adx_even_id(const adx_view *a, const adx_ids *ids,
+                                   size_t i)
+{
+    return adx_compound(a->x->job, ids->base + (uint32_t)i * ids->row);
+}
+
 static bool adx_even_at(const adx_view *a, const adx_ids *ids, size_t i)
 {
-    uint32_t first = ids->base + (uint32_t)i * ids->row;
     return adx_even_row(a->cols, a->x + (ptrdiff_t)i * a->rs, a->cs,
-                        adx_compound(a->x->job, first),
-                        (uint64_t)(int32_t)ids->col);
+                        adx_even_id(a, ids, i), (uint64_t)(int32_t)ids->col);
 }
 
 // Whether the ids of all rows are evenly spaced, in this recording.
@@ -4440,6 +4459,42 @@ static adx_ids adx_classify(const adx_view *a)
     return ids;
 }
 
+// Both at once for a row of adjacent numbers.
+static bool adx_pack_even_row(size_t n, const ad_rev x[], uint64_t id,
+                              uint64_t step, ad_real to[], ad_real *fault)
+{
+    uint64_t other = 0;
+    size_t j = 0;
+#ifdef ADX_LANES
+    adx_two_ids other_a = {0};
+    adx_two_ids other_b = {0};
+    adx_two_ids even = { id, id + step };
+    adx_two fault_a = {0};
+    adx_two fault_b = {0};
+    for (; j + 4 <= n; j += 4, even += 4 * step) {
+        adx_two a = { x[j].v, x[j + 1].v };
+        adx_two b = { x[j + 2].v, x[j + 3].v };
+        other_a |= even ^ (adx_two_ids){ adx_word(&x[j]), adx_word(&x[j + 1]) };
+        other_b |= (even + 2 * step)
+                 ^ (adx_two_ids){ adx_word(&x[j + 2]), adx_word(&x[j + 3]) };
+        *(adx_two *)&to[j] = a;
+        *(adx_two *)&to[j + 2] = b;
+        fault_a += a * 0;
+        fault_b += b * 0;
+    }
+    other_a |= other_b;
+    fault_a += fault_b;
+    other = other_a[0] | other_a[1];
+    *fault += fault_a[0] + fault_a[1];
+#endif
+    for (; j < n; j++) {
+        other |= adx_word(&x[j]) ^ (id + j * step);
+        to[j] = x[j].v;
+        *fault += x[j].v * 0;
+    }
+    return other == 0;
+}
+
 // Both at once, row by row, where the ids are evenly spaced: a large matrix is
 // read from memory once. (matvec, bench/: 1.15 times as fast.)
 static bool adx_pack_even(const adx_view *a, adx_ids *ids, ad_real to[],
@@ -4448,10 +4503,15 @@ static bool adx_pack_even(const adx_view *a, adx_ids *ids, ad_real to[],
     *ids = adx_corners(a);
     if (ids->base == 0)
         return false;
-    for (size_t i = 0; i < a->rows; i++) {
-        if (!adx_even_at(a, ids, i))
+    for (size_t i = 0; i < a->rows; i++, to += a->cols) {
+        const ad_rev *x = a->x + (ptrdiff_t)i * a->rs;
+        if (a->cs == 1
+            ? !adx_pack_even_row(a->cols, x, adx_even_id(a, ids, i),
+                                 (uint64_t)(int32_t)ids->col, to, fault)
+            : !adx_even_at(a, ids, i))
             return false;
-        *fault += adx_pack_one(a, i, to + i * a->cols);
+        if (a->cs != 1)
+            *fault += adx_pack_one(a, i, to);
     }
     return true;
 }
