@@ -2702,6 +2702,16 @@ static void *adx_payload(const adx_operand *first)
     return (void *)((at + 15) / 16 * 16);
 }
 
+// Whether an entry of so many bytes fits where the next one will lie. A tape
+// that cannot grow has not failed if it does not.
+static bool adx_room_ahead(size_t bytes)
+{
+    size_t need = bytes + 8 * sizeof(adx_operand);
+    return adx_room(need)
+        || (adx_now.tape->allocator.alloc != NULL && bytes < SIZE_MAX / 4
+            && adx_make_room(adx_now.tape, &adx_now, need));
+}
+
 static void *adx_add_bytes(adx_context *c, unsigned header, size_t bytes,
                            size_t values)
 {
@@ -2794,17 +2804,49 @@ static size_t adx_add_inputs(adx_context *c, size_t n)
     return first;
 }
 
+#if defined __AVX2__ && defined __has_builtin
+#if __has_builtin(__builtin_shufflevector)
+#define ADX_WEAVE 1
+typedef uint64_t adx_words __attribute__((vector_size(32),
+                                          aligned(sizeof(ad_real)), may_alias));
+#endif
+#endif
+
+// Numbers with ids that follow one another. In each loop a pointer is hidden, so
+// that it is compiled as it stands: gcc's vector loops write numbers in halves
+// and lines from behind. (One input takes 0.15 ns in a cache and 0.8 in memory;
+// 0.35 without AVX2, 0.5 and 1.2 as a vector loop.)
+ADX_APART void adx_name_run(size_t n, const ad_real x[], ad_rev out[], uint64_t id)
+{
+#ifdef ADX_WEAVE
+    bool odd = ((uintptr_t)out & 16) != 0;      // else pairs lie in two lines
+    if (odd && n > 0) {
+        adx_name(out++, *x++, id++);
+        n--;
+    }
+    adx_words ids = { id, id + 1, id + 2, id + 3 };
+    for (; sizeof *out == 16 && n >= 4; n -= 4, x += 4, out += 4, ids += 4) {
+        adx_words v = *(const adx_words *)x;
+        *(adx_words *)out = __builtin_shufflevector(v, ids, 0, 4, 1, 5);
+        ADX_OPAQUE(out);
+        *(adx_words *)(out + 2) = __builtin_shufflevector(v, ids, 2, 6, 3, 7);
+    }
+    id = ids[0];
+#endif
+    for (; n > 0; n--, x++, out++, id++) {
+        ADX_OPAQUE(out);
+        adx_name(out, *x, id);
+    }
+}
+
 ADX_API void (ad_inputs)(size_t n, const ad_real x[], ad_rev out[])
 {
     size_t first = adx_add_inputs(&adx_now, n);
-    uint64_t id = first == 0 ? 0 : adx_compound(adx_now.job, first);
 
+    if (first != 0)
+        adx_name_run(n, x, out, adx_compound(adx_now.job, first));
     for (size_t i = 0; first == 0 && i < n; i++)
         adx_name(&out[i], x[i], 0);
-    for (size_t i = 0; first != 0 && i < n; i++, out++) {
-        ADX_OPAQUE(out);        // no vector loop: 0.8 ns for each, not 1.2
-        adx_name(out, x[i], id + i);
-    }
 }
 
 ADX_API ad_rev (ad_input)(ad_real v)
@@ -4320,6 +4362,18 @@ static inline ad_real adx_element(const adx_view *a, size_t i, size_t j)
 
 static size_t adx_size(const adx_view *a) { return a->rows * a->cols; }
 
+// A column as a row, since loops run along rows. Others stay as they are.
+static inline adx_view adx_lying(const adx_view *a)
+{
+    adx_view row = *a;
+    if (a->cols == 1) {
+        row.rows = 1;
+        row.cols = a->rows;
+        row.cs = a->rs;
+    }
+    return row;
+}
+
 // Whether an array of n elements is missing: the tape then fails.
 static bool adx_missing(size_t n, const void *x)
 {
@@ -4329,9 +4383,9 @@ static bool adx_missing(size_t n, const void *x)
 static ad_rev adx_no_result(void) { return adx_passive(ADX_K(NAN)); }
 
 #ifdef ADX_LANES
-typedef ad_real adx_two __attribute__((vector_size(2 * sizeof(ad_real)),
+typedef ad_real adx_duo __attribute__((vector_size(2 * sizeof(ad_real)),
                                        aligned(sizeof(ad_real)), may_alias));
-typedef uint64_t adx_two_ids __attribute__((vector_size(16)));
+typedef uint64_t adx_duo_ids __attribute__((vector_size(16)));
 #endif
 
 // One row of values, one behind the other. The sum of all v*0: NaN if one is
@@ -4343,13 +4397,13 @@ ADX_INLINE ad_real adx_pack_row(size_t n, const ad_real v[], ptrdiff_t step,
     ad_real fault = 0;
     size_t j = 0;
 #ifdef ADX_LANES
-    adx_two fault_a = {0};
-    adx_two fault_b = {0};
+    adx_duo fault_a = {0};
+    adx_duo fault_b = {0};
     for (; j + 4 <= n; j += 4, v += 4 * step) {
-        adx_two a = { v[0], v[step] };
-        adx_two b = { v[2 * step], v[3 * step] };
-        *(adx_two *)&to[j] = a;
-        *(adx_two *)&to[j + 2] = b;
+        adx_duo a = { v[0], v[step] };
+        adx_duo b = { v[2 * step], v[3 * step] };
+        *(adx_duo *)&to[j] = a;
+        *(adx_duo *)&to[j + 2] = b;
         fault_a += a * 0;
         fault_b += b * 0;
     }
@@ -4375,9 +4429,10 @@ static ad_real adx_pack_one(const adx_view *a, size_t i, ad_real to[])
 
 static ad_real adx_pack(const adx_view *a, ad_real to[])
 {
+    const adx_view b = adx_lying(a);
     ad_real fault = 0;
-    for (size_t i = 0; i < a->rows; i++)
-        fault += adx_pack_one(a, i, to + i * a->cols);
+    for (size_t i = 0; i < b.rows; i++)
+        fault += adx_pack_one(&b, i, to + i * b.cols);
     return fault;
 }
 
@@ -4414,15 +4469,6 @@ static bool adx_even_at(const adx_view *a, const adx_ids *ids, size_t i)
                         adx_even_id(a, ids, i), (uint64_t)(int32_t)ids->col);
 }
 
-// Whether the ids of all rows are evenly spaced, in this recording.
-static bool adx_even(const adx_view *a, const adx_ids *ids)
-{
-    size_t i = 0;
-    while (i < a->rows && adx_even_at(a, ids, i))
-        i++;
-    return i == a->rows;
-}
-
 // What the ids are if they are evenly spaced; base 0: they are not.
 static adx_ids adx_corners(const adx_view *a)
 {
@@ -4437,12 +4483,34 @@ static adx_ids adx_corners(const adx_view *a)
              && !adx_member(adx_now.tape, a->x[corner[i]]))
             || a->x[corner[i]].seq <= adx_now.since)
             return ids;
-    ids.base = a->x->seq;
+    uint32_t base = a->x->seq;
     if (a->rows > 1)
-        ids.row = a->x[a->rs].seq - ids.base;
+        ids.row = a->x[a->rs].seq - base;
     if (a->cols > 1)
-        ids.col = a->x[a->cs].seq - ids.base;
+        ids.col = a->x[a->cs].seq - base;
+    if (a->x[corner[3]].seq == base + (uint32_t)(a->rows - 1) * ids.row
+                             + (uint32_t)(a->cols - 1) * ids.col)
+        ids.base = base;
     return ids;
+}
+
+static inline adx_ids adx_lying_ids(const adx_view *a, const adx_ids *ids)
+{
+    adx_ids along = *ids;
+    if (a->cols == 1)
+        along.col = ids->row;
+    return along;
+}
+
+// Whether the ids are those that the corners promise.
+static bool adx_even(const adx_view *a, const adx_ids *ids)
+{
+    const adx_view b = adx_lying(a);
+    const adx_ids along = adx_lying_ids(a, ids);
+    size_t i = 0;
+    while (i < b.rows && adx_even_at(&b, &along, i))
+        i++;
+    return i == b.rows;
 }
 
 // How the ids are to be stored. The list itself, if it needs one, later.
@@ -4451,10 +4519,11 @@ static adx_ids adx_classify(const adx_view *a)
     adx_ids ids = adx_corners(a);
     if (ids.base != 0 && adx_even(a, &ids))
         return ids;
+    const adx_view b = adx_lying(a);
     ids = (adx_ids){0};
-    for (size_t i = 0; a->x != NULL && i < a->rows; i++)
-        for (size_t j = 0; j < a->cols; j++)
-            if (adx_id_here(a->x[adx_offset(a, i, j)]) != 0)
+    for (size_t i = 0; b.x != NULL && i < b.rows; i++)
+        for (size_t j = 0; j < b.cols; j++)
+            if (adx_id_here(b.x[adx_offset(&b, i, j)]) != 0)
                 ids.listed = true;
     return ids;
 }
@@ -4466,19 +4535,19 @@ static bool adx_pack_even_row(size_t n, const ad_rev x[], uint64_t id,
     uint64_t other = 0;
     size_t j = 0;
 #ifdef ADX_LANES
-    adx_two_ids other_a = {0};
-    adx_two_ids other_b = {0};
-    adx_two_ids even = { id, id + step };
-    adx_two fault_a = {0};
-    adx_two fault_b = {0};
+    adx_duo_ids other_a = {0};
+    adx_duo_ids other_b = {0};
+    adx_duo_ids even = { id, id + step };
+    adx_duo fault_a = {0};
+    adx_duo fault_b = {0};
     for (; j + 4 <= n; j += 4, even += 4 * step) {
-        adx_two a = { x[j].v, x[j + 1].v };
-        adx_two b = { x[j + 2].v, x[j + 3].v };
-        other_a |= even ^ (adx_two_ids){ adx_word(&x[j]), adx_word(&x[j + 1]) };
+        adx_duo a = { x[j].v, x[j + 1].v };
+        adx_duo b = { x[j + 2].v, x[j + 3].v };
+        other_a |= even ^ (adx_duo_ids){ adx_word(&x[j]), adx_word(&x[j + 1]) };
         other_b |= (even + 2 * step)
-                 ^ (adx_two_ids){ adx_word(&x[j + 2]), adx_word(&x[j + 3]) };
-        *(adx_two *)&to[j] = a;
-        *(adx_two *)&to[j + 2] = b;
+                 ^ (adx_duo_ids){ adx_word(&x[j + 2]), adx_word(&x[j + 3]) };
+        *(adx_duo *)&to[j] = a;
+        *(adx_duo *)&to[j + 2] = b;
         fault_a += a * 0;
         fault_b += b * 0;
     }
@@ -4495,25 +4564,28 @@ static bool adx_pack_even_row(size_t n, const ad_rev x[], uint64_t id,
     return other == 0;
 }
 
-// Both at once, row by row, where the ids are evenly spaced: a large matrix is
-// read from memory once. (matvec, bench/: 1.15 times as fast.)
-static bool adx_pack_even(const adx_view *a, adx_ids *ids, ad_real to[],
+// Both at once for row i: a large matrix is read from memory once. (matvec,
+// bench/: 1.15 times as fast.)
+static bool adx_pack_even_at(const adx_view *a, const adx_ids *ids, size_t i,
+                             ad_real to[], ad_real *fault)
+{
+    if (a->cs == 1)
+        return adx_pack_even_row(a->cols, a->x + (ptrdiff_t)i * a->rs,
+                                 adx_even_id(a, ids, i),
+                                 (uint64_t)(int32_t)ids->col, to, fault);
+    *fault += adx_pack_one(a, i, to);
+    return adx_even_at(a, ids, i);
+}
+
+static bool adx_pack_even(const adx_view *a, const adx_ids *ids, ad_real to[],
                           ad_real *fault)
 {
-    *ids = adx_corners(a);
-    if (ids->base == 0)
-        return false;
-    for (size_t i = 0; i < a->rows; i++, to += a->cols) {
-        const ad_rev *x = a->x + (ptrdiff_t)i * a->rs;
-        if (a->cs == 1
-            ? !adx_pack_even_row(a->cols, x, adx_even_id(a, ids, i),
-                                 (uint64_t)(int32_t)ids->col, to, fault)
-            : !adx_even_at(a, ids, i))
-            return false;
-        if (a->cs != 1)
-            *fault += adx_pack_one(a, i, to);
-    }
-    return true;
+    const adx_view b = adx_lying(a);
+    const adx_ids along = adx_lying_ids(a, ids);
+    size_t i = 0;
+    while (i < b.rows && adx_pack_even_at(&b, &along, i, to + i * b.cols, fault))
+        i++;
+    return i == b.rows;
 }
 
 static bool adx_is_constant(const adx_ids *ids)
@@ -4526,10 +4598,11 @@ static uint32_t *adx_write_list(const adx_view *a, adx_ids *ids, uint32_t *to)
 {
     if (!ids->listed)
         return to;
+    const adx_view b = adx_lying(a);
     ids->list = to;
-    for (size_t i = 0; i < a->rows; i++)
-        for (size_t j = 0; j < a->cols; j++) {
-            uint32_t id = adx_id_here(a->x[adx_offset(a, i, j)]);
+    for (size_t i = 0; i < b.rows; i++)
+        for (size_t j = 0; j < b.cols; j++) {
+            uint32_t id = adx_id_here(b.x[adx_offset(&b, i, j)]);
             *to++ = id == 0 ? (uint32_t)adx_now.sink : id;
         }
     return to;
@@ -4950,25 +5023,6 @@ static ad_real adx_scalar_product(const adx_view *a, const adx_view *b)
                         b->cs * b->unit);
 }
 
-ADX_API ad_rev (ad_dot_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
-                          const ad_rev y[], ptrdiff_t incy)
-{
-    if (adx_missing(n, x) || adx_missing(n, y))
-        return adx_no_result();
-    adx_view a = adx_vector(n, x, incx);
-    adx_view b = adx_vector(n, y, incy);
-    bool square = x == y && incx == incy;
-    const adx_part part[] = { { .x = a, .d = b, .scale = square ? 2 : 1 },
-                              { .x = b, .d = a, .scale = 1 } };
-    size_t parts = square ? 1 : 2;
-    adx_linear *s = adx_add_linear(n, false, parts, part);
-    const ad_real *d = s == NULL || square ? NULL : s->span[0].d;
-    const ad_real *e = s == NULL ? NULL : s->span[parts - 1].d;
-    return adx_sum_result(d != NULL && e != NULL
-                          ? adx_inner(n, d, e) : adx_scalar_product(&a, &b),
-                          n, part, s);
-}
-
 ADX_API ad_rev (ad_dotc_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
                            const ad_real c[], ptrdiff_t incc)
 {
@@ -5354,7 +5408,7 @@ typedef struct adx_product {
 // 256 kB. (matmul of 512, bench/: 1.3 times faster than all at once.)
 #define ADX_PANEL 64
 
-// One direction, no care; the rows of both are adjacent, or constant.
+// One direction, no care; the rows of B are adjacent, or constant.
 static void adx_product_fast(const adx_product *s, ad_real adj[])
 {
     const ad_real *c = &adj[s->e.first];
@@ -5375,19 +5429,36 @@ static void adx_product_fast(const adx_product *s, ad_real adj[])
     }
 }
 
-// The same for a vector B.
-static void adx_column_fast(const adx_product *s, ad_real adj[])
+// adj += c d, at the ids of a row.
+static void adx_add_at(size_t n, ad_real c, const ad_real d[],
+                       const adx_ids *ids, ad_real adj[])
+{
+    if (adx_adjacent(ids)) {
+        adx_axpy(n, c, d, &adj[ids->base]);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        size_t id = adx_id(ids, i);
+        if (id != 0)
+            adj[id] += c * d[i];
+    }
+}
+
+// One direction, no care, a vector B, any ids.
+static void adx_column_back(const adx_product *s, ad_real adj[])
 {
     const ad_real *c = &adj[s->e.first];
+    adx_ids row = s->a_ids;
+    adx_ids column = s->b_ids;
 
+    column.col = column.row;
     for (size_t i = 0; i < s->m; i++) {
-        if (c[i] == 0)
-            continue;
-        if (!adx_is_constant(&s->a_ids))
-            adx_axpy(s->k, c[i], s->b,
-                     &adj[adx_id_of(&s->a_ids, i, 0, s->k)]);
-        if (!adx_is_constant(&s->b_ids))
-            adx_axpy(s->k, c[i], &s->a[i * s->k], &adj[s->b_ids.base]);
+        if (c[i] != 0 && !adx_is_constant(&s->a_ids))
+            adx_add_at(s->k, c[i], s->b, &row, adj);
+        if (c[i] != 0 && !adx_is_constant(&s->b_ids))
+            adx_add_at(s->k, c[i], &s->a[i * s->k], &column, adj);
+        row.base += row.row;
+        row.list += row.list != NULL ? s->k : 0;
     }
 }
 
@@ -5395,30 +5466,26 @@ static void adx_column_fast(const adx_product *s, ad_real adj[])
 ADX_INLINE void adx_product_back(const adx_product *s, ad_real adj[],
                                  size_t W, bool care)
 {
-    const ad_real *c = &adj[s->e.first * W];
+    const ad_real *from = &adj[s->e.first * W];
+    size_t n = s->n;
 
-    for (size_t i = 0; i < s->m; i++)
+    for (size_t i = 0; i < s->m; i++, from += n * W)
         for (size_t l = 0; l < s->k; l++)
-            for (size_t j = 0; j < s->n; j++) {
-                const ad_real *from = &c[(i * s->n + j) * W];
-                if (!adx_is_constant(&s->a_ids))
-                    adx_chain(&adj[adx_id_of(&s->a_ids, i, l, s->k) * W],
-                              s->b[l * s->n + j], from, W, care);
-                if (!adx_is_constant(&s->b_ids))
-                    adx_chain(&adj[adx_id_of(&s->b_ids, l, j, s->n) * W],
-                              s->a[i * s->k + l], from, W, care);
+            for (size_t j = 0; j < n; j++) {
+                size_t x = adx_id_of(&s->a_ids, i, l, s->k);
+                size_t y = adx_id_of(&s->b_ids, l, j, n);
+                if (x != 0)
+                    adx_chain(&adj[x * W], s->b[l * n + j], &from[j * W], W,
+                              care);
+                if (y != 0)
+                    adx_chain(&adj[y * W], s->a[i * s->k + l], &from[j * W],
+                              W, care);
             }
 }
 
 static bool adx_rows_fit(const adx_ids *ids)
 {
     return adx_is_constant(ids) || adx_adjacent(ids);
-}
-
-// Whether a column's ids follow one another from row to row.
-static bool adx_column_fits(const adx_ids *ids)
-{
-    return adx_is_constant(ids) || (ids->list == NULL && ids->row == 1);
 }
 
 static bool adx_product_reverse(const adx_extended *e, ad_real adj[],
@@ -5431,11 +5498,12 @@ static bool adx_product_reverse(const adx_extended *e, ad_real adj[],
         return true;
     bool care = s->e.care || !adx_finite_all(e->values * W, &adj[e->first * W]);
     bool fast = W == 1 && !care && !ADREV_COUNT;
-    if (fast && s->n == 1 && adx_rows_fit(&s->a_ids)
-        && adx_column_fits(&s->b_ids))
-        adx_column_fast(s, adj);
+    if (fast && s->n == 1)
+        adx_column_back(s, adj);
     else if (fast && adx_rows_fit(&s->b_ids))
         adx_product_fast(s, adj);
+    else if (W == 4 && !care)
+        adx_product_back(s, adj, 4, false);
     else if (W == 8 && !care)
         adx_product_back(s, adj, 8, false);
     else
@@ -5470,32 +5538,52 @@ static const adx_rule adx_product_rule = {
     "product", adx_product_reverse, adx_product_forward, NULL
 };
 
-// Packs both into the free room where the entry will lie, if it is there.
+// Packs both into the free room where the entry will lie, if the ids of both
+// are evenly spaced. For a vector B the results, too, which lie in free room
+// behind the entry until there is another one: rows are multiplied while they
+// are in the cache. (matvec, bench/: 1.05 times as fast.)
 static bool adx_product_ahead(const adx_view *a, const adx_view *b,
-                              adx_ids *ai, adx_ids *bi, ad_real *fault)
+                              adx_ids *ai, adx_ids *bi, ad_real *fault,
+                              const ad_real **value)
 {
-    size_t bytes = sizeof(adx_product)
-                 + (adx_size(a) + adx_size(b)) * sizeof(ad_real);
-    if (ADREV_DEBUG || !adx_room(bytes + 8 * sizeof(adx_operand)))
+    size_t saved = adx_size(a) + adx_size(b);
+    size_t bytes = sizeof(adx_product) + saved * sizeof(ad_real) + 64;
+    *value = NULL;
+    *ai = adx_corners(a);
+    *bi = adx_corners(b);
+    if (ADREV_DEBUG || adx_now.trace || ai->base == 0 || bi->base == 0
+        || !adx_room_ahead(bytes + a->rows * sizeof(ad_real)))
         return false;
     adx_product *s = (adx_product *)adx_payload(adx_now.op);
-    ad_real *room = (ad_real *)(s + 1);
+    ad_real *at = (ad_real *)(s + 1);
+    ad_real *column = at + adx_size(a);
+    ad_real *product = b->cols != 1 ? NULL
+                     : (ad_real *)(void *)((char *)s + (bytes + 15) / 16 * 16);
     *fault = 0;
-    bool even = adx_pack_even(b, bi, room + adx_size(a), fault)
-             && adx_pack_even(a, ai, room, fault);
-    if (!even)
+    bool even = adx_pack_even(b, bi, column, fault);
+    for (size_t i = 0; even && i < a->rows; i++, at += a->cols) {
+        even = adx_pack_even_at(a, ai, i, at, fault);
+        if (product != NULL)
+            product[i] = adx_inner(a->cols, at, column);
+    }
+    if (even)
+        *value = product;
+    else
         *fault = 0;
     return even;
 }
 
-static adx_product *adx_add_product(const adx_view *a, const adx_view *b)
+// *value: the results, if they are known already.
+static adx_product *adx_add_product(const adx_view *a, const adx_view *b,
+                                    const ad_real **value)
 {
+    *value = NULL;
     if (a->rows * a->cols * b->cols == 0 || !adx_recording())
         return NULL;
     adx_ids ai;
     adx_ids bi;
     ad_real fault = 0;
-    bool packed = adx_product_ahead(a, b, &ai, &bi, &fault);
+    bool packed = adx_product_ahead(a, b, &ai, &bi, &fault, value);
     if (!packed) {
         ai = adx_classify(a);
         bi = adx_classify(b);
@@ -5536,7 +5624,15 @@ static adx_product *adx_add_product(const adx_view *a, const adx_view *b)
     if (!packed && a_active)
         fault += adx_pack(b, s->b);
     s->e.care = fault != 0;
-    adx_tell_array(ADREV_ARRAY_matmul, ADREV_OP_COUNT, &s->e, a, b, NULL);
+    return s;
+}
+
+static const adx_product *adx_add_matrices(const adx_view *a, const adx_view *b,
+                                           const ad_real **value)
+{
+    const adx_product *s = adx_add_product(a, b, value);
+    adx_tell_array(ADREV_ARRAY_matmul, ADREV_OP_COUNT,
+                   s == NULL ? NULL : &s->e, a, b, NULL);
     return s;
 }
 
@@ -5576,9 +5672,10 @@ static void adx_multiply(const adx_view *a, const adx_view *b,
     }
 }
 
+// Ax. (A dot product is one row of it.)
 static void adx_multiply_vector(const adx_view *a, const adx_view *x,
-                                const adx_product *s, ad_rev y[],
-                                ptrdiff_t inc)
+                                const adx_product *s, const ad_real value[],
+                                ad_rev y[], ptrdiff_t inc)
 {
     bool packed = s != NULL && s->a != NULL && s->b != NULL;
     for (size_t i = 0; i < a->rows; i++) {
@@ -5586,11 +5683,45 @@ static void adx_multiply_vector(const adx_view *a, const adx_view *x,
         const ad_real *row = a->v;
         if (a->cols > 0)
             row += (ptrdiff_t)i * a->rs * a->unit;
-        ad_real v = packed ? adx_inner(a->cols, &s->a[i * a->cols], s->b)
+        ad_real v = value != NULL ? value[i]
+                  : packed ? adx_inner(a->cols, &s->a[i * a->cols], s->b)
                   : adx_products(a->cols, row, a->cs * a->unit, x->v,
                                  x->rs * x->unit);
         adx_result(&y[(ptrdiff_t)i * inc], v, s == NULL ? NULL : &s->e, i);
     }
+}
+
+static void adx_matvec(const adx_view *a, const adx_view *x, ad_rev y[],
+                       ptrdiff_t inc)
+{
+    const ad_real *value;
+    const adx_product *s = adx_add_matrices(a, x, &value);
+    adx_multiply_vector(a, x, s, value, y, inc);
+}
+
+static ad_rev adx_square_sum(const adx_view *x)
+{
+    const adx_part part = { .x = *x, .d = *x, .scale = 2 };
+    return adx_sum_of(adx_scalar_product(x, x), x->cols, &part);
+}
+
+ADX_API ad_rev (ad_dot_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
+                          const ad_rev y[], ptrdiff_t incy)
+{
+    if (adx_missing(n, x) || adx_missing(n, y))
+        return adx_no_result();
+    const adx_view a = adx_vector(n, x, incx);
+    const adx_view b = adx_vector(n, y, incy);
+    if (x == y && incx == incy)
+        return adx_square_sum(&a);
+    ad_rev z;
+    const adx_view column = adx_matrix(n, 1, y, incy, 0);
+    const ad_real *value;
+    const adx_product *s = adx_add_product(&a, &column, &value);
+    adx_tell_array(ADREV_ARRAY_dot, ADREV_OP_COUNT, s == NULL ? NULL : &s->e,
+                   &a, &b, NULL);
+    adx_multiply_vector(&a, &column, s, value, &z, 1);
+    return z;
 }
 
 ADX_API void (ad_matmul_s)(size_t m, size_t k, size_t n, const ad_rev A[],
@@ -5603,11 +5734,12 @@ ADX_API void (ad_matmul_s)(size_t m, size_t k, size_t n, const ad_rev A[],
         return;
     const adx_view a = adx_matrix(m, k, A, ars, acs);
     const adx_view b = adx_matrix(k, n, B, brs, bcs);
-    const adx_product *s = adx_add_product(&a, &b);
-    if (n == 1)
-        adx_multiply_vector(&a, &b, s, C, crs);
-    else
-        adx_multiply(&a, &b, s, C, crs, ccs);
+    if (n == 1) {
+        adx_matvec(&a, &b, C, crs);
+        return;
+    }
+    const ad_real *value;
+    adx_multiply(&a, &b, adx_add_matrices(&a, &b, &value), C, crs, ccs);
 }
 
 ADX_API void (ad_matvec_s)(size_t m, size_t n, const ad_rev A[],
@@ -5618,8 +5750,7 @@ ADX_API void (ad_matvec_s)(size_t m, size_t n, const ad_rev A[],
         return;
     const adx_view a = adx_matrix(m, n, A, ars, acs);
     const adx_view b = adx_matrix(n, 1, x, incx, 0);
-    const adx_product *s = adx_add_product(&a, &b);
-    adx_multiply_vector(&a, &b, s, y, incy);
+    adx_matvec(&a, &b, y, incy);
 }
 
 ADX_API void (ad_matvecc)(size_t m, size_t n, const ad_real A[],
@@ -5629,8 +5760,7 @@ ADX_API void (ad_matvecc)(size_t m, size_t n, const ad_real A[],
         return;
     const adx_view a = { NULL, A, m, n, (ptrdiff_t)n, 1, 1 };
     const adx_view b = adx_matrix(n, 1, x, 1, 0);
-    const adx_product *s = adx_add_product(&a, &b);
-    adx_multiply_vector(&a, &b, s, y, 1);
+    adx_matvec(&a, &b, y, 1);
 }
 
 /* --- 9.8  a triangular matrix times a vector ------------------------------ */
