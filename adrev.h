@@ -5548,7 +5548,6 @@ static bool adx_product_ahead(const adx_view *a, const adx_view *b,
 {
     size_t saved = adx_size(a) + adx_size(b);
     size_t bytes = sizeof(adx_product) + saved * sizeof(ad_real) + 64;
-    *value = NULL;
     *ai = adx_corners(a);
     *bi = adx_corners(b);
     if (ADREV_DEBUG || adx_now.trace || ai->base == 0 || bi->base == 0
@@ -5559,17 +5558,13 @@ static bool adx_product_ahead(const adx_view *a, const adx_view *b,
     ad_real *column = at + adx_size(a);
     ad_real *product = b->cols != 1 ? NULL
                      : (ad_real *)(void *)((char *)s + (bytes + 15) / 16 * 16);
-    *fault = 0;
     bool even = adx_pack_even(b, bi, column, fault);
     for (size_t i = 0; even && i < a->rows; i++, at += a->cols) {
         even = adx_pack_even_at(a, ai, i, at, fault);
         if (product != NULL)
             product[i] = adx_inner(a->cols, at, column);
     }
-    if (even)
-        *value = product;
-    else
-        *fault = 0;
+    *value = even ? product : NULL;
     return even;
 }
 

@@ -12,6 +12,7 @@
 #include "check.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static ad_tape *tape;
 static uint32_t state = 1;
@@ -35,7 +36,8 @@ enum { MOST = 400, INPUTS = 2 * MOST };
 
 // How the ids of an array lie.
 typedef enum layout {
-    EVEN, SPACED, BACKWARDS, SHUFFLED, RESULTS, MIXED, SAME, CONSTANT, LAYOUTS
+    EVEN, SPACED, BACKWARDS, SHUFFLED, CROSSED, RESULTS, MIXED, SAME, CONSTANT,
+    LAYOUTS
 } layout;
 
 static ad_rev input[INPUTS];
@@ -63,6 +65,12 @@ static void arrange(layout how, size_t n, ad_rev out[])
         ad_rev x = out[i - 1];
         out[i - 1] = out[k];
         out[k] = x;
+    }
+    if (how == CROSSED && n > 3) {          // the ends are those of an even one
+        size_t k = 1 + next((uint32_t)n - 3);
+        ad_rev x = out[k];
+        out[k] = out[k + 1];
+        out[k + 1] = x;
     }
     for (size_t i = 0; how == RESULTS && i < n; i++)
         out[i] = ad_rec(ad_add(ad_mul(out[i], (ad_real)0.5), take()));
@@ -579,6 +587,78 @@ static void run_absorbing(void)
     CHECK(g[0] == 0 && g[1] == 0, "an infinite adjoint");
 }
 
+// C = AB, of which one result is asked for: an infinite entry, wherever it is,
+// does not reach what that one does not depend on. Every step-th input.
+static void check_product(size_t m, size_t k, size_t n, ptrdiff_t step)
+{
+    enum { MANY = 80 };
+    const size_t count = m * k + k * n;
+    ad_rev x[MANY];
+    ad_rev C[MANY];
+    ad_real g[MANY];
+    for (size_t p = 0; p < count; p++)
+        for (size_t r = 0; r < m * n; r++) {
+            ad_real v[MANY];
+            for (size_t i = 0; i < count; i++)
+                v[i] = i == p ? (ad_real)INFINITY : (ad_real)(i + 1);
+            ad_tape_clear(tape);
+            for (size_t i = 0; i < count; i++)
+                x[i * (size_t)step] = ad_input(v[i]);
+            ad_matmul_s(m, k, n, x, (ptrdiff_t)k * step, step,
+                        x + m * k * (size_t)step, (ptrdiff_t)n * step, step,
+                        C, (ptrdiff_t)n, 1);
+            for (size_t i = 0; i < count; i++)
+                x[i] = x[i * (size_t)step];
+            CHECK(ad_gradient(tape, C[r], count, x, g) == ADREV_OK, "product");
+            for (size_t i = 0; i < count; i++) {
+                const size_t j = i - m * k;
+                ad_real want = i < m * k
+                    ? (i / k == r / n ? v[m * k + i % k * n + r % n] : 0)
+                    : (j % n == r % n ? v[r / n * k + j / n] : 0);
+                CHECK(g[i] == want, "%zu x %zu x %zu, infinity at %zu, result "
+                      "%zu: got g[%zu] = %g, want %g", m, k, n, p, r, i,
+                      (double)g[i], (double)want);
+            }
+        }
+}
+
+static void run_absorbing_products(void)
+{
+    for (ptrdiff_t step = 1; step <= 2; step++) {
+        check_product(1, 9, 1, step);
+        check_product(2, 5, 1, step);
+        check_product(2, 5, 2, step);
+        check_product(3, 1, 4, step);
+        check_product(2, 3, 6, step);
+    }
+}
+
+// Two neighbours of a long run have changed places.
+static void run_crossed(void)
+{
+    enum { N = 21 };
+    ad_real v[2 * N];
+    ad_rev x[2 * N];
+    ad_real g[2 * N];
+    for (size_t i = 0; i < 2 * N; i++)
+        v[i] = (ad_real)(i + 1);
+    for (size_t k = 0; k + 1 < 2 * N; k++) {
+        ad_tape_clear(tape);
+        ad_inputs(2 * N, v, x);
+        ad_rev order[2 * N];
+        memcpy(order, x, sizeof x);
+        order[k] = x[k + 1];
+        order[k + 1] = x[k];
+        ad_rev y = ad_dot(N, order, order + N);
+        CHECK(ad_gradient(tape, y, 2 * N, x, g) == ADREV_OK, "crossed");
+        for (size_t i = 0; i < 2 * N; i++) {
+            size_t at = i == k ? k + 1 : i == k + 1 ? k : i;
+            CHECK(g[i] == order[(at + N) % (2 * N)].v, "crossed at %zu: got "
+                  "g[%zu] = %g", k, i, (double)g[i]);
+        }
+    }
+}
+
 // Partials beyond the largest number are infinite in their own row only.
 static void run_overflow(void)
 {
@@ -736,6 +816,8 @@ int main(void)
     run_logsumexp_edges();
     run_empty();
     run_absorbing();
+    run_absorbing_products();
+    run_crossed();
     run_overflow();
     run_in_place();
     run_bytes();
