@@ -4517,11 +4517,14 @@ static bool adx_even(const adx_view *a, const adx_ids *ids)
 static adx_ids adx_classify(const adx_view *a)
 {
     adx_ids ids = adx_corners(a);
-    if (ids.base != 0 && adx_even(a, &ids))
+    if (a->x == NULL || adx_size(a) == 0)
+        return ids;
+    bool constant = adx_word(a->x) == 0;        // then all may be
+    if ((ids.base != 0 || constant) && adx_even(a, &ids))
         return ids;
     const adx_view b = adx_lying(a);
     ids = (adx_ids){0};
-    for (size_t i = 0; b.x != NULL && i < b.rows; i++)
+    for (size_t i = 0; i < b.rows; i++)
         for (size_t j = 0; j < b.cols; j++)
             if (adx_id_here(b.x[adx_offset(&b, i, j)]) != 0)
                 ids.listed = true;
@@ -4714,6 +4717,17 @@ static void adx_result(ad_rev *y, ad_real v, const adx_extended *e, size_t i)
     adx_name(y, v, e == NULL ? 0 : adx_compound(adx_now.job, e->first + i));
 }
 
+// Results first .. first + n, to every inc-th of y.
+static void adx_put_results(const adx_extended *e, size_t first, size_t n,
+                            const ad_real v[], ad_rev y[], ptrdiff_t inc)
+{
+    if (inc == 1 && e != NULL && !ADREV_DEBUG)
+        adx_name_run(n, v, y, adx_compound(adx_now.job, e->first + first));
+    else
+        for (size_t i = 0; i < n; i++)
+            adx_result(&y[(ptrdiff_t)i * inc], v[i], e, first + i);
+}
+
 /* --- 9.2  loops ----------------------------------------------------------- */
 
 // y += a x; the arrays do not overlap.
@@ -4745,6 +4759,21 @@ ADX_APART ad_real adx_inner(size_t n, const ad_real x[], const ad_real y[])
 #endif
     for (x += i, y += i; i < n; i++)
         total += *x++ * *y++;
+    return total;
+}
+
+static ad_real adx_sum_all(size_t n, const ad_real x[])
+{
+    ad_real total = 0;
+    size_t i = 0;
+#ifdef ADX_LANES
+    adx_lanes a = {0};
+    for (; i + 4 <= n; i += 4)
+        a += *(const adx_lanes *)&x[i];
+    total = adx_total(&a);
+#endif
+    for (; i < n; i++)
+        total += x[i];
     return total;
 }
 
@@ -4825,6 +4854,14 @@ static void adx_span_back(const adx_linear *s, const adx_span *p,
             x[i] += p->scale * p->d[i] * y[i];
 }
 
+// The same where all operands are one number: of n results.
+static ad_real adx_span_back_one(const adx_linear *s, const adx_span *p,
+                                 const ad_real y[])
+{
+    return p->scale * (p->d == NULL ? adx_sum_all(s->n, y)
+                                    : adx_inner(s->n, p->d, y));
+}
+
 ADX_INLINE bool adx_linear_back(const adx_linear *s, ad_real adj[], size_t W)
 {
     const ad_real *y = &adj[s->e.first * W];
@@ -4836,8 +4873,13 @@ ADX_INLINE bool adx_linear_back(const adx_linear *s, ad_real adj[], size_t W)
     for (const adx_span *p = s->span; p < s->span + s->spans; p++) {
         if (adx_is_constant(&p->ids))
             continue;
-        if (!ADREV_COUNT && W == 1 && !care && adx_adjacent(&p->ids)) {
+        bool fast = !ADREV_COUNT && W == 1 && !care && p->ids.list == NULL;
+        if (fast && p->ids.col == 1) {
             adx_span_back(s, p, y, &adj[p->ids.base]);
+            continue;
+        }
+        if (fast && p->ids.col == 0 && s->each) {
+            adj[p->ids.base] += adx_span_back_one(s, p, y);
             continue;
         }
         for (size_t i = 0; i < s->n; i++) {
@@ -5192,32 +5234,71 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev x[],
                    s == NULL ? NULL : &s->e, i);
 }
 
-// A row of the operator table as functions.
-typedef struct adx_functions {
-    ad_real (*f)(ad_real x, ad_real y, ad_real z);
-    ad_real (*partial[3])(ad_real x, ad_real y, ad_real z, ad_real v);
-} adx_functions;
+// A row of the operator table as loops over n elements: the values, and those
+// partials that there is room for (NULL: of a step function there are none).
+typedef struct adx_loops {
+    void (*values)(size_t n, const ad_real *const x[3], ad_real v[]);
+    void (*partials)(size_t n, const ad_real *const x[3], const ad_real v[],
+                     ad_real *const d[3]);
+} adx_loops;
+
+#define ADX_LOOP(to, f)                                                     \
+    for (size_t i = 0; (to) != NULL && i < n; i++)                          \
+        (to)[i] = f(x[0][i], x[1][i], x[2][i], v[i])
+#define ADX_LOOPS_1(name) ADX_LOOP(d[0], adx_fx_##name)
+#define ADX_LOOPS_2(name) ADX_LOOPS_1(name); ADX_LOOP(d[1], adx_fy_##name)
+#define ADX_LOOPS_3(name) ADX_LOOPS_2(name); ADX_LOOP(d[2], adx_fz_##name)
+#define ADX_ROW(name, arity, ...)                                                \
+    static void adx_values_##name(size_t n, const ad_real *const x[3],      \
+                                  ad_real v[])                              \
+    {                                                                       \
+        for (size_t i = 0; i < n; i++)                                      \
+            v[i] = adx_f_##name(x[0][i], x[1][i], x[2][i]);                 \
+    }                                                                       \
+    static void adx_partials_##name(size_t n, const ad_real *const x[3],    \
+                                    const ad_real v[], ad_real *const d[3]) \
+    {                                                                       \
+        ADX_LOOPS_##arity(name);                                            \
+    }
+#define ADX_STEP(name, ...)                                                 \
+    static void adx_values_##name(size_t n, const ad_real *const x[3],      \
+                                  ad_real v[])                              \
+    {                                                                       \
+        for (size_t i = 0; i < n; i++)                                      \
+            v[i] = adx_f_##name(x[0][i]);                                   \
+    }
+ADREV_OPS(ADX_ROW)
+ADREV_STEPS(ADX_STEP)
+#undef ADX_ROW
+#undef ADX_STEP
+#undef ADX_LOOP
+#undef ADX_LOOPS_1
+#undef ADX_LOOPS_2
+#undef ADX_LOOPS_3
 
 #define ADX_ROW(name, ...)                                                  \
-    [ADREV_OP_##name] = { adx_f_##name,                                     \
-                          { adx_fx_##name, adx_fy_##name, adx_fz_##name } },
-#define ADX_STEP(name, ...)                                                 \
-    static ad_real adx_step_##name(ad_real x, ad_real y, ad_real z)         \
-        { (void)y; (void)z; return adx_f_##name(x); }
-ADREV_STEPS(ADX_STEP)
-#undef ADX_STEP
-#define ADX_STEP(name, ...) [ADREV_OP_##name] = { adx_step_##name, { 0 } },
-static const adx_functions *adx_functions_of(ad_opcode op)
+    [ADREV_OP_##name] = { adx_values_##name, adx_partials_##name },
+#define ADX_STEP(name, ...) [ADREV_OP_##name] = { adx_values_##name, NULL },
+static const adx_loops *adx_loops_of(ad_opcode op)
 {
-    static const adx_functions rows[ADREV_OP_COUNT] = {
+    static const adx_loops rows[ADREV_OP_COUNT] = {
         ADREV_OPS(ADX_ROW)
         ADREV_STEPS(ADX_STEP)
     };
-    return (unsigned)op >= ADREV_OP_COUNT || rows[op].f == NULL ? NULL
+    return (unsigned)op >= ADREV_OP_COUNT || rows[op].values == NULL ? NULL
                                                                 : &rows[op];
 }
 #undef ADX_ROW
 #undef ADX_STEP
+
+// For one element.
+static ad_real adx_value_of(ad_opcode op, ad_real x, ad_real y, ad_real z)
+{
+    const ad_real *const at[3] = { &x, &y, &z };
+    ad_real v;
+    adx_loops_of(op)->values(1, at, &v);
+    return v;
+}
 
 // Sums and differences need no partials.
 static ad_real adx_uniform(ad_opcode op, size_t k)
@@ -5227,25 +5308,46 @@ static ad_real adx_uniform(ad_opcode op, size_t k)
          : op == ADREV_OP_neg ? -1 : 0;
 }
 
+#define ADX_TOGETHER 64         // elements that are worked on at a time
+
+// Elements from .. from + n.
+static void adx_each_piece(ad_opcode op, size_t from, size_t n,
+                           const adx_part part[], adx_linear *s, ad_rev y[],
+                           ptrdiff_t incy)
+{
+    const adx_loops *row = adx_loops_of(op);
+    size_t arity = (size_t)ad_op_table()[op].arity;
+    ad_real given[3][ADX_TOGETHER] = { {0} };
+    ad_real v[ADX_TOGETHER];
+    const ad_real *const x[3] = { given[0], given[1], given[2] };
+    ad_real *d[3] = { NULL, NULL, NULL };
+
+    for (size_t k = 0; k < 3 && k < arity; k++) {
+        adx_view piece = part[k].x;
+        piece.v += (ptrdiff_t)from * piece.cs * piece.unit;
+        piece.cols = n;
+        adx_pack_one(&piece, 0, given[k]);
+        if (s != NULL && s->span[k].d != NULL)
+            d[k] = s->span[k].d + from;
+    }
+    row->values(n, x, v);
+    if (s != NULL)
+        row->partials(n, x, v, d);
+#if ADREV_COUNT
+    for (size_t i = 0; i < n; i++)
+        adx_count_op(op, s == NULL ? 0 : (unsigned)arity);
+#endif
+    adx_put_results(s == NULL ? NULL : &s->e, from, n, v,
+                    &y[(ptrdiff_t)from * incy], incy);
+}
+
 static void adx_each(ad_opcode op, size_t n, const adx_part part[],
                      adx_linear *s, ad_rev y[], ptrdiff_t incy)
 {
-    const adx_functions *row = adx_functions_of(op);
-    size_t arity = (size_t)ad_op_table()[op].arity;
-
-    for (size_t i = 0; i < n; i++) {
-        ad_real x[3] = {0};
-        for (size_t k = 0; k < arity; k++)
-            x[k] = adx_element(&part[k].x, 0, i);
-        ad_real v = row->f(x[0], x[1], x[2]);
-        for (size_t k = 0; s != NULL && k < arity; k++)
-            if (s->span[k].d != NULL)
-                s->span[k].d[i] = row->partial[k](x[0], x[1], x[2], v);
-#if ADREV_COUNT
-        adx_count_op(op, s == NULL ? 0 : (unsigned)arity);
-#endif
-        adx_result(&y[(ptrdiff_t)i * incy], v, s == NULL ? NULL : &s->e, i);
-    }
+    for (size_t from = 0; from < n; from += ADX_TOGETHER)
+        adx_each_piece(op, from,
+                       n - from < ADX_TOGETHER ? n - from : ADX_TOGETHER,
+                       part, s, y, incy);
     if (s != NULL)
         adx_seal(s);
 }
@@ -5256,7 +5358,7 @@ static void adx_watch_steps(ad_opcode op, const adx_view *a)
     for (size_t i = 0; i < a->cols; i++) {
         ad_rev x = a->x[adx_offset(a, 0, i)];
         if (x.job != 0)
-            adx_observed(op, adx_functions_of(op)->f(x.v, 0, 0), x, x);
+            adx_observed(op, adx_value_of(op, x.v, 0, 0), x, x);
     }
 }
 
@@ -5265,7 +5367,7 @@ ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev a[],
                          const ad_rev c[], ptrdiff_t incc, ad_rev y[],
                          ptrdiff_t incy)
 {
-    const adx_functions *row = adx_functions_of(op);
+    const adx_loops *row = adx_loops_of(op);
     if (row == NULL) {
         adx_failed(ADREV_ESHAPE);
         return;
@@ -5282,7 +5384,7 @@ ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev a[],
         part[k].own = scale == 0;
         part[k].scale = scale == 0 ? 1 : scale;
     }
-    bool step = row->partial[0] == NULL;
+    bool step = row->partials == NULL;
     if (step && adx_now.trace)
         adx_watch_steps(op, &part[0].x);
     adx_linear *s = step ? NULL : adx_add_linear(n, true, arity, part);
@@ -5649,10 +5751,8 @@ static void adx_multiply_panel(const adx_view *a, const adx_view *b,
                 for (size_t j = 0; j < n; j++)
                     sum[j] += x * adx_element(b, l, from + j);
         }
-        for (size_t j = 0; j < n; j++)
-            adx_result(&C[(ptrdiff_t)i * rs + (ptrdiff_t)(from + j) * cs],
-                       sum[j], s == NULL ? NULL : &s->e,
-                       i * b->cols + from + j);
+        adx_put_results(s == NULL ? NULL : &s->e, i * b->cols + from, n, sum,
+                        &C[(ptrdiff_t)i * rs + (ptrdiff_t)from * cs], cs);
     }
 }
 

@@ -352,11 +352,12 @@ static bool adx_beats(ad_opcode op, ad_real x, ad_real best)
 // The hook is told, as if C had computed it.
 static ad_rev adx_bulk_traced(ad_opcode op, ad_rev a, ad_rev b, ad_rev c)
 {
-    const adx_functions *row = adx_functions_of(op);
-    ad_real v = row->f(a.v, b.v, c.v);
-    return adx_traced(op, v, a, row->partial[0](a.v, b.v, c.v, v),
-                      b, row->partial[1](a.v, b.v, c.v, v),
-                      c, row->partial[2](a.v, b.v, c.v, v));
+    const ad_real *const x[3] = { &a.v, &b.v, &c.v };
+    ad_real d[3] = { 0, 0, 0 };
+    ad_real *const to[3] = { &d[0], &d[1], &d[2] };
+    ad_real v = adx_value_of(op, a.v, b.v, c.v);
+    adx_loops_of(op)->partials(1, x, &v, to);
+    return adx_traced(op, v, a, d[0], b, d[1], c, d[2]);
 }
 
 // best op x as elementary operations. The first of equals stays, so a max of

@@ -48,8 +48,9 @@ static ad_rev take(void) { return input[used++ % INPUTS]; }
 static void arrange(layout how, size_t n, ad_rev out[])
 {
     ad_rev one = take();
+    const size_t phase = next(3);
     for (size_t i = 0; i < n; i++)
-        out[i] = how == CONSTANT || (how == MIXED && i % 3 == 1)
+        out[i] = how == CONSTANT || (how == MIXED && (i + phase) % 3 == 1)
                ? (ad_rev){ .v = number() } : how == SAME ? one : take();
     for (size_t i = 0; how == SPACED && i < n; i++) {
         out[i] = input[(used + 2 * i) % INPUTS];
@@ -633,6 +634,36 @@ static void run_absorbing_products(void)
     }
 }
 
+// More elements than are worked on at a time.
+static void run_long_each(void)
+{
+    enum { N = 150 };
+    static ad_real v[4 * N];
+    static ad_rev x[4 * N];
+    static ad_rev y[2 * N];
+    static ad_real g[4 * N];
+    for (size_t i = 0; i < 4 * N; i++)
+        v[i] = (ad_real)(i + 1) / 8;
+    for (int inc = 1; inc <= 2; inc++) {
+        const size_t step = (size_t)inc;
+        ad_tape_clear(tape);
+        ad_inputs(4 * N, v, x);
+        ad_each_s(ADREV_OP_mul, N, x, inc, x + 2 * N, inc, NULL, 0, y, inc);
+        ad_rev sum = ad_rec(0);
+        for (size_t i = 0; i < N; i++)
+            ad_acc(&sum, ad_mul((ad_real)i, y[i * step]));
+        CHECK(ad_gradient(tape, sum, 4 * N, x, g) == ADREV_OK, "long");
+        for (size_t i = 0; i < N; i++) {
+            const size_t a = i * step;
+            const size_t b = 2 * N + i * step;
+            CHECK(y[a].v == v[a] * v[b] && g[a] == (ad_real)i * v[b]
+                      && g[b] == (ad_real)i * v[a],
+                  "long, every %d: %zu: got %g, %g, %g", inc, i,
+                  (double)y[a].v, (double)g[a], (double)g[b]);
+        }
+    }
+}
+
 // Two neighbours of a long run have changed places.
 static void run_crossed(void)
 {
@@ -818,6 +849,7 @@ int main(void)
     run_absorbing();
     run_absorbing_products();
     run_crossed();
+    run_long_each();
     run_overflow();
     run_in_place();
     run_bytes();
