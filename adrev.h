@@ -4751,13 +4751,14 @@ static void adx_axpy(size_t n, ad_real a, const ad_real x[], ad_real y[])
         y[i] += a * x[i];
 }
 
-// Eight running sums: in one, every addition would wait for the one before.
+// Eight running sums, however wide a register is: in one, every addition would
+// wait for the one before.
 ADX_APART ad_real adx_inner(size_t n, const ad_real x[], const ad_real y[])
 {
     ad_real total = 0;
     size_t i = 0;
 #ifdef ADX_LANES
-    const size_t half = 4 / ADX_ACROSS;       // eight sums, whatever a register holds
+    const size_t half = 4 / ADX_ACROSS;
     adx_lanes sum[8 / ADX_ACROSS] = { {0} };
     for (; i + 8 <= n; i += 8)
         for (size_t r = 0; r < 2 * half; r++)
@@ -4778,10 +4779,10 @@ static ad_real adx_sum_all(size_t n, const ad_real x[])
     ad_real total = 0;
     size_t i = 0;
 #ifdef ADX_LANES
-    adx_lanes a = {0};
+    adx_lanes sum = {0};
     for (; i + ADX_ACROSS <= n; i += ADX_ACROSS)
-        a += *(const adx_lanes *)&x[i];
-    total = adx_total(&a);
+        sum += *(const adx_lanes *)&x[i];
+    total = adx_total(&sum);
 #endif
     for (; i < n; i++)
         total += x[i];

@@ -81,7 +81,7 @@ awk -v out="$out" '
     /^ \* 9  ARRAYS/ { from = NR }
     function mutant(text) {
         if (text !~ / \+=( |$)/ || text ~ /for \(|^ *\/\/|\* 0;/ \
-            || text ~ / (at|room|bytes|l|lb|id|to|a|b|fault\[.\]) \+= /)
+            || text ~ / (at|room|bytes|l|lb|id|to|a|b|[*]*fault.*|row.*|piece.v) \+= /)
             return ""
         if (text ~ /;$/) {
             sub(/ \+= /, " += ADX_K(1.0001) * (", text)
