@@ -79,6 +79,7 @@ awk -v out="$out" '
 awk -v out="$out" '
     { line[NR] = $0 }
     /^ \* 9  ARRAYS/ { from = NR }
+    /^ \* 10  / { end = NR }
     function mutant(text) {
         if (text !~ / \+=( |$)/ || text ~ /for \(|^ *\/\/|\* 0;/ \
             || text ~ / (at|room|bytes|l|lb|id|to|a|b|[*]*fault.*|row.*|piece.v) \+= /)
@@ -91,7 +92,7 @@ awk -v out="$out" '
         return text
     }
     END {
-        for (r = from; r <= NR; r++) {
+        for (r = from; r < end; r++) {
             text = mutant(line[r])
             if (text == "")
                 continue
@@ -107,7 +108,7 @@ awk -v out="$out" '
         }
     }' "$root/adrev.h"
 
-ls "$out" | xargs -n 1 -P "$jobs" sh "$0" one | sort > "$out/result"
+(cd "$out" && ls -d row* sum*) | xargs -n 1 -P "$jobs" sh "$0" one | sort > "$out/result"
 grep -v '^killed' "$out/result"
 killed=$(grep -c '^killed' "$out/result")
 other=$(grep -vc '^killed' "$out/result")
