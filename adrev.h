@@ -2595,6 +2595,14 @@ static adx_block *adx_add_block(ad_tape *t, size_t need)
     return b;
 }
 
+// The block behind the present one, if it is large enough, or a new one; NULL:
+// no memory.
+static adx_block *adx_next_block(ad_tape *t, size_t need)
+{
+    adx_block *b = t->block == NULL ? NULL : t->block->next;
+    return b != NULL && b->bytes >= need ? b : adx_add_block(t, need);
+}
+
 // Makes room for an entry in this block or in the next.
 static bool adx_make_room(ad_tape *t, adx_context *c, size_t need)
 {
@@ -2609,9 +2617,7 @@ static bool adx_make_room(ad_tape *t, adx_context *c, size_t need)
         return false;
     }
 
-    adx_block *b = t->block == NULL ? NULL : t->block->next;
-    if (b == NULL || b->bytes < need)
-        b = adx_add_block(t, need);
+    adx_block *b = adx_next_block(t, need);
     if (b == NULL) {
         adx_fail(t, ADREV_ENOMEM);
         return false;
@@ -2702,21 +2708,47 @@ static void *adx_payload(const adx_operand *first)
     return (void *)((at + 15) / 16 * 16);
 }
 
-// Whether an entry of so many bytes fits where the next one will lie. A tape
-// that cannot grow has not failed if it does not.
-static bool adx_room_ahead(size_t bytes)
+static size_t adx_slots(size_t bytes)
 {
-    size_t need = bytes + 8 * sizeof(adx_operand);
-    return adx_room(need)
-        || (adx_now.tape->allocator.alloc != NULL && bytes < SIZE_MAX / 4
-            && adx_make_room(adx_now.tape, &adx_now, need));
+    return 2 + (bytes + 15 + sizeof(adx_operand) - 1) / sizeof(adx_operand);
+}
+
+// Where the payload of so many bytes will lie if the next entry has it, with
+// free room behind; NULL: that is not known beforehand. *added: a block that was
+// made for it, and that nobody needs if the entry becomes another one.
+static void *adx_payload_ahead(size_t bytes, size_t beyond, adx_block **added)
+{
+    ad_tape *t = adx_now.tape;
+    size_t need = sizeof(uint16_t) + adx_slots(bytes) * sizeof(adx_operand);
+
+    *added = NULL;
+    if (t->block == NULL)
+        return NULL;
+    if (adx_settle(t, &adx_now, need))
+        return adx_room(need + beyond) ? adx_payload(adx_now.op) : NULL;
+    adx_block *next = t->block->next;
+    bool known = next != NULL && next->bytes >= need;
+    if (t->allocator.alloc == NULL || (known && next->bytes < need + beyond))
+        return NULL;
+    if (!known)
+        next = *added = adx_add_block(t, need + beyond);
+    return next == NULL ? NULL : adx_payload(adx_bottom(next));
+}
+
+// The block behind the present one, which nothing lies in.
+static void adx_drop_next(ad_tape *t)
+{
+    adx_block *b = t->block->next;
+    t->block->next = b->next;
+    if (b->next != NULL)
+        b->next->prev = t->block;
+    adx_free(t, b, sizeof *b + b->bytes);
 }
 
 static void *adx_add_bytes(adx_context *c, unsigned header, size_t bytes,
                            size_t values)
 {
-    size_t slots = 2 + (bytes + 15 + sizeof(adx_operand) - 1)
-                       / sizeof(adx_operand);
+    size_t slots = adx_slots(bytes);
 
     if (bytes > SIZE_MAX / 4 || slots > ADREV_VALUES) {
         adx_fail(c->tape, ADREV_ELIMIT);
@@ -2812,11 +2844,12 @@ typedef uint64_t adx_words __attribute__((vector_size(32),
 #endif
 #endif
 
-// Numbers with ids that follow one another. In each loop a pointer is hidden, so
-// that it is compiled as it stands: gcc's vector loops write numbers in halves
-// and lines from behind. (One input takes 0.15 ns in a cache and 0.8 in memory;
-// 0.35 without AVX2, 0.5 and 1.2 as a vector loop.)
-ADX_APART void adx_name_run(size_t n, const ad_real x[], ad_rev out[], uint64_t id)
+// Numbers with ids that follow one another. In each loop a pointer is hidden,
+// so that it is compiled as it stands: gcc's vector loops write numbers in
+// halves and lines from behind. (One input takes 0.15 ns in a cache and 0.8 in
+// memory; 0.35 without AVX2, 0.5 and 1.2 as a vector loop.)
+ADX_APART void adx_name_run(size_t n, const ad_real x[], ad_rev out[],
+                            uint64_t id)
 {
 #ifdef ADX_WEAVE
     bool odd = ((uintptr_t)out & 16) != 0;      // else pairs lie in two lines
@@ -2838,6 +2871,8 @@ ADX_APART void adx_name_run(size_t n, const ad_real x[], ad_rev out[], uint64_t 
         adx_name(out, *x, id);
     }
 }
+
+#undef ADX_WEAVE
 
 ADX_API void (ad_inputs)(size_t n, const ad_real x[], ad_rev out[])
 {
@@ -3422,10 +3457,8 @@ ADX_API ad_status ad_tape_reserve(ad_tape *t, size_t statements,
                         * sizeof(ad_real);
         return adx_gap(c) < need + adjoints + 8 ? ADREV_EFULL : ADREV_OK;
     }
-    adx_block *next = t->block == NULL ? NULL : t->block->next;
     if ((t->block == NULL || adx_gap(c) < need)
-        && (next == NULL || next->bytes < need)
-        && adx_add_block(t, need) == NULL)
+        && adx_next_block(t, need) == NULL)
         return ADREV_ENOMEM;
     if (t->block == NULL) {
         adx_enter(t, c, t->first);
@@ -3484,8 +3517,9 @@ ADX_INLINE void adx_spread(ad_real adj[], const adx_operand *op, size_t n,
 #define ADX_SPREAD_LANES adx_spread_lanes
 #define ADX_GATHER_LANES adx_gather_lanes
 
-// Numbers side by side in a register: four, or two. (gcc 12 keeps four of double
-// in memory where registers have 16 bytes: rotquat with -O2 took 200 ns, not 135.)
+// Numbers side by side in a register: four, or two. (gcc 12 keeps four of
+// double in memory where registers have 16 bytes: rotquat with -O2 took 200 ns,
+// not 135.)
 #ifdef __AVX__
 #define ADX_ACROSS 4
 #else
@@ -4386,7 +4420,10 @@ static inline adx_view adx_lying(const adx_view *a)
 // Whether an array of n elements is missing: the tape then fails.
 static bool adx_missing(size_t n, const void *x)
 {
-    return n > 0 && x == NULL && adx_failed(ADREV_ESHAPE) != ADREV_OK;
+    if (n == 0 || x != NULL)
+        return false;
+    adx_failed(ADREV_ESHAPE);
+    return true;
 }
 
 static ad_rev adx_no_result(void) { return adx_passive(ADX_K(NAN)); }
@@ -4493,13 +4530,11 @@ static adx_ids adx_corners(const adx_view *a)
             || a->x[corner[i]].seq <= adx_now.since)
             return ids;
     uint32_t base = a->x->seq;
-    if (a->rows > 1)
-        ids.row = a->x[a->rs].seq - base;
-    if (a->cols > 1)
-        ids.col = a->x[a->cs].seq - base;
-    if (a->x[corner[3]].seq == base + (uint32_t)(a->rows - 1) * ids.row
-                             + (uint32_t)(a->cols - 1) * ids.col)
-        ids.base = base;
+    uint32_t row = a->rows == 1 ? 0 : a->x[a->rs].seq - base;
+    uint32_t col = a->cols == 1 ? 0 : a->x[a->cs].seq - base;
+    if (a->x[corner[3]].seq == base + (uint32_t)(a->rows - 1) * row
+                             + (uint32_t)(a->cols - 1) * col)
+        ids = (adx_ids){ .base = base, .row = row, .col = col };
     return ids;
 }
 
@@ -4595,7 +4630,8 @@ static bool adx_pack_even(const adx_view *a, const adx_ids *ids, ad_real to[],
     const adx_view b = adx_lying(a);
     const adx_ids along = adx_lying_ids(a, ids);
     size_t i = 0;
-    while (i < b.rows && adx_pack_even_at(&b, &along, i, to + i * b.cols, fault))
+    while (i < b.rows
+           && adx_pack_even_at(&b, &along, i, to + i * b.cols, fault))
         i++;
     return i == b.rows;
 }
@@ -4692,6 +4728,8 @@ static void *adx_add_extended(const adx_rule *rule, size_t bytes,
     adx_operand *site = NULL;
     if (ADREV_DEBUG) {
         adx_note_site(0);
+        if (adx_now.tape->status != ADREV_OK)
+            return NULL;
         site = adx_now.op - ADX_SITE_OPERANDS;
     }
     adx_extended *e = adx_add_bytes(&adx_now, ADX_EXTENDED, bytes, values);
@@ -4774,18 +4812,19 @@ ADX_APART ad_real adx_inner(size_t n, const ad_real x[], const ad_real y[])
     return total;
 }
 
-static ad_real adx_sum_all(size_t n, const ad_real x[])
+// The sum of all a x, each product by itself: a sum of x may overflow.
+static ad_real adx_sum_scaled(size_t n, ad_real a, const ad_real x[])
 {
     ad_real total = 0;
     size_t i = 0;
 #ifdef ADX_LANES
     adx_lanes sum = {0};
     for (; i + ADX_ACROSS <= n; i += ADX_ACROSS)
-        sum += *(const adx_lanes *)&x[i];
+        sum += a * *(const adx_lanes *)&x[i];
     total = adx_total(&sum);
 #endif
     for (; i < n; i++)
-        total += x[i];
+        total += a * x[i];
     return total;
 }
 
@@ -4870,8 +4909,8 @@ static void adx_span_back(const adx_linear *s, const adx_span *p,
 static ad_real adx_span_back_one(const adx_linear *s, const adx_span *p,
                                  const ad_real y[])
 {
-    return p->scale * (p->d == NULL ? adx_sum_all(s->n, y)
-                                    : adx_inner(s->n, p->d, y));
+    return p->d == NULL ? adx_sum_scaled(s->n, p->scale, y)
+                        : p->scale * adx_inner(s->n, p->d, y);
 }
 
 ADX_INLINE bool adx_linear_back(const adx_linear *s, ad_real adj[], size_t W)
@@ -5260,7 +5299,7 @@ typedef struct adx_loops {
 #define ADX_LOOPS_1(name) ADX_LOOP(d[0], adx_fx_##name)
 #define ADX_LOOPS_2(name) ADX_LOOPS_1(name); ADX_LOOP(d[1], adx_fy_##name)
 #define ADX_LOOPS_3(name) ADX_LOOPS_2(name); ADX_LOOP(d[2], adx_fz_##name)
-#define ADX_ROW(name, arity, ...)                                                \
+#define ADX_ROW(name, arity, ...)                                           \
     static void adx_values_##name(size_t n, const ad_real *const x[3],      \
                                   ad_real v[])                              \
     {                                                                       \
@@ -5652,32 +5691,37 @@ static const adx_rule adx_product_rule = {
     "product", adx_product_reverse, adx_product_forward, NULL
 };
 
-// Packs both into the free room where the entry will lie, if the ids of both
-// are evenly spaced. For a vector B the results, too, which lie in free room
-// behind the entry until there is another one: rows are multiplied while they
-// are in the cache. (matvec, bench/: 1.05 times as fast.)
+// Packs both where the entry will lie, if the ids of both are evenly spaced. For
+// a vector B also the results, into the free room behind, where they stay until
+// there is another entry: rows are multiplied while they are in the cache.
+// (matvec, bench/: 1.05 times as fast.)
 static bool adx_product_ahead(const adx_view *a, const adx_view *b,
                               adx_ids *ai, adx_ids *bi, ad_real *fault,
                               const ad_real **value)
 {
-    size_t saved = adx_size(a) + adx_size(b);
-    size_t bytes = sizeof(adx_product) + saved * sizeof(ad_real) + 64;
+    size_t bytes = sizeof(adx_product)
+                 + (adx_size(a) + adx_size(b)) * sizeof(ad_real);
+    adx_block *added;
     *ai = adx_corners(a);
     *bi = adx_corners(b);
-    if (ADREV_DEBUG || adx_now.trace || ai->base == 0 || bi->base == 0
-        || !adx_room_ahead(bytes + a->rows * sizeof(ad_real)))
+    if (ADREV_DEBUG || adx_now.trace || ai->base == 0 || bi->base == 0)
         return false;
-    adx_product *s = (adx_product *)adx_payload(adx_now.op);
+    adx_product *s = (adx_product *)adx_payload_ahead(
+        bytes, a->rows * sizeof(ad_real) + 96, &added);
+    if (s == NULL)
+        return false;
     ad_real *at = (ad_real *)(s + 1);
     ad_real *column = at + adx_size(a);
-    ad_real *product = b->cols != 1 ? NULL
-                     : (ad_real *)(void *)((char *)s + (bytes + 15) / 16 * 16);
+    ad_real *product = b->cols != 1 ? NULL      // 64: the end of the entry
+        : (ad_real *)(void *)((char *)s + (bytes + 64 + 15) / 16 * 16);
     bool even = adx_pack_even(b, bi, column, fault);
     for (size_t i = 0; even && i < a->rows; i++, at += a->cols) {
         even = adx_pack_even_at(a, ai, i, at, fault);
         if (product != NULL)
             product[i] = adx_inner(a->cols, at, column);
     }
+    if (!even && added != NULL)
+        adx_drop_next(adx_now.tape);
     *value = even ? product : NULL;
     return even;
 }
@@ -5784,14 +5828,12 @@ static void adx_multiply_vector(const adx_view *a, const adx_view *x,
                                 const adx_product *s, const ad_real value[],
                                 ad_rev y[], ptrdiff_t inc)
 {
-    bool packed = s != NULL && s->a != NULL && s->b != NULL;
     for (size_t i = 0; i < a->rows; i++) {
         // of no columns there may be no array, and NULL + 0 is undefined
         const ad_real *row = a->v;
         if (a->cols > 0)
             row += (ptrdiff_t)i * a->rs * a->unit;
         ad_real v = value != NULL ? value[i]
-                  : packed ? adx_inner(a->cols, &s->a[i * a->cols], s->b)
                   : adx_products(a->cols, row, a->cs * a->unit, x->v,
                                  x->rs * x->unit);
         adx_result(&y[(ptrdiff_t)i * inc], v, s == NULL ? NULL : &s->e, i);

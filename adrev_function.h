@@ -3526,6 +3526,8 @@ static void adx_run_block(const adx_machine *m, ad_real w[],
         }
 }
 
+#undef ADX_NO_OVERLAP
+
 // flipped[lanes]: 1 + the guard that a lane did not pass; 0: none; ADX_FAILED.
 static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
                           bool careful, uint32_t flipped[])

@@ -665,28 +665,56 @@ static void run_long_each(void)
 }
 
 // Two neighbours of a long run have changed places.
-static void run_crossed(void)
+static void check_crossed(size_t n)
 {
-    enum { N = 21 };
-    ad_real v[2 * N];
-    ad_rev x[2 * N];
-    ad_real g[2 * N];
-    for (size_t i = 0; i < 2 * N; i++)
+    enum { MOST_CROSSED = 24 };
+    ad_real v[2 * MOST_CROSSED];
+    ad_rev x[2 * MOST_CROSSED];
+    ad_rev order[2 * MOST_CROSSED];
+    ad_real g[2 * MOST_CROSSED];
+    for (size_t i = 0; i < 2 * n; i++)
         v[i] = (ad_real)(i + 1);
-    for (size_t k = 0; k + 1 < 2 * N; k++) {
+    for (size_t k = 0; k + 1 < 2 * n; k++) {
         ad_tape_clear(tape);
-        ad_inputs(2 * N, v, x);
-        ad_rev order[2 * N];
+        ad_inputs(2 * n, v, x);
         memcpy(order, x, sizeof x);
         order[k] = x[k + 1];
         order[k + 1] = x[k];
-        ad_rev y = ad_dot(N, order, order + N);
-        CHECK(ad_gradient(tape, y, 2 * N, x, g) == ADREV_OK, "crossed");
-        for (size_t i = 0; i < 2 * N; i++) {
+        ad_rev y = ad_dot(n, order, order + n);
+        CHECK(ad_gradient(tape, y, 2 * n, x, g) == ADREV_OK, "crossed");
+        for (size_t i = 0; i < 2 * n; i++) {
             size_t at = i == k ? k + 1 : i == k + 1 ? k : i;
-            CHECK(g[i] == order[(at + N) % (2 * N)].v, "crossed at %zu: got "
-                  "g[%zu] = %g", k, i, (double)g[i]);
+            CHECK(g[i] == order[(at + n) % (2 * n)].v, "%zu crossed at %zu: "
+                  "got g[%zu] = %g", n, k, i, (double)g[i]);
         }
+    }
+}
+
+static void run_crossed(void)
+{
+    for (size_t n = 20; n < 24; n++)
+        check_crossed(n);
+}
+
+// Products of one number, whose adjoints have a sum beyond the largest number.
+static void run_broadcast(void)
+{
+    const ad_real big = sizeof(ad_real) == 4 ? (ad_real)2e38 : (ad_real)1.5e308;
+    const ad_real factor[] = { 0, (ad_real)0.25 };
+    for (size_t i = 0; i < 2; i++) {
+        ad_rev x[2];
+        ad_rev y[5] = { { 0, 0, 0 } };
+        ad_real g[2];
+        ad_tape_clear(tape);
+        ad_inputs(2, (ad_real[]){ 3, factor[i] }, x);
+        ad_axpy_s(5, x[1], x, 0, y, 1);
+        ad_status s = ad_pullback(tape, 4, y, (ad_real[]){ big, big, -big,
+                                  -big }, 1, x, g);
+        CHECK(s == ADREV_OK && g[0] == 0, "axpy of one number: got %g",
+              (double)g[0]);
+        s = ad_pullback(tape, 5, y, (ad_real[]){ big, big, 0, 0, 1 }, 1, x, g);
+        CHECK(s == ADREV_OK && g[0] == factor[i] * big + factor[i] * big
+                  + factor[i], "axpy of one number: got %g", (double)g[0]);
     }
 }
 
@@ -759,6 +787,37 @@ static void run_bytes(void)
     ad_matvec(50, 50, x, x + 2500, odd);
     check_cost("matvec", &bytes, 2600 * real);
     CHECK(ad_tape_stats(tape).statements == 5, "one statement each");
+}
+
+// Numbers that look evenly spaced and are not take no more memory than others
+// that are not.
+static void run_bytes_crossed(void)
+{
+    enum { N = 20000 };
+    static ad_real v[2 * N];
+    static ad_rev x[2 * N];
+    static ad_rev y[2 * N];
+    size_t held[3];
+    ad_tape *before = tape;
+    for (size_t what = 0; what < 3; what++) {
+        tape = ad_tape_new();
+        ad_use(tape);
+        ad_inputs(2 * N, v, x);
+        memcpy(y, x, sizeof x);
+        size_t last = what == 0 ? 2 * N - 1 : N + N / 2;
+        y[last] = x[what == 2 ? last : last - 1];
+        y[last - 1] = x[what == 2 ? last - 1 : last];
+        ad_rec(ad_mul(x[0], x[1]));         // the first block is there
+        for (int i = 0; i < 2; i++)
+            ad_dot(N, y, y + N);
+        CHECK(ad_tape_status(tape) == ADREV_OK, "crossed");
+        held[what] = ad_tape_stats(tape).bytes_held;
+        ad_tape_free(tape);
+    }
+    CHECK(held[0] == held[1] && held[2] < held[1], "%zu bytes, %zu and %zu",
+          held[0], held[1], held[2]);
+    tape = before;
+    ad_use(tape);
 }
 
 // As many bytes for operands from before a mark, before and after a rewind.
@@ -849,11 +908,13 @@ int main(void)
     run_absorbing();
     run_absorbing_products();
     run_crossed();
+    run_broadcast();
     run_long_each();
     run_overflow();
     run_in_place();
     run_bytes();
     run_bytes_rewound();
+    run_bytes_crossed();
     run_fixed();
     run_traced();
     ad_use(NULL);
