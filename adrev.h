@@ -2877,11 +2877,16 @@ ADX_APART void adx_name_run(size_t n, const ad_real x[], ad_rev out[],
 ADX_API void (ad_inputs)(size_t n, const ad_real x[], ad_rev out[])
 {
     size_t first = adx_add_inputs(&adx_now, n);
+    uint64_t id = first == 0 ? 0 : adx_compound(adx_now.job, first);
 
-    if (first != 0)
-        adx_name_run(n, x, out, adx_compound(adx_now.job, first));
-    for (size_t i = 0; first == 0 && i < n; i++)
-        adx_name(&out[i], x[i], 0);
+    if (first != 0 && n > 8) {
+        adx_name_run(n, x, out, id);
+        return;
+    }
+    for (size_t i = 0; i < n; i++, out++) {     // a few without a call (mul)
+        ADX_OPAQUE(out);
+        adx_name(out, x[i], first == 0 ? 0 : id + i);
+    }
 }
 
 ADX_API ad_rev (ad_input)(ad_real v)
