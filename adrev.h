@@ -2714,8 +2714,8 @@ static size_t adx_slots(size_t bytes)
 }
 
 // Where the payload of so many bytes will lie if the next entry has it, with
-// free room behind; NULL: that is not known beforehand. *added: a block that was
-// made for it, and that nobody needs if the entry becomes another one.
+// free room behind; NULL: that is not known beforehand. *added: a block that
+// was made for it, and that nobody needs if the entry becomes another one.
 static void *adx_payload_ahead(size_t bytes, size_t beyond, adx_block **added)
 {
     ad_tape *t = adx_now.tape;
@@ -5696,10 +5696,10 @@ static const adx_rule adx_product_rule = {
     "product", adx_product_reverse, adx_product_forward, NULL
 };
 
-// Packs both where the entry will lie, if the ids of both are evenly spaced. For
-// a vector B also the results, into the free room behind, where they stay until
-// there is another entry: rows are multiplied while they are in the cache.
-// (matvec, bench/: 1.05 times as fast.)
+// Packs both where the entry will lie, if the ids of both are evenly spaced.
+// For a vector B also the results, into the free room behind, where they stay
+// until there is another entry: rows are multiplied while they are in the
+// cache. (matvec, bench/: 1.05 times as fast.)
 static bool adx_product_ahead(const adx_view *a, const adx_view *b,
                               adx_ids *ai, adx_ids *bi, ad_real *fault,
                               const ad_real **value)
