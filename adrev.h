@@ -5291,58 +5291,61 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev x[],
 }
 
 // A row of the operator table as loops over n elements: the values, and those
-// partials that there is room for (NULL: of a step function there are none).
-typedef struct adx_loops {
-    void (*values)(size_t n, const ad_real *const x[3], ad_real v[]);
-    void (*partials)(size_t n, const ad_real *const x[3], const ad_real v[],
-                     ad_real *const d[3]);
-} adx_loops;
+// partials that there is room for (of a step function there are none).
+typedef void adx_loops(size_t n, const ad_real *const x[3], ad_real v[],
+                       ad_real *const d[3]);
 
-#define ADX_LOOP(to, f)                                                     \
-    for (size_t i = 0; (to) != NULL && i < n; i++)                          \
-        (to)[i] = f(x[0][i], x[1][i], x[2][i], v[i])
-#define ADX_LOOPS_1(name) ADX_LOOP(d[0], adx_fx_##name)
-#define ADX_LOOPS_2(name) ADX_LOOPS_1(name); ADX_LOOP(d[1], adx_fy_##name)
-#define ADX_LOOPS_3(name) ADX_LOOPS_2(name); ADX_LOOP(d[2], adx_fz_##name)
+#define ADX_LOOP(to, value)                                                 \
+    for (size_t i = 0; i < n; i++)                                          \
+        (to)[i] = value
+#define ADX_LOOP_IF(to, f)                                                  \
+    if ((to) != NULL)                                                       \
+        ADX_LOOP(to, f(a[i], b[i], c[i], v[i]))
+#define ADX_LOOPS_1(name) ADX_LOOP_IF(d[0], adx_fx_##name)
+#define ADX_LOOPS_2(name) ADX_LOOPS_1(name); ADX_LOOP_IF(d[1], adx_fy_##name)
+#define ADX_LOOPS_3(name) ADX_LOOPS_2(name); ADX_LOOP_IF(d[2], adx_fz_##name)
 #define ADX_ROW(name, arity, ...)                                           \
-    static void adx_values_##name(size_t n, const ad_real *const x[3],      \
-                                  ad_real v[])                              \
+    static void adx_loops_##name(size_t n, const ad_real *const x[3],       \
+                                 ad_real v[], ad_real *const d[3])          \
     {                                                                       \
-        for (size_t i = 0; i < n; i++)                                      \
-            v[i] = adx_f_##name(x[0][i], x[1][i], x[2][i]);                 \
-    }                                                                       \
-    static void adx_partials_##name(size_t n, const ad_real *const x[3],    \
-                                    const ad_real v[], ad_real *const d[3]) \
-    {                                                                       \
+        const ad_real *a = x[0];                                            \
+        const ad_real *b = x[1];                                            \
+        const ad_real *c = x[2];                                            \
+        ADX_LOOP(v, adx_f_##name(a[i], b[i], c[i]));                        \
         ADX_LOOPS_##arity(name);                                            \
     }
 #define ADX_STEP(name, ...)                                                 \
-    static void adx_values_##name(size_t n, const ad_real *const x[3],      \
-                                  ad_real v[])                              \
+    static void adx_loops_##name(size_t n, const ad_real *const x[3],       \
+                                 ad_real v[], ad_real *const d[3])          \
     {                                                                       \
-        for (size_t i = 0; i < n; i++)                                      \
-            v[i] = adx_f_##name(x[0][i]);                                   \
+        (void)d;                                                            \
+        ADX_LOOP(v, adx_f_##name(x[0][i]));                                 \
     }
 ADREV_OPS(ADX_ROW)
 ADREV_STEPS(ADX_STEP)
 #undef ADX_ROW
 #undef ADX_STEP
 #undef ADX_LOOP
+#undef ADX_LOOP_IF
 #undef ADX_LOOPS_1
 #undef ADX_LOOPS_2
 #undef ADX_LOOPS_3
 
-#define ADX_ROW(name, ...)                                                  \
-    [ADREV_OP_##name] = { adx_values_##name, adx_partials_##name },
-#define ADX_STEP(name, ...) [ADREV_OP_##name] = { adx_values_##name, NULL },
-static const adx_loops *adx_loops_of(ad_opcode op)
+#define ADX_ROW(name, ...) [ADREV_OP_##name] = adx_loops_##name,
+static adx_loops *adx_loops_of(ad_opcode op)
 {
-    static const adx_loops rows[ADREV_OP_COUNT] = {
+    static adx_loops *const rows[ADREV_OP_COUNT] = {
         ADREV_OPS(ADX_ROW)
-        ADREV_STEPS(ADX_STEP)
+        ADREV_STEPS(ADX_ROW)
     };
-    return (unsigned)op >= ADREV_OP_COUNT || rows[op].values == NULL ? NULL
-                                                                : &rows[op];
+    return (unsigned)op >= ADREV_OP_COUNT ? NULL : rows[op];
+}
+
+static bool adx_is_step(ad_opcode op)
+{
+#define ADX_STEP(name, ...) [ADREV_OP_##name] = true,
+    static const bool rows[ADREV_OP_COUNT] = { ADREV_STEPS(ADX_STEP) };
+    return rows[op];
 }
 #undef ADX_ROW
 #undef ADX_STEP
@@ -5351,8 +5354,9 @@ static const adx_loops *adx_loops_of(ad_opcode op)
 static ad_real adx_value_of(ad_opcode op, ad_real x, ad_real y, ad_real z)
 {
     const ad_real *const at[3] = { &x, &y, &z };
+    ad_real *const none[3] = { NULL, NULL, NULL };
     ad_real v;
-    adx_loops_of(op)->values(1, at, &v);
+    adx_loops_of(op)(1, at, &v, none);
     return v;
 }
 
@@ -5371,7 +5375,6 @@ static void adx_each_piece(ad_opcode op, size_t from, size_t n,
                            const adx_part part[], adx_linear *s, ad_rev y[],
                            ptrdiff_t incy)
 {
-    const adx_loops *row = adx_loops_of(op);
     size_t arity = (size_t)ad_op_table()[op].arity;
     ad_real given[3][ADX_TOGETHER] = { {0} };
     ad_real v[ADX_TOGETHER];
@@ -5386,9 +5389,7 @@ static void adx_each_piece(ad_opcode op, size_t from, size_t n,
         if (s != NULL && s->span[k].d != NULL)
             d[k] = s->span[k].d + from;
     }
-    row->values(n, x, v);
-    if (s != NULL)
-        row->partials(n, x, v, d);
+    adx_loops_of(op)(n, x, v, d);
 #if ADREV_COUNT
     for (size_t i = 0; i < n; i++)
         adx_count_op(op, s == NULL ? 0 : (unsigned)arity);
@@ -5423,8 +5424,7 @@ ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev a[],
                          const ad_rev c[], ptrdiff_t incc, ad_rev y[],
                          ptrdiff_t incy)
 {
-    const adx_loops *row = adx_loops_of(op);
-    if (row == NULL) {
+    if (adx_loops_of(op) == NULL) {
         adx_failed(ADREV_ESHAPE);
         return;
     }
@@ -5440,7 +5440,7 @@ ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev a[],
         part[k].own = scale == 0;
         part[k].scale = scale == 0 ? 1 : scale;
     }
-    bool step = row->partials == NULL;
+    bool step = adx_is_step(op);
     if (step && adx_now.trace)
         adx_watch_steps(op, &part[0].x);
     adx_linear *s = step ? NULL : adx_add_linear(n, true, arity, part);

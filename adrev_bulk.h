@@ -355,8 +355,8 @@ static ad_rev adx_bulk_traced(ad_opcode op, ad_rev a, ad_rev b, ad_rev c)
     const ad_real *const x[3] = { &a.v, &b.v, &c.v };
     ad_real d[3] = { 0, 0, 0 };
     ad_real *const to[3] = { &d[0], &d[1], &d[2] };
-    ad_real v = adx_value_of(op, a.v, b.v, c.v);
-    adx_loops_of(op)->partials(1, x, &v, to);
+    ad_real v;
+    adx_loops_of(op)(1, x, &v, to);
     return adx_traced(op, v, a, d[0], b, d[1], c, d[2]);
 }
 
