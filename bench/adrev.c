@@ -314,6 +314,36 @@ static void run_forward(const bench_case *c, const double *start,
 #undef LOOP_STEP
 
 /* ---------------------------------------------------------------------------
+ * external: ns/op is what a statement of the user's takes, with its pullback
+ * ------------------------------------------------------------------------- */
+
+static bool scale_back(const void *saved, size_t m, const double dy[],
+                       size_t n, double dx[])
+{
+    (void)m, (void)n;
+    dx[0] += *(const double *)saved * dy[0];
+    return true;
+}
+
+static void run_external(const bench_case *c, const double *x,
+                         double *y, double *dy)
+{
+    static const ad_external_rule rule = { .name = "scale",
+                                           .pullback = scale_back };
+    static const double factors[] = BENCH_FACTORS;
+    const ad_rev *in = begin(c, x, 0);
+    ad_rev z = in[0];
+
+    for (size_t k = 0; k < c->steps; k++) {
+        const double *factor = &factors[k % 2];
+        const double v = z.v * *factor;
+
+        ad_external(&rule, factor, sizeof *factor, 1, &z, 1, &v, &z);
+    }
+    finish(c, in, z, y, dy);
+}
+
+/* ---------------------------------------------------------------------------
  * sir
  * ------------------------------------------------------------------------- */
 
@@ -422,6 +452,7 @@ static const bench_tool tool = {
         [BENCH_NN] = run_nn,
         [BENCH_PARTICLES] = run_particles,
         [BENCH_LOOP] = run_loop,
+        [BENCH_EXTERNAL] = run_external,
         [BENCH_FORWARD] = run_forward,
         [BENCH_BURGERS] = run_burgers,
         [BENCH_GMM] = adrev_gmm,

@@ -324,6 +324,23 @@ static void run_loop(const bench_case *c, const double *in,
     dy[3] = bc / (double)n;
 }
 
+static void run_external(const bench_case *c, const double *x,
+                         double *y, double *dy)
+{
+    static const double factors[] = BENCH_FACTORS;
+    double z = x[0];
+    double bz = 1.0;
+
+    for (size_t k = 0; k < c->steps; k++) {
+        z *= factors[k % 2];
+    }
+    for (size_t k = c->steps; k-- > 0;) {
+        bz *= factors[k % 2];
+    }
+    y[0] = z;
+    dy[0] = bz;
+}
+
 // Dual arithmetic written out: xd is the tangent of x.
 static void run_forward(const bench_case *c, const double *in,
                         double *y, double *dy)
@@ -634,6 +651,7 @@ const bench_tool bench_hand = {
         [BENCH_NN] = run_nn,
         [BENCH_PARTICLES] = run_particles,
         [BENCH_LOOP] = run_loop,
+        [BENCH_EXTERNAL] = run_external,
         [BENCH_FORWARD] = run_forward,
         [BENCH_BURGERS] = run_burgers,
         [BENCH_GMM] = hand_gmm,

@@ -287,6 +287,20 @@ static void run_loop(const bench_case *c, const double *in,
     y[0] = sum / (double)c->steps;
 }
 
+// A product of many factors, each of which is a statement of its own.
+static void run_external(const bench_case *c, const double *x,
+                         double *y, double *dy)
+{
+    static const double factors[] = BENCH_FACTORS;
+    double z = x[0];
+
+    (void)dy;
+    for (size_t k = 0; k < c->steps; k++) {
+        z *= factors[k % 2];
+    }
+    y[0] = z;
+}
+
 // One step of one component w, which is u or v, inside the boundary.
 static void advance(size_t side, double a, double r, const double *u,
                     const double *v, const double *w, double *restrict next)
@@ -392,6 +406,7 @@ const bench_tool bench_plain = {
         [BENCH_NN] = run_nn,
         [BENCH_PARTICLES] = run_particles,
         [BENCH_LOOP] = run_loop,
+        [BENCH_EXTERNAL] = run_external,
         [BENCH_FORWARD] = run_loop,
         [BENCH_BURGERS] = run_burgers,
         [BENCH_GMM] = plain_gmm,

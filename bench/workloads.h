@@ -94,6 +94,9 @@ enum {
 #define BENCH_SIR_N 763.0
 #define BENCH_SIR_OPS(steps) (51.0 * (steps))
 
+// external: factors of the statements, in turn; their product is 1.
+#define BENCH_FACTORS { 1.25, 0.8 }
+
 #define BENCH_GMM_OPS(d) (25e3 * ((d) * (d) + 3.0 * (d) + 4.0) + 3e3)
 #define BENCH_LSTM_OPS   (1023.0 * (2 * 14 * 26.0 + 14 * 8.0 + 2.0) + 2.0)
 
@@ -140,6 +143,8 @@ ROW( LSTM,      "lstm",            1,  1024,    266,  1,  BENCH_LSTM_OPS,       
                 1.47267554718516,       0.0686312155666058,  21 )                               \
 ROW( BA,        "ba",              1,     0,  55710, 3 * BENCH_BA_SEEN, 66.0 * BENCH_BA_SEEN,   \
                 420316.981361727,       90866.3663776772,    21 )                               \
+ROW( EXTERNAL,  "external",        1, 10000,      1,  1,  1e4,                                  \
+                1.0,                    1.0,                     21 )                           \
 ROW( SIR,       "sir",             1, 14000,      3,  1,  BENCH_SIR_OPS(14000),                 \
                 116.06002982659823,     276.17908364440556,  21 )                               \
 ROW( SIR,       "sir-100",         1,   100,      3,  1,  BENCH_SIR_OPS(100),                   \
@@ -159,6 +164,7 @@ typedef enum bench_workload {
     BENCH_LSTM,
     BENCH_BA,
     BENCH_SIR,
+    BENCH_EXTERNAL,
     BENCH_WORKLOADS
 } bench_workload;
 
