@@ -2713,26 +2713,38 @@ static size_t adx_slots(size_t bytes)
     return 2 + (bytes + 15 + sizeof(adx_operand) - 1) / sizeof(adx_operand);
 }
 
-// Where the payload of so many bytes will lie if the next entry has it, with
-// free room behind; NULL: that is not known beforehand. *added: a block that
-// was made for it, and that nobody needs if the entry becomes another one.
-static void *adx_payload_ahead(size_t bytes, size_t beyond, adx_block **added)
+// Where the next entry will lie, if its payload has so many bytes.
+typedef struct adx_ahead {
+    void *payload;          // NULL: that is not known beforehand
+    void *behind;           // free room behind the entry, aligned
+    adx_block *added;       // made for it; nobody needs it if the entry becomes
+                            // another one
+} adx_ahead;
+
+static adx_ahead adx_look_ahead(size_t bytes, size_t beyond)
 {
     ad_tape *t = adx_now.tape;
-    size_t need = sizeof(uint16_t) + adx_slots(bytes) * sizeof(adx_operand);
+    size_t slots = adx_slots(bytes);
+    size_t need = sizeof(uint16_t) + slots * sizeof(adx_operand);
+    size_t all = need + sizeof(adx_operand) + 15 + beyond;
+    adx_ahead ahead = { NULL, NULL, NULL };
+    adx_operand *first = NULL;
 
-    *added = NULL;
     if (t->block == NULL)
-        return NULL;
-    if (adx_settle(t, &adx_now, need))
-        return adx_room(need + beyond) ? adx_payload(adx_now.op) : NULL;
-    adx_block *next = t->block->next;
-    bool known = next != NULL && next->bytes >= need;
-    if (t->allocator.alloc == NULL || (known && next->bytes < need + beyond))
-        return NULL;
-    if (!known)
-        next = *added = adx_add_block(t, need + beyond);
-    return next == NULL ? NULL : adx_payload(adx_bottom(next));
+        return ahead;
+    if (adx_settle(t, &adx_now, need)) {
+        first = adx_room(all) ? adx_now.op : NULL;
+    } else if (t->allocator.alloc != NULL) {
+        adx_block *next = t->block->next;
+        if (next == NULL || next->bytes < need)
+            next = ahead.added = adx_add_block(t, all);
+        first = next == NULL || next->bytes < all ? NULL : adx_bottom(next);
+    }
+    if (first != NULL) {
+        ahead.payload = adx_payload(first);
+        ahead.behind = adx_payload(first + slots);
+    }
+    return ahead;
 }
 
 // The block behind the present one, which nothing lies in.
@@ -3829,15 +3841,15 @@ static bool adx_forward_8(const ad_tape *t, ad_real tan[])
 
 /* --- 8.3  queries --------------------------------------------------------- */
 
-// Whether ids follow one another, as those of all inputs do. Without a branch
-// this is a vector loop, which pays for long arrays.
-ADX_APART bool adx_consecutive(size_t n, const ad_rev x[])
+// Whether the compound ids are id, id + step ... Without a branch this is a
+// vector loop, which pays for long arrays.
+ADX_APART bool adx_in_steps(size_t n, const ad_rev x[], uint64_t id,
+                          uint64_t step)
 {
-    uint64_t id = adx_compound(x->job, x->seq);
     uint64_t other = 0;
 
-    for (size_t i = 0; i < n; i++)
-        other |= adx_word(&x[i]) ^ (id + i);
+    for (size_t i = 0; i < n; i++, id += step)
+        other |= adx_word(&x[i]) ^ id;
     return other == 0;
 }
 
@@ -3898,7 +3910,7 @@ ADX_INLINE ad_status adx_check_values(const ad_tape *t, size_t n,
 
 static inline bool adx_is_run(size_t n, const ad_rev x[])
 {
-    return n > 16 && x != NULL && adx_consecutive(n, x);
+    return n > 16 && x != NULL && adx_in_steps(n, x, adx_word(x), 1);
 }
 
 // Not to be swept as a whole. Of a recorded function the result would be a
@@ -4497,13 +4509,11 @@ static inline uint32_t adx_id_here(ad_rev x)
 static bool adx_even_row(size_t n, const ad_rev x[], ptrdiff_t inc,
                          uint64_t id, uint64_t step)
 {
+    if (inc == 1)
+        return adx_in_steps(n, x, id, step);
     uint64_t other = 0;
-    if (inc == 1)               // a vector loop
-        for (size_t j = 0; j < n; j++, id += step)
-            other |= adx_word(&x[j]) ^ id;
-    else
-        for (size_t j = 0; j < n; j++, id += step, x += inc)
-            other |= adx_word(x) ^ id;
+    for (size_t j = 0; j < n; j++, id += step, x += inc)
+        other |= adx_word(x) ^ id;
     return other == 0;
 }
 
@@ -5706,26 +5716,23 @@ static bool adx_product_ahead(const adx_view *a, const adx_view *b,
 {
     size_t bytes = sizeof(adx_product)
                  + (adx_size(a) + adx_size(b)) * sizeof(ad_real);
-    adx_block *added;
     *ai = adx_corners(a);
     *bi = adx_corners(b);
     if (ADREV_DEBUG || adx_now.trace || ai->base == 0 || bi->base == 0)
         return false;
-    adx_product *s = (adx_product *)adx_payload_ahead(
-        bytes, a->rows * sizeof(ad_real) + 96, &added);
-    if (s == NULL)
+    adx_ahead ahead = adx_look_ahead(bytes, a->rows * sizeof(ad_real));
+    if (ahead.payload == NULL)
         return false;
-    ad_real *at = (ad_real *)(s + 1);
+    ad_real *at = (ad_real *)((adx_product *)ahead.payload + 1);
     ad_real *column = at + adx_size(a);
-    ad_real *product = b->cols != 1 ? NULL      // 64: the end of the entry
-        : (ad_real *)(void *)((char *)s + (bytes + 64 + 15) / 16 * 16);
+    ad_real *product = b->cols == 1 ? (ad_real *)ahead.behind : NULL;
     bool even = adx_pack_even(b, bi, column, fault);
     for (size_t i = 0; even && i < a->rows; i++, at += a->cols) {
         even = adx_pack_even_at(a, ai, i, at, fault);
         if (product != NULL)
             product[i] = adx_inner(a->cols, at, column);
     }
-    if (!even && added != NULL)
+    if (!even && ahead.added != NULL)
         adx_drop_next(adx_now.tape);
     *value = even ? product : NULL;
     return even;
