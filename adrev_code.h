@@ -1266,7 +1266,7 @@ static ad_status adx_make_entries(adx_program *q, const adx_program *p,
     adx_making k;
     if (!adx_begin_making(&k, p, q, 0))
         return q->status;
-    bool *moved = adx_moved(&k, s->g.cols);
+    bool *moved = adx_moved(p, 0, s->g.cols);
     if (moved == NULL)
         adx_spoil(q, ADREV_ENOMEM);
     adx_copy_steps(&k);
@@ -1314,6 +1314,13 @@ static ad_status adx_make_sparse(adx_program *q, ad_fn *fn, bool hessian)
     return status == ADREV_OK ? q->status : status;
 }
 
+// Beyond those that can be asked for: for loops (adrev_function.h 6.5), with
+// machine code only.
+enum {
+    ADX_C_AHEAD = 1 << ADREV_C_COUNT, ADX_C_BACK = 2 << ADREV_C_COUNT,
+    ADX_C_ALL = (4 << ADREV_C_COUNT) - 1
+};
+
 // A kind of function: what it computes (of a Jacobian without values, and of
 // sparse matrices, adx_make_c_kind says that), its name, inputs and results.
 typedef struct adx_c_kind {
@@ -1337,6 +1344,8 @@ static const adx_c_kind adx_c_kinds[] = {
     { ADREV_C_HESSIAN_SPARSE, ADX_KIND_hessian, "hessian_sparse",
       { "x", "w" }, { "H" } },
     { ADREV_C_LINEARIZE, ADX_KIND_linear, "linearize", { "x" },  { "y", "J" } },
+    { ADX_C_AHEAD,      ADX_KIND_ahead,   "ahead",   { "x" },    { "y", "kept" } },
+    { ADX_C_BACK,       ADX_KIND_back,    "back", { "x", "w", "kept" }, { "dx" } },
 };
 #define ADX_C_KINDS (sizeof adx_c_kinds / sizeof *adx_c_kinds)
 #define ADX_C_SPARSE (ADREV_C_JACOBIAN_SPARSE | ADREV_C_HESSIAN_SPARSE)
@@ -1370,6 +1379,7 @@ static size_t adx_c_length(ad_fn *fn, const adx_c_kind *kind,
     const adx_entries *g = matrix ? adx_entries_of(fn, kind->bit) : NULL;
     return array == NULL ? 0
          : g != NULL ? g->start[g->rows]
+         : *array == 'k' ? adx_handed_on(fn)
          : strchr("yw", *array) != NULL || strcmp(array, "dy") == 0 ? fn->m
          : *array == 'J' ? fn->m * fn->n
          : *array == 'H' ? fn->n * fn->n : fn->n;
@@ -1951,7 +1961,7 @@ static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, bool sizes,
 {
     unsigned functions = o->functions != 0 ? o->functions
         : ADREV_C_VALUE | ADREV_C_VJP | (fn->m == 1 ? ADREV_C_GRADIENT : 0u);
-    if (functions >> ADREV_C_COUNT != 0
+    if ((functions & ~(unsigned)(sizes ? ADX_C_ALL : ADX_C_ALL >> 2)) != 0
         || (functions & ADREV_C_GRADIENT && fn->m != 1)
         || (o->casadi && o->single)
         || (o->name != NULL && !adx_is_usable(o->name)))
@@ -2570,9 +2580,11 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
 
 #if !ADREV_COMPILE
 
-ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options)
+static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
+                             unsigned more)
 {
     (void)options;
+    (void)more;
     return fn == NULL ? ADREV_ESHAPE : ADREV_ECOMPILE;
 }
 
@@ -3041,6 +3053,9 @@ static bool adx_load(ad_fn *fn, const char *path)
     adx_symbol(library, "hvp", &c[ADX_KIND_hvp].f4, &c[ADX_KIND_hvp].work);
     adx_symbol(library, "linearize", &c[ADX_KIND_linear].f22,
                &c[ADX_KIND_linear].work);
+    adx_symbol(library, "ahead", &c[ADX_KIND_ahead].f22,
+               &c[ADX_KIND_ahead].work);
+    adx_symbol(library, "back", &c[ADX_KIND_back].f4, &c[ADX_KIND_back].work);
     for (size_t i = 0; i <= ADX_KIND_vjp; i++) {
         static const char *const name[] = {
             ADX_C_NAME "_value_block", ADX_C_NAME "_jvp_block",
@@ -3066,7 +3081,9 @@ static ad_status adx_compile_code(ad_fn *fn, adx_cache *k)
     return ok ? ADREV_OK : ADREV_ECOMPILE;
 }
 
-ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options)
+// more: functions besides those that ad_fn_compile promises.
+static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
+                             unsigned more)
 {
     static const ad_compile_options none;
     const ad_compile_options *o = options == NULL ? &none : options;
@@ -3079,7 +3096,8 @@ ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options)
     const ad_c_options code = {
         .name = ADX_C_NAME, .single = sizeof(ad_real) == sizeof(float),
         .exported = true,
-        .functions = ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP | ADREV_C_HVP
+        .functions = more
+                   | ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP | ADREV_C_HVP
                    | (fn->m == 1 || fn->n * fn->m <= 1000
                       ? ADREV_C_LINEARIZE : 0u)
     };
@@ -3100,6 +3118,11 @@ ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options)
 }
 
 #endif // ADREV_COMPILE
+
+ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options)
+{
+    return adx_compile(fn, options, 0);
+}
 
 #endif // ADREV_CODE_IMPLEMENTED
 #endif // ADREV_IMPLEMENTATION

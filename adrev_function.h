@@ -636,6 +636,7 @@ typedef struct adx_program {
     ad_status status;
     ad_fn_report report;
     size_t conditions;          // steps that only guards asked for
+    size_t hands_on;            // numbers at most, from `ahead` to `back` (6.5)
 } adx_program;
 
 static void adx_begin_program(adx_program *p, const ad_allocator *memory,
@@ -1870,15 +1871,14 @@ static void adx_see_movement(void *user, uint32_t number)
     m->any = m->any || m->moved[number];
 }
 
-// Of numbers that an input moves, the adjoint is wanted.
-static bool *adx_moved(const adx_making *k, size_t moving)
+// Numbers that one of `moving` inputs moves. NULL: no memory.
+static bool *adx_moved(const adx_program *p, size_t first, size_t moving)
 {
-    const adx_program *p = k->from;
     bool *moved = (bool *)adx_take(p->memory, p->numbers, sizeof *moved);
     if (moved == NULL)
         return NULL;
     memset(moved, 0, p->numbers * sizeof *moved);
-    memset(moved, true, moving * sizeof *moved);
+    memset(moved + first, true, moving * sizeof *moved);
     for (size_t i = 0; i < p->steps; i++) {
         const adx_step *s = &p->step[i];
         adx_movement m = { moved, false };
@@ -2065,7 +2065,7 @@ static ad_status adx_make_adjoint(adx_program *q, const adx_program *p,
     adx_making k;
     if (!adx_begin_making(&k, p, q, p->outputs))
         return q->status;
-    bool *moved = adx_moved(&k, moving);
+    bool *moved = adx_moved(p, 0, moving);
     if (moved == NULL)
         adx_spoil(q, ADREV_ENOMEM);
     adx_copy_steps(&k);
@@ -2272,7 +2272,7 @@ static ad_status adx_make_rows(adx_program *q, const adx_program *p,
     adx_making k;
     if (!adx_begin_making(&k, p, q, 0))
         return q->status;
-    bool *moved = adx_moved(&k, moving);
+    bool *moved = adx_moved(p, 0, moving);
     if (moved == NULL)
         adx_spoil(q, ADREV_ENOMEM);
     adx_begin_matrix(&k, d);
@@ -2336,6 +2336,163 @@ static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
         adx_matrix_outputs(q, n * n, entry);
     adx_drop(p->memory, entry);
     adx_free_program(&adjoint);
+    return status == ADREV_OK ? q->status : status;
+}
+
+/* --- 6.5  in two parts -------------------------------------------------------
+ * An adjoint as loops take it that run forwards and then backwards: the first
+ * part hands on what took long to compute, so that the second one need not
+ * compute it again. Both together do the operations of the adjoint, in its
+ * order.                                                                     */
+
+// What it takes to compute a number again. Of glibc 2.36, ADX_LONG are calls of
+// 8 to 20 ns, ADX_CALL those of 3 to 8.
+typedef enum adx_cost { ADX_SHORT, ADX_CALL, ADX_LONG } adx_cost;
+
+static adx_cost adx_cost_of(uint32_t op)
+{
+    switch (op) {
+    case ADREV_OP_add: case ADREV_OP_sub: case ADREV_OP_mul: case ADREV_OP_div:
+    case ADREV_OP_fma: case ADREV_OP_neg: case ADREV_OP_sqr: case ADREV_OP_abs:
+    case ADREV_OP_min: case ADREV_OP_max: case ADREV_OP_clamp:
+    case ADREV_OP_select: case ADREV_OP_fdim: case ADREV_OP_copysign:
+    case ADREV_OP_sqrt: case ADREV_OP_relu: case ADREV_OP_sign:
+    case ADREV_OP_detach:
+    case ADREV_OP_lt: case ADREV_OP_le: case ADREV_OP_gt: case ADREV_OP_ge:
+    case ADREV_OP_eq: case ADREV_OP_ne:
+    case ADX_OP_chain: case ADX_OP_or: case ADX_OP_and: case ADX_OP_share:
+    case ADX_OP_cosine: case ADX_OP_atan_dx: case ADX_OP_guard:
+    case ADX_OP_many:
+        return ADX_SHORT;
+    case ADREV_OP_cbrt: case ADREV_OP_asin: case ADREV_OP_atan2:
+    case ADREV_OP_sinh: case ADREV_OP_tanh: case ADREV_OP_asinh:
+    case ADREV_OP_acosh: case ADREV_OP_atanh: case ADREV_OP_erf:
+    case ADREV_OP_erfc: case ADREV_OP_lgamma: case ADREV_OP_tgamma:
+    case ADREV_OP_pow: case ADREV_OP_powi: case ADREV_OP_remainder:
+    case ADREV_OP_softplus: case ADX_OP_digamma: case ADX_OP_polygamma:
+        return ADX_LONG;
+    default:
+        return ADX_CALL;
+    }
+}
+
+typedef struct adx_halves {
+    adx_program whole;          // inputs x, weights; outputs dx, y
+    bool *weighted;             // numbers that depend on weights
+    bool *needed;               // by the second part,
+    bool *kept;                 // of which the first one hands these on,
+    size_t n;                   // so many
+} adx_halves;
+
+static void adx_end_halves(adx_halves *k, const ad_allocator *a)
+{
+    adx_drop(a, k->weighted);
+    adx_drop(a, k->needed);
+    adx_drop(a, k->kept);
+    adx_free_program(&k->whole);
+}
+
+// From the adjoints of the inputs back to what is kept: up to so many numbers
+// that cost so much. How many there are.
+static size_t adx_find_halves(adx_halves *k, size_t inputs, adx_cost least,
+                             size_t most)
+{
+    const adx_program *p = &k->whole;
+    size_t n = 0;
+    memset(k->needed, false, p->numbers * sizeof *k->needed);
+    memset(k->kept, false, p->numbers * sizeof *k->kept);
+    for (size_t i = 0; i < inputs; i++)
+        k->needed[p->output[i]] = true;
+    for (size_t i = p->steps; i-- > 0;) {
+        const adx_step *s = &p->step[i];
+        if (s->op == ADX_OP_guard || !adx_is_used(p, s, k->needed))
+            continue;
+        if (n < most && adx_cost_of(s->op) >= least && !k->weighted[s->r]) {
+            k->kept[s->r] = true;
+            n++;
+        } else
+            adx_visit_reads(p, s, adx_mark, k->needed);
+    }
+    return n;
+}
+
+// If there is no room for all, those that cost most.
+static size_t adx_choose_halves(adx_halves *k, size_t inputs, size_t most)
+{
+    size_t n = adx_find_halves(k, inputs, ADX_CALL, SIZE_MAX);
+    if (n > most)
+        n = adx_find_halves(k, inputs, ADX_LONG, most);
+    return n > 0 ? n : adx_find_halves(k, inputs, ADX_CALL, most);
+}
+
+static ad_status adx_begin_halves(adx_halves *k, const adx_program *p)
+{
+    const ad_allocator *a = p->memory;
+    *k = (adx_halves){ .weighted = NULL };
+    ad_status status = adx_make_adjoint(&k->whole, p, p->inputs);
+    if (status != ADREV_OK)
+        return status;
+    k->weighted = adx_moved(&k->whole, p->inputs, p->outputs);
+    k->needed = (bool *)adx_take(a, k->whole.numbers, sizeof *k->needed);
+    k->kept = (bool *)adx_take(a, k->whole.numbers, sizeof *k->kept);
+    if (k->weighted == NULL || k->needed == NULL || k->kept == NULL)
+        return ADREV_ENOMEM;
+    k->n = adx_choose_halves(k, p->inputs, p->hands_on);
+    return ADREV_OK;
+}
+
+// The first part. Inputs: those of p. Outputs: those of p, then what is kept.
+static ad_status adx_make_ahead(adx_program *q, const adx_program *p)
+{
+    adx_making k;
+    adx_halves halves;
+    adx_begin_program(q, p->memory, false);
+    adx_new_inputs(q, p->inputs);
+    ad_status status = adx_begin_halves(&halves, p);
+    const adx_program *whole = &halves.whole;
+    bool begun = status == ADREV_OK && adx_start_making(&k, whole, q);
+    for (uint32_t i = 0; begun && i < p->inputs; i++)
+        k.same[i] = i;
+    for (size_t i = 0; begun && i < whole->steps; i++)
+        if (!halves.weighted[whole->step[i].r]
+            && adx_is_used(whole, &whole->step[i], k.used))
+            adx_copy_step(&k, &whole->step[i]);
+    for (size_t i = 0; begun && i < p->outputs; i++)
+        adx_new_output(q, k.same[whole->output[p->inputs + i]]);
+    for (size_t i = 0; begun && i < whole->numbers; i++)
+        if (halves.kept[i])
+            adx_new_output(q, k.same[i]);
+    if (begun)
+        adx_end_making(&k);
+    adx_end_halves(&halves, p->memory);
+    return status == ADREV_OK ? q->status : status;
+}
+
+// The second part. Inputs: those of p, weights, what is kept. Outputs: adjoints
+// of p's inputs.
+static ad_status adx_make_back(adx_program *q, const adx_program *p)
+{
+    adx_making k;
+    adx_halves halves;
+    adx_begin_program(q, p->memory, false);
+    ad_status status = adx_begin_halves(&halves, p);
+    const adx_program *whole = &halves.whole;
+    bool begun = status == ADREV_OK && adx_begin_making(&k, whole, q, halves.n);
+    uint32_t at = (uint32_t)(p->inputs + p->outputs);
+    for (size_t i = 0; begun && i < whole->numbers; i++)
+        if (halves.kept[i])
+            k.same[i] = at++;
+    for (size_t i = 0; begun && i < whole->steps; i++) {
+        const adx_step *s = &whole->step[i];
+        if (s->op != ADX_OP_guard && adx_is_used(whole, s, halves.needed)
+            && !halves.kept[s->r])
+            adx_copy_step(&k, s);
+    }
+    for (size_t i = 0; begun && i < p->inputs; i++)
+        adx_new_output(q, k.same[whole->output[i]]);
+    if (begun)
+        adx_end_making(&k);
+    adx_end_halves(&halves, p->memory);
     return status == ADREV_OK ? q->status : status;
 }
 
@@ -3560,6 +3717,8 @@ typedef enum adx_kind {
     ADX_KIND_hvp,               // x, w, v -> H v, ...
     ADX_KIND_linear,            // x -> y, J
     ADX_KIND_hessian,           // x, w -> H
+    ADX_KIND_ahead,             // x -> y, kept         (6.5)
+    ADX_KIND_back,              // x, w, kept -> dx
     ADX_KINDS
 } adx_kind;
 
@@ -3790,6 +3949,8 @@ static ad_status adx_make_derived(adx_program *q, const adx_program *p,
     case ADX_KIND_hvp: return adx_make_hvp(q, p);
     case ADX_KIND_linear: return adx_make_jacobian(q, p, true);
     case ADX_KIND_hessian: return adx_make_hessian(q, p);
+    case ADX_KIND_ahead: return adx_make_ahead(q, p);
+    case ADX_KIND_back: return adx_make_back(q, p);
     default: return adx_make_copy(q, p);
     }
 }
@@ -3893,7 +4054,7 @@ typedef struct adx_wanted {
     ad_real *to;
 } adx_wanted;
 
-static int adx_call_compiled(const adx_compiled *c, size_t parts,
+ADX_INLINE int adx_call_compiled(const adx_compiled *c, size_t parts,
                              const adx_given given[], ad_real *y, ad_real *J,
                              ad_real *work)
 {
@@ -3940,6 +4101,19 @@ static ad_status adx_run_compiled(const ad_fn *fn, adx_compiled *c,
     return left == 0 ? ADREV_OK : adx_flip(fn, (uint32_t)left - 1);
 }
 
+static ad_status adx_evaluate_by(ad_fn *fn, const adx_machine *m, ad_real w[],
+                                 size_t parts, const adx_given given[],
+                                 size_t wants, const adx_wanted wanted[])
+{
+    const adx_step *stopped = adx_run_point(m, w, parts, given);
+    for (size_t k = 0; stopped == NULL && k < wants; k++)
+        for (size_t i = 0; wanted[k].to != NULL && i < wanted[k].n; i++)
+            wanted[k].to[i] = w[m->output[wanted[k].from + i]];
+    return stopped == NULL ? ADREV_OK
+         : stopped->op == ADX_OP_many ? ADREV_EEXTERNAL
+         : adx_flip(fn, stopped->c);
+}
+
 static ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
                                  const adx_given given[], size_t wants,
                                  const adx_wanted wanted[])
@@ -3961,14 +4135,17 @@ static ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
     adx_workspace *work = adx_take_work(m, 1);
     if (work == NULL)
         return ADREV_ENOMEM;
-    const adx_step *stopped = adx_run_point(m, work->w, parts, given);
-    for (size_t k = 0; stopped == NULL && k < wants; k++)
-        for (size_t i = 0; wanted[k].to != NULL && i < wanted[k].n; i++)
-            wanted[k].to[i] = work->w[m->output[wanted[k].from + i]];
+    status = adx_evaluate_by(fn, m, work->w, parts, given, wants, wanted);
     adx_give_work(m, work);
-    return stopped == NULL ? ADREV_OK
-         : stopped->op == ADX_OP_many ? ADREV_EEXTERNAL
-         : adx_flip(fn, stopped->c);
+    return status;
+}
+
+// How many numbers `ahead` hands on to `back` (6.5).
+static size_t adx_handed_on(ad_fn *fn)
+{
+    adx_machine *m;
+    return adx_machine_of(fn, ADX_KIND_ahead, &m) == ADREV_OK
+         ? m->outputs - fn->m : 0;
 }
 
 // Whether an array of results is missing.
