@@ -299,15 +299,19 @@ ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
 //   cost         in a sweep, with n steps: n evaluations and their reverse,
 //                those that the schedule repeats, and for each step a pass over
 //                the parameters and over what is brought along by ctx
-//   memory       the states kept, the sequences and parameters; in a sweep a
-//                recording of one step
+//   memory       the states kept (with `replays`, up to half as much again, or
+//                four numbers for each), the sequences and parameters; in a
+//                sweep a recording of one step
 //   see          examples/14_wave.c, tests/scan.c
 ADX_API ad_status ad_scan(const ad_scan_desc *scan, ad_scan_report *report);
 
-// For a scan that is made again and again, as in a fit: its step is recorded
-// in the first one only, and if it is compiled, run by machine code also
-// forwards. Scans with the same step, ctx and sizes may share one, as long as
-// *ctx and what it points to stay as they are.
+// For a scan that is made again and again, as in a fit: its step is recorded in
+// the first one only. In the next ones the recording runs forwards, too, if it is
+// compiled, or calls the math library where the states of all steps are kept:
+// half as many results as a state has numbers, or four, are then kept with it,
+// so that going back need not compute them again. Their memory is kept from
+// scan to scan. Scans with the same step, ctx and sizes may share one, as long
+// as *ctx and what it points to stay as they are.
 //
 //   allocator    in    NULL: malloc and free
 //
@@ -1089,8 +1093,8 @@ typedef struct adx_timetable {
     // The loop: its state, which each step changes, with room for a stamp
     // before it; what a step does.
     char *state;
-    ad_real *behind;            // the state, where it is kept; NULL: no room.
-                                // The loop clears it when the state changes
+    ad_real *behind;            // the state, where it was kept or fetched last;
+                                // NULL: there is no room
     bool (*advance)(void *user, size_t s);
     bool (*reverse)(void *user, size_t s);
     // The same for as many steps of from..to as it likes: from the first or the
@@ -1213,10 +1217,10 @@ ADX_INLINE void adx_copy_state(size_t bytes, const char *from, char *to)
 // The state as number i of a level.
 ADX_INLINE bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
+    char *to = l->store != NULL ? NULL : adx_on_shelf(p, &l->shelf, i);
+    adx_see_behind(p, l, to);
     if (l->store != NULL)
         return adx_put_state(p, l->store, i);
-    char *to = adx_on_shelf(p, &l->shelf, i);
-    adx_see_behind(p, l, to);
     if (to != NULL)
         adx_copy_state(p->bytes, p->state, to);
     if (p->behind != NULL)
@@ -1226,10 +1230,10 @@ ADX_INLINE bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
 
 ADX_INLINE bool adx_fetch_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
+    char *from = l->store != NULL ? NULL : adx_on_shelf(p, &l->shelf, i);
+    adx_see_behind(p, l, from);
     if (l->store != NULL)
         return adx_get_state(p, l->store, i);
-    char *from = adx_on_shelf(p, &l->shelf, i);
-    adx_see_behind(p, l, from);
     if (from != NULL)
         adx_copy_state(p->bytes, from, p->state);
     return from != NULL;
@@ -1410,8 +1414,11 @@ static bool adx_go_back(adx_timetable *p, size_t level, size_t begin,
 static bool adx_keep_range(adx_timetable *p, adx_kept_level *l, size_t begin,
                            size_t end)
 {
-    for (size_t s = begin; s < end; s += l->every) {
-        if (s > begin && !adx_advance(p, s - l->every, s))
+    size_t s = begin;
+    if (l->every == 1 && p->advance_some != NULL)
+        s = p->advance_some(p->user, l, begin, begin, end - 1);
+    for (size_t first = s; s < end; s += l->every) {
+        if (s > first && !adx_advance(p, s - l->every, s))
             return false;
         if (!adx_keep_state(p, l, (s - begin) / l->every))
             return false;
@@ -2053,7 +2060,7 @@ static void adx_go_lean(adx_stepping *k);
 // The state before the next step. Returns whether that was the last one.
 static bool adx_do_step(adx_stepping *k, size_t s)
 {
-    adx_scan *c = k->scan;
+    const adx_scan *c = k->scan;
     bool stop = false;
     adx_gather_step(k, s);
     if (!adx_run_known_step(k, &stop)) {
@@ -2061,7 +2068,6 @@ static bool adx_do_step(adx_stepping *k, size_t s)
         for (size_t i = 0; i < c->out; i++)
             k->out[i] = k->rout[i].v;
     }
-    c->plan.behind = NULL;
     if (k->status == ADREV_OK)
         adx_shift(c, adx_window_of(k), k->out);
     return stop;
@@ -2522,7 +2528,6 @@ static size_t adx_advance_lean(void *user, adx_kept_level *l, size_t base,
     }
     adx_copy_few(c->window, in, k->in);
     c->plan.state = k->state;
-    c->plan.behind = NULL;
     c->report->evaluations += s - from;
     c->report->replayed += s - from;
     return s;
@@ -2557,7 +2562,6 @@ static size_t adx_reverse_lean(void *user, adx_kept_level *l, size_t base,
     }
     if (w != k->f.carried)
         adx_copy_few(c->window, w, k->f.carried);
-    c->plan.behind = NULL;
     c->report->evaluations += to - s;
     c->report->replayed += to - s;
     return s;
@@ -2656,14 +2660,10 @@ static bool adx_reverse_scan(void *user, size_t s)
     ad_real *outside = k->f.dx + c->window + c->data + c->parameters;
     bool any = adx_weigh(k, s);
     adx_shift_back(c, k->f.carried);
-    if (!any) {
-        c->plan.behind = NULL;
+    if (!any)
         return true;
-    }
     adx_gather_step(k, s);
-    bool replayed = !k->marks && adx_replay_step(k, s);
-    c->plan.behind = NULL;
-    if (!replayed) {
+    if (k->marks || !adx_replay_step(k, s)) {
         adx_run_step(k, true);
         if (k->status == ADREV_OK)
             k->status = (k->marks ? adx_connect_run : adx_stage_pull)(

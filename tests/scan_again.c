@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: MIT-0
+// plan: listed
+// needs: xxhash.h
+/* scan_again.c - scans made again and again with the same ad_replays: what the
+ * first one recorded runs the steps of the next ones forwards, hands on what
+ * going back needs, and in simple loops runs past the layers of others.
+ *
+ * The oracle is the loop in long double, with its derivatives carried along.  */
+
+#define ADREV_TRACE 1
+#define ADREV_IMPLEMENTATION
+#include "../adrev_function.h"
+
+#include "../adrev_loop.h"
+
+#include "check.h"
+
+#include <stdlib.h>
+
+static ad_tape *tape;
+
+/* --- a loop with everything that is handed on -------------------------------
+ *
+ *     x <- sin(x) a + exp(-y y) b + n/1000 c      if x > 0, n: the step's number
+ *     x <- tanh(x + y) - a x - b                  if not
+ *     y <- x y / (1 + c y y) + 0.1 x
+ *
+ * until y > stop. With an output for each step, x y, if it is not to be lean.  */
+
+enum { IN = 5 };                // x, y, a, b, c
+
+typedef struct dual {           // a value and its derivatives
+    long double v;
+    long double d[IN];
+} dual;
+
+static dual number(long double v)
+{
+    return (dual){ .v = v };
+}
+
+// f(x), with f'(x).
+static dual chain(dual x, long double v, long double slope)
+{
+    for (int i = 0; i < IN; i++)
+        x.d[i] *= slope;
+    x.v = v;
+    return x;
+}
+
+static dual plus(dual x, dual y)
+{
+    for (int i = 0; i < IN; i++)
+        x.d[i] += y.d[i];
+    x.v += y.v;
+    return x;
+}
+
+static dual times(dual x, dual y)
+{
+    dual r = number(x.v * y.v);
+    for (int i = 0; i < IN; i++)
+        r.d[i] = x.d[i] * y.v + x.v * y.d[i];
+    return r;
+}
+
+static dual minus(dual x) { return chain(x, -x.v, -1); }
+
+static double stop_at;          // of the loop that runs now
+
+// The weighted sum of x, y and the outputs of the last `reversed` steps, before
+// which x and y are constants.
+static dual oracle(const double at[IN], size_t steps, size_t reversed,
+                   bool outputs, size_t *ran)
+{
+    dual in[IN];
+    dual sum = number(0);
+    for (int i = 0; i < IN; i++) {
+        in[i] = number((long double)at[i]);
+        in[i].d[i] = 1;
+    }
+    dual x = in[0];
+    dual y = in[1];
+    *ran = 0;
+    for (size_t n = 0; n < steps; n++) {
+        if (n > 0 && n + reversed == steps)
+            for (int i = 0; i < IN; i++)
+                x.d[i] = y.d[i] = sum.d[i] = 0;
+        dual ex = chain(times(y, y), expl(-y.v * y.v), -expl(-y.v * y.v));
+        dual t = plus(x, y);
+        t = chain(t, tanhl(t.v), 1 - tanhl(t.v) * tanhl(t.v));
+        dual next = x.v > 0
+            ? plus(plus(times(chain(x, sinl(x.v), cosl(x.v)), in[2]),
+                        times(ex, in[3])),
+                   times(number((long double)n / 1000), in[4]))
+            : plus(plus(t, minus(times(in[2], x))), minus(in[3]));
+        dual below = plus(number(1), times(in[4], times(y, y)));
+        below = chain(below, 1 / below.v, -1 / (below.v * below.v));
+        y = plus(times(times(x, y), below), times(number(0.1L), x));
+        x = next;
+        if (outputs)
+            sum = plus(sum, times(x, y));
+        ++*ran;
+        if (y.v > (long double)stop_at)
+            break;
+    }
+    return plus(plus(sum, x), times(number(2), y));
+}
+
+static void wander(ad_step *s, void *ctx)
+{
+    const ad_rev x = s->state[0][0], y = s->state[0][1];
+    const ad_rev *p = s->parameter;
+    const bool *outputs = ctx;
+    if (ad_gt(x, 0))
+        s->next[0][0] = ad_rec(ad_add(
+            ad_add(ad_mul(ad_sin(x), p[0]),
+                   ad_mul(ad_exp(ad_neg(ad_mul(y, y))), p[1])),
+            ad_mul(ad_div(ad_step_number(s), 1000.0), p[2])));
+    else
+        s->next[0][0] = ad_rec(ad_sub(
+            ad_sub(ad_tanh(ad_add(x, y)), ad_mul(p[0], x)), p[1]));
+    s->next[0][1] = ad_rec(ad_add(
+        ad_div(ad_mul(x, y), ad_add(1, ad_mul(p[2], ad_mul(y, y)))),
+        ad_mul(0.1, x)));
+    if (*outputs)
+        s->output[0][0] = ad_rec(ad_mul(s->next[0][0], s->next[0][1]));
+    s->stop = ad_gt(s->next[0][1], stop_at);
+}
+
+typedef struct run {
+    const char *name;
+    double at[IN];
+    double stop;
+    size_t steps;
+    size_t reversed;            // 0: all
+    bool outputs;
+    bool compiled;
+} run;
+
+enum { LONGEST = 400 };
+
+static void go(const run *r, ad_schedule schedule, ad_replays *replays,
+               const char *when, ad_real g[IN])
+{
+    static ad_rev out[LONGEST];
+    ad_rev in[IN], last[2];
+    ad_scan_report report;
+    size_t ran;
+    bool outputs = r->outputs;
+    stop_at = r->stop;
+    ad_tape_clear(tape);
+    for (int i = 0; i < IN; i++)
+        in[i] = ad_input(r->at[i]);
+    const ad_scan_state state = { .size = 2, .initial = in, .last = last };
+    const ad_scan_output output = { .size = 1, .row = out };
+    // the address of ctx is part of what the replays are of
+    static bool ctx[2] = { false, true };
+    const ad_scan_desc d = {
+        .step = wander, .ctx = &ctx[outputs], .steps = r->steps, .states = 1,
+        .state = &state, .outputs = outputs, .output = &output,
+        .parameters = 3, .parameter = in + 2, .schedule = schedule,
+        .compiled = r->compiled, .replays = replays,
+        .truncated = r->reversed > 0, .reversed = r->reversed
+    };
+    ad_status s = ad_scan(&d, &report);
+    ad_rev y = ad_rec(ad_add(last[0], ad_mul(2, last[1])));
+    for (size_t i = 0; outputs && i < report.steps; i++)
+        ad_acc(&y, out[i]);
+    dual want = oracle(r->at, r->steps,
+                       r->reversed > 0 ? r->reversed : r->steps, outputs, &ran);
+    CHECK(s == ADREV_OK && report.steps == ran, "%s, %s: %s, %zu of %zu steps",
+          r->name, when, ad_message(s), report.steps, ran);
+    CHECK_NEAR(y.v, want.v, 1e-12L);
+    s = ad_gradient(tape, y, IN, in, g);
+    CHECK(s == ADREV_OK, "%s, %s: %s", r->name, when, ad_message(s));
+    long double largest = 1;
+    for (int i = 0; i < IN; i++)
+        largest = fmaxl(largest, fabsl(want.d[i]));
+    for (int i = 0; i < IN; i++)
+        CHECK(fabsl((long double)g[i] - want.d[i]) <= 1e-11L * largest,
+              "%s, %s, kind %d, %zu: dy/d%d = %.17g, want %.17Lg", r->name,
+              when, (int)schedule.kind, schedule.n, i, (double)g[i], want.d[i]);
+    if (schedule.kind == ADREV_BINOMIAL && r->reversed == 0 && ran == r->steps)
+        CHECK(report.evaluations
+              == ran + 1 + ad_binomial_repeats(ran, schedule.n),
+              "%s, %s: %zu evaluations", r->name, when, report.evaluations);
+    if (schedule.kind == ADREV_STORE_ALL && r->reversed == 0)
+        CHECK(report.evaluations == 2 * ran, "%s, %s: %zu evaluations",
+              r->name, when, report.evaluations);
+}
+
+static const ad_schedule schedules[] = {
+    { ADREV_STORE_ALL, 0, NULL }, { ADREV_EVERY, 1, NULL },
+    { ADREV_EVERY, 7, NULL }, { ADREV_BINOMIAL, 3, NULL },
+    { ADREV_BINOMIAL, 40, NULL }, { ADREV_BYTES, 300, NULL },
+    { ADREV_STORE_ALL, 0, NULL }
+};
+enum { SCHEDULES = sizeof schedules / sizeof schedules[0] };
+
+#define ONE_PATH { 0.3, 0.2, 0.9, 0.7, 0.2 }
+#define BOTH_PATHS { -0.3, 0.1, 0.9, -0.6, 0.3 }        // by turns
+#define ENDING { 0.1, 0.0, 0.9, 0.3, 2.0 }              // after 129 steps
+#define BOTH_ENDING { -0.3, 0.1, 0.9, -0.6, 2.5 }       // after 295
+
+static const run runs[] = {
+    { "one path", ONE_PATH, 9, 300, 0, false, false },
+    { "outputs", ONE_PATH, 9, 300, 0, true, false },
+    { "both paths", BOTH_PATHS, 9, 200, 0, false, false },
+    { "cut off", ONE_PATH, 9, 300, 111, false, false },
+    { "both cut off", BOTH_PATHS, 9, 300, 111, false, false },
+    { "stops", ENDING, 0.6, 300, 0, false, false },
+    { "both stop", BOTH_ENDING, 0.25, 300, 0, false, false },
+    { "compiled", ONE_PATH, 9, 300, 0, false, true },
+    { "compiled, outputs", ONE_PATH, 9, 300, 0, true, true },
+    { "compiled, paths", BOTH_PATHS, 9, 200, 0, false, true },
+    { "compiled, stops", ENDING, 0.6, 300, 0, false, true },
+    { "compiled, both", BOTH_ENDING, 0.25, 300, 0, false, true }
+};
+enum { RUNS = sizeof runs / sizeof runs[0] };
+
+// Once the functions are known, all schedules give the same bits.
+static void test_schedules(void)
+{
+    for (size_t i = 0; i < RUNS; i++) {
+        ad_replays *replays = ad_replays_new(NULL);
+        ad_real first[IN], g[IN];
+        for (int warm = 0; warm < 3; warm++)
+            go(&runs[i], schedules[0], replays, "at first", first);
+        for (size_t k = 0; k < SCHEDULES; k++) {
+            go(&runs[i], schedules[k], replays, "again", g);
+            CHECK(memcmp(g, first, sizeof g) == 0, "%s, kind %d, %zu: other "
+                  "bits", runs[i].name, (int)schedules[k].kind,
+                  schedules[k].n);
+        }
+        CHECK(replays->path[0].kept > 0, "%s: nothing is handed on",
+              runs[i].name);
+        ad_tape_clear(tape);
+        ad_replays_free(replays);
+    }
+}
+
+// Loops of one ad_replays that differ: in their numbers, so that steps take
+// paths that nobody knows where memory still has what known ones handed on; and
+// in their length.
+static void test_others(void)
+{
+    for (int compiled = 0; compiled < 2; compiled++) {
+        ad_replays *replays = ad_replays_new(NULL);
+        ad_real g[IN];
+        run r = { "others", ONE_PATH, 9, 300, 0, false, compiled };
+        const run both = { "others", BOTH_PATHS, 9, 300, 0, false, compiled };
+        go(&r, schedules[0], replays, "first", g);
+        go(&r, schedules[0], replays, "known", g);
+        for (int k = 0; k < 3; k++)
+            go(&both, schedules[0], replays, "another path", g);
+        static const size_t steps[] = { 300, 20, 400, 400, 300, 1, 2, 300 };
+        for (size_t k = 0; k < sizeof steps / sizeof steps[0]; k++) {
+            r.steps = steps[k];
+            go(&r, schedules[k % SCHEDULES], replays, "another length", g);
+            go(&r, schedules[0], replays, "another length", g);
+        }
+        ad_tape_clear(tape);
+        ad_replays_free(replays);
+    }
+}
+
+// Once it ends after some steps, once after the first: by a path that is known.
+static void test_at_once(void)
+{
+    ad_replays *replays = ad_replays_new(NULL);
+    ad_real g[IN];
+    run r = { "at once", ENDING, 0.6, 300, 0, false, false };
+    for (int k = 0; k < 3; k++)
+        go(&r, schedules[0], replays, "later", g);
+    r.at[0] = 3;
+    r.at[1] = 0.5;
+    go(&r, schedules[0], replays, "now", g);
+    ad_tape_clear(tape);
+    ad_replays_free(replays);
+}
+
+/* --- steps that are not what was recorded ------------------------------------ */
+
+// Reads a number past the recording.
+static void past(ad_step *s, void *ctx)
+{
+    const ad_rev x = s->state[0][0];
+    (void)ctx;
+    s->next[0][0] = ad_rec(ad_mul(ad_sin(x), 1 + 0.1 * x.v));
+}
+
+static void test_past(void)
+{
+    for (int compiled = 0; compiled < 2; compiled++) {
+        ad_replays *replays = ad_replays_new(NULL);
+        for (int k = 0; k < 4; k++) {
+            ad_tape_clear(tape);
+            ad_rev x = ad_input(0.7), y;
+            ad_real g;
+            const ad_scan_state state = { .size = 1, .initial = &x,
+                                          .last = &y };
+            const ad_scan_desc d = {
+                .step = past, .steps = 100, .states = 1, .state = &state,
+                .compiled = compiled, .replays = replays
+            };
+            long double v = 0.7L;
+            long double dv = 1;
+            for (int n = 0; n < 100; n++) {
+                dv *= cosl(v) * (1 + 0.1L * v);
+                v = sinl(v) * (1 + 0.1L * v);
+            }
+            ad_status s = ad_scan(&d, NULL);
+            CHECK(s == ADREV_OK, "past, %d: %s", k, ad_message(s));
+            CHECK_NEAR(y.v, v, 1e-12L);
+            s = ad_gradient(tape, y, 1, &x, &g);
+            CHECK(s == ADREV_OK, "past, %d: %s", k, ad_message(s));
+            CHECK_NEAR(g, dv, 1e-11L);
+        }
+        ad_tape_clear(tape);
+        ad_replays_free(replays);
+    }
+}
+
+/* --- infinities ----------------------------------------------------------------
+ * exp(x) overflows, and is multiplied by zero: the derivatives are those of the
+ * tape, where a zero absorbs.                                                  */
+
+static void overflow(ad_step *s, void *ctx)
+{
+    const ad_rev x = s->state[0][0], y = s->state[0][1];
+    (void)ctx;
+    s->next[0][0] = ad_rec(ad_add(x, s->parameter[0]));
+    s->next[0][1] = ad_rec(ad_select(ad_lt(x, 700.0), ad_add(y, ad_exp(x)),
+                                     ad_add(y, ad_mul(0, ad_exp(x)))));
+}
+
+static void overflow_rows(ad_replays *replays, bool compiled, ad_real *v,
+                          ad_real g[3])
+{
+    ad_rev in[3], last[2];
+    ad_tape_clear(tape);
+    for (int i = 0; i < 3; i++)
+        in[i] = ad_input(i < 2 ? 0.5 : 9.0);
+    const ad_scan_state state = { .size = 2, .initial = in, .last = last };
+    const ad_scan_desc d = {
+        .step = overflow, .steps = 100, .states = 1, .state = &state,
+        .parameters = 1, .parameter = in + 2, .compiled = compiled,
+        .replays = replays, .unreplayed = replays == NULL
+    };
+    ad_status s = ad_scan(&d, NULL);
+    CHECK(s == ADREV_OK, "overflow: %s", ad_message(s));
+    ad_rev y = ad_rec(ad_add(last[0], last[1]));
+    *v = y.v;
+    s = ad_gradient(tape, y, 3, in, g);
+    CHECK(s == ADREV_OK, "overflow: %s", ad_message(s));
+}
+
+static void test_overflow(void)
+{
+    ad_real v, g[3], want_v, want[3];
+    overflow_rows(NULL, false, &want_v, want);
+    for (int compiled = 0; compiled < 2; compiled++) {
+        ad_replays *replays = ad_replays_new(NULL);
+        for (int k = 0; k < 4; k++) {
+            overflow_rows(replays, compiled, &v, g);
+            CHECK_CLOSE(v, want_v, 0);
+            for (int i = 0; i < 3; i++)
+                CHECK_CLOSE(g[i], want[i], 4);
+        }
+        ad_tape_clear(tape);
+        ad_replays_free(replays);
+    }
+}
+
+/* --- memory -------------------------------------------------------------------- */
+
+static long live, allocations, failing;
+
+static void *starve(size_t bytes, void *user)
+{
+    (void)user;
+    if (++allocations == failing)
+        return NULL;
+    void *p = malloc(bytes);
+    live += p != NULL;
+    return p;
+}
+
+static void give_back(void *p, void *user)
+{
+    (void)user;
+    live -= p != NULL;
+    free(p);
+}
+
+// Every n-th allocation fails, of the second scan: either it fails, or its
+// answers are right; nothing is lost.
+static void test_starved(void)
+{
+    const ad_allocator a = { starve, give_back, NULL };
+    const run r = { "starved", BOTH_PATHS, 9, 200, 0, false, false };
+    for (long n = 1, done = 0; !done; n++) {
+        ad_rev in[IN], last[2];
+        size_t ran;
+        static bool ctx = false;
+        failing = 0;
+        stop_at = 9;
+        ad_tape *t = ad_tape_new_with(&a);
+        ad_replays *replays = ad_replays_new(&a);
+        CHECK(t != NULL && replays != NULL, "nothing fails yet");
+        ad_use(t);
+        for (int k = 0; k < 2; k++) {
+            ad_tape_clear(t);
+            for (int i = 0; i < IN; i++)
+                in[i] = ad_input(r.at[i]);
+            const ad_scan_state state = { .size = 2, .initial = in,
+                                          .last = last };
+            const ad_scan_desc d = {
+                .step = wander, .ctx = &ctx, .steps = r.steps, .states = 1,
+                .state = &state, .parameters = 3, .parameter = in + 2,
+                .replays = replays
+            };
+            allocations = 0;
+            failing = k == 0 ? 0 : n;
+            ad_status s = ad_scan(&d, NULL);
+            ad_real g[IN];
+            ad_rev y = ad_rec(ad_add(last[0], ad_mul(2, last[1])));
+            if (s == ADREV_OK)
+                s = ad_gradient(t, y, IN, in, g);
+            done = allocations < failing;
+            CHECK(s == ADREV_OK || (!done && k == 1), "%ld: %s", n,
+                  ad_message(s));
+            dual want = oracle(r.at, r.steps, r.steps, false, &ran);
+            for (int i = 0; s == ADREV_OK && i < IN; i++)
+                CHECK_NEAR(g[i], want.d[i], 1e-10L);
+        }
+        failing = 0;
+        ad_tape_free(t);
+        ad_replays_free(replays);
+        ad_use(tape);
+        CHECK(live == 0, "%ld: %ld blocks are left", n, live);
+        live = 0;
+    }
+}
+
+int main(void)
+{
+    tape = ad_tape_new();
+    ad_use(tape);
+    test_schedules();
+    test_others();
+    test_at_once();
+    test_past();
+    test_overflow();
+    test_starved();
+    ad_tape_free(tape);
+    return check_done("scan_again");
+}
