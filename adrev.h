@@ -4859,6 +4859,32 @@ static bool adx_finite_all(size_t n, const ad_real x[])
     return sum == 0;
 }
 
+// Few numbers, mostly: for these a call of memcpy takes longer, and vectors could
+// only be read when numbers that were just written one by one are all stored.
+// (loop as a scan, replayed, bench/: 4.1 instead of 4.6 times the plain program.)
+ADX_INLINE void adx_copy_few(size_t n, const ad_real *from, ad_real *to)
+{
+    if (n > 16)
+        memcpy(to, from, n * sizeof *to);
+    else
+        for (; n > 0; n--) {
+            ADX_OPAQUE(from);
+            *to++ = *from++;
+        }
+}
+
+ADX_INLINE bool adx_finite_few(size_t n, const ad_real *x)
+{
+    ad_real sum = 0;
+    if (n > 16)
+        return adx_finite_all(n, x);
+    for (; n > 0; n--, x++) {
+        ADX_OPAQUE(x);
+        sum += *x * 0;
+    }
+    return sum == 0;
+}
+
 static bool adx_zeros(size_t n, const ad_real x[])
 {
     for (size_t i = 0; i < n; i++)

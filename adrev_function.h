@@ -4036,8 +4036,7 @@ static const adx_step *adx_run_point(const adx_machine *m, ad_real w[],
     for (int careful = 0; careful < 2; careful++) {
         ad_real *at = w;
         for (size_t i = 0; i < parts; i++) {
-            if (given[i].n > 0)
-                memcpy(at, given[i].x, given[i].n * sizeof *at);
+            adx_copy_few(given[i].n, given[i].x, at);
             at += given[i].n;
         }
         stopped = careful ? adx_steps_careful(m, w) : adx_steps_plain(m, w);
