@@ -1681,6 +1681,8 @@ typedef struct adx_scan {
     ad_replays own_replays, *replays;
     size_t known;               // paths at the begin of the first sweep,
     size_t limit;               // and at its end
+    size_t behind;              // numbers with each state, in timetables that
+                                // keep all states of a range
 } adx_scan;
 
 // What a sweep carries from step to step.
@@ -2427,8 +2429,8 @@ static bool adx_replay_step(adx_stepping *k, size_t s)
     return adx_try_paths(k, s);
 }
 
-// Numbers behind a state: for what known functions hand on.
-static size_t adx_numbers_behind(adx_scan *c)
+// For what known functions hand on, and which one it was.
+static void adx_count_behind(adx_scan *c)
 {
     size_t most = 0;
     for (size_t i = 0; !c->varies && i < c->known; i++) {
@@ -2436,7 +2438,7 @@ static size_t adx_numbers_behind(adx_scan *c)
         p->kept = adx_handed_on(p->fn);
         most = p->kept > most ? p->kept : most;
     }
-    return most == 0 ? 0 : 1 + most;
+    c->behind = most == 0 ? 0 : 1 + most;
 }
 
 // Results of the step that was gathered by path i, if that is better than the
@@ -2448,6 +2450,7 @@ ADX_INLINE bool adx_run_path(adx_stepping *k, size_t i, const ad_real in[],
     const adx_scan *c = k->scan;
     ad_real *behind = c->plan.behind;
     size_t kept = behind == NULL ? 0 : c->replays->path[i].kept;
+    kept = kept < c->behind ? kept : 0;     // another scan may know more
     const adx_given x = { in, c->in };
     const adx_wanted wanted[] = {
         { 0, c->out, out }, { c->out, kept, kept > 0 ? behind + 1 : NULL }
@@ -2574,11 +2577,7 @@ static void adx_end_callings(adx_stepping *k) { (void)k; }
 
 static void adx_go_lean(adx_stepping *k) { (void)k; }
 
-static size_t adx_numbers_behind(adx_scan *c)
-{
-    (void)c;
-    return 0;
-}
+static void adx_count_behind(adx_scan *c) { (void)c; }
 
 #endif
 
@@ -3009,8 +3008,8 @@ static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
                                 adx_results_list *list)
 {
     adx_stepping k;
-    ad_status status = adx_make_timetable(&c->plan, &d->schedule,
-                                          adx_numbers_behind(c));
+    adx_count_behind(c);
+    ad_status status = adx_make_timetable(&c->plan, &d->schedule, c->behind);
     if (status != ADREV_OK)
         return status;
     adx_take_spare_shelf(c);

@@ -107,6 +107,9 @@ static dual oracle(const double at[IN], size_t steps, size_t reversed,
     return plus(plus(sum, x), times(number(2), y));
 }
 
+// What ctx points to: replays are of a step and its ctx.
+static bool told[2] = { false, true };
+
 static void wander(ad_step *s, void *ctx)
 {
     const ad_rev x = s->state[0][0], y = s->state[0][1];
@@ -154,10 +157,8 @@ static void go(const run *r, ad_schedule schedule, ad_replays *replays,
         in[i] = ad_input(r->at[i]);
     const ad_scan_state state = { .size = 2, .initial = in, .last = last };
     const ad_scan_output output = { .size = 1, .row = out };
-    // the address of ctx is part of what the replays are of
-    static bool ctx[2] = { false, true };
     const ad_scan_desc d = {
-        .step = wander, .ctx = &ctx[outputs], .steps = r->steps, .states = 1,
+        .step = wander, .ctx = &told[outputs], .steps = r->steps, .states = 1,
         .state = &state, .outputs = outputs, .output = &output,
         .parameters = 3, .parameter = in + 2, .schedule = schedule,
         .compiled = r->compiled, .replays = replays,
@@ -276,6 +277,53 @@ static void test_at_once(void)
     r.at[0] = 3;
     r.at[1] = 0.5;
     go(&r, schedules[0], replays, "now", g);
+    ad_tape_clear(tape);
+    ad_replays_free(replays);
+}
+
+// Several scans of one ad_replays on one tape. The first one has room for what
+// the path hands on that was known then, not for that of others.
+static void test_alive(void)
+{
+    static const double at[2][IN] = { { -0.3, 0.1, 0.5, 0.5, 0.3 }, ONE_PATH };
+    ad_replays *replays = ad_replays_new(NULL);
+    ad_real g[IN];
+    run r = { "alone", { -0.3, 0.1, 0.5, 0.5, 0.3 }, 9, 300, 0, false, false };
+    for (int k = 0; k < 2; k++)
+        go(&r, schedules[0], replays, "first", g);
+    ad_tape_clear(tape);
+    ad_rev in[3][IN], last[3][2];
+    for (int k = 0; k < 3; k++) {
+        double from = k == 0 ? 0.3 : at[k % 2][0];
+        for (int i = 0; i < IN; i++)
+            in[k][i] = ad_input(i == 0 ? from : at[k % 2][i]);
+        const ad_scan_state state = { .size = 2, .initial = in[k],
+                                      .last = last[k] };
+        const ad_scan_desc d = {
+            .step = wander, .ctx = &told[0], .steps = 300, .states = 1,
+            .state = &state, .parameters = 3, .parameter = in[k] + 2,
+            .schedule = { ADREV_EVERY, 7, NULL }, .replays = replays
+        };
+        CHECK(ad_scan(&d, NULL) == ADREV_OK, "scan %d", k);
+        if (k == 1)
+            CHECK(ad_gradient(tape, last[k][0], IN, in[k], g) == ADREV_OK,
+                  "another path");
+    }
+    CHECK(replays->paths == 2
+          && replays->path[0].kept < replays->path[1].kept, "%zu paths",
+          replays->paths);
+    for (int k = 2; k >= 0; k--) {
+        size_t ran;
+        ad_rev y = ad_rec(ad_add(last[k][0], ad_mul(2, last[k][1])));
+        double from[IN];
+        memcpy(from, at[k % 2], sizeof from);
+        from[0] = k == 0 ? 0.3 : from[0];
+        dual want = oracle(from, 300, 300, false, &ran);
+        CHECK(ad_gradient(tape, y, IN, in[k], g) == ADREV_OK, "of %d", k);
+        for (int i = 0; i < IN; i++)
+            CHECK(fabsl((long double)g[i] - want.d[i]) <= 1e-11L, "%d: dy/d%d "
+                  "= %.17g, want %.17Lg", k, i, (double)g[i], want.d[i]);
+    }
     ad_tape_clear(tape);
     ad_replays_free(replays);
 }
@@ -403,7 +451,6 @@ static void test_starved(void)
     for (long n = 1, done = 0; !done; n++) {
         ad_rev in[IN], last[2];
         size_t ran;
-        static bool ctx = false;
         failing = 0;
         stop_at = 9;
         ad_tape *t = ad_tape_new_with(&a);
@@ -417,7 +464,7 @@ static void test_starved(void)
             const ad_scan_state state = { .size = 2, .initial = in,
                                           .last = last };
             const ad_scan_desc d = {
-                .step = wander, .ctx = &ctx, .steps = r.steps, .states = 1,
+                .step = wander, .ctx = &told[0], .steps = r.steps, .states = 1,
                 .state = &state, .parameters = 3, .parameter = in + 2,
                 .replays = replays
             };
@@ -451,6 +498,7 @@ int main(void)
     test_schedules();
     test_others();
     test_at_once();
+    test_alive();
     test_past();
     test_overflow();
     test_starved();
