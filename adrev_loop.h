@@ -1592,7 +1592,7 @@ static bool adx_begin_calling(adx_calling *k, ad_fn *fn, adx_kind kind)
 {
     const adx_compiled *c = &fn->compiled[kind];
     *k = (adx_calling){ .fn = fn, .kind = kind };
-    if (c->f2 != NULL || c->f3 != NULL || c->f4 != NULL || c->f22 != NULL) {
+    if (adx_has_code(c)) {
         k->room = (ad_real *)adx_take(&fn->memory, c->work + 1,
                                       sizeof *k->room);
         return k->room != NULL;

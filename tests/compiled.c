@@ -278,6 +278,72 @@ static void test_untouched(void)
     ad_fn_free(fn);
 }
 
+// So many results that machine code writes them where they belong.
+enum { MANY = 1100 };
+
+static void many(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    ad_rev t = ad_gt(x[0], 0) ? x[1] : x[2];
+    for (size_t i = 0; i < MANY; i++)
+        y[i] = ad_rec(ad_mul(ad_exp(x[i]), ad_add(x[(i + 1) % MANY], t)));
+}
+
+static void many_alike(ad_fn *fn[2], const ad_real x[MANY], const char *what)
+{
+    static ad_real y[2][MANY], dx[2][MANY], w[MANY];
+    for (size_t i = 0; i < MANY; i++)
+        w[i] = (ad_real)(i % 7) - 2;
+    for (int k = 0; k < 2; k++)
+        CHECK(ad_fn_eval(fn[k], x, y[k]) == ADREV_OK
+              && ad_fn_vjp(fn[k], x, w, dx[k]) == ADREV_OK, "%s", what);
+    CHECK(same_bits(MANY, y[0], y[1]) && same_bits(MANY, dx[0], dx[1]),
+          "%s: other bits", what);
+    // over its argument: by way of other memory
+    memcpy(w, x, sizeof w);
+    CHECK(ad_fn_eval(fn[0], w, w) == ADREV_OK && same_bits(MANY, w, y[1]),
+          "%s, over x", what);
+    memcpy(w, x, sizeof w);
+    CHECK(ad_fn_jvp(fn[0], x, w, w) == ADREV_OK
+          && ad_fn_jvp(fn[1], x, x, dx[1]) == ADREV_OK
+          && same_bits(MANY, w, dx[1]), "%s: tangents", what);
+}
+
+static void test_many(void)
+{
+    static ad_real x[MANY], y[MANY], was[MANY];
+    const ad_allocator a = { some_alloc, some_free, NULL };
+    const ad_fn_options o = { .allocator = &a };
+    const ad_compile_options quick = {
+        .cache = cache, .flags = "-O0 -ffp-contract=off"
+    };
+    ad_fn *fn[2] = { NULL, NULL };
+    for (size_t i = 0; i < MANY; i++) {
+        x[i] = (ad_real)0.001 * (ad_real)(i + 1);
+        y[i] = was[i] = (ad_real)i;
+    }
+    for (int k = 0; k < 2; k++)
+        CHECK(ad_fn_record_with(&fn[k], &o, many, NULL, MANY, x, MANY)
+                  == ADREV_OK, "record");
+    CHECK(ad_fn_compile(fn[0], &quick) == ADREV_OK, "compile");
+    exhausted = true;
+    ad_status s = ad_fn_eval(fn[0], x, y);
+    exhausted = false;
+    CHECK(s == ADREV_ENOMEM && same_bits(MANY, y, was), "no memory: %s",
+          ad_message(s));
+    many_alike(fn, x, "many");
+    x[5] = 1000;                // exp overflows: 0 times infinity
+    x[6] = -x[1];
+    many_alike(fn, x, "infinite");
+    x[5] = 0;
+    x[0] = -1;
+    s = ad_fn_eval(fn[0], x, y);
+    CHECK(s == ADREV_EPATH && same_bits(MANY, y, was), "another path: %s",
+          ad_message(s));
+    ad_fn_free(fn[0]);
+    ad_fn_free(fn[1]);
+}
+
 // The adjoint of a matrix is a product of a column and a row: -1 times 0.
 static void outer(const ad_rev *x, ad_rev *y, void *ctx)
 {
@@ -739,6 +805,7 @@ int main(void)
     test_signs();
     test_stride();
     test_untouched();
+    test_many();
     test_touched("true");
     test_touched("for f in *.so; do echo x >> $f; done");
     test_touched("for f in *.so; do : > $f; done");
