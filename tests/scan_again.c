@@ -5,7 +5,7 @@
  * first one recorded runs the steps of the next ones forwards, hands on what
  * going back needs, and in simple loops runs past the layers of others.
  *
- * The oracle is the loop in long double, with its derivatives carried along.  */
+ * The oracle is the loop in long double, with its derivatives carried along. */
 
 #define ADREV_TRACE 1
 #define ADREV_IMPLEMENTATION
@@ -19,13 +19,13 @@
 
 static ad_tape *tape;
 
-/* --- a loop with everything that is handed on -------------------------------
+/* --- a loop with everything that is handed on ------------------------------
  *
- *     x <- sin(x) a + exp(-y y) b + n/1000 c      if x > 0, n: the step's number
- *     x <- tanh(x + y) - a x - b                  if not
+ *     x <- sin(x) a + exp(-y y) b + n/1000 c     if x > 0, n: the step's number
+ *     x <- tanh(x + y) - a x - b                 if not
  *     y <- x y / (1 + c y y) + 0.1 x
  *
- * until y > stop. With an output for each step, x y, if it is not to be lean.  */
+ * until y > stop. With an output for each step, x y, unless it is to be lean. */
 
 enum { IN = 5 };                // x, y, a, b, c
 
@@ -328,7 +328,7 @@ static void test_alive(void)
     ad_replays_free(replays);
 }
 
-/* --- steps that are not what was recorded ------------------------------------ */
+/* --- steps that are not what was recorded --------------------------------- */
 
 // Reads a number past the recording.
 static void past(ad_step *s, void *ctx)
@@ -338,41 +338,102 @@ static void past(ad_step *s, void *ctx)
     s->next[0][0] = ad_rec(ad_mul(ad_sin(x), 1 + 0.1 * x.v));
 }
 
-static void test_past(void)
+// The same in a branch that numbers from 1 on take.
+static void branches_past(ad_step *s, void *ctx)
 {
-    for (int compiled = 0; compiled < 2; compiled++) {
-        ad_replays *replays = ad_replays_new(NULL);
-        for (int k = 0; k < 4; k++) {
-            ad_tape_clear(tape);
-            ad_rev x = ad_input(0.7), y;
-            ad_real g;
-            const ad_scan_state state = { .size = 1, .initial = &x,
-                                          .last = &y };
-            const ad_scan_desc d = {
-                .step = past, .steps = 100, .states = 1, .state = &state,
-                .compiled = compiled, .replays = replays
-            };
-            long double v = 0.7L;
-            long double dv = 1;
-            for (int n = 0; n < 100; n++) {
-                dv *= cosl(v) * (1 + 0.1L * v);
-                v = sinl(v) * (1 + 0.1L * v);
-            }
-            ad_status s = ad_scan(&d, NULL);
-            CHECK(s == ADREV_OK, "past, %d: %s", k, ad_message(s));
-            CHECK_NEAR(y.v, v, 1e-12L);
-            s = ad_gradient(tape, y, 1, &x, &g);
-            CHECK(s == ADREV_OK, "past, %d: %s", k, ad_message(s));
-            CHECK_NEAR(g, dv, 1e-11L);
-        }
-        ad_tape_clear(tape);
-        ad_replays_free(replays);
+    const ad_rev x = s->state[0][0];
+    (void)ctx;
+    s->next[0][0] = x.v < 1 ? ad_rec(ad_mul(0.99, ad_sin(x)))
+                            : ad_rec(ad_add(0.5, ad_tanh(x)));
+}
+
+static void once_past(ad_step_fn *step, long double v, ad_schedule schedule,
+                      bool compiled, ad_replays *replays, const char *when)
+{
+    bool branch = step == branches_past;
+    ad_tape_clear(tape);
+    ad_rev x = ad_input((ad_real)v), y;
+    ad_real g;
+    const ad_scan_state state = { .size = 1, .initial = &x, .last = &y };
+    const ad_scan_desc d = {
+        .step = step, .steps = 100, .states = 1, .state = &state,
+        .compiled = compiled, .schedule = schedule, .replays = replays
+    };
+    long double dv = 1;
+    v = (long double)x.v;
+    for (int n = 0; n < 100; n++) {
+        long double t = tanhl(v);
+        dv *= !branch ? cosl(v) * (1 + 0.1L * v)
+            : v < 1 ? 0.99L * cosl(v) : 1 - t * t;
+        v = !branch ? sinl(v) * (1 + 0.1L * v)
+          : v < 1 ? 0.99L * sinl(v) : 0.5L + t;
+    }
+    ad_status s = ad_scan(&d, NULL);
+    CHECK(s == ADREV_OK, "%s: %s", when, ad_message(s));
+    CHECK_NEAR(y.v, v, 1e-12L);
+    for (int sweep = 0; sweep < 2; sweep++) {
+        s = ad_gradient(tape, y, 1, &x, &g);
+        CHECK(s == ADREV_OK, "%s, kind %d: %s", when, (int)schedule.kind,
+              ad_message(s));
+        CHECK_NEAR(g, dv, 1e-11L);
     }
 }
 
-/* --- infinities ----------------------------------------------------------------
+static void test_past(void)
+{
+    for (size_t k = 0; k < SCHEDULES; k++)
+        for (int compiled = 0; compiled < 2; compiled++) {
+            once_past(past, 0.7L, schedules[k], compiled, NULL, "alone");
+            ad_replays *replays = ad_replays_new(NULL);
+            for (int n = 0; n < 3; n++)
+                once_past(past, 0.7L, schedules[k], compiled, replays, "past");
+            ad_tape_clear(tape);
+            ad_replays_free(replays);
+            replays = ad_replays_new(NULL);
+            for (int n = 0; n < 4; n++)
+                once_past(branches_past, n < 2 ? 0.5L : 1.3L, schedules[k],
+                          compiled, replays, "branches");
+            ad_tape_clear(tape);
+            ad_replays_free(replays);
+        }
+}
+
+// Functions have run most steps forwards, and only the sweep finds that they
+// are not what the steps do: values are out, so that it fails.
+static bool turned;
+
+static void turns(ad_step *s, void *ctx)
+{
+    const ad_rev x = s->state[0][0];
+    (void)ctx;
+    s->next[0][0] = ad_rec(ad_mul(ad_sin(x), turned ? 0.5 : 0.9));
+}
+
+static void test_turned(void)
+{
+    ad_replays *replays = ad_replays_new(NULL);
+    for (int k = 0; k < 4; k++) {
+        turned = k == 3;
+        ad_tape_clear(tape);
+        ad_rev x = ad_input(0.7), y;
+        ad_real g = 7;
+        const ad_scan_state state = { .size = 1, .initial = &x, .last = &y };
+        const ad_scan_desc d = { .step = turns, .steps = 100, .states = 1,
+                                 .state = &state, .replays = replays };
+        CHECK(ad_scan(&d, NULL) == ADREV_OK, "%d", k);
+        turned = k >= 2;
+        ad_status s = ad_gradient(tape, y, 1, &x, &g);
+        CHECK(k == 2 ? s == ADREV_EEXTERNAL && g == 7 : s == ADREV_OK,
+              "%d: %s", k, ad_message(s));
+        CHECK(k < 3 || fabs((double)y.v) < 1e-29, "%g", (double)y.v);
+    }
+    ad_tape_clear(tape);
+    ad_replays_free(replays);
+}
+
+/* --- infinities ------------------------------------------------------------
  * exp(x) overflows, and is multiplied by zero: the derivatives are those of the
- * tape, where a zero absorbs.                                                  */
+ * tape, where a zero absorbs.                                               */
 
 static void overflow(ad_step *s, void *ctx)
 {
@@ -421,7 +482,7 @@ static void test_overflow(void)
     }
 }
 
-/* --- memory -------------------------------------------------------------------- */
+/* --- memory -------------------------------------------------------------- */
 
 static long live, allocations, failing;
 
@@ -500,6 +561,7 @@ int main(void)
     test_at_once();
     test_alive();
     test_past();
+    test_turned();
     test_overflow();
     test_starved();
     ad_tape_free(tape);
