@@ -2580,8 +2580,12 @@ static size_t adx_advance_lean(void *user, adx_kept_level *l, size_t base,
         || c->replays->path[k->latest].stop || adx_is_looked_at_first(k, s)
         || adx_has_rest(k))
         return s;
+    size_t look = 1;
+    while (k->first && look < to && look <= from)
+        look *= 2;
+    to = k->first && look < to ? look : to;
     adx_copy_few(c->parameters, in + c->window, next + c->window);
-    for (; s < to && !adx_is_looked_at_first(k, s); s++) {
+    for (; s < to; s++) {
         if (l != NULL && !adx_keep_state(&c->plan, l, s - base))
             break;
         in[c->in - 1] = (ad_real)s;
