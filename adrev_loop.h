@@ -1609,8 +1609,8 @@ static bool adx_begin_calling(adx_calling *k, ad_fn *fn, adx_kind kind)
 
 // Results are the first ones, and must not overlap arguments.
 ADX_INLINE bool adx_do_call(const adx_calling *k, size_t parts,
-                     const adx_given given[], size_t wants,
-                     const adx_wanted wanted[])
+                            const adx_given given[], size_t wants,
+                            const adx_wanted wanted[])
 {
     if (k->room == NULL)
         return adx_evaluate_by(k->fn, k->machine, k->work->w, parts, given,
@@ -2122,7 +2122,8 @@ static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
         || k->taken == NULL
         || (sweep && k->sweep == NULL))
         return false;
-    k->in = adx_is_lean(c) ? adx_window_of(k)
+    k->lean = adx_is_lean(c);
+    k->in = k->lean ? adx_window_of(k)
           : (ad_real *)(void *)(k->state + adx_state_bytes(c));
     k->out = k->in + c->in;
     k->in_next = k->out + c->out;
@@ -2325,9 +2326,8 @@ static void adx_record_path(adx_stepping *k, size_t s)
     c->report->paths++;
 }
 
-// Whether a path still does what the step does: not if that reads x.v past the
-// recording, or anything that changes. Looked at for some steps of the first
-// sweep: a sixteenth of a run of all.
+// Steps of the first sweep that a function is compared with: a sixteenth of a
+// run of all.
 static bool adx_is_looked_at(const adx_scan *c, const adx_step_path *p,
                              size_t s)
 {
@@ -2337,6 +2337,8 @@ static bool adx_is_looked_at(const adx_scan *c, const adx_step_path *p,
         && (known ? (far & (far - 1)) == 0 : adx_is_sampled(far));
 }
 
+// Whether a path still does what the step does: not if that reads x.v past the
+// recording, or anything that changes.
 static bool adx_is_true_to_step(adx_stepping *k, const adx_step_path *p)
 {
     adx_scan *c = k->scan;
@@ -2513,17 +2515,22 @@ ADX_INLINE bool adx_run_path(adx_stepping *k, size_t i, bool lean,
     return true;
 }
 
-// Steps of the first run that a function is compared with: a few of them, of
-// which most are among the first.
-static bool adx_is_looked_at_first(const adx_stepping *k, size_t s)
+// The next step, from s on, of the first run that a function is compared with:
+// 0 and the powers of two, a few in all.
+static size_t adx_next_look(const adx_stepping *k, size_t s)
 {
-    return k->first && (s & (s - 1)) == 0;
+    size_t look = s > 0;
+    if (!k->first)
+        return SIZE_MAX;
+    while (look < s)
+        look *= 2;
+    return look;
 }
 
 static bool adx_run_known_step(adx_stepping *k, bool *stop)
 {
     adx_scan *c = k->scan;
-    bool look = adx_is_looked_at_first(k, k->index);
+    bool look = adx_next_look(k, k->index) == k->index;
     if (adx_is_varying(c) || (k->rest > 0 && !c->compiled))
         return false;
     for (size_t i = 0; i < c->known; i++) {
@@ -2574,16 +2581,13 @@ static size_t adx_advance_lean(void *user, adx_kept_level *l, size_t base,
     adx_scan *c = k->scan;
     ad_real *in = k->in;
     ad_real *next = k->in_next;
+    size_t look = adx_next_look(k, from);
     size_t s = from;
     bool cut = false;
     if (adx_is_varying(c) || c->known <= k->latest
-        || c->replays->path[k->latest].stop || adx_is_looked_at_first(k, s)
-        || adx_has_rest(k))
+        || c->replays->path[k->latest].stop || look == s || adx_has_rest(k))
         return s;
-    size_t look = 1;
-    while (k->first && look < to && look <= from)
-        look *= 2;
-    to = k->first && look < to ? look : to;
+    to = look < to ? look : to;
     adx_copy_few(c->parameters, in + c->window, next + c->window);
     for (; s < to; s++) {
         if (l != NULL && !adx_keep_state(&c->plan, l, s - base))
@@ -2643,7 +2647,6 @@ static size_t adx_reverse_lean(void *user, adx_kept_level *l, size_t base,
 static void adx_go_lean(adx_stepping *k)
 {
     adx_timetable *p = &k->scan->plan;
-    k->lean = adx_is_lean(k->scan);
     p->advance_some = k->lean ? adx_advance_lean : NULL;
     p->reverse_some = k->lean ? adx_reverse_lean : NULL;
 }
