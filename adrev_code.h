@@ -219,25 +219,32 @@ typedef struct ad_compile_options {
                             // $HOME/.cache/adrev
     size_t limit;           // bytes of C code that are still compiled;
                             // 0: 2 MB
+    unsigned functions;     // ADREV_C_VALUE | ...: only these, of which
+                            // ADREV_C_JACOBIAN, _GRADIENT and _LINEARIZE are
+                            // the same; 0: see below
 } ad_compile_options;
 
 // Evaluates the function from now on by machine code: value, products, gradient,
 // Hessian product and, up to 1000 entries, the Jacobian at one point (also with
-// the value: ad_fn_linearize). The code is
-// written as C, compiled by the system's compiler and kept in the cache under
-// the XXH128 of the code, the flags, the compiler's version and, on Linux, what
-// the processor is; next time, in any process, it is only loaded. A file of the
-// cache is loaded only if it and its directory belong to the user and nobody
-// else can write them, and if its hash is that of what was compiled. Nobody
-// else but root may be able to put another directory in the cache's place:
-// those above it belong to the user or to root, and are not writable by a group
-// or by all, unless they are sticky, as /tmp is.
+// the value: ad_fn_linearize); or what `functions` says, and all else as before
+// it was compiled. For matrices of large functions ask for these alone: their
+// code may be several times as long as that of the value (ad_fn_c_size), and
+// compilers take seconds for each megabyte.
+//
+// The code is written as C, compiled by the system's compiler and kept in the
+// cache under the XXH128 of the code, the flags, the compiler's version and, on
+// Linux, what the processor is; next time, in any process, it is only loaded. A
+// file of the cache is loaded only if it and its directory belong to the user
+// and nobody else can write them, and if its hash is that of what was compiled.
+// Nobody else but root may be able to put another directory in the cache's
+// place: those above it belong to the user or to root, and are not writable by a
+// group or by all, unless they are sticky, as /tmp is.
 //
 //   returns      ADREV_OK; ADREV_ECOMPILE: no compiler, or none of this, a
 //                quote of the options is open, the code is too long, no cache,
 //                a cache that others could touch, a program with more rights
 //                than its user (setuid), or no such thing on this system: the
-//                function is replayed as before; else as ad_fn_write_c. Nothing
+//                function is evaluated as before; else as ad_fn_write_c. Nothing
 //                is printed, nor what the compiler says
 //   threads      while no other thread uses the function
 ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options);
@@ -1339,9 +1346,9 @@ static const adx_c_kind adx_c_kinds[] = {
     { ADREV_C_HVP,      ADX_KIND_hvp,     "hvp", { "x", "w", "v" }, { "hv" } },
     { ADREV_C_JACOBIAN, ADX_KIND_linear,  "jacobian", { "x" },   { "J" } },
     { ADREV_C_HESSIAN,  ADX_KIND_hessian, "hessian", { "x", "w" }, { "H" } },
-    { ADREV_C_JACOBIAN_SPARSE, ADX_KIND_linear, "jacobian_sparse",
+    { ADREV_C_JACOBIAN_SPARSE, ADX_KIND_jacobian_sparse, "jacobian_sparse",
       { "x" }, { "J" } },
-    { ADREV_C_HESSIAN_SPARSE, ADX_KIND_hessian, "hessian_sparse",
+    { ADREV_C_HESSIAN_SPARSE, ADX_KIND_hessian_sparse, "hessian_sparse",
       { "x", "w" }, { "H" } },
     { ADREV_C_LINEARIZE, ADX_KIND_linear, "linearize", { "x" },  { "y", "J" } },
     { ADX_C_AHEAD,      ADX_KIND_ahead,   "ahead",   { "x" },    { "y", "kept" } },
@@ -1349,6 +1356,8 @@ static const adx_c_kind adx_c_kinds[] = {
 };
 #define ADX_C_KINDS (sizeof adx_c_kinds / sizeof *adx_c_kinds)
 #define ADX_C_SPARSE (ADREV_C_JACOBIAN_SPARSE | ADREV_C_HESSIAN_SPARSE)
+// What evaluations use: gradients and Jacobians come with values.
+#define ADX_C_LOADED (ADX_C_ALL & ~(ADREV_C_GRADIENT | ADREV_C_JACOBIAN))
 
 // The program behind a function. Outputs: results of the first array, then of
 // the second.
@@ -3027,43 +3036,40 @@ static bool adx_build(adx_cache *k)
 
 #define ADX_C_NAME "adrev_compiled"
 
-static void adx_symbol(void *library, const char *what, void *f, size_t *work)
+static void *adx_symbol(void *library, const char *what, const char *more)
 {
     char name[64];
-    snprintf(name, sizeof name, ADX_C_NAME "_%s", what);
-    void *symbol = dlsym(library, name);
-    memcpy(f, &symbol, sizeof symbol);      // data to function: as POSIX has it
-    snprintf(name, sizeof name, ADX_C_NAME "_%s_size", what);
-    const unsigned long *size = (const unsigned long *)dlsym(library, name);
-    *work = size == NULL ? 0 : (size_t)*size;
+    snprintf(name, sizeof name, ADX_C_NAME "_%s%s", what, more);
+    return dlsym(library, name);
+}
+
+// As many arrays as its kind has. (memcpy: data to function, as POSIX has it.)
+static void adx_take_code(adx_compiled *c, void *library,
+                          const adx_c_kind *kind)
+{
+    void *code = adx_symbol(library, kind->what, "");
+    const unsigned long *size =
+        (const unsigned long *)adx_symbol(library, kind->what, "_size");
+    void *f = kind->out[1] != NULL ? (void *)&c->f22
+            : kind->in[1] == NULL ? (void *)&c->f2
+            : kind->in[2] == NULL ? (void *)&c->f3 : (void *)&c->f4;
     if (size == NULL)
-        memset(f, 0, sizeof symbol);
+        code = NULL;
+    memcpy(f, &code, sizeof code);
+    c->work = size == NULL ? 0 : (size_t)*size;
+    code = adx_symbol(library, kind->what, "_block");
+    memcpy(&c->block, &code, sizeof code);
 }
 
 static bool adx_load(ad_fn *fn, const char *path)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    adx_compiled *c = fn->compiled;
     if (library == NULL)
         return false;
-    adx_symbol(library, "value", &c[ADX_KIND_value].f2,
-               &c[ADX_KIND_value].work);
-    adx_symbol(library, "jvp", &c[ADX_KIND_jvp].f3, &c[ADX_KIND_jvp].work);
-    adx_symbol(library, "vjp", &c[ADX_KIND_vjp].f3, &c[ADX_KIND_vjp].work);
-    adx_symbol(library, "hvp", &c[ADX_KIND_hvp].f4, &c[ADX_KIND_hvp].work);
-    adx_symbol(library, "linearize", &c[ADX_KIND_linear].f22,
-               &c[ADX_KIND_linear].work);
-    adx_symbol(library, "ahead", &c[ADX_KIND_ahead].f22,
-               &c[ADX_KIND_ahead].work);
-    adx_symbol(library, "back", &c[ADX_KIND_back].f4, &c[ADX_KIND_back].work);
-    for (size_t i = 0; i <= ADX_KIND_vjp; i++) {
-        static const char *const name[] = {
-            ADX_C_NAME "_value_block", ADX_C_NAME "_jvp_block",
-            ADX_C_NAME "_vjp_block"
-        };
-        void *symbol = dlsym(library, name[i]);
-        memcpy(&c[i].block, &symbol, sizeof symbol);
-    }
+    for (size_t i = 0; i < ADX_C_KINDS; i++)
+        if (adx_c_kinds[i].bit & ADX_C_LOADED)
+            adx_take_code(&fn->compiled[adx_c_kinds[i].kind], library,
+                          &adx_c_kinds[i]);
     if (fn->library != NULL)
         dlclose(fn->library);
     fn->library = library;
@@ -3081,13 +3087,23 @@ static ad_status adx_compile_code(ad_fn *fn, adx_cache *k)
     return ok ? ADREV_OK : ADREV_ECOMPILE;
 }
 
+static unsigned adx_to_compile(const ad_fn *fn, unsigned asked)
+{
+    const unsigned linear = ADREV_C_GRADIENT | ADREV_C_JACOBIAN
+                          | ADREV_C_LINEARIZE;
+    if (asked == 0)
+        return ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP | ADREV_C_HVP
+             | (fn->m == 1 || fn->n * fn->m <= 1000 ? ADREV_C_LINEARIZE : 0u);
+    return asked & linear ? (asked & ~linear) | ADREV_C_LINEARIZE : asked;
+}
+
 // more: functions besides those that ad_fn_compile promises.
 static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
                              unsigned more)
 {
     static const ad_compile_options none;
     const ad_compile_options *o = options == NULL ? &none : options;
-    if (fn == NULL)
+    if (fn == NULL || o->functions >> ADREV_C_COUNT != 0)
         return ADREV_ESHAPE;
     adx_cache k = { .memory = &fn->memory, .code = { .memory = &fn->memory } };
     k.compiler = o->compiler == NULL ? "cc" : o->compiler;
@@ -3096,10 +3112,7 @@ static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
     const ad_c_options code = {
         .name = ADX_C_NAME, .single = sizeof(ad_real) == sizeof(float),
         .exported = true,
-        .functions = more
-                   | ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP | ADREV_C_HVP
-                   | (fn->m == 1 || fn->n * fn->m <= 1000
-                      ? ADREV_C_LINEARIZE : 0u)
+        .functions = more | adx_to_compile(fn, o->functions)
     };
     size_t bytes = 0;
     size_t limit = o->limit == 0 ? 2000000 : o->limit;

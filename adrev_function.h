@@ -3719,6 +3719,9 @@ typedef enum adx_kind {
     ADX_KIND_hessian,           // x, w -> H
     ADX_KIND_ahead,             // x -> y, kept         (6.5)
     ADX_KIND_back,              // x, w, kept -> dx
+    // by machine code only:
+    ADX_KIND_jacobian_sparse,   // x -> entries of J
+    ADX_KIND_hessian_sparse,    // x, w -> entries of H
     ADX_KINDS
 } adx_kind;
 
@@ -4272,7 +4275,7 @@ static bool adx_is_short(const ad_fn *fn, size_t directions)
 
 static bool adx_is_linearized(const ad_fn *fn)
 {
-    return fn->m == 1 || fn->compiled[ADX_KIND_linear].f22 != NULL
+    return fn->m == 1 || adx_has_code(&fn->compiled[ADX_KIND_linear])
         || adx_is_short(fn, fn->m < fn->n ? fn->m : fn->n);
 }
 
@@ -4501,7 +4504,7 @@ ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
                                { { x, n }, { w, fn->m }, { NULL, n } }, n, n,
                                NULL };
     const adx_wanted wanted[] = { { 0, n * n, H } };
-    if (adx_is_short(fn, n))
+    if (adx_is_short(fn, n) || adx_has_code(&fn->compiled[ADX_KIND_hessian]))
         return adx_evaluate_fn(fn, ADX_KIND_hessian, 2, d.given, 1, wanted);
     ad_status status = adx_fill_dense(&d, H, n, 1);
     for (size_t i = 0; status == ADREV_OK && i < n; i++)
@@ -6431,6 +6434,16 @@ static ad_status adx_fill_sparse(ad_fn *fn, const adx_pattern *s,
     return adx_all_directions(&d, adx_take_sparse, &k);
 }
 
+// By machine code, if there is any; see adx_run_compiled.
+static ad_status adx_run_sparse(ad_fn *fn, adx_kind kind, size_t parts,
+                                const adx_given given[], size_t entries,
+                                ad_real value[], bool *again)
+{
+    const adx_wanted wanted[] = { { 0, entries, value } };
+    return adx_run_compiled(fn, &fn->compiled[kind], parts, given, 1, wanted,
+                            again);
+}
+
 ADX_API ad_status ad_fn_jacobian_sparse(ad_fn *fn, const ad_real x[],
                                         ad_real value[])
 {
@@ -6443,6 +6456,12 @@ ADX_API ad_status ad_fn_jacobian_sparse(ad_fn *fn, const ad_real x[],
     size_t entries = s->g.start[s->g.rows];
     if (adx_lacks(fn, entries, value))
         return ADREV_ESHAPE;
+    const adx_given given[] = { { x, fn->n } };
+    bool again;
+    status = adx_run_sparse(fn, ADX_KIND_jacobian_sparse, 1, given, entries,
+                            value, &again);
+    if (status != ADREV_OK || !again)
+        return status;
     // The second sweep may fail when the first has written its entries.
     bool twice = (s->groups > 0 && s->aparts > 0)
               || (entries > 0 && adx_has_external(&fn->program));
@@ -6469,16 +6488,21 @@ ADX_API ad_status ad_fn_hessian_sparse(ad_fn *fn, const ad_real x[],
     ad_status status = adx_pattern_of(fn, true, &s);
     if (status != ADREV_OK)
         return status;
-    if (adx_lacks(fn, s->g.start[s->g.rows], value))
+    size_t entries = s->g.start[s->g.rows];
+    if (adx_lacks(fn, entries, value))
         return ADREV_ESHAPE;
     adx_sparse k = { s, value, 0, s->groups };
     const adx_directions d = {
         fn, ADX_KIND_hvp, 3, { { x, fn->n }, { w, fn->m }, { NULL, fn->n } },
         s->groups, fn->n, s->group
     };
+    bool again;
+    status = adx_run_sparse(fn, ADX_KIND_hessian_sparse, 2, d.given, entries,
+                            value, &again);
+    if (status != ADREV_OK || !again)
+        return status;
     if (!adx_fails_late(&d))
         return adx_all_directions(&d, adx_take_sparse, &k);
-    size_t entries = s->g.start[s->g.rows];
     k.value = (ad_real *)adx_take(&fn->memory, entries, sizeof *value);
     if (k.value == NULL)
         return ADREV_ENOMEM;

@@ -367,6 +367,160 @@ static void test_many(void)
     ad_fn_free(fn[1]);
 }
 
+// A sparse Jacobian with a full row; more entries than are compiled unasked.
+enum { LONG = 40 };
+
+static void chained(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[LONG - 1] = x[0];
+    for (size_t i = 0; i + 1 < LONG; i++) {
+        y[i] = ad_rec(ad_mul(x[i], ad_exp(x[i + 1])));
+        ad_acc(&y[LONG - 1], x[i + 1]);
+    }
+    if (ad_lt(x[0], 5))
+        y[0] = ad_rec(ad_mul(y[0], 2.5));
+}
+
+typedef ad_status evaluation(ad_fn *fn, const ad_real *x, ad_real *to);
+
+static ad_status eval_value(ad_fn *fn, const ad_real *x, ad_real *to)
+{
+    return ad_fn_eval(fn, x, to);
+}
+
+static ad_status eval_jvp(ad_fn *fn, const ad_real *x, ad_real *to)
+{
+    return ad_fn_jvp(fn, x, x, to);
+}
+
+static ad_status eval_vjp(ad_fn *fn, const ad_real *x, ad_real *to)
+{
+    return ad_fn_vjp(fn, x, x, to);
+}
+
+static ad_status eval_hvp(ad_fn *fn, const ad_real *x, ad_real *to)
+{
+    return ad_fn_hvp(fn, x, x, x, to);
+}
+
+static ad_status eval_linearize(ad_fn *fn, const ad_real *x, ad_real *to)
+{
+    return ad_fn_linearize(fn, x, to + LONG * LONG, to);
+}
+
+static ad_status eval_hessian(ad_fn *fn, const ad_real *x, ad_real *to)
+{
+    return ad_fn_hessian(fn, x, x, to);
+}
+
+static ad_status eval_jacobian_sparse(ad_fn *fn, const ad_real *x, ad_real *to)
+{
+    return ad_fn_jacobian_sparse(fn, x, to);
+}
+
+static ad_status eval_hessian_sparse(ad_fn *fn, const ad_real *x, ad_real *to)
+{
+    return ad_fn_hessian_sparse(fn, x, x, to);
+}
+
+static const struct asked {
+    unsigned functions;
+    adx_kind kind;
+    evaluation *of;
+} asked[] = {
+    { ADREV_C_VALUE, ADX_KIND_value, eval_value },
+    { ADREV_C_JVP, ADX_KIND_jvp, eval_jvp },
+    { ADREV_C_VJP, ADX_KIND_vjp, eval_vjp },
+    { ADREV_C_HVP, ADX_KIND_hvp, eval_hvp },
+    { ADREV_C_LINEARIZE, ADX_KIND_linear, eval_linearize },
+    { ADREV_C_JACOBIAN, ADX_KIND_linear, eval_linearize },
+    { ADREV_C_HESSIAN, ADX_KIND_hessian, eval_hessian },
+    { ADREV_C_JACOBIAN_SPARSE, ADX_KIND_jacobian_sparse,
+      eval_jacobian_sparse },
+    { ADREV_C_HESSIAN_SPARSE, ADX_KIND_hessian_sparse, eval_hessian_sparse }
+};
+enum { ASKED = sizeof asked / sizeof *asked, MOST = LONG * LONG + LONG };
+
+// With each allocation failing; results are written as a whole or not at all.
+static void check_asked(const struct asked *k, ad_fn *fn[2], const ad_real *x,
+                        ad_status want)
+{
+    static ad_real got[2][MOST], was[MOST];
+    ad_status s = ADREV_ENOMEM;
+    for (size_t i = 0; i < MOST; i++)
+        was[i] = got[0][i] = got[1][i] = (ad_real)i;
+    for (long n = 0; s == ADREV_ENOMEM && n < 5000; n++) {
+        allocations_left = n;
+        s = k->of(fn[0], x, got[0]);
+        allocations_left = LONG_MAX;
+        CHECK(s == want || (s == ADREV_ENOMEM && same_bits(MOST, got[0], was)),
+              "functions %u, %ld allocations: %s", k->functions, n,
+              ad_message(s));
+    }
+    CHECK(s == want, "functions %u: %s", k->functions, ad_message(s));
+    CHECK(k->of(fn[1], x, got[1]) == want, "functions %u", k->functions);
+    for (size_t i = 0; i < MOST; i++)
+        CHECK(same_bits(1, &got[0][i], &got[1][i])
+              || (isnan(got[0][i]) && isnan(got[1][i])),
+              "functions %u, number %zu: %.17g, %.17g", k->functions, i,
+              (double)got[0][i], (double)got[1][i]);
+}
+
+// The function is compiled for this only, and evaluated without a replay (many
+// results have one at hand, in case of an infinity).
+static void check_only(const struct asked *k, ad_fn *fn, const ad_real *x)
+{
+    static ad_real to[MOST];
+    CHECK(k->of(fn, x, to) == ADREV_OK, "functions %u", k->functions);
+    for (int i = 0; i < ADX_KINDS; i++) {
+        bool it = i == (int)k->kind;
+        CHECK(adx_has_code(&fn->compiled[i]) == it,
+              "functions %u, kind %d", k->functions, i);
+        CHECK(atomic_load(&fn->machine[i]) == NULL
+              || (it && (i == ADX_KIND_linear || i == ADX_KIND_hessian)),
+              "functions %u, kind %d is replayed", k->functions, i);
+    }
+}
+
+static void test_asked(void)
+{
+    const ad_allocator a = { some_alloc, some_free, NULL };
+    const ad_fn_options o = { .allocator = &a };
+    ad_compile_options some = { .cache = cache,
+                                .flags = "-O0 -ffp-contract=off" };
+    ad_real x[LONG], infinite[LONG], left[LONG];
+    for (size_t i = 0; i < LONG; i++)
+        x[i] = infinite[i] = left[i] = (ad_real)0.1 * (ad_real)(i % 7 + 1);
+    infinite[20] = 0;               // times exp(1000)
+    infinite[21] = 1000;
+    left[0] = 6;
+    for (size_t i = 0; i < ASKED; i++) {
+        const struct asked *k = &asked[i];
+        ad_fn *fn[2] = { NULL, NULL };
+        for (int j = 0; j < 2; j++)
+            CHECK(ad_fn_record_with(&fn[j], &o, chained, NULL, LONG, x, LONG)
+                      == ADREV_OK, "record");
+        some.functions = k->functions;
+        CHECK(ad_fn_compile(fn[0], &some) == ADREV_OK, "compile %u",
+              k->functions);
+        check_only(k, fn[0], x);
+        for (size_t j = 0; j < ASKED; j++)
+            check_asked(&asked[j], fn, x, ADREV_OK);
+        check_asked(k, fn, infinite, ADREV_OK);
+        check_asked(k, fn, left, ADREV_EPATH);
+        ad_fn_free(fn[0]);
+        ad_fn_free(fn[1]);
+    }
+    ad_fn *fn = recorded(smooth, 2);
+    some.functions = 1u << ADREV_C_COUNT;
+    CHECK(ad_fn_compile(fn, &some) == ADREV_ESHAPE, "no such function");
+    some.functions = ADREV_C_GRADIENT;
+    CHECK(ad_fn_compile(fn, &some) == ADREV_OK
+          && adx_has_code(&fn->compiled[ADX_KIND_linear]), "gradient");
+    ad_fn_free(fn);
+}
+
 // The adjoint of a matrix is a product of a column and a row: -1 times 0.
 static void outer(const ad_rev *x, ad_rev *y, void *ctx)
 {
@@ -829,6 +983,7 @@ int main(void)
     test_stride();
     test_untouched();
     test_many();
+    test_asked();
     test_touched("true");
     test_touched("for f in *.so; do echo x >> $f; done");
     test_touched("for f in *.so; do : > $f; done");

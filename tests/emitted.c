@@ -951,7 +951,7 @@ static void emit_alone(void)
 
 static void infinite(const ad_rev *x, ad_rev *y, void *ctx)
 {
-    static const double by[] = { INFINITY, -INFINITY, NAN };
+    static const double by[] = { HUGE_VAL, -HUGE_VAL, (double)NAN };
     (void)ctx;
     for (int i = 0; i < 3; i++)
         y[i] = ad_rec(ad_mul(x[0], (ad_real)by[i]));
