@@ -4263,9 +4263,10 @@ static bool adx_has_external(const adx_program *p)
     return false;
 }
 
-// Whether one program for all entries of a matrix is worth its length. With up
-// to 24 directions it takes an eighth to nine tenths of the time of lanes (9.4),
-// but has to be made. Each direction would call external statements again.
+// Whether one program for all entries of a matrix is worth its length: it takes
+// from an eighth of the time of lanes (9.4) to as long, with 16 directions and
+// where every number depends on all of them; but it has to be made. Each
+// direction would call external statements again.
 static bool adx_is_short(const ad_fn *fn, size_t directions)
 {
     return directions <= ADREV_LANES_MOST
@@ -4309,10 +4310,13 @@ ADX_API ad_status ad_fn_hvp(ad_fn *fn, const ad_real x[], const ad_real w[],
  * Rows or columns of a matrix, a lane each. All lanes are at the same point, so
  * a guard that one of them does not pass, none passes.                       */
 
-// Lanes for n directions: all of them, or a multiple of 4 of them at a time.
+// Lanes for n directions: 4, 8, or a full block, even if most of it is for
+// nothing. (skin, bench/, 26 directions: 28 lanes took two to four times as long
+// as 32.)
 static size_t adx_lanes_for(size_t n)
 {
-    return n >= ADREV_LANES_MOST ? ADREV_LANES_MOST : (n + 3) / 4 * 4;
+    size_t few = (n + 3) / 4 * 4;
+    return few > 8 || few > ADREV_LANES_MOST ? ADREV_LANES_MOST : few;
 }
 
 // One of the given arrays is directions instead: unit vectors, or of each group

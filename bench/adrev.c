@@ -458,6 +458,7 @@ static const bench_tool tool = {
         [BENCH_GMM] = adrev_gmm,
         [BENCH_LSTM] = adrev_lstm,
         [BENCH_BA] = adrev_ba,
+        [BENCH_SKIN] = adrev_skin,
         [BENCH_SIR] = run_sir,
     },
     .bytes = bytes,

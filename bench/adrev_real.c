@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-/* adrev_real.c - gmm, lstm and ba with adrev.
+/* adrev_real.c - gmm, lstm, ba and skin with adrev.
  *
  * The formulas of plain_real.c over single numbers. As many terms of a sum as
  * a statement has operands are written as one expression: that is all the
@@ -8,6 +8,7 @@
 
 #include "adrev_tool.h"
 #include "adrev_ba.h"
+#include "adrev_skin.h"
 #include "real.h"
 
 #include <math.h>
@@ -312,4 +313,23 @@ void adrev_ba(const bench_case *c, const double *x, double *y, double *dy)
         y[2 * i + 1] = ad_value(e[1]);
         ad_jacobian(tape, 2, e, BA_ROW, in, dy + 2 * BA_ROW * i);
     }
+}
+
+/* ---------------------------------------------------------------------------
+ * skin
+ * ------------------------------------------------------------------------- */
+
+// Fewer inputs than outputs: ad_jacobian sweeps forwards.
+void adrev_skin(const bench_case *c, const double *x, double *y, double *dy)
+{
+    ad_tape *tape = tool_clear();
+    ad_rev in[SKIN_THETA];
+    ad_rev out[3 * SKIN_POINTS];
+
+    ad_inputs(SKIN_THETA, x, in);
+    skin_points(x, in, out);
+    for (size_t i = 0; i < c->outputs; i++) {
+        y[i] = ad_value(out[i]);
+    }
+    ad_jacobian(tape, c->outputs, out, c->inputs, in, dy);
 }

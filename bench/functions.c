@@ -342,6 +342,7 @@ static const bench_tool replay_tool = {
         [BENCH_BURGERS] = replay_burgers,
         [BENCH_GMM] = replay_gmm,
         [BENCH_BA] = replay_ba,
+        [BENCH_SKIN] = replay_skin,
     },
     .release = release,
 };
@@ -358,6 +359,7 @@ static const bench_tool compiled_tool = {
         [BENCH_BURGERS] = compiled_burgers,
         [BENCH_GMM] = compiled_gmm,
         [BENCH_BA] = compiled_ba,
+        [BENCH_SKIN] = compiled_skin,
     },
     .release = release,
 };

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT-0
-/* functions_real.c - gmm and ba as recorded functions, replayed and compiled.
+/* functions_real.c - gmm, ba and skin as recorded functions, replayed and
+ * compiled.
  *
  * gmm: the exponent of one component is recorded, so many rows of Q at a time,
  * and mapped over the points for each component; then a log-sum-exp is mapped
  * over the exponents, and its adjoints weight those of the first. What no point
  * has a part in is another function. All components as one function is not
  * faster where replayed, and too long to be compiled for blocks of points. ba:
- * one observation is recorded.
+ * one observation is recorded. skin: all of it; its Jacobian is compiled alone.
  */
 
 #define ADREV_STATIC            // other files have them, too
@@ -14,6 +15,7 @@
 #include "../adrev_function.h"
 
 #include "adrev_ba.h"
+#include "adrev_skin.h"
 #include "real.h"
 
 #include <stdlib.h>
@@ -39,6 +41,7 @@ typedef struct kept {
     ad_fn *rest;
     ad_fn *errors;              // ba
     ad_fn *weight;
+    ad_fn *points;              // skin
     double *room;
 } kept;
 
@@ -54,6 +57,7 @@ static void empty(kept *k)
     ad_fn_free(k->rest);
     ad_fn_free(k->errors);
     ad_fn_free(k->weight);
+    ad_fn_free(k->points);
     free(k->room);
     *k = (kept){ .compiled = k->compiled };
 }
@@ -64,12 +68,14 @@ void functions_real_release(void)
     empty(&compiled);
 }
 
-// Recorded where all inputs are `at`. False: it failed.
+// Recorded where all inputs are `at`; functions: see ad_compile_options. False:
+// it failed.
 static bool record(const kept *k, ad_fn **fn, ad_vector_fn *f, void *ctx,
-                   size_t n, double at, size_t m)
+                   size_t n, double at, size_t m, unsigned functions)
 {
     const ad_compile_options options = { .cache = "../build/cache",
-                                         .limit = 40000000 };
+                                         .limit = 40000000,
+                                         .functions = functions };
     double *x = malloc(n * sizeof *x);
     bool ok = x != NULL;
 
@@ -210,10 +216,11 @@ static bool record_gmm(kept *k, const bench_case *c)
         const size_t n = 1 + 2 * r.to + gmm_triangle(r.to)
                        - gmm_triangle(r.from);
 
-        ok = record(k, &k->group[i], exponent, &r, n, 0.5, 1);
+        ok = record(k, &k->group[i], exponent, &r, n, 0.5, 1, 0);
     }
-    ok = ok && record(k, &k->mixture, mixture, NULL, GMM_K, 0.5, 1)
-         && record(k, &k->rest, rest, &d, c->inputs, 0.5, rest_results(d));
+    ok = ok && record(k, &k->mixture, mixture, NULL, GMM_K, 0.5, 1, 0)
+         && record(k, &k->rest, rest, &d, c->inputs, 0.5, rest_results(d),
+                   0);
     if (ok) {
         k->room = malloc((2 * c->inputs + 2 * rest_results(d)
                           + (d + 1 + (groups + 1) * GMM_K) * GMM_N)
@@ -390,8 +397,8 @@ static bool record_ba(kept *k, const bench_case *c)
     }
     empty(k);
     k->of = c;
-    if (record(k, &k->errors, errors, NULL, BA_ROW, 0.5, 2)
-        && record(k, &k->weight, weight, NULL, 1, 0.5, 1)) {
+    if (record(k, &k->errors, errors, NULL, BA_ROW, 0.5, 2, 0)
+        && record(k, &k->weight, weight, NULL, 1, 0.5, 1, 0)) {
         k->room = malloc(BA_ROW * BLOCK * sizeof *k->room);
     }
     return k->room != NULL;
@@ -493,4 +500,39 @@ void replay_ba(const bench_case *c, const double *x, double *y, double *dy)
 void compiled_ba(const bench_case *c, const double *x, double *y, double *dy)
 {
     run_ba(&compiled, c, x, y, dy);
+}
+
+/* ---------------------------------------------------------------------------
+ * skin
+ * ------------------------------------------------------------------------- */
+
+static void points(const ad_rev *in, ad_rev *y, void *ctx)
+{
+    const double *x = ctx;
+
+    skin_points(x, in, y);
+}
+
+static void run_skin(kept *k, const bench_case *c, const double *x, double *y,
+                     double *dy)
+{
+    if (k->of != c) {
+        empty(k);
+        k->of = c;
+        if (!record(k, &k->points, points, (void *)(size_t)x, c->inputs, 0.5,
+                    c->outputs, ADREV_C_LINEARIZE)) {
+            return;
+        }
+    }
+    ad_fn_linearize(k->points, x, y, dy);
+}
+
+void replay_skin(const bench_case *c, const double *x, double *y, double *dy)
+{
+    run_skin(&replayed, c, x, y, dy);
+}
+
+void compiled_skin(const bench_case *c, const double *x, double *y, double *dy)
+{
+    run_skin(&compiled, c, x, y, dy);
 }

@@ -657,6 +657,7 @@ const bench_tool bench_hand = {
         [BENCH_GMM] = hand_gmm,
         [BENCH_LSTM] = hand_lstm,
         [BENCH_BA] = hand_ba,
+        [BENCH_SKIN] = hand_skin,
         [BENCH_SIR] = run_sir,
     },
     .release = release,

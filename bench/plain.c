@@ -102,6 +102,7 @@ size_t bench_data(const bench_case *c)
     case BENCH_GMM:  return GMM_N * c->size;
     case BENCH_LSTM: return LSTM_STATE + c->steps * LSTM_B;
     case BENCH_BA:   return 2 * BA_SEEN;
+    case BENCH_SKIN: return SKIN_DATA;
     default:         return 0;
     }
 }
@@ -122,7 +123,8 @@ void bench_fill(const bench_case *c, double *x)
     case BENCH_BURGERS:   fill_burgers(c->size, x); break;
     case BENCH_GMM:
     case BENCH_LSTM:
-    case BENCH_BA:        real_fill(c, x); break;
+    case BENCH_BA:
+    case BENCH_SKIN:      real_fill(c, x); break;
     default:              fill_count(c, x); break;
     }
 }
@@ -412,6 +414,7 @@ const bench_tool bench_plain = {
         [BENCH_GMM] = plain_gmm,
         [BENCH_LSTM] = plain_lstm,
         [BENCH_BA] = plain_ba,
+        [BENCH_SKIN] = plain_skin,
         [BENCH_SIR] = run_sir,
     },
     .release = release,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT-0
-/* plain_real.c - gmm, lstm and ba in plain C, and their inputs. */
+/* plain_real.c - gmm, lstm and ba in plain C, and their inputs; those of skin. */
 
 #include "real.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,11 +72,30 @@ static void fill_ba(double *x)
     fill(&state, 2 * BA_SEEN, -300.0, 300.0, x);
 }
 
+// Bones that hardly turn, so that the numbers of the last ones in a finger are
+// not larger than those of the first.
+static void fill_skin(double *x)
+{
+    uint64_t state = 4;
+
+    x = fill(&state, 6, -0.5, 0.5, x);
+    x = fill(&state, SKIN_THETA - 6, -0.5, 1.0, x);
+    for (size_t i = 0; i < 2 * SKIN_BONES * SKIN_MATRIX; i++) {
+        const bool diagonal = i % SKIN_MATRIX % 5 == 0;
+
+        *x++ = diagonal + uniform(&state, -0.2, 0.2);
+    }
+    x = fill(&state, 3 * SKIN_POINTS, -1.0, 1.0, x);
+    x = fill(&state, SKIN_PULLS * SKIN_POINTS, 0.0, 0.5, x);
+    fill(&state, 3 * SKIN_POINTS, -2.0, 2.0, x);
+}
+
 void real_fill(const bench_case *c, double *x)
 {
     switch (c->workload) {
     case BENCH_GMM:  fill_gmm(c->size, x); break;
     case BENCH_LSTM: fill_lstm(c, x); break;
+    case BENCH_SKIN: fill_skin(x); break;
     default:         fill_ba(x); break;
     }
 }

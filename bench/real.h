@@ -14,6 +14,7 @@
 #ifndef BENCH_REAL_H
 #define BENCH_REAL_H
 
+#include "skin.h"
 #include "workloads.h"
 
 enum {

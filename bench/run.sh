@@ -21,8 +21,8 @@ cd "$root/bench" || exit 2
 
 # shellcheck disable=SC2086  # flags are a list
 objects=
-for unit in plain plain_real hand hand_real adrev adrev_real arrays loops \
-    main; do
+for unit in plain plain_real plain_skin hand hand_real hand_skin adrev \
+    adrev_real arrays loops main; do
     $cc -std=c11 $flags "-DBENCH_FLAGS=\"$flags\"" -c $unit.c \
         -o "$out/$unit.o" || exit 1
     objects="$objects $out/$unit.o"
@@ -71,7 +71,7 @@ $link $objects $libraries -lm -o "$out/bench" || exit 1
 
 cases=$*
 [ -n "$cases" ] || cases="mul rotquat dot-1e3 dot-1e5 dot-1e7 matvec nn \
-particles loop forward burgers gmm-d10 gmm-d32 lstm ba sir"
+particles loop forward burgers gmm-d10 gmm-d32 lstm ba skin sir"
 pin=
 command -v taskset > /dev/null 2>&1 && pin="taskset -c 1"
 $pin true 2> /dev/null || pin=

@@ -20,6 +20,7 @@
  *   sir        an epidemic, step by step in time (Runge and Kutta's method)
  *   ba         bundle adjustment: the values of a sparse Jacobian, as 31843
  *              dense ones of 2 x 15
+ *   skin       100 points on a hand, full 300 x 26 Jacobian
  *
  * loop is not representative of taping costs, since libm takes most of it; mul
  * and rotquat are too short to divide by, and are printed in nanoseconds.
@@ -45,7 +46,7 @@ enum {
     BENCH_NN_INPUTS = BENCH_NN_HIDDEN * BENCH_NN_IN + BENCH_NN_HIDDEN
                     + BENCH_NN_OUT * BENCH_NN_HIDDEN + BENCH_NN_OUT
                     + BENCH_NN_IN,
-    BENCH_MAX_OUTPUTS = 3,          // except ba
+    BENCH_MAX_OUTPUTS = 3,          // except ba and skin
     BENCH_BA_SEEN = 31843           // observations, 31 derivatives each
 };
 
@@ -98,6 +99,7 @@ enum {
 #define BENCH_FACTORS { 1.25, 0.8 }
 
 #define BENCH_GMM_OPS(d) (25e3 * ((d) * (d) + 3.0 * (d) + 4.0) + 3e3)
+#define BENCH_SKIN_OPS   11128.0    // counted by ad_fn_record
 #define BENCH_LSTM_OPS   (1023.0 * (2 * 14 * 26.0 + 14 * 8.0 + 2.0) + 2.0)
 
 #define BENCH_CASES(ROW)                                                                        \
@@ -143,6 +145,8 @@ ROW( LSTM,      "lstm",            1,  1024,    266,  1,  BENCH_LSTM_OPS,       
                 1.47267554718516,       0.0686312155666058,  21 )                               \
 ROW( BA,        "ba",              1,     0,  55710, 3 * BENCH_BA_SEEN, 66.0 * BENCH_BA_SEEN,   \
                 420316.981361727,       90866.3663776772,    21 )                               \
+ROW( SKIN,      "skin",            1,     0,     26, 300, BENCH_SKIN_OPS,                        \
+                -18.1453179387089444,   24.0225786126112105,     21 )                           \
 ROW( EXTERNAL,  "external",        1, 10000,      1,  1,  1e4,                                  \
                 1.0,                    1.0,                     21 )                           \
 ROW( SIR,       "sir",             1, 14000,      3,  1,  BENCH_SIR_OPS(14000),                 \
@@ -163,6 +167,7 @@ typedef enum bench_workload {
     BENCH_GMM,
     BENCH_LSTM,
     BENCH_BA,
+    BENCH_SKIN,
     BENCH_SIR,
     BENCH_EXTERNAL,
     BENCH_WORKLOADS
