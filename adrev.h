@@ -1013,40 +1013,40 @@ ADX_API ad_status ad_external(const ad_external_rule *rule, const void *saved,
 
 // Sum of x, of x*y, and of x*c. n = 0: the constant 0.
 ADX_API ad_rev ad_sum(size_t n, const ad_rev x[]);
-ADX_API ad_rev ad_sum_s(size_t n, const ad_rev x[], ptrdiff_t incx);
+ADX_API ad_rev ad_sum_s(size_t n, const ad_rev *x, ptrdiff_t incx);
 ADX_API ad_rev ad_dot(size_t n, const ad_rev x[], const ad_rev y[]);
-ADX_API ad_rev ad_dot_s(size_t n, const ad_rev x[], ptrdiff_t incx,
-                        const ad_rev y[], ptrdiff_t incy);
+ADX_API ad_rev ad_dot_s(size_t n, const ad_rev *x, ptrdiff_t incx,
+                        const ad_rev *y, ptrdiff_t incy);
 ADX_API ad_rev ad_dotc(size_t n, const ad_rev x[], const ad_real c[]);
-ADX_API ad_rev ad_dotc_s(size_t n, const ad_rev x[], ptrdiff_t incx,
+ADX_API ad_rev ad_dotc_s(size_t n, const ad_rev *x, ptrdiff_t incx,
                          const ad_real c[], ptrdiff_t incc);
 
 // Euclidean length, scaled against overflow. At 0 the derivative is 0.
 ADX_API ad_rev ad_norm2(size_t n, const ad_rev x[]);
-ADX_API ad_rev ad_norm2_s(size_t n, const ad_rev x[], ptrdiff_t incx);
+ADX_API ad_rev ad_norm2_s(size_t n, const ad_rev *x, ptrdiff_t incx);
 
 // Sum of (x - y)^2.
 ADX_API ad_rev ad_sqdist(size_t n, const ad_rev x[], const ad_rev y[]);
-ADX_API ad_rev ad_sqdist_s(size_t n, const ad_rev x[], ptrdiff_t incx,
-                           const ad_rev y[], ptrdiff_t incy);
+ADX_API ad_rev ad_sqdist_s(size_t n, const ad_rev *x, ptrdiff_t incx,
+                           const ad_rev *y, ptrdiff_t incy);
 
 // log of the sum of exp(x), for entries of any size. If the largest is +inf
 // (-inf, or n = 0), so is the result; infinite entries that tie share the
 // derivative equally.
 ADX_API ad_rev ad_logsumexp(size_t n, const ad_rev x[]);
-ADX_API ad_rev ad_logsumexp_s(size_t n, const ad_rev x[], ptrdiff_t incx);
+ADX_API ad_rev ad_logsumexp_s(size_t n, const ad_rev *x, ptrdiff_t incx);
 
 // y = exp(x) / sum of exp(x), the derivative of ad_logsumexp. y may be x.
 ADX_API void ad_softmax(size_t n, const ad_rev x[], ad_rev y[]);
-ADX_API void ad_softmax_s(size_t n, const ad_rev x[], ptrdiff_t incx,
+ADX_API void ad_softmax_s(size_t n, const ad_rev *x, ptrdiff_t incx,
                           ad_rev y[], ptrdiff_t incy);
 
 // y = a x + y, and y = a x, which may be x.
 ADX_API void ad_axpy(size_t n, ad_rev a, const ad_rev x[], ad_rev y[]);
-ADX_API void ad_axpy_s(size_t n, ad_rev a, const ad_rev x[], ptrdiff_t incx,
+ADX_API void ad_axpy_s(size_t n, ad_rev a, const ad_rev *x, ptrdiff_t incx,
                        ad_rev y[], ptrdiff_t incy);
 ADX_API void ad_scale(size_t n, ad_rev a, const ad_rev x[], ad_rev y[]);
-ADX_API void ad_scale_s(size_t n, ad_rev a, const ad_rev x[], ptrdiff_t incx,
+ADX_API void ad_scale_s(size_t n, ad_rev a, const ad_rev *x, ptrdiff_t incx,
                         ad_rev y[], ptrdiff_t incy);
 
 // A row of the operator table, element by element: y[i] = op(a[i], b[i], c[i]).
@@ -1066,7 +1066,7 @@ ADX_API void ad_each_s(ad_opcode op, size_t n, const ad_rev a[],
 ADX_API void ad_matvec(size_t m, size_t n, const ad_rev A[], const ad_rev x[],
                        ad_rev y[]);
 ADX_API void ad_matvec_s(size_t m, size_t n, const ad_rev A[], ptrdiff_t ars,
-                         ptrdiff_t acs, const ad_rev x[], ptrdiff_t incx,
+                         ptrdiff_t acs, const ad_rev *x, ptrdiff_t incx,
                          ad_rev y[], ptrdiff_t incy);
 ADX_API void ad_matvecc(size_t m, size_t n, const ad_real A[],
                         const ad_rev x[], ad_rev y[]);
@@ -5122,7 +5122,7 @@ static ad_rev adx_sum_of(ad_real v, size_t n, const adx_part *part)
 
 /* --- 9.4  sums ------------------------------------------------------------ */
 
-ADX_API ad_rev (ad_sum_s)(size_t n, const ad_rev x[], ptrdiff_t incx)
+ADX_API ad_rev (ad_sum_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
 {
     if (adx_missing(n, x))
         return adx_no_result();
@@ -5157,7 +5157,7 @@ static ad_real adx_scalar_product(const adx_view *a, const adx_view *b)
                         b->cs * b->unit);
 }
 
-ADX_API ad_rev (ad_dotc_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
+ADX_API ad_rev (ad_dotc_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
                            const ad_real c[], ptrdiff_t incc)
 {
     if (adx_missing(n, x) || adx_missing(n, c))
@@ -5185,7 +5185,7 @@ static ad_real adx_length(const adx_view *x)
     return most * adm_sqrt(sum);
 }
 
-ADX_API ad_rev (ad_norm2_s)(size_t n, const ad_rev x[], ptrdiff_t incx)
+ADX_API ad_rev (ad_norm2_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
 {
     if (adx_missing(n, x))
         return adx_no_result();
@@ -5208,8 +5208,8 @@ ADX_API ad_rev (ad_norm2_s)(size_t n, const ad_rev x[], ptrdiff_t incx)
     return y;
 }
 
-ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
-                             const ad_rev y[], ptrdiff_t incy)
+ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
+                             const ad_rev *y, ptrdiff_t incy)
 {
     if (adx_missing(n, x) || adx_missing(n, y))
         return adx_no_result();
@@ -5248,7 +5248,7 @@ static ad_real adx_largest(const adx_view *x)
     return most;
 }
 
-ADX_API ad_rev (ad_logsumexp_s)(size_t n, const ad_rev x[], ptrdiff_t incx)
+ADX_API ad_rev (ad_logsumexp_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
 {
     if (adx_missing(n, x))
         return adx_no_result();
@@ -5281,7 +5281,7 @@ ADX_API ad_rev (ad_logsumexp_s)(size_t n, const ad_rev x[], ptrdiff_t incx)
 
 /* --- 9.5  element by element ---------------------------------------------- */
 
-ADX_API void (ad_axpy_s)(size_t n, ad_rev a, const ad_rev x[], ptrdiff_t incx,
+ADX_API void (ad_axpy_s)(size_t n, ad_rev a, const ad_rev *x, ptrdiff_t incx,
                          ad_rev y[], ptrdiff_t incy)
 {
     if (adx_missing(n, x) || adx_missing(n, y))
@@ -5558,7 +5558,7 @@ static adx_softmax *adx_add_softmax(const adx_view *x)
     return s;
 }
 
-ADX_API void (ad_softmax_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
+ADX_API void (ad_softmax_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
                             ad_rev y[], ptrdiff_t incy)
 {
     if (adx_missing(n, x) || adx_missing(n, y))
@@ -5892,8 +5892,8 @@ static ad_rev adx_square_sum(const adx_view *x)
     return adx_sum_of(adx_scalar_product(x, x), x->cols, &part);
 }
 
-ADX_API ad_rev (ad_dot_s)(size_t n, const ad_rev x[], ptrdiff_t incx,
-                          const ad_rev y[], ptrdiff_t incy)
+ADX_API ad_rev (ad_dot_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
+                          const ad_rev *y, ptrdiff_t incy)
 {
     if (adx_missing(n, x) || adx_missing(n, y))
         return adx_no_result();
