@@ -2895,7 +2895,7 @@ typedef struct adx_workspace {
 
 typedef struct adx_machine {
     const ad_allocator *memory;
-    adx_step *step;             // ends with ADX_OP_end
+    adx_step *step;             // ends with ADX_OP_end; codes: see 8.4
     adx_many *many;             // a step's r is the place of its first result
     size_t manys;
     size_t room;                // numbers behind the places: one external step
@@ -3198,6 +3198,8 @@ static void adx_place_step(adx_placing *k, size_t i)
     *k->machine->step++ = to;
 }
 
+static void adx_mark_after(adx_step *s);        // 8.4
+
 // NULL: no memory.
 static adx_machine *adx_make_machine(const adx_program *p)
 {
@@ -3220,6 +3222,7 @@ static adx_machine *adx_make_machine(const adx_program *p)
         adx_place_step(&k, i);
     m->step->op = ADX_OP_end;
     m->step = first;
+    adx_mark_after(first);
     m->outputs = p->outputs;
     for (size_t i = 0; i < p->outputs; i++)
         m->output[i] = k.place[p->output[i]];
@@ -3533,45 +3536,148 @@ static bool adx_same_value(ad_real a, ad_real b)
     return memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b);
 }
 
-// Steps of one operation follow one another often enough that a loop over
-// them saves half of the jumps. Returns the guard or external step that stopped
-// it, or NULL.
+// A step that takes the result of the one before it finds that in a register: it
+// has a code of its own, beyond its operation's, that says which argument it is.
+// By way of memory it would wait longer than most operations take. (Twenty times
+// x = x a + b: 69 instead of 128 ns.)
+enum {
+    ADX_CODE = 0xff,            // of the operation
+    ADX_AFTER_X = 0x100, ADX_AFTER_Y = 0x200, ADX_AFTER_Z = 0x300,
+    ADX_CODES = 0x400
+};
+ADX_STATIC_ASSERT((int)ADX_OP_end <= (int)ADX_CODE, "an operation has 8 bits");
+
+// Frequent operations only.
+#define ADX_AFTER_ROW(X, name) X(ADREV_OP_##name, adx_f_##name(x, y, z))
+#define ADX_AFTER(X, Y, Z)                                                  \
+    ADX_AFTER_ROW(X, neg) ADX_AFTER_ROW(X, sqr) ADX_AFTER_ROW(X, exp)       \
+    ADX_AFTER_ROW(X, sin) ADX_AFTER_ROW(X, cos)                             \
+    ADX_AFTER_ROW(X, add) ADX_AFTER_ROW(Y, add)                             \
+    ADX_AFTER_ROW(X, sub) ADX_AFTER_ROW(Y, sub)                             \
+    ADX_AFTER_ROW(X, mul) ADX_AFTER_ROW(Y, mul)                             \
+    ADX_AFTER_ROW(X, div) ADX_AFTER_ROW(Y, div)                             \
+    X(ADX_OP_chain, x * y) Y(ADX_OP_chain, x * y)                           \
+    X(ADX_OP_chain_add, adx_sum_product(x * y, z))                          \
+    Y(ADX_OP_chain_add, adx_sum_product(x * y, z))                          \
+    Z(ADX_OP_chain_add, adx_sum_product(x * y, z))
+
+static void adx_mark_after(adx_step *s)
+{
+#define ADX_X(code, value) [code + ADX_AFTER_X] = true,
+#define ADX_Y(code, value) [code + ADX_AFTER_Y] = true,
+#define ADX_Z(code, value) [code + ADX_AFTER_Z] = true,
+    static const bool known[ADX_CODES] = { ADX_AFTER(ADX_X, ADX_Y, ADX_Z) };
+#undef ADX_X
+#undef ADX_Y
+#undef ADX_Z
+    for (; s->op != ADX_OP_end; s++) {
+        adx_step *next = s + 1;
+        uint32_t after = next->a == s->r ? ADX_AFTER_X
+                       : next->b == s->r ? ADX_AFTER_Y : ADX_AFTER_Z;
+        bool it = s->op != ADX_OP_guard && s->op != ADX_OP_many
+               && (after != ADX_AFTER_Z || next->c == s->r);
+        next->op += it && known[next->op + after] ? after : 0;
+    }
+}
+
+// ADX_GOTO   1: every step jumps to the next one. Processors foresee these jumps
+//   better than those of a switch, which all come from one place (particles
+//   replayed, bench/, gcc: a tenth). Steps of one operation follow one another
+//   often enough that a loop over them saves half of the jumps.
+#ifndef ADX_GOTO
+#ifdef __GNUC__
+#define ADX_GOTO 1
+#else
+#define ADX_GOTO 0
+#endif
+#endif
+
+#if ADX_GOTO
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"
+#define ADX_GO_BEGIN ADX_GO_NEXT;
+#define ADX_GO_AT(label, code) label:
+#define ADX_GO_NEXT goto *to[s->op]
+#else
+#define ADX_GO_BEGIN for (;;) switch (s->op)
+#define ADX_GO_AT(label, code) case code:
+#define ADX_GO_NEXT break
+#endif
+
+// Returns the guard or external step that stopped it, or NULL.
 static const adx_step *adx_steps_plain(const adx_machine *m, ad_real w[])
 {
     const adx_step *s = m->step;
+    ad_real last = 0;
     uint32_t failed = 0;
-    for (;;)
-        switch (s->op) {
-#define ADX_DO(code, value)                                                 \
-        case code:                                                          \
+#if ADX_GOTO
+#define ADX_DO(code, value) [code] = &&at_##code,
+#define ADX_X(code, value) [code + ADX_AFTER_X] = &&x_##code,
+#define ADX_Y(code, value) [code + ADX_AFTER_Y] = &&y_##code,
+#define ADX_Z(code, value) [code + ADX_AFTER_Z] = &&z_##code,
+    static const void *const to[ADX_CODES] = {
+        ADX_EVERY ADX_DO(ADX_OP_chain, ) ADX_DO(ADX_OP_chain_add, )
+        ADX_AFTER(ADX_X, ADX_Y, ADX_Z)
+        [ADX_OP_guard] = &&at_guard, [ADX_OP_many] = &&at_many,
+        [ADX_OP_end] = &&at_end
+    };
+#undef ADX_DO
+#undef ADX_X
+#undef ADX_Y
+#undef ADX_Z
+#endif
+    ADX_GO_BEGIN {
+#define ADX_DO_STEP(label, code, first, second, third, value)               \
+        ADX_GO_AT(label, code)                                              \
             do {                                                            \
-                ad_real x = w[s->a];                                        \
-                ad_real y = w[s->b];                                        \
-                ad_real z = w[s->c];                                        \
+                ad_real x = first;                                          \
+                ad_real y = second;                                         \
+                ad_real z = third;                                          \
                 (void)x; (void)y; (void)z;                                  \
-                w[s->r] = (ad_real)(value);                                 \
+                last = (ad_real)(value);                                    \
+                w[s->r] = last;                                             \
                 s++;                                                        \
-            } while (s->op == code);                                        \
-            break;
+            } while (s->op == (code));                                      \
+            ADX_GO_NEXT;
+#define ADX_DO(code, value)                                                 \
+        ADX_DO_STEP(at_##code, code, w[s->a], w[s->b], w[s->c], value)
+#define ADX_X(code, value)                                                  \
+        ADX_DO_STEP(x_##code, code + ADX_AFTER_X, last, w[s->b], w[s->c], value)
+#define ADX_Y(code, value)                                                  \
+        ADX_DO_STEP(y_##code, code + ADX_AFTER_Y, w[s->a], last, w[s->c], value)
+#define ADX_Z(code, value)                                                  \
+        ADX_DO_STEP(z_##code, code + ADX_AFTER_Z, w[s->a], w[s->b], last, value)
         ADX_EVERY
         ADX_DO(ADX_OP_chain, x * y)
         ADX_DO(ADX_OP_chain_add, adx_sum_product(x * y, z))
+        ADX_AFTER(ADX_X, ADX_Y, ADX_Z)
 #undef ADX_DO
-        case ADX_OP_guard:
+#undef ADX_X
+#undef ADX_Y
+#undef ADX_Z
+#undef ADX_DO_STEP
+        ADX_GO_AT(at_guard, ADX_OP_guard)
             if (!adx_same_value(w[s->a], w[s->b]))
                 return s;
             s++;
-            break;
-        case ADX_OP_many:
+            ADX_GO_NEXT;
+        ADX_GO_AT(at_many, ADX_OP_many)
             adx_run_many(m, s, w, 1, false, &failed);
             if (failed != 0)
                 return s;
             s++;
-            break;
-        default:
+            ADX_GO_NEXT;
+        ADX_GO_AT(at_end, ADX_OP_end)
             return NULL;
-        }
+    }
 }
+
+#if ADX_GOTO
+#pragma GCC diagnostic pop
+#endif
+#undef ADX_GO_BEGIN
+#undef ADX_GO_AT
+#undef ADX_GO_NEXT
 
 // The same with zeros that absorb: rare, so not compiled twice.
 static const adx_step *adx_steps_careful(const adx_machine *m, ad_real w[])
@@ -3585,9 +3691,10 @@ static const adx_step *adx_steps_careful(const adx_machine *m, ad_real w[])
             if (failed != 0)
                 return s;
         } else if (s->op != ADX_OP_guard)
-            adx_map_of(s->op, true)(1, w + s->r, (adx_stream){ w + s->a, 1 },
-                                    (adx_stream){ w + s->b, 1 },
-                                    (adx_stream){ w + s->c, 1 });
+            adx_map_of(s->op & ADX_CODE, true)(1, w + s->r,
+                                               (adx_stream){ w + s->a, 1 },
+                                               (adx_stream){ w + s->b, 1 },
+                                               (adx_stream){ w + s->c, 1 });
     return NULL;
 }
 
@@ -3651,7 +3758,7 @@ static void adx_run_block(const adx_machine *m, ad_real w[],
 {
     const size_t L = ADREV_LANES_MOST;
     for (const adx_step *s = m->step;; s++)
-        switch (s->op) {
+        switch (s->op & ADX_CODE) {
 #define ADX_DO(code, value)                                                 \
         case code: {                                                        \
             ad_real *restrict r = w + s->r * L;                             \
@@ -3700,7 +3807,7 @@ static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
         else if (s->op == ADX_OP_many)
             adx_run_many(m, s, w, lanes, careful, flipped);
         else
-            adx_map_of(s->op, careful)(lanes, w + s->r * lanes,
+            adx_map_of(s->op & ADX_CODE, careful)(lanes, w + s->r * lanes,
                                        (adx_stream){ w + s->a * lanes, 1 },
                                        (adx_stream){ w + s->b * lanes, 1 },
                                        (adx_stream){ w + s->c * lanes, 1 });
