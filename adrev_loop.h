@@ -1607,14 +1607,42 @@ static bool adx_begin_calling(adx_calling *k, ad_fn *fn, adx_kind kind)
     return k->work != NULL;
 }
 
+// A few results are looked at while they are copied. (loop as a scan, replayed,
+// bench/: 3.3 instead of 3.7 times the plain program; clang, 3.9 and 4.6.)
+ADX_INLINE bool adx_do_replay(const adx_calling *k, size_t parts,
+                              const adx_given given[], size_t wants,
+                              const adx_wanted wanted[])
+{
+    ad_real *w = k->work->w;
+    ad_real *at = w;
+    ad_real fault = 0;
+    if (k->machine->outputs > 16)
+        return adx_evaluate_by(k->fn, k->machine, w, parts, given, wants,
+                               wanted) == ADREV_OK;
+    for (size_t i = 0; i < parts; at += given[i++].n)
+        adx_copy_few(given[i].n, given[i].x, at);
+    const adx_step *stopped = adx_steps_plain(k->machine, w);
+    for (size_t i = 0; stopped == NULL && i < wants; i++) {
+        const uint32_t *from = k->machine->output + wanted[i].from;
+        for (size_t j = 0; j < wanted[i].n; j++) {
+            wanted[i].to[j] = w[from[j]];
+            fault += w[from[j]] * 0;
+        }
+    }
+    if (stopped == NULL && fault == 0)
+        return true;
+    return (stopped == NULL || stopped->op != ADX_OP_guard)
+        && adx_evaluate_by(k->fn, k->machine, w, parts, given, wants, wanted)
+               == ADREV_OK;
+}
+
 // Results are the first ones, and must not overlap arguments.
 ADX_INLINE bool adx_do_call(const adx_calling *k, size_t parts,
                             const adx_given given[], size_t wants,
                             const adx_wanted wanted[])
 {
     if (k->room == NULL)
-        return adx_evaluate_by(k->fn, k->machine, k->work->w, parts, given,
-                               wants, wanted) == ADREV_OK;
+        return adx_do_replay(k, parts, given, wants, wanted);
     if (adx_call_compiled(&k->fn->compiled[k->kind], parts, given,
                           wanted[0].to, wants == 2 ? wanted[1].to : NULL,
                           k->room) != 0)

@@ -432,49 +432,52 @@ static void test_turned(void)
 }
 
 /* --- infinities ------------------------------------------------------------
- * exp(x) overflows, and is multiplied by zero: the derivatives are those of the
- * tape, where a zero absorbs.                                               */
+ * exp(x) overflows where it is not selected, and the slope of the root is infinite
+ * at 0, and multiplied by zero. The derivatives are those of the tape, where a
+ * zero absorbs.                                                             */
 
 static void overflow(ad_step *s, void *ctx)
 {
     const ad_rev x = s->state[0][0], y = s->state[0][1];
     (void)ctx;
     s->next[0][0] = ad_rec(ad_add(x, s->parameter[0]));
-    s->next[0][1] = ad_rec(ad_select(ad_lt(x, 700.0), ad_add(y, ad_exp(x)),
-                                     ad_add(y, ad_mul(0, ad_exp(x)))));
+    const ad_rev root = ad_rec(ad_sqrt(ad_max(ad_sub(x, 300.0), 0.0)));
+    s->next[0][1] = ad_rec(ad_add(ad_add(y, ad_mul(s->parameter[1], root)),
+                                  ad_select(ad_lt(x, 700.0), ad_exp(x), 1.0)));
 }
 
 static void overflow_rows(ad_replays *replays, bool compiled, ad_real *v,
-                          ad_real g[3])
+                          ad_real g[4])
 {
-    ad_rev in[3], last[2];
+    ad_rev in[4], last[2];
     ad_tape_clear(tape);
-    for (int i = 0; i < 3; i++)
-        in[i] = ad_input(i < 2 ? 0.5 : 9.0);
+    for (int i = 0; i < 4; i++)
+        in[i] = ad_input(i < 2 ? 0.5 : i < 3 ? 9.0 : 0.0);
     const ad_scan_state state = { .size = 2, .initial = in, .last = last };
     const ad_scan_desc d = {
         .step = overflow, .steps = 100, .states = 1, .state = &state,
-        .parameters = 1, .parameter = in + 2, .compiled = compiled,
+        .parameters = 2, .parameter = in + 2, .compiled = compiled,
         .replays = replays, .unreplayed = replays == NULL
     };
     ad_status s = ad_scan(&d, NULL);
     CHECK(s == ADREV_OK, "overflow: %s", ad_message(s));
     ad_rev y = ad_rec(ad_add(last[0], last[1]));
     *v = y.v;
-    s = ad_gradient(tape, y, 3, in, g);
+    s = ad_gradient(tape, y, 4, in, g);
     CHECK(s == ADREV_OK, "overflow: %s", ad_message(s));
 }
 
 static void test_overflow(void)
 {
-    ad_real v, g[3], want_v, want[3];
+    ad_real v, g[4], want_v, want[4];
     overflow_rows(NULL, false, &want_v, want);
     for (int compiled = 0; compiled < 2; compiled++) {
         ad_replays *replays = ad_replays_new(NULL);
         for (int k = 0; k < 4; k++) {
             overflow_rows(replays, compiled, &v, g);
             CHECK_CLOSE(v, want_v, 0);
-            for (int i = 0; i < 3; i++)
+            CHECK(isfinite(v), "%g", (double)v);
+            for (int i = 0; i < 4; i++)
                 CHECK_CLOSE(g[i], want[i], 4);
         }
         ad_tape_clear(tape);
