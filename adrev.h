@@ -1019,7 +1019,7 @@ ADX_API ad_rev ad_dot_s(size_t n, const ad_rev *x, ptrdiff_t incx,
                         const ad_rev *y, ptrdiff_t incy);
 ADX_API ad_rev ad_dotc(size_t n, const ad_rev x[], const ad_real c[]);
 ADX_API ad_rev ad_dotc_s(size_t n, const ad_rev *x, ptrdiff_t incx,
-                         const ad_real c[], ptrdiff_t incc);
+                         const ad_real *c, ptrdiff_t incc);
 
 // Euclidean length, scaled against overflow. At 0 the derivative is 0.
 ADX_API ad_rev ad_norm2(size_t n, const ad_rev x[]);
@@ -1039,15 +1039,15 @@ ADX_API ad_rev ad_logsumexp_s(size_t n, const ad_rev *x, ptrdiff_t incx);
 // y = exp(x) / sum of exp(x), the derivative of ad_logsumexp. y may be x.
 ADX_API void ad_softmax(size_t n, const ad_rev x[], ad_rev y[]);
 ADX_API void ad_softmax_s(size_t n, const ad_rev *x, ptrdiff_t incx,
-                          ad_rev y[], ptrdiff_t incy);
+                          ad_rev *y, ptrdiff_t incy);
 
 // y = a x + y, and y = a x, which may be x.
 ADX_API void ad_axpy(size_t n, ad_rev a, const ad_rev x[], ad_rev y[]);
 ADX_API void ad_axpy_s(size_t n, ad_rev a, const ad_rev *x, ptrdiff_t incx,
-                       ad_rev y[], ptrdiff_t incy);
+                       ad_rev *y, ptrdiff_t incy);
 ADX_API void ad_scale(size_t n, ad_rev a, const ad_rev x[], ad_rev y[]);
 ADX_API void ad_scale_s(size_t n, ad_rev a, const ad_rev *x, ptrdiff_t incx,
-                        ad_rev y[], ptrdiff_t incy);
+                        ad_rev *y, ptrdiff_t incy);
 
 // A row of the operator table, element by element: y[i] = op(a[i], b[i], c[i]).
 // Arguments that the row does not have are NULL; y may be any of the others.
@@ -1057,26 +1057,26 @@ ADX_API void ad_scale_s(size_t n, ad_rev a, const ad_rev *x, ptrdiff_t incx,
 //   see          docs/operations.md
 ADX_API void ad_each(ad_opcode op, size_t n, const ad_rev a[],
                      const ad_rev b[], const ad_rev c[], ad_rev y[]);
-ADX_API void ad_each_s(ad_opcode op, size_t n, const ad_rev a[],
-                       ptrdiff_t inca, const ad_rev b[], ptrdiff_t incb,
-                       const ad_rev c[], ptrdiff_t incc, ad_rev y[],
+ADX_API void ad_each_s(ad_opcode op, size_t n, const ad_rev *a,
+                       ptrdiff_t inca, const ad_rev *b, ptrdiff_t incb,
+                       const ad_rev *c, ptrdiff_t incc, ad_rev *y,
                        ptrdiff_t incy);
 
 // y = A x, with A of m rows and n columns; c: with a constant matrix.
 ADX_API void ad_matvec(size_t m, size_t n, const ad_rev A[], const ad_rev x[],
                        ad_rev y[]);
-ADX_API void ad_matvec_s(size_t m, size_t n, const ad_rev A[], ptrdiff_t ars,
+ADX_API void ad_matvec_s(size_t m, size_t n, const ad_rev *A, ptrdiff_t ars,
                          ptrdiff_t acs, const ad_rev *x, ptrdiff_t incx,
-                         ad_rev y[], ptrdiff_t incy);
+                         ad_rev *y, ptrdiff_t incy);
 ADX_API void ad_matvecc(size_t m, size_t n, const ad_real A[],
                         const ad_rev x[], ad_rev y[]);
 
 // C = A B, with A of m x k, B of k x n, C of m x n.
 ADX_API void ad_matmul(size_t m, size_t k, size_t n, const ad_rev A[],
                        const ad_rev B[], ad_rev C[]);
-ADX_API void ad_matmul_s(size_t m, size_t k, size_t n, const ad_rev A[],
-                         ptrdiff_t ars, ptrdiff_t acs, const ad_rev B[],
-                         ptrdiff_t brs, ptrdiff_t bcs, ad_rev C[],
+ADX_API void ad_matmul_s(size_t m, size_t k, size_t n, const ad_rev *A,
+                         ptrdiff_t ars, ptrdiff_t acs, const ad_rev *B,
+                         ptrdiff_t brs, ptrdiff_t bcs, ad_rev *C,
                          ptrdiff_t crs, ptrdiff_t ccs);
 
 // y = L x, with L lower triangular: d[n] on its diagonal (NULL: ones), below
@@ -5158,7 +5158,7 @@ static ad_real adx_scalar_product(const adx_view *a, const adx_view *b)
 }
 
 ADX_API ad_rev (ad_dotc_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
-                           const ad_real c[], ptrdiff_t incc)
+                           const ad_real *c, ptrdiff_t incc)
 {
     if (adx_missing(n, x) || adx_missing(n, c))
         return adx_no_result();
@@ -5282,7 +5282,7 @@ ADX_API ad_rev (ad_logsumexp_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
 /* --- 9.5  element by element ---------------------------------------------- */
 
 ADX_API void (ad_axpy_s)(size_t n, ad_rev a, const ad_rev *x, ptrdiff_t incx,
-                         ad_rev y[], ptrdiff_t incy)
+                         ad_rev *y, ptrdiff_t incy)
 {
     if (adx_missing(n, x) || adx_missing(n, y))
         return;
@@ -5306,8 +5306,8 @@ ADX_API void (ad_axpy_s)(size_t n, ad_rev a, const ad_rev *x, ptrdiff_t incx,
     }
 }
 
-ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev x[],
-                          ptrdiff_t incx, ad_rev y[], ptrdiff_t incy)
+ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
+                          ptrdiff_t incx, ad_rev *y, ptrdiff_t incy)
 {
     if (adx_missing(n, x) || adx_missing(n, y))
         return;
@@ -5455,9 +5455,9 @@ static void adx_watch_steps(ad_opcode op, const adx_view *a)
     }
 }
 
-ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev a[],
-                         ptrdiff_t inca, const ad_rev b[], ptrdiff_t incb,
-                         const ad_rev c[], ptrdiff_t incc, ad_rev y[],
+ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev *a,
+                         ptrdiff_t inca, const ad_rev *b, ptrdiff_t incb,
+                         const ad_rev *c, ptrdiff_t incc, ad_rev *y,
                          ptrdiff_t incy)
 {
     if (adx_loops_of(op) == NULL) {
@@ -5559,7 +5559,7 @@ static adx_softmax *adx_add_softmax(const adx_view *x)
 }
 
 ADX_API void (ad_softmax_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
-                            ad_rev y[], ptrdiff_t incy)
+                            ad_rev *y, ptrdiff_t incy)
 {
     if (adx_missing(n, x) || adx_missing(n, y))
         return;
@@ -5911,9 +5911,9 @@ ADX_API ad_rev (ad_dot_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
     return z;
 }
 
-ADX_API void (ad_matmul_s)(size_t m, size_t k, size_t n, const ad_rev A[],
-                           ptrdiff_t ars, ptrdiff_t acs, const ad_rev B[],
-                           ptrdiff_t brs, ptrdiff_t bcs, ad_rev C[],
+ADX_API void (ad_matmul_s)(size_t m, size_t k, size_t n, const ad_rev *A,
+                           ptrdiff_t ars, ptrdiff_t acs, const ad_rev *B,
+                           ptrdiff_t brs, ptrdiff_t bcs, ad_rev *C,
                            ptrdiff_t crs, ptrdiff_t ccs)
 {
     if (adx_missing(m * k, A) || adx_missing(k * n, B)
@@ -5929,9 +5929,9 @@ ADX_API void (ad_matmul_s)(size_t m, size_t k, size_t n, const ad_rev A[],
     adx_multiply(&a, &b, adx_add_matrices(&a, &b, &value), C, crs, ccs);
 }
 
-ADX_API void (ad_matvec_s)(size_t m, size_t n, const ad_rev A[],
-                           ptrdiff_t ars, ptrdiff_t acs, const ad_rev x[],
-                           ptrdiff_t incx, ad_rev y[], ptrdiff_t incy)
+ADX_API void (ad_matvec_s)(size_t m, size_t n, const ad_rev *A,
+                           ptrdiff_t ars, ptrdiff_t acs, const ad_rev *x,
+                           ptrdiff_t incx, ad_rev *y, ptrdiff_t incy)
 {
     if (adx_missing(m * n, A) || adx_missing(n, x) || adx_missing(m, y))
         return;

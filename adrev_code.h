@@ -220,16 +220,16 @@ typedef struct ad_compile_options {
     size_t limit;           // bytes of C code that are still compiled;
                             // 0: 2 MB
     unsigned functions;     // ADREV_C_VALUE | ...: only these, of which
-                            // ADREV_C_JACOBIAN, _GRADIENT and _LINEARIZE are
-                            // the same; 0: see below
+                            // ADREV_C_JACOBIAN and ADREV_C_GRADIENT mean
+                            // ADREV_C_LINEARIZE; 0: see below
 } ad_compile_options;
 
 // Evaluates the function from now on by machine code: value, products, gradient,
 // Hessian product and, up to 1000 entries, the Jacobian at one point (also with
-// the value: ad_fn_linearize); or what `functions` says, and all else as before
-// it was compiled. For matrices of large functions ask for these alone: their
-// code may be several times as long as that of the value (ad_fn_c_size), and
-// compilers take seconds for each megabyte.
+// the value: ad_fn_linearize); or what `functions` says. All else is replayed, also
+// what an earlier call compiled. For matrices of large functions ask for these
+// alone: their code may be several times as long as that of the value (see
+// ad_fn_c_size), and compilers take seconds for each megabyte.
 //
 // The code is written as C, compiled by the system's compiler and kept in the
 // cache under the XXH128 of the code, the flags, the compiler's version and, on
@@ -244,8 +244,9 @@ typedef struct ad_compile_options {
 //                quote of the options is open, the code is too long, no cache,
 //                a cache that others could touch, a program with more rights
 //                than its user (setuid), or no such thing on this system: the
-//                function is evaluated as before; else as ad_fn_write_c. Nothing
-//                is printed, nor what the compiler says
+//                function is evaluated as before; ADREV_ESHAPE: no such
+//                function; else as ad_fn_write_c. Nothing is printed, nor what
+//                the compiler says
 //   threads      while no other thread uses the function
 ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options);
 

@@ -140,7 +140,8 @@ typedef struct ad_guard {
  * gcc -std=c11. Else results of array statements (ad_axpy, ad_sqdist,
  * ad_trimatvec) may differ in the last place, and a guard on them may not be
  * passed at the very point of the recording. Machine code has the same bits if it
- * is compiled so, too. A zero factor in the chain rule gives zero, as on a tape.
+ * is compiled so, too; matrices of functions with arrays may differ in the last
+ * place. A zero factor in the chain rule gives zero, as on a tape.
  * ======================================================================== */
 
 #ifdef __cplusplus
@@ -2896,6 +2897,8 @@ typedef struct adx_workspace {
 typedef struct adx_machine {
     const ad_allocator *memory;
     adx_step *step;             // ends with ADX_OP_end; codes: see 8.4
+    size_t steps;
+    size_t calls;               // of the math library; long ones count twice
     adx_many *many;             // a step's r is the place of its first result
     size_t manys;
     size_t room;                // numbers behind the places: one external step
@@ -3198,6 +3201,14 @@ static void adx_place_step(adx_placing *k, size_t i)
     *k->machine->step++ = to;
 }
 
+static size_t adx_calls_of(uint32_t op)
+{
+    if (op == ADX_OP_chain_add || op == ADX_OP_many)
+        return 0;
+    adx_cost cost = adx_cost_of(op);
+    return cost == ADX_LONG ? 2 : cost == ADX_CALL ? 1 : 0;
+}
+
 static void adx_mark_after(adx_step *s);        // 8.4
 
 // NULL: no memory.
@@ -3222,6 +3233,9 @@ static adx_machine *adx_make_machine(const adx_program *p)
         adx_place_step(&k, i);
     m->step->op = ADX_OP_end;
     m->step = first;
+    m->steps = k.steps;
+    for (size_t i = 0; i < k.steps; i++)
+        m->calls += adx_calls_of(first[i].op);
     adx_mark_after(first);
     m->outputs = p->outputs;
     for (size_t i = 0; i < p->outputs; i++)
@@ -3536,7 +3550,7 @@ static bool adx_same_value(ad_real a, ad_real b)
     return memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b);
 }
 
-// A step that takes the result of the one before it finds that in a register: it
+// A step that takes the result of the one before finds that in a register: it
 // has a code of its own, beyond its operation's, that says which argument it is.
 // By way of memory it would wait longer than most operations take. (Twenty times
 // x = x a + b: 69 instead of 128 ns.)
@@ -3580,10 +3594,11 @@ static void adx_mark_after(adx_step *s)
     }
 }
 
-// ADX_GOTO   1: every step jumps to the next one. Processors foresee these jumps
-//   better than those of a switch, which all come from one place (particles
-//   replayed, bench/, gcc: a tenth). Steps of one operation follow one another
-//   often enough that a loop over them saves half of the jumps.
+// ADX_GOTO   1: every step jumps to the next one; 0: C without extensions, for
+//   compilers that have none and for tests. Processors foresee these jumps better
+//   than those of a switch, which all come from one place (particles replayed,
+//   bench/, gcc: a tenth). Steps of one operation follow one another often enough
+//   that a loop over them saves half of the jumps.
 #ifndef ADX_GOTO
 #ifdef __GNUC__
 #define ADX_GOTO 1
@@ -4417,13 +4432,19 @@ ADX_API ad_status ad_fn_hvp(ad_fn *fn, const ad_real x[], const ad_real w[],
  * Rows or columns of a matrix, a lane each. All lanes are at the same point, so
  * a guard that one of them does not pass, none passes.                       */
 
-// Lanes for n directions: 4, 8, or a full block, even if most of it is for
-// nothing. (skin, bench/, 26 directions: 28 lanes took two to four times as long
-// as 32.)
-static size_t adx_lanes_for(size_t n)
+// Lanes for n directions: all of them, a multiple of 4; but a full block, even if
+// a part of it is for nothing, where that is faster: its loops take half of the
+// time (8.5), except for calls of the math library and for arrays. (skin, bench/,
+// 26 directions: 28 lanes took two to four times as long as 32; a chain of exp
+// and sin with 12 takes 1.1, with 32 lanes 2.8 ms.)
+static size_t adx_lanes_for(const adx_machine *m, size_t n)
 {
     size_t few = (n + 3) / 4 * 4;
-    return few > 8 || few > ADREV_LANES_MOST ? ADREV_LANES_MOST : few;
+    if (few >= ADREV_LANES_MOST)
+        return ADREV_LANES_MOST;
+    bool full = few > ADREV_LANES_MOST / 4 && m->manys == 0
+             && m->calls * (ADREV_LANES_MOST - few) < 2 * m->steps;
+    return full ? ADREV_LANES_MOST : few;
 }
 
 // One of the given arrays is directions instead: unit vectors, or of each group
@@ -4508,7 +4529,7 @@ static ad_status adx_all_directions(const adx_directions *d,
     ad_status status = adx_machine_of(d->fn, d->kind, &m);
     if (status != ADREV_OK)
         return status;
-    adx_workspace *work = adx_take_work(m, adx_lanes_for(d->n));
+    adx_workspace *work = adx_take_work(m, adx_lanes_for(m, d->n));
     if (work == NULL)
         return ADREV_ENOMEM;
     status = adx_sweep_directions(d, m, work, take, user);

@@ -1636,7 +1636,8 @@ ADX_INLINE bool adx_do_replay(const adx_calling *k, size_t parts,
                == ADREV_OK;
 }
 
-// Results are the first ones, and must not overlap arguments.
+// Results are the first ones, and must not overlap arguments. False: results may
+// have been written.
 ADX_INLINE bool adx_do_call(const adx_calling *k, size_t parts,
                             const adx_given given[], size_t wants,
                             const adx_wanted wanted[])

@@ -18,6 +18,7 @@
 #include "adrev_skin.h"
 #include "real.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -519,7 +520,7 @@ static void run_skin(kept *k, const bench_case *c, const double *x, double *y,
     if (k->of != c) {
         empty(k);
         k->of = c;
-        if (!record(k, &k->points, points, (void *)(size_t)x, c->inputs, 0.5,
+        if (!record(k, &k->points, points, (void *)(uintptr_t)x, c->inputs, 0.5,
                     c->outputs, ADREV_C_LINEARIZE)) {
             return;
         }

@@ -483,6 +483,26 @@ static void check_only(const struct asked *k, ad_fn *fn, const ad_real *x)
     }
 }
 
+// One call after the other: the last one counts.
+static void check_last(ad_fn *fn[2], const ad_real *x)
+{
+    for (size_t i = 0; i < 2 * ASKED; i++) {
+        const struct asked *k = &asked[i * 4 % ASKED];
+        const ad_compile_options some = {
+            .cache = cache, .flags = "-O0 -ffp-contract=off",
+            .functions = k->functions
+        };
+        CHECK(ad_fn_compile(fn[0], &some) == ADREV_OK, "compile %u",
+              k->functions);
+        for (int kind = 0; kind < ADX_KINDS; kind++)
+            CHECK(adx_has_code(&fn[0]->compiled[kind])
+                  == (kind == (int)k->kind), "functions %u, kind %d",
+                  k->functions, kind);
+        for (size_t j = 0; j < ASKED; j++)
+            check_asked(&asked[j], fn, x, ADREV_OK);
+    }
+}
+
 static void test_asked(void)
 {
     const ad_allocator a = { some_alloc, some_free, NULL };
@@ -509,6 +529,8 @@ static void test_asked(void)
             check_asked(&asked[j], fn, x, ADREV_OK);
         check_asked(k, fn, infinite, ADREV_OK);
         check_asked(k, fn, left, ADREV_EPATH);
+        if (i == 0)
+            check_last(fn, x);
         ad_fn_free(fn[0]);
         ad_fn_free(fn[1]);
     }
