@@ -2347,7 +2347,7 @@ static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
  * order.                                                                     */
 
 // What it takes to compute a number again. Of glibc 2.36, ADX_LONG are calls of
-// 8 to 20 ns, ADX_CALL those of 3 to 8.
+// 8 to 20 ns, ADX_CALL those of 3 to 8: half as many.
 typedef enum adx_cost { ADX_SHORT, ADX_CALL, ADX_LONG } adx_cost;
 
 static adx_cost adx_cost_of(uint32_t op)
@@ -2361,8 +2361,8 @@ static adx_cost adx_cost_of(uint32_t op)
     case ADREV_OP_detach:
     case ADREV_OP_lt: case ADREV_OP_le: case ADREV_OP_gt: case ADREV_OP_ge:
     case ADREV_OP_eq: case ADREV_OP_ne:
-    case ADX_OP_chain: case ADX_OP_or: case ADX_OP_and: case ADX_OP_share:
-    case ADX_OP_cosine: case ADX_OP_atan_dx: case ADX_OP_guard:
+    case ADX_OP_chain: case ADX_OP_chain_add: case ADX_OP_or: case ADX_OP_and:
+    case ADX_OP_share: case ADX_OP_cosine: case ADX_OP_atan_dx: case ADX_OP_guard:
     case ADX_OP_many:
         return ADX_SHORT;
     case ADREV_OP_cbrt: case ADREV_OP_asin: case ADREV_OP_atan2:
@@ -2898,7 +2898,7 @@ typedef struct adx_machine {
     const ad_allocator *memory;
     adx_step *step;             // ends with ADX_OP_end; codes: see 8.4
     size_t steps;
-    size_t calls;               // of the math library; long ones count twice
+    size_t calls;               // of the math library: the sum of adx_cost_of
     adx_many *many;             // a step's r is the place of its first result
     size_t manys;
     size_t room;                // numbers behind the places: one external step
@@ -3201,14 +3201,6 @@ static void adx_place_step(adx_placing *k, size_t i)
     *k->machine->step++ = to;
 }
 
-static size_t adx_calls_of(uint32_t op)
-{
-    if (op == ADX_OP_chain_add || op == ADX_OP_many)
-        return 0;
-    adx_cost cost = adx_cost_of(op);
-    return cost == ADX_LONG ? 2 : cost == ADX_CALL ? 1 : 0;
-}
-
 static void adx_mark_after(adx_step *s);        // 8.4
 
 // NULL: no memory.
@@ -3235,7 +3227,7 @@ static adx_machine *adx_make_machine(const adx_program *p)
     m->step = first;
     m->steps = k.steps;
     for (size_t i = 0; i < k.steps; i++)
-        m->calls += adx_calls_of(first[i].op);
+        m->calls += (size_t)adx_cost_of(first[i].op);
     adx_mark_after(first);
     m->outputs = p->outputs;
     for (size_t i = 0; i < p->outputs; i++)
@@ -3587,10 +3579,11 @@ static void adx_mark_after(adx_step *s)
     for (; s->op != ADX_OP_end; s++) {
         adx_step *next = s + 1;
         uint32_t after = next->a == s->r ? ADX_AFTER_X
-                       : next->b == s->r ? ADX_AFTER_Y : ADX_AFTER_Z;
-        bool it = s->op != ADX_OP_guard && s->op != ADX_OP_many
-               && (after != ADX_AFTER_Z || next->c == s->r);
-        next->op += it && known[next->op + after] ? after : 0;
+                       : next->b == s->r ? ADX_AFTER_Y
+                       : next->c == s->r ? ADX_AFTER_Z : 0;
+        if (s->op != ADX_OP_guard && s->op != ADX_OP_many
+            && known[next->op + after])
+            next->op += after;
     }
 }
 

@@ -212,12 +212,12 @@ static void layer(const ad_rev *w, ad_rev *h, ad_rev *s, ad_rev *u)
         const ad_expr i = SIGMA(GATE(1, old));
         const ad_expr o = SIGMA(GATE(2, in));
         const ad_expr a = ad_tanh(GATE(3, old));
-        ad_rev new;
 
         s[j] = ad_rec(ad_add(ad_mul(s[j], f), ad_mul(i, a)));
-        new = ad_rec(ad_mul(o, ad_tanh(s[j])));
-        h[j] = new;
-        u[j] = new;
+        const ad_rev next = ad_rec(ad_mul(o, ad_tanh(s[j])));
+
+        h[j] = next;
+        u[j] = next;
     }
 }
 

@@ -28,20 +28,9 @@ static bool moves(size_t angle, size_t joint)
     return joint > 0 && (angle == 0 ? 1 : angle) <= joint;
 }
 
-// c = a b for derivatives a, whose last row is 0 0 0 0; b as always.
-static void linear(const double *a, const double *b, double *restrict c)
-{
-    for (int i = 0; i < 3; i++) {
-        for (int j = 0; j < 4; j++) {
-            c[4 * i + j] = a[4 * i] * b[j] + a[4 * i + 1] * b[4 + j]
-                         + a[4 * i + 2] * b[8 + j];
-        }
-        c[4 * i + 3] += a[4 * i + 3];
-    }
-}
-
 // c = a b where derivatives b have no last column.
-static void linear_right(const double *a, const double *b, double *restrict c)
+static void times_derivative(const double *a, const double *b,
+                             double *restrict c)
 {
     for (int i = 0; i < 3; i++) {
         for (int j = 0; j < 3; j++) {
@@ -97,19 +86,19 @@ static void place(const skin_data *d, const double *theta, bone *all, size_t q)
     if (q == 0) {
         memcpy(b->G, b->P, sizeof b->G);
     } else {
-        linear(up->G, b->P, b->G);
+        skin_times(up->G, b->P, b->G);
     }
-    linear(b->G, d->inverse + q * SKIN_MATRIX, b->M);
+    skin_times(b->G, d->inverse + q * SKIN_MATRIX, b->M);
     for (size_t angle = 0; angle < ANGLES; angle++) {
         if (!moves(angle, joint)) {
             continue;
         }
         if (moves(angle, joint - 1)) {
-            linear(up->dG[angle], b->P, b->dG[angle]);
+            skin_times(up->dG[angle], b->P, b->dG[angle]);
         } else {
-            linear_right(up->G, dP[angle], b->dG[angle]);
+            times_derivative(up->G, dP[angle], b->dG[angle]);
         }
-        linear(b->dG[angle], d->inverse + q * SKIN_MATRIX, b->dM[angle]);
+        skin_times(b->dG[angle], d->inverse + q * SKIN_MATRIX, b->dM[angle]);
     }
 }
 

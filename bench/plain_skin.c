@@ -6,17 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-static void product(const double *a, const double *b, double *restrict c)
-{
-    for (int i = 0; i < 3; i++) {
-        for (int j = 0; j < 4; j++) {
-            c[4 * i + j] = a[4 * i] * b[j] + a[4 * i + 1] * b[4 + j]
-                         + a[4 * i + 2] * b[8 + j];
-        }
-        c[4 * i + 3] += a[4 * i + 3];
-    }
-}
-
 // Columns k and k + 1 of a matrix, turned.
 static void turn(double *P, size_t k, double angle)
 {
@@ -53,9 +42,9 @@ static void pose(const skin_data *d, const double *theta,
         if (q == 0) {
             memcpy(G[q], P, sizeof P);
         } else {
-            product(G[skin_parent(q)], P, G[q]);
+            skin_times(G[skin_parent(q)], P, G[q]);
         }
-        product(G[q], d->inverse + q * SKIN_MATRIX, M[q]);
+        skin_times(G[q], d->inverse + q * SKIN_MATRIX, M[q]);
     }
 }
 

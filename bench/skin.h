@@ -67,6 +67,19 @@ static inline size_t skin_bone(size_t i, size_t k)
     return (i + 6 * k) % SKIN_BONES;
 }
 
+// c = a b; also of a derivative a, whose last row is 0 0 0 0.
+static inline void skin_times(const double *a, const double *b,
+                              double *restrict c)
+{
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j < 4; j++) {
+            c[4 * i + j] = a[4 * i] * b[j] + a[4 * i + 1] * b[4 + j]
+                         + a[4 * i + 2] * b[8 + j];
+        }
+        c[4 * i + 3] += a[4 * i + 3];
+    }
+}
+
 bench_run plain_skin, hand_skin, adrev_skin, replay_skin, compiled_skin;
 
 #endif

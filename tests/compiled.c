@@ -467,16 +467,23 @@ static void check_asked(const struct asked *k, ad_fn *fn[2], const ad_real *x,
               (double)got[0][i], (double)got[1][i]);
 }
 
-// The function is compiled for this only, and evaluated without a replay (many
-// results have one at hand, in case of an infinity).
+// The function is compiled for this only.
+static void check_code(const struct asked *k, const ad_fn *fn)
+{
+    for (int i = 0; i < ADX_KINDS; i++)
+        CHECK(adx_has_code(&fn->compiled[i]) == (i == (int)k->kind),
+              "functions %u, kind %d", k->functions, i);
+}
+
+// And it is evaluated without a replay (many results have one at hand, in case
+// of an infinity).
 static void check_only(const struct asked *k, ad_fn *fn, const ad_real *x)
 {
     static ad_real to[MOST];
+    check_code(k, fn);
     CHECK(k->of(fn, x, to) == ADREV_OK, "functions %u", k->functions);
     for (int i = 0; i < ADX_KINDS; i++) {
         bool it = i == (int)k->kind;
-        CHECK(adx_has_code(&fn->compiled[i]) == it,
-              "functions %u, kind %d", k->functions, i);
         CHECK(atomic_load(&fn->machine[i]) == NULL
               || (it && (i == ADX_KIND_linear || i == ADX_KIND_hessian)),
               "functions %u, kind %d is replayed", k->functions, i);
@@ -494,10 +501,7 @@ static void check_last(ad_fn *fn[2], const ad_real *x)
         };
         CHECK(ad_fn_compile(fn[0], &some) == ADREV_OK, "compile %u",
               k->functions);
-        for (int kind = 0; kind < ADX_KINDS; kind++)
-            CHECK(adx_has_code(&fn[0]->compiled[kind])
-                  == (kind == (int)k->kind), "functions %u, kind %d",
-                  k->functions, kind);
+        check_code(k, fn[0]);
         for (size_t j = 0; j < ASKED; j++)
             check_asked(&asked[j], fn, x, ADREV_OK);
     }
