@@ -1717,6 +1717,22 @@ static bool adx_is_sampled(size_t i)
     return (i & (i - 1)) == 0 || i % ADX_SAMPLED == 0;
 }
 
+// The first power of two from i on; 0 from 0.
+static size_t adx_next_power(size_t i)
+{
+    size_t power = i > 0;
+    while (power < i)
+        power *= 2;
+    return power;
+}
+
+static size_t adx_next_sample(size_t i)
+{
+    size_t even = i + (ADX_SAMPLED - i % ADX_SAMPLED) % ADX_SAMPLED;
+    size_t power = adx_next_power(i);
+    return power < even ? power : even;
+}
+
 // The same but for rounding: a compiler may contract products and sums in one of
 // them.
 static bool adx_is_near(ad_real a, ad_real b)
