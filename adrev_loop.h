@@ -1102,9 +1102,9 @@ typedef struct adx_timetable {
     bool (*advance)(void *user, size_t s);
     bool (*reverse)(void *user, size_t s);
     // The same for as many steps of from..to as it likes: from the first or the
-    // last one on. States are those of level l from number 0 at step `base`,
-    // kept before, or l is NULL. Returns the step that comes next, or after
-    // which the next one goes back. NULL: there is no such thing.
+    // last one on. States are those of level l, which has no store, from number
+    // 0 at step `base`, kept before; or l is NULL. Returns the step that comes
+    // next, or after which the next one goes back. NULL: there is no such thing.
     size_t (*advance_some)(void *user, adx_kept_level *l, size_t base,
                            size_t from, size_t to);
     size_t (*reverse_some)(void *user, adx_kept_level *l, size_t base,
@@ -1958,13 +1958,13 @@ static ad_real *adx_window_of(const adx_stepping *k)
     return (ad_real *)(void *)(k->state + adx_window_at(k->scan));
 }
 
-// Whether the steps take the state and parameters, return a state and do no
-// more. The numbers that a step is given then begin with the state itself.
+// Whether the steps take the state, sequences and parameters, return a state and
+// do no more. The numbers that a step is given then begin with the state itself.
 static bool adx_is_lean(const adx_scan *c)
 {
-    return c->flat && c->pieces == 1 && c->sequences == 0 && c->outputs == 0
-        && c->told == 0 && c->untraced == 0 && !c->moving
-        && c->piece[0].size == c->window;
+    return c->flat && c->state_pieces == 1
+        && c->told == 0 && c->out == c->window && c->untraced == 0
+        && !c->moving;
 }
 
 // Whether only the step itself says what it does.
@@ -2020,17 +2020,25 @@ ADX_API ad_rev ad_step_number(ad_step *s)
     return s->adx_owner->number;
 }
 
-// What the taps of step s read, of a window and of data.
+// What the taps of step s read of sequences.
+ADX_INLINE void adx_gather_sequences(const adx_scan *c, size_t s,
+                                     const ad_real data[], ad_real to[])
+{
+    for (size_t i = c->state_pieces; i < c->pieces; i++) {
+        const adx_piece *p = &c->piece[i];
+        adx_copy_few(p->size, data + p->from + (ptrdiff_t)s * p->move,
+                     to + p->at);
+    }
+}
+
+// The same of a window, too.
 static void adx_gather_taps(const adx_scan *c, size_t s, const ad_real window[],
                             const ad_real data[], ad_real to[])
 {
-    for (size_t i = 0; i < c->pieces; i++) {
-        const adx_piece *p = &c->piece[i];
-        const ad_real *from = i < c->state_pieces ? window + p->from
-            : data + p->from + (ptrdiff_t)s * p->move;
-        for (size_t w = 0; w < p->size; w++)
-            to[p->at + w] = from[w];
-    }
+    for (size_t i = 0; i < c->state_pieces; i++)
+        adx_copy_few(c->piece[i].size, window + c->piece[i].from,
+                     to + c->piece[i].at);
+    adx_gather_sequences(c, s, data, to);
 }
 
 // The numbers that step s is given.
@@ -2040,6 +2048,25 @@ static void adx_gather_step(adx_stepping *k, size_t s)
     adx_gather_taps(c, s, adx_window_of(k), c->value, k->in);
     k->in[c->in - 1] = (ad_real)s;
     k->index = s;
+}
+
+ADX_INLINE void adx_add_few(size_t n, const ad_real from[], ad_real to[])
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] += from[i];
+}
+
+// Adjoints of what step s was given, but for the window, where they belong: data
+// of sequences, and parameters behind them.
+ADX_INLINE void adx_spread_given(const adx_scan *c, size_t s,
+                                 const ad_real dx[], ad_real data[])
+{
+    for (size_t i = c->state_pieces; i < c->pieces; i++) {
+        const adx_piece *p = &c->piece[i];
+        adx_add_few(p->size, dx + p->at,
+                    data + p->from + (ptrdiff_t)s * p->move);
+    }
+    adx_add_few(c->parameters, dx + c->in - 1 - c->parameters, data + c->data);
 }
 
 // Runs the step that was gathered, with constants or recorded: rin to rout.
@@ -2668,6 +2695,13 @@ ADX_INLINE const ad_real *adx_fetch_lean(const adx_lean *r, size_t s,
          ? NULL : at;
 }
 
+// What a step is given besides its state, and that does change.
+ADX_INLINE void adx_gather_lean(const adx_scan *c, size_t s, ad_real x[])
+{
+    adx_gather_sequences(c, s, c->value, x);
+    x[c->in - 1] = (ad_real)s;
+}
+
 // n results of a replay. Returns whether all are finite.
 ADX_INLINE bool adx_take_results(const adx_calling *to, size_t first, size_t n,
                                  ad_real y[])
@@ -2693,7 +2727,7 @@ static size_t adx_advance_replayed(adx_lean *r, size_t s, size_t to)
     ad_real *y = r->k->in_next;
     adx_copy_few(c->in, r->k->in, x);
     for (; s < to && adx_keep_lean(r, s, x, &handed); s++) {
-        x[c->in - 1] = (ad_real)s;
+        adx_gather_lean(c, s, x);
         if (adx_steps_plain(r->to->machine, x) != NULL
             || !adx_take_results(r->to, 0, n, y)
             || !adx_take_results(r->to, n, r->kept, handed)) {
@@ -2713,10 +2747,10 @@ static size_t adx_advance_compiled(adx_lean *r, size_t s, size_t to)
     ad_real *handed;
     ad_real *x = r->k->in;
     ad_real *y = r->k->in_next;
-    adx_copy_few(c->parameters, x + c->window, y + c->window);
+    adx_copy_few(c->in, x, y);
     for (; s < to && adx_keep_lean(r, s, x, &handed); s++) {
         const adx_given given = { x, c->in };
-        x[c->in - 1] = (ad_real)s;
+        adx_gather_lean(c, s, x);
         if (adx_call_compiled(code, 1, &given, y, handed, r->to->room) != 0
             || !adx_finite_few(c->window, y)) {
             r->cut = true;
@@ -2740,7 +2774,7 @@ static size_t adx_advance_lean(void *user, adx_kept_level *l, size_t base,
     size_t look = adx_next_look(k, from);
     adx_lean r = { .k = k, .path = k->latest, .level = l, .base = base };
     if (adx_is_varying(c) || c->known <= r.path || p->stop || look == from
-        || (l != NULL && l->store != NULL) || adx_has_rest(k))
+        || adx_has_rest(k))
         return from;
     if (l != NULL && l->behind > p->kept && p->kept > 0) {
         r.kept = p->kept;
@@ -2756,11 +2790,6 @@ static size_t adx_advance_lean(void *user, adx_kept_level *l, size_t base,
     return s;
 }
 
-static void adx_add_shared(const adx_scan *c, const ad_real dx[], ad_real to[])
-{
-    for (size_t i = 0; i < c->parameters; i++)
-        to[i] += dx[i];
-}
 
 // Steps before s, down to `from`; returns that after which r ends. The adjoints
 // of the state are f.carried before and after them.
@@ -2779,7 +2808,7 @@ static size_t adx_reverse_replayed(adx_lean *r, size_t from, size_t s)
     for (; s > from && (at = adx_fetch_lean(r, s - 1, w, &handed)) != NULL;
          s--) {
         adx_copy_few(n, at, x);
-        x[c->in - 1] = (ad_real)(s - 1);
+        adx_gather_lean(c, s - 1, x);
         adx_copy_few(r->kept, handed, w + n);
         if (adx_steps_plain(r->to->machine, x) != NULL
             || !adx_take_results(r->to, 0, c->in - 1, dx)) {
@@ -2787,7 +2816,7 @@ static size_t adx_reverse_replayed(adx_lean *r, size_t from, size_t s)
             break;
         }
         adx_copy_few(n, dx, w);
-        adx_add_shared(c, dx + n, f->dx + n + c->data);
+        adx_spread_given(c, s - 1, dx, f->dx + n);
     }
     adx_copy_few(n, w, f->carried);
     return s;
@@ -2810,14 +2839,14 @@ static size_t adx_reverse_compiled(adx_lean *r, size_t from, size_t s)
             { x, c->in }, { w, n }, { handed, r->kept }
         };
         adx_copy_few(n, at, x);
-        x[c->in - 1] = (ad_real)(s - 1);
+        adx_gather_lean(c, s - 1, x);
         if (adx_call_compiled(code, r->kept > 0 ? 3 : 2, given, dx, NULL,
                               r->to->room) != 0
             || !adx_finite_few(c->in - 1, dx)) {
             r->cut = true;
             break;
         }
-        adx_add_shared(c, dx + n, f->dx + n + c->data);
+        adx_spread_given(c, s - 1, dx, f->dx + n);
         w = dx;
         dx = dx == f->product ? r->k->room : f->product;
     }
@@ -2841,8 +2870,7 @@ static size_t adx_reverse_lean(void *user, adx_kept_level *l, size_t base,
     const adx_step_path *p = &c->replays->path[r.path];
     r.kept = r.mark > 0 ? p->kept : 0;
     if (r.path >= (c->swept ? c->limit : c->replays->paths)
-        || (r.path >= c->known && to > p->upto)
-        || adx_is_looked_at(c, p, to - 1) || adx_has_rest(k)
+        || (r.path >= c->known && to > p->upto) || adx_has_rest(k)
         || !adx_begin_lean(&r, ADX_CALL_vjp, ADX_CALL_back))
         return to;
     size_t look = adx_next_look_back(c, to - 1);
@@ -2921,17 +2949,10 @@ static void adx_shift_back(const adx_scan *c, ad_real window[])
 static void adx_spread_step(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
-    for (size_t i = 0; i < c->pieces; i++) {
-        const adx_piece *p = &c->piece[i];
-        ad_real *to = i < c->state_pieces ? k->f.carried + p->from
-            : k->f.dx + c->window + p->from + (ptrdiff_t)s * p->move;
-        for (size_t w = 0; w < p->size; w++)
-            to[w] += k->f.product[p->at + w];
-    }
-    ad_real *to = k->f.dx + c->window + c->data;
-    const ad_real *from = k->f.product + c->in - 1 - c->parameters;
-    for (size_t i = 0; i < c->parameters; i++)
-        to[i] += from[i];
+    for (size_t i = 0; i < c->state_pieces; i++)
+        adx_add_few(c->piece[i].size, k->f.product + c->piece[i].at,
+                    k->f.carried + c->piece[i].from);
+    adx_spread_given(c, s, k->f.product, k->f.dx + c->window);
 }
 
 static bool adx_reverse_scan(void *user, size_t s)

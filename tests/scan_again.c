@@ -25,7 +25,10 @@ static ad_tape *tape;
  *     x <- tanh(x + y) - a x - b                 if not
  *     y <- x y / (1 + c y y) + 0.1 x
  *
- * until y > stop. With an output for each step, x y, unless it is to be lean. */
+ * until y > stop. With an output for each step, x y, asked for or not, or with the
+ * rows of the state, of which x y is made outside, unless it is to be lean; or with
+ * two sequences, u read at two places and v from its end: then x is larger
+ * by (u y - u' v)/10, where u is a cos(n), one step ahead of u', and v sin(n). */
 
 enum { IN = 5 };                // x, y, a, b, c
 
@@ -68,10 +71,12 @@ static dual minus(dual x) { return chain(x, -x.v, -1); }
 
 static double stop_at;          // of the loop that runs now
 
+typedef enum extras { BARE, OUTPUTS, UNWANTED, ROWS, SEQUENCES } extras;
+
 // The weighted sum of x, y and the outputs of the last `reversed` steps, before
 // which x and y are constants.
 static dual oracle(const double at[IN], size_t steps, size_t reversed,
-                   bool outputs, size_t *ran)
+                   extras with, size_t *ran)
 {
     dual in[IN];
     dual sum = number(0);
@@ -94,11 +99,17 @@ static dual oracle(const double at[IN], size_t steps, size_t reversed,
                         times(ex, in[3])),
                    times(number((long double)n / 1000), in[4]))
             : plus(plus(t, minus(times(in[2], x))), minus(in[3]));
+        if (with == SEQUENCES) {
+            dual u = times(number(0.1L * cosl((long double)n + 1)), in[2]);
+            dual before = times(number(0.1L * cosl((long double)n)), in[2]);
+            long double v = sinl((long double)n);
+            next = plus(next, plus(times(u, y), times(before, number(-v))));
+        }
         dual below = plus(number(1), times(in[4], times(y, y)));
         below = chain(below, 1 / below.v, -1 / (below.v * below.v));
         y = plus(times(times(x, y), below), times(number(0.1L), x));
         x = next;
-        if (outputs)
+        if (with == OUTPUTS || with == ROWS)
             sum = plus(sum, times(x, y));
         ++*ran;
         if (y.v > (long double)stop_at)
@@ -108,13 +119,14 @@ static dual oracle(const double at[IN], size_t steps, size_t reversed,
 }
 
 // What ctx points to: replays are of a step and its ctx.
-static bool told[2] = { false, true };
+static extras which[] = { BARE, OUTPUTS, UNWANTED, ROWS, SEQUENCES };
+static void *about(extras with) { return &which[with]; }
 
 static void wander(ad_step *s, void *ctx)
 {
     const ad_rev x = s->state[0][0], y = s->state[0][1];
     const ad_rev *p = s->parameter;
-    const bool *outputs = ctx;
+    const extras *with = ctx;
     if (ad_gt(x, 0))
         s->next[0][0] = ad_rec(ad_add(
             ad_add(ad_mul(ad_sin(x), p[0]),
@@ -123,10 +135,14 @@ static void wander(ad_step *s, void *ctx)
     else
         s->next[0][0] = ad_rec(ad_sub(
             ad_sub(ad_tanh(ad_add(x, y)), ad_mul(p[0], x)), p[1]));
+    if (*with == SEQUENCES)
+        ad_acc(&s->next[0][0], ad_mul(0.1, ad_sub(
+            ad_mul(s->sequence[0][1], y),
+            ad_mul(s->sequence[0][0], s->sequence[1][0]))));
     s->next[0][1] = ad_rec(ad_add(
         ad_div(ad_mul(x, y), ad_add(1, ad_mul(p[2], ad_mul(y, y)))),
         ad_mul(0.1, x)));
-    if (*outputs)
+    if (*with == OUTPUTS || *with == UNWANTED)
         s->output[0][0] = ad_rec(ad_mul(s->next[0][0], s->next[0][1]));
     s->stop = ad_gt(s->next[0][1], stop_at);
 }
@@ -137,7 +153,7 @@ typedef struct run {
     double stop;
     size_t steps;
     size_t reversed;            // 0: all
-    bool outputs;
+    extras with;
     bool compiled;
 } run;
 
@@ -146,30 +162,46 @@ enum { LONGEST = 400 };
 static void go(const run *r, ad_schedule schedule, ad_replays *replays,
                const char *when, ad_real g[IN])
 {
-    static ad_rev out[LONGEST];
+    static ad_rev out[LONGEST], rows[LONGEST][2], u[LONGEST + 1], v[LONGEST];
+    static const int taps[] = { -1, 0 };
     ad_rev in[IN], last[2];
     ad_scan_report report;
     size_t ran;
-    bool outputs = r->outputs;
     stop_at = r->stop;
     ad_tape_clear(tape);
     for (int i = 0; i < IN; i++)
         in[i] = ad_input(r->at[i]);
-    const ad_scan_state state = { .size = 2, .initial = in, .last = last };
-    const ad_scan_output output = { .size = 1, .row = out };
+    for (size_t n = 0; r->with == SEQUENCES && n <= r->steps; n++) {
+        u[n] = ad_rec(ad_mul(in[2], cos((double)n)));
+        if (n < r->steps)
+            v[r->steps - 1 - n] = ad_rec(sin((double)n));
+    }
+    const ad_scan_sequence sequences[] = {
+        { .size = 1, .rows = r->steps + 1, .row = u, .taps = 2, .tap = taps },
+        { .size = 1, .rows = r->steps, .row = v, .backward = true }
+    };
+    const ad_scan_state state = { .size = 2, .initial = in, .last = last,
+                                  .rows = r->with == ROWS ? rows[0] : NULL };
+    const ad_scan_output output = { .size = 1,
+                                    .row = r->with == OUTPUTS ? out : NULL };
     const ad_scan_desc d = {
-        .step = wander, .ctx = &told[outputs], .steps = r->steps, .states = 1,
-        .state = &state, .outputs = outputs, .output = &output,
+        .step = wander, .ctx = about(r->with), .steps = r->steps, .states = 1,
+        .state = &state, .output = &output,
+        .outputs = r->with == OUTPUTS || r->with == UNWANTED,
+        .sequences = r->with == SEQUENCES ? 2 : 0, .sequence = sequences,
         .parameters = 3, .parameter = in + 2, .schedule = schedule,
         .compiled = r->compiled, .replays = replays,
         .truncated = r->reversed > 0, .reversed = r->reversed
     };
     ad_status s = ad_scan(&d, &report);
     ad_rev y = ad_rec(ad_add(last[0], ad_mul(2, last[1])));
-    for (size_t i = 0; outputs && i < report.steps; i++)
-        ad_acc(&y, out[i]);
+    for (size_t i = 0; i < report.steps; i++)
+        if (r->with == OUTPUTS)
+            ad_acc(&y, out[i]);
+        else if (r->with == ROWS)
+            ad_acc(&y, ad_mul(rows[i][0], rows[i][1]));
     dual want = oracle(r->at, r->steps,
-                       r->reversed > 0 ? r->reversed : r->steps, outputs, &ran);
+                       r->reversed > 0 ? r->reversed : r->steps, r->with, &ran);
     CHECK(s == ADREV_OK && report.steps == ran, "%s, %s: %s, %zu of %zu steps",
           r->name, when, ad_message(s), report.steps, ran);
     CHECK_NEAR(y.v, want.v, 1e-12L);
@@ -205,18 +237,27 @@ enum { SCHEDULES = sizeof schedules / sizeof schedules[0] };
 #define BOTH_ENDING { -0.3, 0.1, 0.9, -0.6, 2.5 }       // after 295
 
 static const run runs[] = {
-    { "one path", ONE_PATH, 9, 300, 0, false, false },
-    { "outputs", ONE_PATH, 9, 300, 0, true, false },
-    { "both paths", BOTH_PATHS, 9, 200, 0, false, false },
-    { "cut off", ONE_PATH, 9, 300, 111, false, false },
-    { "both cut off", BOTH_PATHS, 9, 300, 111, false, false },
-    { "stops", ENDING, 0.6, 300, 0, false, false },
-    { "both stop", BOTH_ENDING, 0.25, 300, 0, false, false },
-    { "compiled", ONE_PATH, 9, 300, 0, false, true },
-    { "compiled, outputs", ONE_PATH, 9, 300, 0, true, true },
-    { "compiled, paths", BOTH_PATHS, 9, 200, 0, false, true },
-    { "compiled, stops", ENDING, 0.6, 300, 0, false, true },
-    { "compiled, both", BOTH_ENDING, 0.25, 300, 0, false, true }
+    { "one path", ONE_PATH, 9, 300, 0, BARE, false },
+    { "outputs", ONE_PATH, 9, 300, 0, OUTPUTS, false },
+    { "unwanted", ONE_PATH, 9, 300, 0, UNWANTED, false },
+    { "rows", ONE_PATH, 9, 300, 0, ROWS, false },
+    { "both paths", BOTH_PATHS, 9, 200, 0, BARE, false },
+    { "sequences", ONE_PATH, 9, 300, 0, SEQUENCES, false },
+    { "sequences, paths", BOTH_PATHS, 9, 300, 0, SEQUENCES, false },
+    { "sequences, cut off", ONE_PATH, 9, 300, 111, SEQUENCES, false },
+    { "sequences, stops", ENDING, 0.6, 300, 0, SEQUENCES, false },
+    { "cut off", ONE_PATH, 9, 300, 111, BARE, false },
+    { "both cut off", BOTH_PATHS, 9, 300, 111, BARE, false },
+    { "stops", ENDING, 0.6, 300, 0, BARE, false },
+    { "both stop", BOTH_ENDING, 0.25, 300, 0, BARE, false },
+    { "compiled", ONE_PATH, 9, 300, 0, BARE, true },
+    { "compiled, outputs", ONE_PATH, 9, 300, 0, OUTPUTS, true },
+    { "compiled, rows", ONE_PATH, 9, 300, 0, ROWS, true },
+    { "compiled, sequences", ONE_PATH, 9, 300, 0, SEQUENCES, true },
+    { "compiled, sequences, paths", BOTH_PATHS, 9, 300, 0, SEQUENCES, true },
+    { "compiled, paths", BOTH_PATHS, 9, 200, 0, BARE, true },
+    { "compiled, stops", ENDING, 0.6, 300, 0, BARE, true },
+    { "compiled, both", BOTH_ENDING, 0.25, 300, 0, BARE, true }
 };
 enum { RUNS = sizeof runs / sizeof runs[0] };
 
@@ -249,8 +290,8 @@ static void test_others(void)
     for (int compiled = 0; compiled < 2; compiled++) {
         ad_replays *replays = ad_replays_new(NULL);
         ad_real g[IN];
-        run r = { "others", ONE_PATH, 9, 300, 0, false, compiled };
-        const run both = { "others", BOTH_PATHS, 9, 300, 0, false, compiled };
+        run r = { "others", ONE_PATH, 9, 300, 0, BARE, compiled };
+        const run both = { "others", BOTH_PATHS, 9, 300, 0, BARE, compiled };
         go(&r, schedules[0], replays, "first", g);
         go(&r, schedules[0], replays, "known", g);
         for (int k = 0; k < 3; k++)
@@ -266,12 +307,44 @@ static void test_others(void)
     }
 }
 
+// How many steps of 300 the functions are compared with: 0, 1, 2, 4, ... 256
+// forwards, and as many backwards.
+static void test_looks(void)
+{
+    ad_replays *replays = ad_replays_new(NULL);
+    ad_real g[IN];
+    for (int k = 0; k < 3; k++) {
+        ad_rev in[IN], last[2];
+        ad_scan_report report;
+        const run r = { "looks", ONE_PATH, 9, 300, 0, BARE, false };
+        go(&r, schedules[0], replays, "first", g);
+        ad_tape_clear(tape);
+        for (int i = 0; i < IN; i++)
+            in[i] = ad_input(r.at[i]);
+        const ad_scan_state state = { .size = 2, .initial = in, .last = last };
+        const ad_scan_desc d = {
+            .step = wander, .ctx = about(BARE), .steps = 300, .states = 1,
+            .state = &state, .parameters = 3, .parameter = in + 2,
+            .replays = replays
+        };
+        CHECK(ad_scan(&d, &report) == ADREV_OK && report.checks == 10,
+              "%zu checks forwards", report.checks);
+        for (int again = 0; again < 2; again++) {
+            ad_status s = ad_gradient(tape, last[0], IN, in, g);
+            CHECK(s == ADREV_OK && report.checks == 20, "%zu checks in all",
+                  report.checks);
+        }
+    }
+    ad_tape_clear(tape);
+    ad_replays_free(replays);
+}
+
 // Once it ends after some steps, once after the first: by a path that is known.
 static void test_at_once(void)
 {
     ad_replays *replays = ad_replays_new(NULL);
     ad_real g[IN];
-    run r = { "at once", ENDING, 0.6, 300, 0, false, false };
+    run r = { "at once", ENDING, 0.6, 300, 0, BARE, false };
     for (int k = 0; k < 3; k++)
         go(&r, schedules[0], replays, "later", g);
     r.at[0] = 3;
@@ -288,7 +361,7 @@ static void test_alive(void)
     static const double at[2][IN] = { { -0.3, 0.1, 0.5, 0.5, 0.3 }, ONE_PATH };
     ad_replays *replays = ad_replays_new(NULL);
     ad_real g[IN];
-    run r = { "alone", { -0.3, 0.1, 0.5, 0.5, 0.3 }, 9, 300, 0, false, false };
+    run r = { "alone", { -0.3, 0.1, 0.5, 0.5, 0.3 }, 9, 300, 0, BARE, false };
     for (int k = 0; k < 2; k++)
         go(&r, schedules[0], replays, "first", g);
     ad_tape_clear(tape);
@@ -300,7 +373,7 @@ static void test_alive(void)
         const ad_scan_state state = { .size = 2, .initial = in[k],
                                       .last = last[k] };
         const ad_scan_desc d = {
-            .step = wander, .ctx = &told[0], .steps = 300, .states = 1,
+            .step = wander, .ctx = about(BARE), .steps = 300, .states = 1,
             .state = &state, .parameters = 3, .parameter = in[k] + 2,
             .schedule = { ADREV_EVERY, 7, NULL }, .replays = replays
         };
@@ -312,17 +385,18 @@ static void test_alive(void)
     CHECK(replays->paths == 2
           && replays->path[0].kept < replays->path[1].kept, "%zu paths",
           replays->paths);
-    for (int k = 2; k >= 0; k--) {
+    for (int i = 0; i < 6; i++) {       // all of them once, and once more
+        int k = 2 - i % 3;
         size_t ran;
         ad_rev y = ad_rec(ad_add(last[k][0], ad_mul(2, last[k][1])));
         double from[IN];
         memcpy(from, at[k % 2], sizeof from);
         from[0] = k == 0 ? 0.3 : from[0];
-        dual want = oracle(from, 300, 300, false, &ran);
+        dual want = oracle(from, 300, 300, BARE, &ran);
         CHECK(ad_gradient(tape, y, IN, in[k], g) == ADREV_OK, "of %d", k);
-        for (int i = 0; i < IN; i++)
-            CHECK(fabsl((long double)g[i] - want.d[i]) <= 1e-11L, "%d: dy/d%d "
-                  "= %.17g, want %.17Lg", k, i, (double)g[i], want.d[i]);
+        for (int j = 0; j < IN; j++)
+            CHECK(fabsl((long double)g[j] - want.d[j]) <= 1e-11L, "%d: dy/d%d "
+                  "= %.17g, want %.17Lg", k, j, (double)g[j], want.d[j]);
     }
     ad_tape_clear(tape);
     ad_replays_free(replays);
@@ -511,7 +585,7 @@ static void give_back(void *p, void *user)
 static void test_starved(void)
 {
     const ad_allocator a = { starve, give_back, NULL };
-    const run r = { "starved", BOTH_PATHS, 9, 200, 0, false, false };
+    const run r = { "starved", BOTH_PATHS, 9, 200, 0, BARE, false };
     for (long n = 1, done = 0; !done; n++) {
         ad_rev in[IN], last[2];
         size_t ran;
@@ -528,7 +602,7 @@ static void test_starved(void)
             const ad_scan_state state = { .size = 2, .initial = in,
                                           .last = last };
             const ad_scan_desc d = {
-                .step = wander, .ctx = &told[0], .steps = r.steps, .states = 1,
+                .step = wander, .ctx = about(BARE), .steps = r.steps, .states = 1,
                 .state = &state, .parameters = 3, .parameter = in + 2,
                 .replays = replays
             };
@@ -561,6 +635,7 @@ int main(void)
     ad_use(tape);
     test_schedules();
     test_others();
+    test_looks();
     test_at_once();
     test_alive();
     test_past();
