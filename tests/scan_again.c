@@ -505,6 +505,48 @@ static void test_turned(void)
     ad_replays_free(replays);
 }
 
+/* --- zeros -----------------------------------------------------------------
+ * b is multiplied by a state that is 0: its derivative is zero, and yet the last
+ * state is connected with it, and not with c.                               */
+
+static void fade(ad_step *s, void *ctx)
+{
+    const ad_rev x = s->state[0][0], zero = s->state[0][1];
+    (void)ctx;
+    s->next[0][0] = ad_rec(ad_add(ad_mul(s->parameter[0], x),
+                                  ad_mul(s->parameter[1], zero)));
+    s->next[0][1] = zero;
+}
+
+static void test_connected(void)
+{
+    ad_replays *replays = ad_replays_new(NULL);
+    for (int k = 0; k < 3; k++) {
+        ad_rev in[5], last[2];
+        ad_real g[5];
+        ad_connection found[5];
+        ad_tape_clear(tape);
+        for (int i = 0; i < 5; i++)
+            in[i] = ad_input(i == 1 ? 0.0 : 0.5);
+        const ad_scan_state state = { .size = 2, .initial = in, .last = last };
+        const ad_scan_desc d = {
+            .step = fade, .steps = 100, .states = 1, .state = &state,
+            .parameters = 3, .parameter = in + 2, .replays = replays
+        };
+        ad_status s = ad_scan(&d, NULL);
+        CHECK(s == ADREV_OK && ad_gradient(tape, last[0], 5, in, g) == s
+              && g[0] != 0 && g[2] != 0 && g[3] == 0 && g[4] == 0, "%d: %s", k,
+              ad_message(s));
+        s = ad_connected(tape, 1, last, 5, in, found);
+        CHECK(s == ADREV_OK, "%d: %s", k, ad_message(s));
+        for (int i = 0; i < 5; i++)
+            CHECK(found[i] == (i < 4 ? ADREV_CONNECTED : ADREV_DISCONNECTED),
+                  "%d: %d", k, i);
+    }
+    ad_tape_clear(tape);
+    ad_replays_free(replays);
+}
+
 /* --- infinities ------------------------------------------------------------
  * exp(x) overflows where it is not selected, and the slope of the root is infinite
  * at 0, and multiplied by zero. The derivatives are those of the tape, where a
@@ -640,6 +682,7 @@ int main(void)
     test_alive();
     test_past();
     test_turned();
+    test_connected();
     test_overflow();
     test_starved();
     ad_tape_free(tape);
