@@ -1104,7 +1104,7 @@ typedef struct adx_timetable {
     // The same for as many steps of from..to as it likes: from the first or the
     // last one on. States are those of level l, which has no store, from number
     // 0 at step `base`, kept before; or l is NULL. Returns the step that comes
-    // next, or after which the next one goes back. NULL: there is no such thing.
+    // next, or after which the next one goes back. NULL: there is none.
     size_t (*advance_some)(void *user, adx_kept_level *l, size_t base,
                            size_t from, size_t to);
     size_t (*reverse_some)(void *user, adx_kept_level *l, size_t base,
@@ -1607,43 +1607,15 @@ static bool adx_begin_calling(adx_calling *k, ad_fn *fn, adx_kind kind)
     return k->work != NULL;
 }
 
-// A few results are looked at while they are copied. (loop as a scan, replayed,
-// bench/: 3.4 instead of 3.7 times the plain program; clang, 4.5 instead of 4.8.)
-ADX_INLINE bool adx_do_replay(const adx_calling *k, size_t parts,
-                              const adx_given given[], size_t wants,
-                              const adx_wanted wanted[])
-{
-    ad_real *w = k->work->w;
-    ad_real *at = w;
-    ad_real fault = 0;
-    if (k->machine->outputs > 16)
-        return adx_evaluate_by(k->fn, k->machine, w, parts, given, wants,
-                               wanted) == ADREV_OK;
-    for (size_t i = 0; i < parts; at += given[i++].n)
-        adx_copy_few(given[i].n, given[i].x, at);
-    const adx_step *stopped = adx_steps_plain(k->machine, w);
-    for (size_t i = 0; stopped == NULL && i < wants; i++) {
-        const uint32_t *from = k->machine->output + wanted[i].from;
-        for (size_t j = 0; j < wanted[i].n; j++) {
-            wanted[i].to[j] = w[from[j]];
-            fault += w[from[j]] * 0;
-        }
-    }
-    if (stopped == NULL && fault == 0)
-        return true;
-    return (stopped == NULL || stopped->op != ADX_OP_guard)
-        && adx_evaluate_by(k->fn, k->machine, w, parts, given, wants, wanted)
-               == ADREV_OK;
-}
-
-// Results are the first ones, and must not overlap arguments. False: results may
-// have been written.
+// Results are the first ones, and must not overlap arguments. False: results
+// may have been written.
 ADX_INLINE bool adx_do_call(const adx_calling *k, size_t parts,
                             const adx_given given[], size_t wants,
                             const adx_wanted wanted[])
 {
     if (k->room == NULL)
-        return adx_do_replay(k, parts, given, wants, wanted);
+        return adx_evaluate_by(k->fn, k->machine, k->work->w, parts, given,
+                               wants, wanted) == ADREV_OK;
     if (adx_call_compiled(&k->fn->compiled[k->kind], parts, given,
                           wanted[0].to, wants == 2 ? wanted[1].to : NULL,
                           k->room) != 0)
@@ -1722,6 +1694,13 @@ typedef struct adx_scan {
                                 // keep all states of a range
 } adx_scan;
 
+// Results of the first run, as they come.
+typedef struct adx_results_list {
+    ad_real *v;
+    size_t n, room;
+    void *untraced;             // as the last step left it; or NULL
+} adx_results_list;
+
 // What a sweep carries from step to step.
 typedef struct adx_frame {
     ad_real *carried;           // adjoints or tangents of the window
@@ -1741,7 +1720,7 @@ typedef struct adx_stepping {
     ad_status status;
     char *state;                // the window, and untraced data behind it
     ad_real *in, *out;
-    ad_real *in_next;           // of lean runs, by turns with `in`
+    ad_real *in_next;           // of lean runs, by turns with `in`; or results
     ad_rev *rin, *rout;         // the same numbers, as a step is given them
     const ad_rev **given;       // [states + sequences]
     ad_rev **taken;             // [states + outputs]
@@ -1763,7 +1742,8 @@ typedef struct adx_stepping {
     size_t latest;              // path that a step took
     unsigned rest;              // steps before many are tried at once again
     bool lean;
-    bool first;                 // the first run, not a sweep
+    bool first;                 // the first run, not a sweep,
+    adx_results_list *list;     // and its results
 } adx_stepping;
 
 /* --- 6.1  descriptions ------------------------------------------------------
@@ -1958,13 +1938,11 @@ static ad_real *adx_window_of(const adx_stepping *k)
     return (ad_real *)(void *)(k->state + adx_window_at(k->scan));
 }
 
-// Whether the steps take the state, sequences and parameters, return a state and
-// do no more. The numbers that a step is given then begin with the state itself.
+// Whether the steps carry on no more than one row of each state. The numbers
+// that a step is given then begin with the state itself.
 static bool adx_is_lean(const adx_scan *c)
 {
-    return c->flat && c->state_pieces == 1
-        && c->told == 0 && c->out == c->window && c->untraced == 0
-        && !c->moving;
+    return c->flat && c->state_pieces == 1 && c->untraced == 0 && !c->moving;
 }
 
 // Whether only the step itself says what it does.
@@ -2056,8 +2034,8 @@ ADX_INLINE void adx_add_few(size_t n, const ad_real from[], ad_real to[])
         to[i] += from[i];
 }
 
-// Adjoints of what step s was given, but for the window, where they belong: data
-// of sequences, and parameters behind them.
+// Adjoints of what step s was given, but for the window, where they belong:
+// data of sequences, and parameters behind them.
 ADX_INLINE void adx_spread_given(const adx_scan *c, size_t s,
                                  const ad_real dx[], ad_real data[])
 {
@@ -2104,6 +2082,64 @@ static void adx_shift(const adx_scan *c, ad_real window[], const ad_real out[])
         for (size_t i = 0; i < l->size; i++)
             row[rest + i] = *out++;
     }
+}
+
+// Of the numbers that a step returns, or their tangents, results of the scan.
+// Returns where the next ones go.
+static ad_real *adx_copy_told(const adx_scan *c, const ad_real out[],
+                              ad_real to[])
+{
+    for (size_t j = 0; j < c->states + c->outputs; j++)
+        for (size_t i = 0; i < c->slice[j].size; i++, out++)
+            if (c->slice[j].told)
+                *to++ = *out;
+    return to;
+}
+
+// Room for the results of some steps. False: no memory.
+static bool adx_expect_results(const adx_scan *c, adx_results_list *list,
+                               size_t steps)
+{
+    return c->told == 0
+        || adx_extend(&c->of.memory, (void **)&list->v, &list->room,
+                      list->n + steps * c->told, sizeof *list->v);
+}
+
+// Those of a step, for which there is room.
+ADX_INLINE void adx_tell_results(const adx_scan *c, adx_results_list *list,
+                                 const ad_real out[])
+{
+    if (c->told == 0)
+        return;
+    adx_copy_told(c, out, list->v + list->n);
+    list->n += c->told;
+}
+
+static bool adx_tell_step(const adx_stepping *k, adx_results_list *list)
+{
+    if (!adx_expect_results(k->scan, list, 1))
+        return false;
+    adx_tell_results(k->scan, list, k->out);
+    return true;
+}
+
+// Adjoints of what step s returned, as weights; whether there are any.
+static bool adx_weigh(const adx_scan *c, size_t s, const adx_frame *f,
+                      const ad_real window[])
+{
+    const ad_real *dy = f->dy + s * c->told;
+    ad_real *w = f->weight;
+    bool any = false;
+    for (size_t j = 0; j < c->states + c->outputs; j++) {
+        const adx_slice *l = &c->slice[j];
+        const ad_real *carried = window + l->base
+                               + (l->depth > 0 ? l->depth - 1 : 0) * l->size;
+        for (size_t i = 0; i < l->size; i++, w++) {
+            *w = (l->depth > 0 ? carried[i] : 0) + (l->told ? *dy++ : 0);
+            any |= *w != 0;
+        }
+    }
+    return any;
 }
 
 static bool adx_run_known_step(adx_stepping *k, bool *stop);        // in 6.3
@@ -2162,7 +2198,8 @@ static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
     if (purpose != ADX_UNROLL)
         k->stage = adx_borrow_stage(&c->of);
     k->state = (char *)adx_take(a, sizeof(adx_stamp) + adx_state_bytes(c)
-                                   + (2*c->in + c->out) * sizeof *k->in, 1);
+                                   + (c->in + c->out + most) * sizeof *k->in,
+                                1);
     if (k->state != NULL)
         k->state += sizeof(adx_stamp);
     k->rin = (ad_rev *)adx_take(a, c->in + c->out + outside, sizeof *k->rin);
@@ -2557,16 +2594,15 @@ static void adx_count_behind(adx_scan *c)
 // Results of a step by path i, if that is better than the step itself: machine
 // code, or one that hands something on; and in lean runs. (sir replayed with
 // clang, bench/: 7.2 instead of 8.3 times the plain program.)
-ADX_INLINE bool adx_run_path(adx_stepping *k, size_t i, bool lean,
-                             const ad_real in[], ad_real out[])
+static bool adx_run_path(adx_stepping *k, size_t i, bool lean)
 {
     const adx_scan *c = k->scan;
     ad_real *behind = c->plan.behind;
     size_t kept = behind == NULL ? 0 : c->replays->path[i].kept;
     kept = kept < c->behind ? kept : 0;     // another scan may know more
-    const adx_given x = { in, c->in };
+    const adx_given x = { k->in, c->in };
     const adx_wanted wanted[] = {
-        { 0, c->out, out }, { c->out, kept, kept > 0 ? behind + 1 : NULL }
+        { 0, c->out, k->out }, { c->out, kept, kept > 0 ? behind + 1 : NULL }
     };
     if (kept == 0) {
         const adx_calling *to = c->compiled || lean
@@ -2595,7 +2631,7 @@ static bool adx_run_known_step(adx_stepping *k, bool *stop)
         return false;
     for (size_t i = 0; i < c->known; i++) {
         const adx_step_path *p = &c->replays->path[i];
-        if (!adx_run_path(k, i, look && k->lean, k->in, k->out))
+        if (!adx_run_path(k, i, look && k->lean))
             continue;
         if (look && !adx_is_true_to_step(k, p)) {
             adx_mistrust(k);
@@ -2681,18 +2717,24 @@ ADX_INLINE bool adx_keep_lean(const adx_lean *r, size_t s, const ad_real x[],
     return true;
 }
 
-// The state before step s, if r may go back with the adjoints w; and what was
-// handed on.
+// The state before step s; NULL: something else was handed on.
 ADX_INLINE const ad_real *adx_fetch_lean(const adx_lean *r, size_t s,
-                                         const ad_real w[],
                                          const ad_real **handed)
 {
-    const adx_scan *c = r->k->scan;
     ad_real *behind;
     const ad_real *at = adx_lean_state(r, s, &behind);
     *handed = behind + (behind != NULL);
-    return adx_zeros(c->window, w) || (behind != NULL && *behind != r->mark)
-         ? NULL : at;
+    return behind != NULL && *behind != r->mark ? NULL : at;
+}
+
+// Adjoints of what step s returned, from those of the state; NULL: all are 0.
+ADX_INLINE const ad_real *adx_weigh_lean(const adx_stepping *k, size_t s,
+                                         const ad_real carried[])
+{
+    const adx_scan *c = k->scan;
+    if (c->told > 0 || c->out > c->window)
+        return adx_weigh(c, s, &k->f, carried) ? k->f.weight : NULL;
+    return adx_zeros(c->window, carried) ? NULL : carried;
 }
 
 // What a step is given besides its state, and that does change.
@@ -2716,52 +2758,110 @@ ADX_INLINE bool adx_take_results(const adx_calling *to, size_t first, size_t n,
     return fault == 0;
 }
 
-// Steps from s on; returns that at which r ends. The state is k->in before and
-// after them.
-static size_t adx_advance_replayed(adx_lean *r, size_t s, size_t to)
+// Results of a step, by replay or machine code. False: not by this function.
+ADX_INLINE bool adx_lean_ahead(const adx_lean *r, bool compiled,
+                               const ad_real x[], ad_real y[], ad_real handed[])
 {
     const adx_scan *c = r->k->scan;
-    const size_t n = c->window;
+    const adx_calling *to = r->to;
+    const adx_given given = { x, c->in };
+    if (compiled)
+        return adx_call_compiled(&to->fn->compiled[to->kind], 1, &given, y,
+                                 handed, to->room) == 0
+            && adx_finite_few(c->out, y);
+    return adx_steps_plain(to->machine, to->work->w) == NULL
+        && adx_take_results(to, 0, c->out, y)
+        && adx_take_results(to, c->out, r->kept, handed);
+}
+
+// Adjoints dx of what it was given, from those of what it returned.
+ADX_INLINE bool adx_lean_back(const adx_lean *r, bool compiled,
+                              const ad_real x[], const ad_real w[],
+                              const ad_real handed[], ad_real dx[])
+{
+    const adx_scan *c = r->k->scan;
+    const adx_calling *to = r->to;
+    const adx_given given[] = { { x, c->in }, { w, c->out },
+                                { handed, r->kept } };
+    if (compiled)
+        return adx_call_compiled(&to->fn->compiled[to->kind],
+                                 r->kept > 0 ? 3 : 2, given, dx, NULL,
+                                 to->room) == 0
+            && adx_finite_few(c->in - 1, dx);
+    adx_copy_few(c->out, w, to->work->w + c->in);
+    adx_copy_few(r->kept, handed, to->work->w + c->in + c->out);
+    return adx_steps_plain(to->machine, to->work->w) == NULL
+        && adx_take_results(to, 0, c->in - 1, dx);
+}
+
+// What a step is given, where the function takes it.
+ADX_INLINE ad_real *adx_given_to(const adx_lean *r, bool compiled)
+{
+    if (compiled)
+        return r->k->in;
+    adx_copy_few(r->k->scan->in, r->k->in, r->to->work->w);
+    return r->to->work->w;
+}
+
+// Steps from s on; returns that at which r ends. The state is k->in before and
+// after them.
+ADX_INLINE size_t adx_run_ahead(adx_lean *r, bool compiled, size_t s, size_t to)
+{
+    adx_stepping *k = r->k;
+    const adx_scan *c = k->scan;
     ad_real *handed;
-    ad_real *x = r->to->work->w;
-    ad_real *y = r->k->in_next;
-    adx_copy_few(c->in, r->k->in, x);
+    ad_real *x = adx_given_to(r, compiled);
+    ad_real *y = k->in_next;
+    bool turns = compiled && c->out == c->window;
+    if (turns)
+        adx_copy_few(c->in, x, y);
     for (; s < to && adx_keep_lean(r, s, x, &handed); s++) {
         adx_gather_lean(c, s, x);
-        if (adx_steps_plain(r->to->machine, x) != NULL
-            || !adx_take_results(r->to, 0, n, y)
-            || !adx_take_results(r->to, n, r->kept, handed)) {
-            r->cut = true;
+        r->cut = !adx_lean_ahead(r, compiled, x, y, handed);
+        if (r->cut)
             break;
-        }
-        adx_copy_few(n, y, x);          // only now: x may be a result
+        if (k->list != NULL)
+            adx_tell_results(c, k->list, y);
+        if (turns) {
+            ad_real *t = x;
+            x = y;
+            y = t;
+        } else
+            adx_copy_few(c->window, y, x);
     }
-    adx_copy_few(n, x, r->k->in);
+    if (x != k->in)
+        adx_copy_few(c->window, x, k->in);
     return s;
 }
 
-static size_t adx_advance_compiled(adx_lean *r, size_t s, size_t to)
+// Steps before s, down to `from`; returns that after which r ends. The adjoints
+// of the state are f.carried before and after them.
+ADX_INLINE size_t adx_run_back(adx_lean *r, bool compiled, size_t from,
+                               size_t s)
 {
-    const adx_scan *c = r->k->scan;
-    const adx_compiled *code = &r->to->fn->compiled[r->to->kind];
-    ad_real *handed;
-    ad_real *x = r->k->in;
-    ad_real *y = r->k->in_next;
-    adx_copy_few(c->in, x, y);
-    for (; s < to && adx_keep_lean(r, s, x, &handed); s++) {
-        const adx_given given = { x, c->in };
-        adx_gather_lean(c, s, x);
-        if (adx_call_compiled(code, 1, &given, y, handed, r->to->room) != 0
-            || !adx_finite_few(c->window, y)) {
-            r->cut = true;
+    const adx_stepping *k = r->k;
+    const adx_scan *c = k->scan;
+    const adx_frame *f = &k->f;
+    const ad_real *handed;
+    const ad_real *carried = f->carried;
+    ad_real *x = adx_given_to(r, compiled);
+    ad_real *dx = f->product;
+    for (; s > from; s--) {
+        const ad_real *at = adx_fetch_lean(r, s - 1, &handed);
+        const ad_real *w = adx_weigh_lean(k, s - 1, carried);
+        if (at == NULL || w == NULL)
             break;
-        }
-        ad_real *t = x;
-        x = y;
-        y = t;
+        adx_copy_few(c->window, at, x);
+        adx_gather_lean(c, s - 1, x);
+        r->cut = !adx_lean_back(r, compiled, x, w, handed, dx);
+        if (r->cut)
+            break;
+        adx_spread_given(c, s - 1, dx, f->dx + c->window);
+        carried = dx;
+        dx = dx == f->product ? k->room : f->product;
     }
-    if (x != r->k->in)
-        adx_copy_few(c->window, x, r->k->in);
+    if (carried != f->carried)
+        adx_copy_few(c->window, carried, f->carried);
     return s;
 }
 
@@ -2783,77 +2883,15 @@ static size_t adx_advance_lean(void *user, adx_kept_level *l, size_t base,
     if (!adx_begin_lean(&r, ADX_CALL_value, ADX_CALL_ahead))
         return from;
     to = look < to ? look : to;
-    size_t s = r.to->room == NULL ? adx_advance_replayed(&r, from, to)
-                                  : adx_advance_compiled(&r, from, to);
+    if (k->list != NULL && !adx_expect_results(c, k->list, to - from))
+        return from;
+    size_t s = r.to->room == NULL ? adx_run_ahead(&r, false, from, to)
+                                  : adx_run_ahead(&r, true, from, to);
     c->by_function |= k->first && s > from;
     adx_end_lean(&r, s - from);
     return s;
 }
 
-
-// Steps before s, down to `from`; returns that after which r ends. The adjoints
-// of the state are f.carried before and after them.
-static size_t adx_reverse_replayed(adx_lean *r, size_t from, size_t s)
-{
-    const adx_scan *c = r->k->scan;
-    const size_t n = c->window;
-    const adx_frame *f = &r->k->f;
-    const ad_real *at;
-    const ad_real *handed;
-    ad_real *x = r->to->work->w;
-    ad_real *w = x + c->in;
-    ad_real *dx = f->product;
-    adx_copy_few(c->in, r->k->in, x);
-    adx_copy_few(n, f->carried, w);
-    for (; s > from && (at = adx_fetch_lean(r, s - 1, w, &handed)) != NULL;
-         s--) {
-        adx_copy_few(n, at, x);
-        adx_gather_lean(c, s - 1, x);
-        adx_copy_few(r->kept, handed, w + n);
-        if (adx_steps_plain(r->to->machine, x) != NULL
-            || !adx_take_results(r->to, 0, c->in - 1, dx)) {
-            r->cut = true;
-            break;
-        }
-        adx_copy_few(n, dx, w);
-        adx_spread_given(c, s - 1, dx, f->dx + n);
-    }
-    adx_copy_few(n, w, f->carried);
-    return s;
-}
-
-static size_t adx_reverse_compiled(adx_lean *r, size_t from, size_t s)
-{
-    const adx_scan *c = r->k->scan;
-    const size_t n = c->window;
-    const adx_compiled *code = &r->to->fn->compiled[r->to->kind];
-    const adx_frame *f = &r->k->f;
-    const ad_real *at;
-    const ad_real *handed;
-    ad_real *x = r->k->in;
-    ad_real *w = f->carried;
-    ad_real *dx = f->product;
-    for (; s > from && (at = adx_fetch_lean(r, s - 1, w, &handed)) != NULL;
-         s--) {
-        const adx_given given[] = {
-            { x, c->in }, { w, n }, { handed, r->kept }
-        };
-        adx_copy_few(n, at, x);
-        adx_gather_lean(c, s - 1, x);
-        if (adx_call_compiled(code, r->kept > 0 ? 3 : 2, given, dx, NULL,
-                              r->to->room) != 0
-            || !adx_finite_few(c->in - 1, dx)) {
-            r->cut = true;
-            break;
-        }
-        adx_spread_given(c, s - 1, dx, f->dx + n);
-        w = dx;
-        dx = dx == f->product ? r->k->room : f->product;
-    }
-    if (w != f->carried)
-        adx_copy_few(n, w, f->carried);
-    return s;
-}
 
 static size_t adx_reverse_lean(void *user, adx_kept_level *l, size_t base,
                                size_t from, size_t to)
@@ -2875,8 +2913,8 @@ static size_t adx_reverse_lean(void *user, adx_kept_level *l, size_t base,
         return to;
     size_t look = adx_next_look_back(c, to - 1);
     from = look < to && look >= from ? look + 1 : from;
-    size_t s = r.to->room == NULL ? adx_reverse_replayed(&r, from, to)
-                                  : adx_reverse_compiled(&r, from, to);
+    size_t s = r.to->room == NULL ? adx_run_back(&r, false, from, to)
+                                  : adx_run_back(&r, true, from, to);
     adx_end_lean(&r, to - s);
     return s;
 }
@@ -2914,25 +2952,6 @@ static void adx_count_behind(adx_scan *c) { (void)c; }
 
 /* --- 6.4  sweeps ---------------------------------------------------------- */
 
-// Adjoints of what step s returned.
-static bool adx_weigh(adx_stepping *k, size_t s)
-{
-    const adx_scan *c = k->scan;
-    const ad_real *dy = k->f.dy + s * c->told;
-    ad_real *w = k->f.weight;
-    bool any = false;
-    for (size_t j = 0; j < c->states + c->outputs; j++) {
-        const adx_slice *l = &c->slice[j];
-        const ad_real *carried = k->f.carried + l->base
-                               + (l->depth > 0 ? l->depth - 1 : 0) * l->size;
-        for (size_t i = 0; i < l->size; i++, w++) {
-            *w = (l->depth > 0 ? carried[i] : 0) + (l->told ? *dy++ : 0);
-            any |= *w != 0;
-        }
-    }
-    return any;
-}
-
 // The window one step earlier, and room for what is new in it.
 static void adx_shift_back(const adx_scan *c, ad_real window[])
 {
@@ -2960,7 +2979,7 @@ static bool adx_reverse_scan(void *user, size_t s)
     adx_stepping *k = (adx_stepping *)user;
     adx_scan *c = k->scan;
     ad_real *outside = k->f.dx + c->window + c->data + c->parameters;
-    bool any = adx_weigh(k, s);
+    bool any = adx_weigh(c, s, &k->f, k->f.carried);
     adx_shift_back(c, k->f.carried);
     if (!any)
         return true;
@@ -3100,18 +3119,6 @@ static bool adx_push_step(adx_stepping *k, size_t s)
     adx_shift(c, adx_window_of(k), k->out);
     adx_shift(c, k->f.carried, k->f.product);
     return true;
-}
-
-// Of the numbers that a step returns, or their tangents, results of the scan.
-// Returns where the next ones go.
-static ad_real *adx_copy_told(const adx_scan *c, const ad_real out[],
-                              ad_real to[])
-{
-    for (size_t j = 0; j < c->states + c->outputs; j++)
-        for (size_t i = 0; i < c->slice[j].size; i++, out++)
-            if (c->slice[j].told)
-                *to++ = *out;
-    return to;
 }
 
 static bool adx_push_steps(adx_stepping *k, ad_real dy[])
@@ -3264,26 +3271,6 @@ static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
     return c;
 }
 
-// Results, as they come.
-typedef struct adx_results_list {
-    ad_real *v;
-    size_t n, room;
-    void *untraced;             // as the last step left it; or NULL
-} adx_results_list;
-
-static bool adx_tell_step(const adx_stepping *k, adx_results_list *list)
-{
-    const adx_scan *c = k->scan;
-    if (c->told == 0)
-        return true;
-    if (!adx_extend(&c->of.memory, (void **)&list->v, &list->room,
-                    list->n + c->told, sizeof *list->v))
-        return false;
-    adx_copy_told(c, k->out, list->v + list->n);
-    list->n += c->told;
-    return true;
-}
-
 static void adx_begin_state(adx_stepping *k, const ad_scan_desc *d)
 {
     const adx_scan *c = k->scan;
@@ -3300,6 +3287,7 @@ static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
 {
     adx_scan *c = k->scan;
     bool stop = false;
+    k->list = list;
     while (c->steps < d->steps && !stop) {
         c->steps = adx_go_first(&c->plan, c->steps);
         if (c->steps == d->steps)
@@ -3835,7 +3823,7 @@ static bool adx_reverse_moving(void *user, size_t s)
     k->f.weight[c->in - 1] = 0;         // of the step's number
     for (int i = ADX_ADJOINT; i <= ADX_ADJOINT_D; i++) {
         k->f = k->frame[i];
-        adx_weigh(k, s);
+        adx_weigh(c, s, &k->f, k->f.carried);
         adx_shift_back(c, k->f.carried);
     }
     if (!adx_second_of_step(k, s, k->frame[ADX_TANGENT].weight))
