@@ -5652,7 +5652,8 @@ static void adx_column_back(const adx_product *s, ad_real adj[])
         if (c[i] != 0 && !adx_is_constant(&s->b_ids))
             adx_add_at(s->k, c[i], &s->a[i * s->k], &column, adj);
         row.base += row.row;
-        row.list += row.list != NULL ? s->k : 0;
+        if (row.list != NULL)
+            row.list += s->k;
     }
 }
 

@@ -2028,10 +2028,13 @@ static void adx_gather_step(adx_stepping *k, size_t s)
     k->index = s;
 }
 
-ADX_INLINE void adx_add_few(size_t n, const ad_real from[], ad_real to[])
+// Mostly so few that vectors are not worth the questions before them.
+ADX_INLINE void adx_add_few(size_t n, const ad_real *from, ad_real *to)
 {
-    for (size_t i = 0; i < n; i++)
-        to[i] += from[i];
+    for (; n > 0; n--) {
+        ADX_OPAQUE(from);
+        *to++ += *from++;
+    }
 }
 
 // Adjoints of what step s was given, but for the window, where they belong:
@@ -2723,7 +2726,7 @@ ADX_INLINE const ad_real *adx_fetch_lean(const adx_lean *r, size_t s,
 {
     ad_real *behind;
     const ad_real *at = adx_lean_state(r, s, &behind);
-    *handed = behind + (behind != NULL);
+    *handed = behind == NULL ? NULL : behind + 1;
     return behind != NULL && *behind != r->mark ? NULL : at;
 }
 
@@ -3305,7 +3308,8 @@ static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
     if (!adx_extend(&c->of.memory, (void **)&list->v, &list->room,
                     list->n + c->results, sizeof *list->v))
         return ADREV_ENOMEM;
-    adx_last_rows(c, adx_window_of(k), NULL, list->v + list->n);
+    if (c->results > 0)
+        adx_last_rows(c, adx_window_of(k), NULL, list->v + list->n);
     list->n += c->results;
     return ADREV_OK;
 }
