@@ -875,7 +875,8 @@ static uint32_t adx_find_key(const adx_program *p, const adx_key *key,
 static void adx_enter_entry(adx_program *p, adx_known_number entry)
 {
     adx_known_number *set = adx_set_of(p, entry.hash);
-    memmove(set + 1, set, (ADX_WAYS - 1) * sizeof *set);
+    for (int i = ADX_WAYS - 1; i > 0; i--)
+        set[i] = set[i - 1];
     set[0] = entry;
 }
 
