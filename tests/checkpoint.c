@@ -515,7 +515,7 @@ static void run_budget(void)
     struct cost none = cost_of(&options, M, L);
     size_t before = 0;
     options.keep = ADREV_KEEP_AUTOMATIC;
-    for (size_t half = 0; half <= 3 * M; half += 3) {
+    for (size_t half = 0; half <= 4 * M; half += 4) {
         options.budget = half * (one.tape / 2);
         struct cost c = cost_of(&options, M, L);
         size_t kept = 2 * M - c.runs;
