@@ -62,8 +62,10 @@ coverage:           ## lines and branches of adrev.h that the suite reaches
 bench:              ## the table of BENCHMARKS.md, gcc and clang
 	@sh bench/run.sh gcc g++ "$(FAST)"
 	@sh bench/run.sh clang clang++ "$(FAST)"
-	@sh bench/parallel.sh gcc "$(FAST)"
-	@sh bench/parallel.sh clang "$(FAST)"
+	@sh bench/alone.sh sparse gcc "$(FAST)"
+	@sh bench/alone.sh sparse clang "$(FAST)"
+	@sh bench/alone.sh parallel gcc "$(FAST)"
+	@sh bench/alone.sh parallel clang "$(FAST)"
 
 docs:               ## docs/operations.md from the operator table
 	@mkdir -p $B
