@@ -167,7 +167,8 @@ extern "C" {
 //
 //   returns      ADREV_OK; ADREV_EHOOK: f was compiled without ADREV_TRACE, or
 //                asks the tape on which it runs for derivatives (those of
-//                ad_grad, or of another tape, are numbers of this point);
+//                ad_grad, or of another tape, are numbers of this point; what
+//                is dumped or counted of it are variables, but for ADREV_DEBUG);
 //                ADREV_EFOREIGN: f uses numbers of another recording;
 //                ADREV_EEXTERNAL: the rule of a statement has no replay;
 //                ADREV_ESHAPE; ADREV_ENOMEM; ADREV_ELIMIT
@@ -1507,7 +1508,7 @@ static const adx_term *adx_read_cell(adx_program *p, uint32_t op, int i,
     if (cell != NULL && cell->known) {
         f->terms = cell->terms;
         f->result = cell->result;
-        return p->cells->term + cell->first;
+        return cell->terms > 0 ? p->cells->term + cell->first : f->term;
     }
     f->at = adx_row_of(op)->partial[i];
     f->terms = 0;
@@ -3718,7 +3719,7 @@ static void adx_mark_after(adx_step *s)
 #ifdef __clang__
 // clang 14 makes one jump of all that follow a condition. (particles replayed,
 // bench/: 7.8.)
-#define ADX_GO_NEXT ADX_OPAQUE(s); goto *to[s->op]
+#define ADX_GO_NEXT do { ADX_OPAQUE(s); goto *to[s->op]; } while (0)
 #else
 #define ADX_GO_NEXT goto *to[s->op]
 #endif

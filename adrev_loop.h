@@ -1200,11 +1200,12 @@ static bool adx_get_state(adx_timetable *p, const ad_store *from, size_t i)
         && memcmp(blob, &stamp, sizeof stamp) == 0;
 }
 
-ADX_INLINE void adx_see_behind(adx_timetable *p, const adx_kept_level *l,
+// What is kept behind the state at `at`; NULL: there is no room.
+ADX_INLINE ad_real *adx_behind(const adx_timetable *p, const adx_kept_level *l,
                                char *at)
 {
-    p->behind = l->behind == 0 || at == NULL ? NULL
-              : (ad_real *)(void *)(at + p->bytes);
+    return l->behind == 0 || at == NULL ? NULL
+         : (ad_real *)(void *)(at + p->bytes);
 }
 
 // Mostly so few words that a call of memcpy takes longer. bytes: of numbers.
@@ -1224,7 +1225,7 @@ ADX_INLINE void adx_copy_state(size_t bytes, const char *from, char *to)
 ADX_INLINE bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
     char *to = l->store != NULL ? NULL : adx_on_shelf(p, &l->shelf, i);
-    adx_see_behind(p, l, to);
+    p->behind = adx_behind(p, l, to);
     if (l->store != NULL)
         return adx_put_state(p, l->store, i);
     if (to != NULL)
@@ -1237,7 +1238,7 @@ ADX_INLINE bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
 ADX_INLINE bool adx_fetch_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
     char *from = l->store != NULL ? NULL : adx_on_shelf(p, &l->shelf, i);
-    adx_see_behind(p, l, from);
+    p->behind = adx_behind(p, l, from);
     if (l->store != NULL)
         return adx_get_state(p, l->store, i);
     if (from != NULL)
@@ -2010,11 +2011,11 @@ ADX_INLINE void adx_gather_sequences(const adx_scan *c, size_t s,
     }
 }
 
-// The same of a window, too.
+// The same of a window, too, which `to` may begin with.
 static void adx_gather_taps(const adx_scan *c, size_t s, const ad_real window[],
                             const ad_real data[], ad_real to[])
 {
-    for (size_t i = 0; i < c->state_pieces; i++)
+    for (size_t i = 0; to != window && i < c->state_pieces; i++)
         adx_copy_few(c->piece[i].size, window + c->piece[i].from,
                      to + c->piece[i].at);
     adx_gather_sequences(c, s, data, to);
@@ -2667,14 +2668,14 @@ typedef struct adx_lean {
     size_t base;                // the step before which number 0 is
     ad_real mark;               // before what is handed on: 1 + the path, or 0
     size_t kept;                // numbers handed on
-    const adx_calling *to;
+    const adx_calling *by;
     bool cut;                   // by a step that is not by this function
 } adx_lean;
 
 static bool adx_begin_lean(adx_lean *r, int plain, int handing)
 {
-    r->to = adx_calling_of(r->k, r->path, r->kept > 0 ? handing : plain);
-    return r->to != NULL;
+    r->by = adx_calling_of(r->k, r->path, r->kept > 0 ? handing : plain);
+    return r->by != NULL;
 }
 
 static bool adx_has_rest(adx_stepping *k)
@@ -2698,8 +2699,7 @@ ADX_INLINE ad_real *adx_lean_state(const adx_lean *r, size_t s,
 {
     adx_timetable *p = &r->k->scan->plan;
     char *at = adx_on_shelf(p, &r->level->shelf, s - r->base);
-    *behind = r->level->behind == 0 || at == NULL ? NULL
-            : (ad_real *)(void *)(at + p->bytes);
+    *behind = adx_behind(p, r->level, at);
     return (ad_real *)(void *)at;
 }
 
@@ -2721,7 +2721,7 @@ ADX_INLINE bool adx_keep_lean(const adx_lean *r, size_t s, const ad_real x[],
     return true;
 }
 
-// The state before step s; NULL: something else was handed on.
+// The state before step s; NULL: with it something else was handed on.
 ADX_INLINE const ad_real *adx_fetch_lean(const adx_lean *r, size_t s,
                                          const ad_real **handed)
 {
@@ -2749,11 +2749,11 @@ ADX_INLINE void adx_gather_lean(const adx_scan *c, size_t s, ad_real x[])
 }
 
 // n results of a replay. Returns whether all are finite.
-ADX_INLINE bool adx_take_results(const adx_calling *to, size_t first, size_t n,
+ADX_INLINE bool adx_take_results(const adx_calling *by, size_t first, size_t n,
                                  ad_real y[])
 {
-    const uint32_t *from = to->machine->output + first;
-    const ad_real *w = to->work->w;
+    const uint32_t *from = by->machine->output + first;
+    const ad_real *w = by->work->w;
     ad_real fault = 0;
     for (size_t i = 0; i < n; i++) {
         y[i] = w[from[i]];
@@ -2767,15 +2767,15 @@ ADX_INLINE bool adx_lean_ahead(const adx_lean *r, bool compiled,
                                const ad_real x[], ad_real y[], ad_real handed[])
 {
     const adx_scan *c = r->k->scan;
-    const adx_calling *to = r->to;
+    const adx_calling *by = r->by;
     const adx_given given = { x, c->in };
     if (compiled)
-        return adx_call_compiled(&to->fn->compiled[to->kind], 1, &given, y,
-                                 handed, to->room) == 0
+        return adx_call_compiled(&by->fn->compiled[by->kind], 1, &given, y,
+                                 handed, by->room) == 0
             && adx_finite_few(c->out, y);
-    return adx_steps_plain(to->machine, to->work->w) == NULL
-        && adx_take_results(to, 0, c->out, y)
-        && adx_take_results(to, c->out, r->kept, handed);
+    return adx_steps_plain(by->machine, by->work->w) == NULL
+        && adx_take_results(by, 0, c->out, y)
+        && adx_take_results(by, c->out, r->kept, handed);
 }
 
 // Adjoints dx of what it was given, from those of what it returned.
@@ -2784,18 +2784,18 @@ ADX_INLINE bool adx_lean_back(const adx_lean *r, bool compiled,
                               const ad_real handed[], ad_real dx[])
 {
     const adx_scan *c = r->k->scan;
-    const adx_calling *to = r->to;
+    const adx_calling *by = r->by;
     const adx_given given[] = { { x, c->in }, { w, c->out },
                                 { handed, r->kept } };
     if (compiled)
-        return adx_call_compiled(&to->fn->compiled[to->kind],
+        return adx_call_compiled(&by->fn->compiled[by->kind],
                                  r->kept > 0 ? 3 : 2, given, dx, NULL,
-                                 to->room) == 0
+                                 by->room) == 0
             && adx_finite_few(c->in - 1, dx);
-    adx_copy_few(c->out, w, to->work->w + c->in);
-    adx_copy_few(r->kept, handed, to->work->w + c->in + c->out);
-    return adx_steps_plain(to->machine, to->work->w) == NULL
-        && adx_take_results(to, 0, c->in - 1, dx);
+    adx_copy_few(c->out, w, by->work->w + c->in);
+    adx_copy_few(r->kept, handed, by->work->w + c->in + c->out);
+    return adx_steps_plain(by->machine, by->work->w) == NULL
+        && adx_take_results(by, 0, c->in - 1, dx);
 }
 
 // What a step is given, where the function takes it.
@@ -2803,8 +2803,8 @@ ADX_INLINE ad_real *adx_given_to(const adx_lean *r, bool compiled)
 {
     if (compiled)
         return r->k->in;
-    adx_copy_few(r->k->scan->in, r->k->in, r->to->work->w);
-    return r->to->work->w;
+    adx_copy_few(r->k->scan->in, r->k->in, r->by->work->w);
+    return r->by->work->w;
 }
 
 // Steps from s on; returns that at which r ends. The state is k->in before and
@@ -2889,13 +2889,12 @@ static size_t adx_advance_lean(void *user, adx_kept_level *l, size_t base,
     to = look < to ? look : to;
     if (k->list != NULL && !adx_expect_results(c, k->list, to - from))
         return from;
-    size_t s = r.to->room == NULL ? adx_run_ahead(&r, false, from, to)
+    size_t s = r.by->room == NULL ? adx_run_ahead(&r, false, from, to)
                                   : adx_run_ahead(&r, true, from, to);
     c->by_function |= k->first && s > from;
     adx_end_lean(&r, s - from);
     return s;
 }
-
 
 static size_t adx_reverse_lean(void *user, adx_kept_level *l, size_t base,
                                size_t from, size_t to)
@@ -2916,8 +2915,9 @@ static size_t adx_reverse_lean(void *user, adx_kept_level *l, size_t base,
         || !adx_begin_lean(&r, ADX_CALL_vjp, ADX_CALL_back))
         return to;
     size_t look = adx_next_look_back(c, to - 1);
-    from = look < to && look >= from ? look + 1 : from;
-    size_t s = r.to->room == NULL ? adx_run_back(&r, false, from, to)
+    if (look != SIZE_MAX && look >= from)
+        from = look + 1;
+    size_t s = r.by->room == NULL ? adx_run_back(&r, false, from, to)
                                   : adx_run_back(&r, true, from, to);
     adx_end_lean(&r, to - s);
     return s;

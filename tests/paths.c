@@ -760,6 +760,48 @@ static void of_another(const ad_rev *x, ad_rev *y, void *ctx)
     y[0] = ad_rec(ad_mul(x[1], g));
 }
 
+enum { FANS = 20 };             // results of one input: forward mode
+
+static void fan(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    for (int i = 0; i < FANS; i++)
+        y[i] = ad_rec(ad_sin(ad_mul(i, x[0])));
+}
+
+// A Jacobian and a check in between operations, of which some come before.
+static void of_a_fan(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const ad_real at = (ad_real)0.25;
+    ad_real J[FANS];
+    ad_check_report report = { 0 };
+    ad_status *s = (ad_status *)ctx;
+    ad_rev before = ad_rec(ad_exp(x[0]));
+    *s = ad_jac(fan, NULL, 1, &at, FANS, NULL, J);
+    for (int i = 0; i < FANS && *s == ADREV_OK; i++)
+        CHECK_CLOSE(J[i], i * cosl(0.25L * i), 16);
+    ad_rev between = ad_rec(ad_mul(before, J[2]));
+    if (*s == ADREV_OK)
+        *s = ad_check(sine, NULL, 1, &at, &report);
+    CHECK(ad_check_passed(&report), "a check within a recorded function");
+    y[0] = ad_rec(ad_mul(between, x[0]));
+}
+
+static void check_inner_jacobian(void)
+{
+    const ad_real x = (ad_real)0.5;
+    ad_real y = 0, g = 0;
+    ad_status inside = ADREV_OK;
+    ad_fn *fn = NULL;
+    ad_status s = ad_fn_record(&fn, of_a_fan, &inside, 1, &x, 1);
+    CHECK(s == ADREV_OK && inside == ADREV_OK, "of a fan: %s, %s",
+          ad_message(s), ad_message(inside));
+    CHECK(ad_fn_gradient(fn, &x, &y, &g) == ADREV_OK, "gradient");
+    CHECK_CLOSE(y, 2 * cosl(0.5L) * 0.5L * expl(0.5L), 8);
+    CHECK_CLOSE(g, 2 * cosl(0.5L) * 1.5L * expl(0.5L), 8);
+    ad_fn_free(fn);
+}
+
 static void check_inner_gradients(void)
 {
     const ad_real x[2] = { (ad_real)0.5, 3 };
@@ -865,6 +907,7 @@ static void check_calls(void)
     check_owners();
     check_in_place();
     check_inner_gradients();
+    check_inner_jacobian();
     check_call_guard();
     check_checked();
     check_rewind();

@@ -36,9 +36,9 @@ static void near(ad_real got, long double want, long double bound)
  *     y <- x y / (1 + c y y) + 0.1 x
  *
  * until y > stop. With an output for each step, x y, asked for or not; with the
- * rows of the state, of which x y is made outside; or with two sequences, u read at
- * two places and v from its end: then x is larger by (u y - u' v)/10, where u is
- * a cos(n), one step ahead of u', and v sin(n).                              */
+ * rows of the state, of which x y is made outside; or with two sequences, u read
+ * at two places and v from its end: then x is larger by (u y - u' v)/10, where u
+ * is a cos(n), one step ahead of u', and v sin(n).                           */
 
 enum { IN = 5 };                // x, y, a, b, c
 
@@ -519,8 +519,8 @@ static void test_turned(void)
 }
 
 /* --- zeros -----------------------------------------------------------------
- * b is multiplied by a state that is 0: its derivative is zero, and yet the last
- * state is connected with it, and not with c.                               */
+ * b is multiplied by a state that is 0: its derivative is zero, and yet the
+ * last state is connected with it, and not with c.                          */
 
 static void fade(ad_step *s, void *ctx)
 {
@@ -660,9 +660,9 @@ static void test_starved(void)
             const ad_scan_state state = { .size = 2, .initial = in,
                                           .last = last };
             const ad_scan_desc d = {
-                .step = wander, .ctx = about(BARE), .steps = r.steps, .states = 1,
-                .state = &state, .parameters = 3, .parameter = in + 2,
-                .replays = replays
+                .step = wander, .ctx = about(BARE), .steps = r.steps,
+                .states = 1, .state = &state, .parameters = 3,
+                .parameter = in + 2, .replays = replays
             };
             allocations = 0;
             failing = k == 0 ? 0 : n;
