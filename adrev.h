@@ -2680,8 +2680,8 @@ static inline void adx_drop(const ad_allocator *a, void *p)
 }
 
 // The n things of `old` in room for more; NULL: no memory, and `old` stays.
-// The C library moves pages instead of what is in them. (A function of 10^6
-// operations is recorded in 69 instead of 88 ns each.)
+// The C library moves pages instead of what is in them. (10^6 operations
+// recorded: 69 instead of 88 ns for each.)
 static inline void *adx_retake(const ad_allocator *a, void *old, size_t n,
                                size_t more, size_t size)
 {

@@ -2656,7 +2656,7 @@ static bool adx_run_known_step(adx_stepping *k, bool *stop)
  * the same from step to step where their function takes it. A step that is in
  * any way special is left to those; and all are, for a while, where runs are
  * short. (loop as a scan, bench/: compiled 2.2 instead of 4.4 times the plain
- * program, replayed 2.8 instead of 3.4.)                                     */
+ * program, replayed 3.0 instead of 3.4.)                                     */
 
 enum { ADX_SHORT_RUN = 4, ADX_REST = 64 };
 
