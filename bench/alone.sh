@@ -9,18 +9,11 @@ name=$1
 cc=$2
 flags=$3
 shift 3
-root=$(cd "$(dirname "$0")/.." && pwd)
-out=$root/build/bench-$cc
-if ! command -v "$cc" > /dev/null 2>&1; then
-    echo "skipped: $cc is not installed"
-    exit 0
-fi
-if [ "$name" = sparse ] && ! echo '#include <xxhash.h>' \
-    | $cc -fsyntax-only -x c - 2> /dev/null; then
+. "$(dirname "$0")/common.sh"
+if [ "$name" = sparse ] && ! has_xxhash; then
     echo "skipped: $name, xxhash.h is not installed"
     exit 0
 fi
-mkdir -p "$out"
 # shellcheck disable=SC2086  # flags are a list
 $cc -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion \
     -Wdouble-promotion -Werror $flags -pthread "-DBENCH_FLAGS=\"$flags\"" \

@@ -10,13 +10,7 @@ cc=$1
 cxx=$2
 flags=$3
 shift 3
-root=$(cd "$(dirname "$0")/.." && pwd)
-out=$root/build/bench-$cc
-if ! command -v "$cc" > /dev/null 2>&1; then
-    echo "skipped: $cc is not installed"
-    exit 0
-fi
-mkdir -p "$out"
+. "$(dirname "$0")/common.sh"
 cd "$root/bench" || exit 2
 
 # shellcheck disable=SC2086  # flags are a list
@@ -31,7 +25,7 @@ link=$cc
 libraries=
 
 # Recorded functions, where there is xxHash.
-if echo '#include <xxhash.h>' | $cc -fsyntax-only -x c - 2> /dev/null; then
+if has_xxhash; then
     # shellcheck disable=SC2086
     for unit in functions functions_real; do
         $cc -std=c11 $flags -c $unit.c -o "$out/$unit.o" || exit 1
