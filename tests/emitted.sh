@@ -45,9 +45,10 @@ compile_and_run() {
     else
         head -n 8 "$3/log"
         fail "$1 $2: a warning"
+        $1 $2 -w -c "$3/code.c" -o "$3/code.o"
     fi
     # shellcheck disable=SC2086  # flags are a list
-    if $1 $2 -w -I"$root/tests" "$3/code.c" "$3/driver.c" -o "$3/driver" -lm \
+    if $1 $2 -w -I"$root/tests" "$3/code.o" "$3/driver.c" -o "$3/driver" -lm \
         > "$3/log" 2>&1; then
         timeout 100 "$3/driver" > "$3/log" 2>&1
         count "$3/log"
