@@ -1250,6 +1250,74 @@ static bool adx_has_block(const adx_writing *k)
     return k->p->manys == 0 && k->parts == 1;
 }
 
+// Steps of a loop, for adx_compiled.loop. W numbers are carried on, D are data.
+static const char adx_loop_ahead[] =
+    "    real x[IN], y[W], fault;\n"
+    "    (void)sums; (void)fixed_sums;\n"
+    "    for (i = 0; i < W; i++) x[i] = state[i];\n"
+    "    for (i = 0; i < F; i++) x[W + D + i] = fixed[i];\n"
+    "    for (s = 0; s < steps; s++) {\n"
+    "        if (kept) {\n"
+    "            for (i = 0; i < W; i++) kept[i] = x[i];\n"
+    "            if (mark) kept[W] = *mark;\n"
+    "        }\n"
+    "        for (i = 0; i < D; i++) x[W + i] = data[i][s * move[i]];\n"
+    "        if (STEP) break;\n"
+    "        fault = 0;\n"
+    "        for (i = 0; i < W; i++) fault += y[i] * 0;\n"
+    "        if (!(fault == 0)) break;\n"
+    "        for (i = 0; i < W; i++) x[i] = y[i];\n"
+    "        x[IN - 1] += 1;\n"
+    "        if (kept) kept += stride;\n"
+    "    }\n"
+    "    for (i = 0; i < W; i++) state[i] = x[i];\n";
+
+static const char adx_loop_back[] =
+    "    real x[IN], w[W], dx[IN], sum[F], fault;\n"
+    "    for (i = 0; i < W; i++) w[i] = state[i];\n"
+    "    for (i = 0; i < F; i++) x[W + D + i] = fixed[i];\n"
+    "    for (i = 0; i < F - 1; i++) sum[i] = fixed_sums[i];\n"
+    "    for (s = 0; s < steps; s++) {\n"
+    "        for (i = 0; i < W && w[i] == 0; i++) ;\n"
+    "        if (i == W || (mark && kept[W] != *mark)) break;\n"
+    "        for (i = 0; i < W; i++) x[i] = kept[i];\n"
+    "        for (i = 0; i < D; i++) x[W + i] = data[i][s * move[i]];\n"
+    "        if (STEP) break;\n"
+    "        fault = 0;\n"
+    "        for (i = 0; i < IN - 1; i++) fault += dx[i] * 0;\n"
+    "        if (!(fault == 0)) break;\n"
+    "        for (i = 0; i < D; i++) sums[i][s * move[i]] += dx[W + i];\n"
+    "        for (i = 0; i < F - 1; i++) sum[i] += dx[W + D + i];\n"
+    "        for (i = 0; i < W; i++) w[i] = dx[i];\n"
+    "        x[IN - 1] -= 1;\n"
+    "        kept += stride;\n"
+    "    }\n"
+    "    for (i = 0; i < W; i++) state[i] = w[i];\n"
+    "    for (i = 0; i < F - 1; i++) fixed_sums[i] = sum[i];\n";
+
+static void adx_say_loop(adx_writing *k, size_t carried, size_t fixed)
+{
+    adx_text *t = k->text;
+    bool back = k->array[1] != NULL;
+    const char *handed = back ? k->array[2] : k->results->array[1];
+    adx_say(t, "#define STEP %s_%s(x, %s%s%s, work)\n", t->name, k->what,
+            back ? "w, " : "y", handed != NULL ? back ? "kept + W + 1, " :
+            ", kept + W + 1" : "", back ? "dx" : "");
+    adx_say(t, "long %s_%s_loop(long steps, %s *state, %s *kept, long stride, "
+            "const %s *mark, const %s *const *data, %s *const *sums, "
+            "const long *move, const %s *fixed, %s *fixed_sums, %s *work)\n{\n",
+            t->name, k->what, t->real, t->real, t->real, t->real, t->real,
+            t->real, t->real, t->real);
+    adx_say(t, "    enum { W = %lu, D = %lu, F = %lu, IN = W + D + F };\n"
+            "    typedef %s real;\n    long s;\n    int i;\n",
+            (unsigned long)carried,
+            (unsigned long)(k->length[0] - carried - fixed),
+            (unsigned long)fixed, t->real);
+    const char *body = back ? adx_loop_back : adx_loop_ahead;
+    adx_put_text(t, body, strlen(body));
+    adx_say(t, "    return s;\n}\n#undef STEP\n\n");
+}
+
 /* --- 3.6  what is asked for ------------------------------------------------ */
 
 // Where the derivatives of a direction begin: at the inputs or outputs of its
@@ -1443,6 +1511,15 @@ static void adx_measure_code(const adx_writing *k, size_t bytes,
 
 // q has all outputs of its program: values, too, which only blocks of points
 // want.
+// Whether many steps are done by one call: of loops with few numbers, where
+// what a call costs is more than nothing.
+static bool adx_is_looped(const ad_fn *fn, adx_kind kind)
+{
+    return fn->program.carried == fn->m && fn->n + fn->m <= ADX_LOOP_MOST
+        && (kind == ADX_KIND_value || kind == ADX_KIND_vjp
+            || kind == ADX_KIND_ahead || kind == ADX_KIND_back);
+}
+
 static ad_status adx_write_program(adx_job *job, const adx_c_kind *kind,
                                    adx_program *q, ad_c_size *size)
 {
@@ -1472,6 +1549,9 @@ static ad_status adx_write_program(adx_job *job, const adx_c_kind *kind,
             adx_mark_used(q, k.used);
             adx_say_block(&k);
         }
+        if (t->sizes && adx_is_looped(job->fn, kind->kind))
+            adx_say_loop(&k, job->fn->program.carried,
+                         job->fn->program.fixed);
     }
     adx_end_writing(&k);
     return ok ? ADREV_OK : ADREV_ENOMEM;
@@ -3060,6 +3140,8 @@ static void adx_take_code(adx_compiled *c, void *library,
     c->work = size == NULL ? 0 : (size_t)*size;
     code = adx_symbol(library, kind->what, "_block");
     memcpy(&c->block, &code, sizeof code);
+    code = adx_symbol(library, kind->what, "_loop");
+    memcpy(&c->loop, &code, sizeof code);
 }
 
 static bool adx_load(ad_fn *fn, const char *path)
@@ -3108,8 +3190,8 @@ static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
         return ADREV_ESHAPE;
     adx_cache k = { .memory = &fn->memory, .code = { .memory = &fn->memory } };
     k.compiler = o->compiler == NULL ? "cc" : o->compiler;
-    k.flags = o->flags == NULL ? "-O3 -march=native -ffp-contract=off"
-                               : o->flags;
+    k.flags = o->flags == NULL ? "-O3 -march=native -ffp-contract=off "
+                                 "-fno-semantic-interposition" : o->flags;
     const ad_c_options code = {
         .name = ADX_C_NAME, .single = sizeof(ad_real) == sizeof(float),
         .exported = true,

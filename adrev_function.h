@@ -643,6 +643,10 @@ typedef struct adx_program {
     ad_fn_report report;
     size_t conditions;          // steps that only guards asked for
     size_t hands_on;            // numbers at most, from `ahead` to `back` (6.5)
+    // A step of a loop (adrev_loop.h 6.3): the first `carried` results are the
+    // first inputs of the next one, and `fixed` inputs at the end are the same,
+    // but for the last, which counts steps. 0, 0: something else.
+    size_t carried, fixed;
 } adx_program;
 
 static void adx_begin_program(adx_program *p, const ad_allocator *memory,
@@ -3960,7 +3964,17 @@ typedef enum adx_kind {
 typedef struct adx_pattern adx_pattern;
 static void adx_free_pattern(adx_pattern *s);
 
+enum { ADX_LOOP_MOST = 256 };   // inputs and results of a step, for `loop`
+
 // A function of a library, by the number of its arrays. All return int.
+//
+// loop: many steps of a loop. state, kept: numbers carried on, or their
+// adjoints; with each, `stride` apart, what is kept (ahead) or was (back), and
+// behind it *mark and what is handed on, unless mark is NULL. data, sums: other
+// inputs and their adjoints, which step s has at s * move; fixed: those that
+// stay the same. Returns how many steps were done: it ends before one whose
+// guard flips, with a result that is not finite, another mark, or only zeros
+// for adjoints.
 typedef struct adx_compiled {
     int (*f2)(const ad_real *x, ad_real *y, ad_real *work);
     int (*f3)(const ad_real *x, const ad_real *v, ad_real *y, ad_real *work);
@@ -3969,6 +3983,10 @@ typedef struct adx_compiled {
     int (*f22)(const ad_real *x, ad_real *y, ad_real *J, ad_real *work);
     // of ADREV_LANES_MOST points side by side; NULL: there is none
     void (*block)(const ad_real *const *x, ad_real *y, ad_real *fault);
+    long (*loop)(long steps, ad_real *state, ad_real *kept, long stride,
+                 const ad_real *mark, const ad_real *const *data,
+                 ad_real *const *sums, const long *move, const ad_real *fixed,
+                 ad_real *fixed_sums, ad_real *work);
     size_t work;
     _Atomic(ad_real *) spare;   // memory of a call, kept for the next one
     _Atomic(ad_real *) spare_block;

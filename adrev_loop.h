@@ -2416,6 +2416,10 @@ static void adx_record_path(adx_stepping *k, size_t s)
         return;
     }
     fn->program.hands_on = adx_hands_on(c);
+    if (adx_is_lean(c) && c->out == c->window) {
+        fn->program.carried = c->window;
+        fn->program.fixed = c->parameters + 1;
+    }
     if (c->compiled)
         adx_compile(fn, NULL, adx_handed_on(fn) == 0
                               ? 0u : (unsigned)(ADX_C_AHEAD | ADX_C_BACK));
@@ -2798,6 +2802,70 @@ ADX_INLINE bool adx_lean_back(const adx_lean *r, bool compiled,
         && adx_take_results(by, 0, c->in - 1, dx);
 }
 
+// Whether machine code can do many steps at once: nobody asks for what happens
+// in between.
+static bool adx_has_loop(const adx_lean *r)
+{
+    const adx_scan *c = r->k->scan;
+    const ad_fn *fn = r->by->fn;
+    return r->by->room != NULL && fn->compiled[r->by->kind].loop != NULL
+        && fn->program.carried == c->window && c->out == c->window
+        && fn->program.fixed == c->parameters + 1 && c->told == 0;
+}
+
+// Data of sequences, as they are at a step and move from it.
+typedef struct adx_moving_data {
+    const ad_real *data[ADX_LOOP_MOST];
+    ad_real *sums[ADX_LOOP_MOST];       // adjoints; back only
+    long move[ADX_LOOP_MOST];
+} adx_moving_data;
+
+static void adx_list_data(adx_moving_data *d, const adx_stepping *k, size_t s,
+                          bool back)
+{
+    const adx_scan *c = k->scan;
+    for (size_t i = c->state_pieces; i < c->pieces; i++) {
+        const adx_piece *p = &c->piece[i];
+        size_t from = p->from + (size_t)((ptrdiff_t)s * p->move);
+        for (size_t j = 0; j < p->size; j++) {
+            size_t at = p->at - c->window + j;
+            d->data[at] = c->value + from + j;
+            d->sums[at] = back ? k->f.dx + c->window + from + j : NULL;
+            d->move[at] = (long)(back ? -p->move : p->move);
+        }
+    }
+}
+
+// As many of so many steps as machine code does by itself, s first, while their
+// states lie side by side. Returns how many those are.
+static size_t adx_do_loop(const adx_lean *r, bool back, size_t s, size_t steps)
+{
+    const adx_stepping *k = r->k;
+    const adx_scan *c = k->scan;
+    ad_real *kept = NULL;
+    ad_real *behind = NULL;
+    long stride = 0;
+    adx_moving_data d;
+    if (r->level != NULL) {
+        kept = adx_lean_state(r, s, &behind);
+        if (kept == NULL)
+            return 0;
+        const adx_shelf *shelf = &r->level->shelf;
+        size_t last = ((size_t)1 << shelf->bits) - 1;
+        size_t at = (s - r->base) & last;
+        size_t most = back ? at + 1 : last - at + 1;
+        steps = steps < most ? steps : most;
+        stride = (long)(shelf->bytes / sizeof *kept);
+    }
+    adx_list_data(&d, k, s, back);
+    k->in[c->in - 1] = (ad_real)s;
+    return (size_t)r->by->fn->compiled[r->by->kind].loop(
+        (long)steps, back ? k->f.carried : k->in, kept, back ? -stride : stride,
+        behind != NULL ? &r->mark : NULL, d.data, d.sums, d.move,
+        k->in + c->in - 1 - c->parameters,
+        back ? k->f.dx + c->window + c->data : NULL, r->by->room);
+}
+
 // What a step is given, where the function takes it.
 ADX_INLINE ad_real *adx_given_to(const adx_lean *r, bool compiled)
 {
@@ -2814,6 +2882,8 @@ ADX_INLINE size_t adx_run_ahead(adx_lean *r, bool compiled, size_t s, size_t to)
     adx_stepping *k = r->k;
     const adx_scan *c = k->scan;
     ad_real *handed;
+    for (size_t n = 1; n > 0 && s < to && compiled && adx_has_loop(r); s += n)
+        n = adx_do_loop(r, false, s, to - s);
     ad_real *x = adx_given_to(r, compiled);
     ad_real *y = k->in_next;
     bool turns = compiled && c->out == c->window;
@@ -2847,6 +2917,8 @@ ADX_INLINE size_t adx_run_back(adx_lean *r, bool compiled, size_t from,
     const adx_scan *c = k->scan;
     const adx_frame *f = &k->f;
     const ad_real *handed;
+    for (size_t n = 1; n > 0 && s > from && compiled && adx_has_loop(r); s -= n)
+        n = adx_do_loop(r, true, s - 1, s - from);
     const ad_real *carried = f->carried;
     ad_real *x = adx_given_to(r, compiled);
     ad_real *dx = f->product;
