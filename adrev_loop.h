@@ -2384,11 +2384,12 @@ static void adx_step_as_function(const ad_rev *x, ad_rev *y, void *ctx)
     r->stop = adx_call_step(r->k, x, y);
 }
 
-// Numbers that going back need not compute again are worth half the memory of
-// the state, or what few numbers take.
+// Numbers that going back need not compute again are worth three quarters of
+// the memory of the state, or what few numbers take. (lstm, bench/, compiled
+// with clang: 2.5 times the plain program instead of 2.7 with half of it.)
 static size_t adx_hands_on(const adx_scan *c)
 {
-    return c->window > 8 ? c->window / 2 : 4;
+    return c->window > 5 ? c->window * 3 / 4 : 4;
 }
 
 // What cannot be recorded runs step by step for good.
