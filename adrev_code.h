@@ -1252,14 +1252,15 @@ static bool adx_has_block(const adx_writing *k)
 
 // Steps of a loop, for adx_compiled.loop. W numbers are carried on, D are data.
 static const char adx_loop_ahead[] =
-    "    real x[IN], y[W], fault;\n"
+    "    real x[IN], y[W], fault, *at = kept;\n"
     "    (void)sums; (void)fixed_sums;\n"
     "    for (i = 0; i < W; i++) x[i] = state[i];\n"
     "    for (i = 0; i < F; i++) x[W + D + i] = fixed[i];\n"
     "    for (s = 0; s < steps; s++) {\n"
     "        if (kept) {\n"
-    "            for (i = 0; i < W; i++) kept[i] = x[i];\n"
-    "            if (mark) kept[W] = *mark;\n"
+    "            at = kept + s * stride;\n"
+    "            for (i = 0; i < W; i++) at[i] = x[i];\n"
+    "            if (mark) at[W] = *mark;\n"
     "        }\n"
     "        for (i = 0; i < D; i++) x[W + i] = data[i][s * move[i]];\n"
     "        if (STEP) break;\n"
@@ -1268,7 +1269,6 @@ static const char adx_loop_ahead[] =
     "        if (!(fault == 0)) break;\n"
     "        for (i = 0; i < W; i++) x[i] = y[i];\n"
     "        x[IN - 1] += 1;\n"
-    "        if (kept) kept += stride;\n"
     "    }\n"
     "    for (i = 0; i < W; i++) state[i] = x[i];\n";
 
@@ -1278,9 +1278,10 @@ static const char adx_loop_back[] =
     "    for (i = 0; i < F; i++) x[W + D + i] = fixed[i];\n"
     "    for (i = 0; i < F - 1; i++) sum[i] = fixed_sums[i];\n"
     "    for (s = 0; s < steps; s++) {\n"
+    "        real *at = kept + s * stride;\n"
     "        for (i = 0; i < W && w[i] == 0; i++) ;\n"
-    "        if (i == W || (mark && kept[W] != *mark)) break;\n"
-    "        for (i = 0; i < W; i++) x[i] = kept[i];\n"
+    "        if (i == W || (mark && at[W] != *mark)) break;\n"
+    "        for (i = 0; i < W; i++) x[i] = at[i];\n"
     "        for (i = 0; i < D; i++) x[W + i] = data[i][s * move[i]];\n"
     "        if (STEP) break;\n"
     "        fault = 0;\n"
@@ -1290,7 +1291,6 @@ static const char adx_loop_back[] =
     "        for (i = 0; i < F - 1; i++) sum[i] += dx[W + D + i];\n"
     "        for (i = 0; i < W; i++) w[i] = dx[i];\n"
     "        x[IN - 1] -= 1;\n"
-    "        kept += stride;\n"
     "    }\n"
     "    for (i = 0; i < W; i++) state[i] = w[i];\n"
     "    for (i = 0; i < F - 1; i++) fixed_sums[i] = sum[i];\n";
@@ -1301,8 +1301,8 @@ static void adx_say_loop(adx_writing *k, size_t carried, size_t fixed)
     bool back = k->array[1] != NULL;
     const char *handed = back ? k->array[2] : k->results->array[1];
     adx_say(t, "#define STEP %s_%s(x, %s%s%s, work)\n", t->name, k->what,
-            back ? "w, " : "y", handed != NULL ? back ? "kept + W + 1, " :
-            ", kept + W + 1" : "", back ? "dx" : "");
+            back ? "w, " : "y", handed != NULL ? back ? "at + W + 1, " :
+            ", at + W + 1" : "", back ? "dx" : "");
     adx_say(t, "long %s_%s_loop(long steps, %s *state, %s *kept, long stride, "
             "const %s *mark, const %s *const *data, %s *const *sums, "
             "const long *move, const %s *fixed, %s *fixed_sums, %s *work)\n{\n",

@@ -2671,6 +2671,9 @@ typedef struct adx_lean {
     size_t path;
     adx_kept_level *level;      // of the states; NULL: they are not kept
     size_t base;                // the step before which number 0 is
+    char *at;                   // the latest one,
+    size_t near;                // and that many after it, side by side,
+    ptrdiff_t stride;           // so far from each other
     ad_real mark;               // before what is handed on: 1 + the path, or 0
     size_t kept;                // numbers handed on
     const adx_calling *by;
@@ -2698,25 +2701,39 @@ static void adx_end_lean(const adx_lean *r, size_t steps)
     r->k->rest = r->cut && steps < ADX_SHORT_RUN ? ADX_REST : 0;
 }
 
-// State s, and behind it the mark; NULL: there is no room for that.
-ADX_INLINE ad_real *adx_lean_state(const adx_lean *r, size_t s,
-                                   ad_real **behind)
+// Where state s is. False: there is no room.
+static bool adx_find_state(adx_lean *r, size_t s)
 {
-    adx_timetable *p = &r->k->scan->plan;
-    char *at = adx_on_shelf(p, &r->level->shelf, s - r->base);
-    *behind = adx_behind(p, r->level, at);
-    return (ad_real *)(void *)at;
+    adx_shelf *shelf = &r->level->shelf;
+    r->at = adx_on_shelf(&r->k->scan->plan, shelf, s - r->base);
+    size_t last = ((size_t)1 << shelf->bits) - 1;
+    size_t number = (s - r->base) & last;
+    r->near = r->at == NULL ? 0 : r->stride < 0 ? number : last - number;
+    return r->at != NULL;
+}
+
+// State s, which follows the latest one, and behind it the mark; NULL: there is
+// no room.
+ADX_INLINE ad_real *adx_next_state(adx_lean *r, size_t s, ad_real **behind)
+{
+    if (r->near > 0) {
+        r->near--;
+        r->at += r->stride;
+    } else
+        adx_find_state(r, s);
+    *behind = adx_behind(&r->k->scan->plan, r->level, r->at);
+    return (ad_real *)(void *)r->at;
 }
 
 // Keeps x, if states are kept; where what is handed on goes. False: no memory.
-ADX_INLINE bool adx_keep_lean(const adx_lean *r, size_t s, const ad_real x[],
+ADX_INLINE bool adx_keep_lean(adx_lean *r, size_t s, const ad_real x[],
                               ad_real **handed)
 {
     ad_real *behind;
     *handed = NULL;
     if (r->level == NULL)
         return true;
-    ad_real *at = adx_lean_state(r, s, &behind);
+    ad_real *at = adx_next_state(r, s, &behind);
     if (at == NULL)
         return false;
     adx_copy_few(r->k->scan->window, x, at);
@@ -2727,11 +2744,11 @@ ADX_INLINE bool adx_keep_lean(const adx_lean *r, size_t s, const ad_real x[],
 }
 
 // The state before step s; NULL: with it something else was handed on.
-ADX_INLINE const ad_real *adx_fetch_lean(const adx_lean *r, size_t s,
+ADX_INLINE const ad_real *adx_fetch_lean(adx_lean *r, size_t s,
                                          const ad_real **handed)
 {
     ad_real *behind;
-    const ad_real *at = adx_lean_state(r, s, &behind);
+    const ad_real *at = adx_next_state(r, s, &behind);
     *handed = behind == NULL ? NULL : behind + 1;
     return behind != NULL && *behind != r->mark ? NULL : at;
 }
@@ -2839,29 +2856,24 @@ static void adx_list_data(adx_moving_data *d, const adx_stepping *k, size_t s,
 
 // As many of so many steps as machine code does by itself, s first, while their
 // states lie side by side. Returns how many those are.
-static size_t adx_do_loop(const adx_lean *r, bool back, size_t s, size_t steps)
+static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
 {
     const adx_stepping *k = r->k;
     const adx_scan *c = k->scan;
-    ad_real *kept = NULL;
     ad_real *behind = NULL;
-    long stride = 0;
     adx_moving_data d;
     if (r->level != NULL) {
-        kept = adx_lean_state(r, s, &behind);
-        if (kept == NULL)
+        if (!adx_find_state(r, s))
             return 0;
-        const adx_shelf *shelf = &r->level->shelf;
-        size_t last = ((size_t)1 << shelf->bits) - 1;
-        size_t at = (s - r->base) & last;
-        size_t most = back ? at + 1 : last - at + 1;
-        steps = steps < most ? steps : most;
-        stride = (long)(shelf->bytes / sizeof *kept);
+        steps = steps <= r->near ? steps : r->near + 1;
+        behind = adx_behind(&c->plan, r->level, r->at);
+        r->near = 0;            // the next one is looked for
     }
     adx_list_data(&d, k, s, back);
     k->in[c->in - 1] = (ad_real)s;
     return (size_t)r->by->fn->compiled[r->by->kind].loop(
-        (long)steps, back ? k->f.carried : k->in, kept, back ? -stride : stride,
+        (long)steps, back ? k->f.carried : k->in, (ad_real *)(void *)r->at,
+        (long)(r->stride / (ptrdiff_t)sizeof(ad_real)),
         behind != NULL ? &r->mark : NULL, d.data, d.sums, d.move,
         k->in + c->in - 1 - c->parameters,
         back ? k->f.dx + c->window + c->data : NULL, r->by->room);
@@ -2953,6 +2965,7 @@ static size_t adx_advance_lean(void *user, adx_kept_level *l, size_t base,
     if (adx_is_varying(c) || c->known <= r.path || p->stop || look == from
         || adx_has_rest(k))
         return from;
+    r.stride = l == NULL ? 0 : (ptrdiff_t)l->shelf.bytes;
     if (l != NULL && l->behind > p->kept && p->kept > 0) {
         r.kept = p->kept;
         r.mark = (ad_real)(r.path + 1);
@@ -2974,11 +2987,13 @@ static size_t adx_reverse_lean(void *user, adx_kept_level *l, size_t base,
 {
     adx_stepping *k = (adx_stepping *)user;
     adx_scan *c = k->scan;
-    ad_real *behind;
-    adx_lean r = { .k = k, .level = l, .base = base };
-    if (k->marks || adx_is_varying(c)
-        || adx_lean_state(&r, to - 1, &behind) == NULL)
+    const ad_real *behind;
+    adx_lean r = { .k = k, .level = l, .base = base,
+                   .stride = -(ptrdiff_t)l->shelf.bytes };
+    if (k->marks || adx_is_varying(c) || !adx_find_state(&r, to - 1))
         return to;
+    behind = adx_behind(&c->plan, l, r.at);
+    r.near = 0;                 // this is the next one, not the latest
     r.mark = behind == NULL ? 0 : *behind;
     r.path = r.mark > 0 ? (size_t)r.mark - 1 : k->latest;
     const adx_step_path *p = &c->replays->path[r.path];
