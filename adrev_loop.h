@@ -2417,7 +2417,7 @@ static void adx_record_path(adx_stepping *k, size_t s)
         return;
     }
     fn->program.hands_on = adx_hands_on(c);
-    if (adx_is_lean(c) && c->out == c->window) {
+    if (adx_is_lean(c)) {
         fn->program.carried = c->window;
         fn->program.fixed = c->parameters + 1;
     }
@@ -2820,15 +2820,12 @@ ADX_INLINE bool adx_lean_back(const adx_lean *r, bool compiled,
         && adx_take_results(by, 0, c->in - 1, dx);
 }
 
-// Whether machine code can do many steps at once: nobody asks for what happens
-// in between.
+// Whether machine code does many steps at once: nobody asks for what happens in
+// between. (Scans that share functions have steps of the same shape.)
 static bool adx_has_loop(const adx_lean *r)
 {
-    const adx_scan *c = r->k->scan;
-    const ad_fn *fn = r->by->fn;
-    return r->by->room != NULL && fn->compiled[r->by->kind].loop != NULL
-        && fn->program.carried == c->window && c->out == c->window
-        && fn->program.fixed == c->parameters + 1 && c->told == 0;
+    return r->by->room != NULL && r->k->scan->told == 0
+        && r->by->fn->compiled[r->by->kind].loop != NULL;
 }
 
 // Data of sequences, as they are at a step and move from it.
