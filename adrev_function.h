@@ -3964,17 +3964,19 @@ typedef enum adx_kind {
 typedef struct adx_pattern adx_pattern;
 static void adx_free_pattern(adx_pattern *s);
 
-enum { ADX_LOOP_MOST = 256 };   // inputs and results of a step, for `loop`
+enum { ADX_CHECKED_MOST = 256 };
 
-// A function of a library, by the number of its arrays. All return int.
+// A function of a library, by the number of its arrays. All return 0; the
+// number of the guard that flipped; or, if it has checks, as those of up to
+// ADX_CHECKED_MOST results do, -1 where one is not finite. Results are untouched
+// then.
 //
 // loop: many steps of a loop. state, kept: numbers carried on, or their
 // adjoints; with each, `stride` apart, what is kept (ahead) or was (back), and
 // behind it *mark and what is handed on, unless mark is NULL. data, sums: other
 // inputs and their adjoints, which step s has at s * move; fixed: those that
-// stay the same. Returns how many steps were done: it ends before one whose
-// guard flips, with a result that is not finite, another mark, or only zeros
-// for adjoints.
+// stay the same. Returns how many steps were done: it ends before one that does
+// not return 0, one with another mark, or with only zeros for adjoints.
 typedef struct adx_compiled {
     int (*f2)(const ad_real *x, ad_real *y, ad_real *work);
     int (*f3)(const ad_real *x, const ad_real *v, ad_real *y, ad_real *work);
@@ -3987,6 +3989,7 @@ typedef struct adx_compiled {
                  const ad_real *mark, const ad_real *const *data,
                  ad_real *const *sums, const long *move, const ad_real *fixed,
                  ad_real *fixed_sums, ad_real *work);
+    bool checks;
     size_t work;
     _Atomic(ad_real *) spare;   // memory of a call, kept for the next one
     _Atomic(ad_real *) spare_block;
@@ -4327,40 +4330,66 @@ static size_t adx_count_wanted(size_t wants, const adx_wanted wanted[])
     return wanted[0].n + (wants == 2 ? wanted[1].n : 0);
 }
 
-// By machine code, into memory of our own: arguments and results may overlap,
-// and nothing is written until all is well. `again`: there is none, or a result
-// is not finite, and the zeros of the chain rule must be looked at (see
-// adx_run_point).
+static bool adx_overlap(const ad_real *x, size_t n, const ad_real *y, size_t m)
+{
+    return (uintptr_t)x < (uintptr_t)(y + m)
+        && (uintptr_t)y < (uintptr_t)(x + n);
+}
+
+// Whether all results have a place that overlaps nothing.
+static bool adx_is_apart(size_t parts, const adx_given given[], size_t wants,
+                         const adx_wanted wanted[])
+{
+    if (wants == 2 && adx_overlap(wanted[0].to, wanted[0].n,
+                                  wanted[1].to, wanted[1].n))
+        return false;
+    for (size_t k = 0; k < wants; k++)
+        for (size_t i = 0; i < parts; i++)
+            if (wanted[k].to == NULL
+                || adx_overlap(wanted[k].to, wanted[k].n, given[i].x,
+                               given[i].n))
+                return false;
+    return true;
+}
+
+// By machine code; nothing is written until all is well: where it does not look
+// itself, or arguments and results overlap, into memory of our own. `again`:
+// there is none, or a result is not finite, and the zeros of the chain rule must
+// be looked at (see adx_run_point).
 static ad_status adx_run_compiled(const ad_fn *fn, adx_compiled *c,
                                   size_t parts, const adx_given given[],
                                   size_t wants, const adx_wanted wanted[],
                                   bool *again)
 {
     ad_real few[256];
-    size_t results = adx_count_wanted(wants, wanted);
-    size_t size = c->work + results;
     *again = true;
     if (!adx_has_code(c))
         return ADREV_OK;
+    bool direct = c->checks && adx_is_apart(parts, given, wants, wanted);
+    size_t results = direct ? 0 : adx_count_wanted(wants, wanted);
+    size_t size = c->work + results;
     // acq_rel, twice: who takes it comes after who gave it back.
     ad_real *r = size <= 256 ? few
                : atomic_exchange_explicit(&c->spare, NULL,
                                           memory_order_acq_rel);
     if (r == NULL)
-        r = (ad_real *)adx_take(&fn->memory, size, sizeof *r);
+        r = (ad_real *)adx_take(&fn->memory, c->work
+                                + adx_count_wanted(wants, wanted), sizeof *r);
     if (r == NULL)
         return ADREV_ENOMEM;
-    int left = adx_call_compiled(c, parts, given, r,
-                                 wants == 2 ? r + wanted[0].n : NULL,
+    int left = adx_call_compiled(c, parts, given, direct ? wanted[0].to : r,
+                                 wants != 2 ? NULL
+                                 : direct ? wanted[1].to : r + wanted[0].n,
                                  r + results);
-    *again = left == 0 && !adx_finite_all(results, r);
-    for (size_t i = 0; left == 0 && !*again && i < wants; i++)
+    *again = left < 0
+          || (left == 0 && !c->checks && !adx_finite_all(results, r));
+    for (size_t i = 0; left == 0 && !*again && !direct && i < wants; i++)
         if (wanted[i].n > 0 && wanted[i].to != NULL)
             memcpy(wanted[i].to, r + wanted[i].from, wanted[i].n * sizeof *r);
     if (r != few)
         adx_drop(&fn->memory, atomic_exchange_explicit(&c->spare, r,
                                                        memory_order_acq_rel));
-    return left == 0 ? ADREV_OK : adx_flip(fn, (uint32_t)left - 1);
+    return left <= 0 ? ADREV_OK : adx_flip(fn, (uint32_t)left - 1);
 }
 
 static ad_status adx_evaluate_by(ad_fn *fn, const adx_machine *m, ad_real w[],
@@ -4376,30 +4405,15 @@ static ad_status adx_evaluate_by(ad_fn *fn, const adx_machine *m, ad_real w[],
          : adx_flip(fn, stopped->c);
 }
 
-static bool adx_overlap(const ad_real *x, size_t n, const ad_real *y, size_t m)
-{
-    return (uintptr_t)x < (uintptr_t)(y + m)
-        && (uintptr_t)y < (uintptr_t)(x + n);
-}
-
 // Whether there is machine code that may write results where they belong: many,
 // of which a copy takes long (matvec, bench/: 1.88 instead of 1.14 times the
-// plain program), that overlap nothing.
+// plain program). Fewer are above.
 static bool adx_writes_in_place(const adx_compiled *c, size_t parts,
                                 const adx_given given[], size_t wants,
                                 const adx_wanted wanted[])
 {
-    if (!adx_has_code(c) || adx_count_wanted(wants, wanted) < 1000
-        || (wants == 2 && adx_overlap(wanted[0].to, wanted[0].n,
-                                      wanted[1].to, wanted[1].n)))
-        return false;
-    for (size_t k = 0; k < wants; k++)
-        for (size_t i = 0; i < parts; i++)
-            if (wanted[k].to == NULL
-                || adx_overlap(wanted[k].to, wanted[k].n, given[i].x,
-                               given[i].n))
-                return false;
-    return true;
+    return adx_has_code(c) && adx_count_wanted(wants, wanted) >= 1000
+        && adx_is_apart(parts, given, wants, wanted);
 }
 
 // The machine has its memory before the code writes a result: if one is not

@@ -1618,12 +1618,14 @@ ADX_INLINE bool adx_do_call(const adx_calling *k, size_t parts,
     if (k->room == NULL)
         return adx_evaluate_by(k->fn, k->machine, k->work->w, parts, given,
                                wants, wanted) == ADREV_OK;
-    if (adx_call_compiled(&k->fn->compiled[k->kind], parts, given,
-                          wanted[0].to, wants == 2 ? wanted[1].to : NULL,
-                          k->room) != 0)
-        return false;
-    return adx_finite_few(wanted[0].n, wanted[0].to)
-        || adx_evaluate_fn(k->fn, k->kind, parts, given, wants, wanted)
+    const adx_compiled *c = &k->fn->compiled[k->kind];
+    int left = adx_call_compiled(c, parts, given, wanted[0].to,
+                                 wants == 2 ? wanted[1].to : NULL, k->room);
+    if (left == 0
+        && (c->checks || adx_finite_few(wanted[0].n, wanted[0].to)))
+        return true;
+    return left <= 0
+        && adx_evaluate_fn(k->fn, k->kind, parts, given, wants, wanted)
                == ADREV_OK;
 }
 
@@ -2790,11 +2792,11 @@ ADX_INLINE bool adx_lean_ahead(const adx_lean *r, bool compiled,
 {
     const adx_scan *c = r->k->scan;
     const adx_calling *by = r->by;
+    const adx_compiled *code = &by->fn->compiled[by->kind];
     const adx_given given = { x, c->in };
     if (compiled)
-        return adx_call_compiled(&by->fn->compiled[by->kind], 1, &given, y,
-                                 handed, by->room) == 0
-            && adx_finite_few(c->out, y);
+        return adx_call_compiled(code, 1, &given, y, handed, by->room) == 0
+            && (code->checks || adx_finite_few(c->out, y));
     return adx_steps_plain(by->machine, by->work->w) == NULL
         && adx_take_results(by, 0, c->out, y)
         && adx_take_results(by, c->out, r->kept, handed);
@@ -2807,13 +2809,13 @@ ADX_INLINE bool adx_lean_back(const adx_lean *r, bool compiled,
 {
     const adx_scan *c = r->k->scan;
     const adx_calling *by = r->by;
+    const adx_compiled *code = &by->fn->compiled[by->kind];
     const adx_given given[] = { { x, c->in }, { w, c->out },
                                 { handed, r->kept } };
     if (compiled)
-        return adx_call_compiled(&by->fn->compiled[by->kind],
-                                 r->kept > 0 ? 3 : 2, given, dx, NULL,
+        return adx_call_compiled(code, r->kept > 0 ? 3 : 2, given, dx, NULL,
                                  by->room) == 0
-            && adx_finite_few(c->in - 1, dx);
+            && (code->checks || adx_finite_few(c->in - 1, dx));
     adx_copy_few(c->out, w, by->work->w + c->in);
     adx_copy_few(r->kept, handed, by->work->w + c->in + c->out);
     return adx_steps_plain(by->machine, by->work->w) == NULL
@@ -2830,9 +2832,9 @@ static bool adx_has_loop(const adx_lean *r)
 
 // Data of sequences, as they are at a step and move from it.
 typedef struct adx_moving_data {
-    const ad_real *data[ADX_LOOP_MOST];
-    ad_real *sums[ADX_LOOP_MOST];       // adjoints; back only
-    long move[ADX_LOOP_MOST];
+    const ad_real *data[ADX_CHECKED_MOST];
+    ad_real *sums[ADX_CHECKED_MOST];       // adjoints; back only
+    long move[ADX_CHECKED_MOST];
 } adx_moving_data;
 
 static void adx_list_data(adx_moving_data *d, const adx_stepping *k, size_t s,
