@@ -2959,10 +2959,11 @@ static size_t adx_advance_lean(void *user, adx_kept_level *l, size_t base,
     adx_stepping *k = (adx_stepping *)user;
     adx_scan *c = k->scan;
     const adx_step_path *p = &c->replays->path[k->latest];
-    size_t look = adx_next_look(k, from);
     adx_lean r = { .k = k, .path = k->latest, .level = l, .base = base };
-    if (adx_is_varying(c) || c->known <= r.path || p->stop || look == from
-        || adx_has_rest(k))
+    if (adx_is_varying(c) || c->known <= r.path || p->stop)
+        return from;
+    size_t look = adx_next_look(k, from);
+    if (look == from || adx_has_rest(k))
         return from;
     r.stride = l == NULL ? 0 : (ptrdiff_t)l->shelf.bytes;
     if (l != NULL && l->behind > p->kept && p->kept > 0) {
