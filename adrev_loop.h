@@ -2854,7 +2854,8 @@ static void adx_list_data(adx_moving_data *d, const adx_stepping *k, size_t s,
 }
 
 // As many of so many steps as machine code does by itself, s first, while their
-// states lie side by side. Returns how many those are.
+// states lie side by side. Returns how many those are. (loop as a scan, compiled,
+// bench/: 1.9 instead of 2.2 times the plain program.)
 static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
 {
     const adx_stepping *k = r->k;
