@@ -1299,12 +1299,13 @@ static bool adx_has_block(const adx_writing *k)
     return k->p->manys == 0 && k->parts == 1;
 }
 
-// Steps of a loop, for adx_compiled.loop. W numbers are carried on, D are data.
+// Steps of a loop, for adx_compiled.loop. W numbers are carried on, D are data,
+// P parameters; then comes the number of the step.
 static const char adx_loop_ahead[] =
     "    real x[IN], y[W], *at = kept;\n"
     "    (void)sums; (void)fixed_sums;\n"
     "    for (i = 0; i < W; i++) x[i] = state[i];\n"
-    "    for (i = 0; i < F; i++) x[W + D + i] = fixed[i];\n"
+    "    for (i = 0; i < P; i++) x[W + D + i] = fixed[i];\n"
     "    for (s = 0; s < steps; s++) {\n"
     "        if (kept) {\n"
     "            at = kept + s * stride;\n"
@@ -1312,33 +1313,33 @@ static const char adx_loop_ahead[] =
     "            if (mark) at[W] = *mark;\n"
     "        }\n"
     "        for (i = 0; i < D; i++) x[W + i] = data[i][s * move[i]];\n"
+    "        x[IN - 1] = (real)(first + s);\n"
     "        if (STEP) break;\n"
     "        for (i = 0; i < W; i++) x[i] = y[i];\n"
-    "        x[IN - 1] += 1;\n"
     "    }\n"
     "    for (i = 0; i < W; i++) state[i] = x[i];\n";
 
 static const char adx_loop_back[] =
-    "    real x[IN], w[W], dx[IN], sum[F];\n"
+    "    real x[IN], w[W], dx[IN], sum[P + 1];\n"
     "    for (i = 0; i < W; i++) w[i] = state[i];\n"
-    "    for (i = 0; i < F; i++) x[W + D + i] = fixed[i];\n"
-    "    for (i = 0; i < F - 1; i++) sum[i] = fixed_sums[i];\n"
+    "    for (i = 0; i < P; i++) x[W + D + i] = fixed[i];\n"
+    "    for (i = 0; i < P; i++) sum[i] = fixed_sums[i];\n"
     "    for (s = 0; s < steps; s++) {\n"
     "        real *at = kept + s * stride;\n"
     "        for (i = 0; i < W && w[i] == 0; i++) ;\n"
     "        if (i == W || (mark && at[W] != *mark)) break;\n"
     "        for (i = 0; i < W; i++) x[i] = at[i];\n"
     "        for (i = 0; i < D; i++) x[W + i] = data[i][s * move[i]];\n"
+    "        x[IN - 1] = (real)(first - s);\n"
     "        if (STEP) break;\n"
     "        for (i = 0; i < D; i++) sums[i][s * move[i]] += dx[W + i];\n"
-    "        for (i = 0; i < F - 1; i++) sum[i] += dx[W + D + i];\n"
+    "        for (i = 0; i < P; i++) sum[i] += dx[W + D + i];\n"
     "        for (i = 0; i < W; i++) w[i] = dx[i];\n"
-    "        x[IN - 1] -= 1;\n"
     "    }\n"
     "    for (i = 0; i < W; i++) state[i] = w[i];\n"
-    "    for (i = 0; i < F - 1; i++) fixed_sums[i] = sum[i];\n";
+    "    for (i = 0; i < P; i++) fixed_sums[i] = sum[i];\n";
 
-static void adx_say_loop(adx_writing *k, size_t carried, size_t fixed)
+static void adx_say_loop(adx_writing *k, size_t carried, size_t parameters)
 {
     adx_text *t = k->text;
     bool back = k->array[1] != NULL;
@@ -1346,16 +1347,16 @@ static void adx_say_loop(adx_writing *k, size_t carried, size_t fixed)
     adx_say(t, "#define STEP %s_%s(x, %s%s%s, work)\n", t->name, k->what,
             back ? "w, " : "y", handed != NULL ? back ? "at + W + 1, " :
             ", at + W + 1" : "", back ? "dx" : "");
-    adx_say(t, "long %s_%s_loop(long steps, %s *state, %s *kept, long stride, "
+    adx_say(t, "long %s_%s_loop(long steps, long first, %s *state, %s *kept, long stride, "
             "const %s *mark, const %s *const *data, %s *const *sums, "
             "const long *move, const %s *fixed, %s *fixed_sums, %s *work)\n{\n",
             t->name, k->what, t->real, t->real, t->real, t->real, t->real,
             t->real, t->real, t->real);
-    adx_say(t, "    enum { W = %lu, D = %lu, F = %lu, IN = W + D + F };\n"
+    adx_say(t, "    enum { W = %lu, D = %lu, P = %lu, IN = W + D + P + 1 };\n"
             "    typedef %s real;\n    long s;\n    int i;\n",
             (unsigned long)carried,
-            (unsigned long)(k->length[0] - carried - fixed),
-            (unsigned long)fixed, t->real);
+            (unsigned long)(k->length[0] - carried - parameters - 1),
+            (unsigned long)parameters, t->real);
     const char *body = back ? adx_loop_back : adx_loop_ahead;
     adx_put_text(t, body, strlen(body));
     adx_say(t, "    return s;\n}\n#undef STEP\n\n");
@@ -1595,7 +1596,7 @@ static ad_status adx_write_program(adx_job *job, const adx_c_kind *kind,
         }
         if (adx_is_looped(&k, job->fn, kind->kind))
             adx_say_loop(&k, job->fn->program.carried,
-                         job->fn->program.fixed);
+                         job->fn->program.parameters);
     }
     adx_end_writing(&k);
     return ok ? ADREV_OK : ADREV_ENOMEM;

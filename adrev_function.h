@@ -644,9 +644,9 @@ typedef struct adx_program {
     size_t conditions;          // steps that only guards asked for
     size_t hands_on;            // numbers at most, from `ahead` to `back` (6.5)
     // A step of a loop (adrev_loop.h 6.3): the first `carried` results are the
-    // first inputs of the next one, and `fixed` inputs at the end are the same,
-    // but for the last, which counts steps. 0, 0: something else.
-    size_t carried, fixed;
+    // first inputs of the next one, and at the end come parameters and the step's
+    // number. 0, 0: something else.
+    size_t carried, parameters;
 } adx_program;
 
 static void adx_begin_program(adx_program *p, const ad_allocator *memory,
@@ -3971,12 +3971,13 @@ enum { ADX_CHECKED_MOST = 256 };
 // ADX_CHECKED_MOST results do, -1 where one is not finite. Results are untouched
 // then.
 //
-// loop: many steps of a loop. state, kept: numbers carried on, or their
-// adjoints; with each, `stride` apart, what is kept (ahead) or was (back), and
-// behind it *mark and what is handed on, unless mark is NULL. data, sums: other
-// inputs and their adjoints, which step s has at s * move; fixed: those that
-// stay the same. Returns how many steps were done: it ends before one that does
-// not return 0, one with another mark, or with only zeros for adjoints.
+// loop: many steps of a loop, from number `first` on, or back from it. state:
+// numbers carried on, or their adjoints. kept: with each step, `stride` apart,
+// what is carried on, written (ahead) or read (back), and behind it *mark and
+// what is handed on, unless mark is NULL. data, sums: other inputs and their
+// adjoints, which the s-th step has at s * move; fixed: parameters. Returns how
+// many steps were done: it ends before one that does not return 0, with another
+// mark, or with only zeros for adjoints.
 typedef struct adx_compiled {
     int (*f2)(const ad_real *x, ad_real *y, ad_real *work);
     int (*f3)(const ad_real *x, const ad_real *v, ad_real *y, ad_real *work);
@@ -3985,7 +3986,7 @@ typedef struct adx_compiled {
     int (*f22)(const ad_real *x, ad_real *y, ad_real *J, ad_real *work);
     // of ADREV_LANES_MOST points side by side; NULL: there is none
     void (*block)(const ad_real *const *x, ad_real *y, ad_real *fault);
-    long (*loop)(long steps, ad_real *state, ad_real *kept, long stride,
+    long (*loop)(long steps, long first, ad_real *state, ad_real *kept, long stride,
                  const ad_real *mark, const ad_real *const *data,
                  ad_real *const *sums, const long *move, const ad_real *fixed,
                  ad_real *fixed_sums, ad_real *work);

@@ -2421,7 +2421,7 @@ static void adx_record_path(adx_stepping *k, size_t s)
     fn->program.hands_on = adx_hands_on(c);
     if (adx_is_lean(c)) {
         fn->program.carried = c->window;
-        fn->program.fixed = c->parameters + 1;
+        fn->program.parameters = c->parameters;
     }
     if (c->compiled)
         adx_compile(fn, NULL, adx_handed_on(fn) == 0
@@ -2870,10 +2870,9 @@ static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
         r->near = 0;            // the next one is looked for
     }
     adx_list_data(&d, k, s, back);
-    k->in[c->in - 1] = (ad_real)s;
     return (size_t)r->by->fn->compiled[r->by->kind].loop(
-        (long)steps, back ? k->f.carried : k->in, (ad_real *)(void *)r->at,
-        (long)(r->stride / (ptrdiff_t)sizeof(ad_real)),
+        (long)steps, (long)s, back ? k->f.carried : k->in,
+        (ad_real *)(void *)r->at, (long)(r->stride / (ptrdiff_t)sizeof(ad_real)),
         behind != NULL ? &r->mark : NULL, d.data, d.sums, d.move,
         k->in + c->in - 1 - c->parameters,
         back ? k->f.dx + c->window + c->data : NULL, r->by->room);
