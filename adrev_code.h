@@ -525,6 +525,7 @@ typedef struct adx_writing {
     size_t next;                // step, after the parts written so far
     bool guarded;               // there are guards
     bool block;                 // of ADREV_LANES_MOST points side by side
+    size_t unchecked;           // outputs at the end that may be not finite
     const adx_entries *entries; // of a sparse matrix; else NULL
 } adx_writing;
 
@@ -1199,7 +1200,7 @@ static void adx_say_check(adx_writing *k)
     const adx_program *p = k->p;
     uint32_t seen[ADX_CHECKED_MOST];
     size_t n = 0;
-    for (size_t i = 0; i < p->outputs; i++) {
+    for (size_t i = 0; i < p->outputs - k->unchecked; i++) {
         uint32_t x = p->output[i];
         size_t j = 0;
         while (j < n && seen[j] != x)
@@ -1246,9 +1247,11 @@ static void adx_say_function(adx_writing *k)
     adx_say_results(k);
     adx_say(t, "    return 0;\n}\n\n");
     if (t->sizes)
-        adx_say(t, "const unsigned long %s_%s_size = %s_%s_WORK;\n"
-                "const int %s_%s_checks = %d;\n\n",
-                t->name, k->what, t->name, k->what, t->name, k->what, checks);
+        adx_say(t, "const unsigned long %s_%s_size = %s_%s_WORK;\n\n",
+                t->name, k->what, t->name, k->what);
+    if (checks)
+        adx_say(t, "int %s_%s_checks(%s x) { return x - x != 0; }\n\n",
+                t->name, k->what, t->real);
 }
 
 // 0, or not a number where a result is not finite.
@@ -1347,8 +1350,8 @@ static void adx_say_loop(adx_writing *k, size_t carried, size_t parameters)
     adx_say(t, "#define STEP %s_%s(x, %s%s%s, work)\n", t->name, k->what,
             back ? "w, " : "y", handed != NULL ? back ? "at + W + 1, " :
             ", at + W + 1" : "", back ? "dx" : "");
-    adx_say(t, "long %s_%s_loop(long steps, long first, %s *state, %s *kept, long stride, "
-            "const %s *mark, const %s *const *data, %s *const *sums, "
+    adx_say(t, "long %s_%s_loop(long steps, long first, %s *state, %s *kept, "
+            "long stride, const %s *mark, const %s *const *data, %s *const *sums, "
             "const long *move, const %s *fixed, %s *fixed_sums, %s *work)\n{\n",
             t->name, k->what, t->real, t->real, t->real, t->real, t->real,
             t->real, t->real, t->real);
@@ -1553,18 +1556,19 @@ static void adx_measure_code(const adx_writing *k, size_t bytes,
     size->bytes = bytes;
 }
 
-// q has all outputs of its program: values, too, which only blocks of points
-// want.
 // Whether many steps are done by one call: of loops with few numbers, where
 // what a call costs is more than nothing.
 static bool adx_is_looped(const adx_writing *k, const ad_fn *fn, adx_kind kind)
 {
-    return fn->program.carried == fn->m && fn->n <= ADX_CHECKED_MOST
+    return fn->program.carried > 0 && fn->program.carried == fn->m
+        && fn->n <= ADX_CHECKED_MOST
         && (kind == ADX_KIND_value || kind == ADX_KIND_vjp
             || kind == ADX_KIND_ahead || kind == ADX_KIND_back)
         && adx_has_check(k);
 }
 
+// q has all outputs of its program: values, too, which only blocks of points
+// want.
 static ad_status adx_write_program(adx_job *job, const adx_c_kind *kind,
                                    adx_program *q, ad_c_size *size)
 {
@@ -1579,6 +1583,12 @@ static ad_status adx_write_program(adx_job *job, const adx_c_kind *kind,
                             { adx_c_length(job->fn, kind, kind->out[0]),
                               adx_c_length(job->fn, kind, kind->out[1]) } };
     k.results = &results;
+    // Of a step of a loop, the adjoint of its number; and what is handed on, of
+    // which some may not be needed.
+    k.unchecked = kind->kind == ADX_KIND_ahead ? results.length[1]
+                : job->fn->program.carried > 0
+                  && (kind->kind == ADX_KIND_vjp
+                      || kind->kind == ADX_KIND_back);
     for (int i = 0; i < 3; i++) {
         k.array[i] = kind->in[i];
         k.length[i] = adx_c_length(job->fn, kind, kind->in[i]);
@@ -3183,11 +3193,14 @@ static void adx_take_code(adx_compiled *c, void *library,
         code = NULL;
     memcpy(f, &code, sizeof code);
     c->work = size == NULL ? 0 : (size_t)*size;
-    const int *checks = (const int *)adx_symbol(library, kind->what, "_checks");
-    c->checks = checks != NULL && *checks;
     code = adx_symbol(library, kind->what, "_block");
     memcpy(&c->block, &code, sizeof code);
-    code = adx_symbol(library, kind->what, "_loop");
+    // Flags may be such that there are no infinities (-ffast-math).
+    int (*checks)(ad_real x);
+    code = adx_symbol(library, kind->what, "_checks");
+    memcpy(&checks, &code, sizeof code);
+    c->checks = checks != NULL && checks((ad_real)INFINITY) != 0;
+    code = c->checks ? adx_symbol(library, kind->what, "_loop") : NULL;
     memcpy(&c->loop, &code, sizeof code);
 }
 
@@ -3227,9 +3240,9 @@ static unsigned adx_to_compile(const ad_fn *fn, unsigned asked)
     return asked & linear ? (asked & ~linear) | ADREV_C_LINEARIZE : asked;
 }
 
-// So that loops (3.5) contain their steps, and numbers are not gathered from one
-// expression each into vectors. (lstm as a scan, bench/: 2.3 instead of 2.5 times
-// the plain program; rotquat 26 instead of 31 ns.)
+// So that loops (3.5) contain their steps, and numbers are not gathered from
+// one expression each into vectors. (lstm as a scan, bench/: 2.3 instead of 2.5
+// times the plain program; rotquat 26 instead of 31 ns.)
 #define ADX_C_FLAGS "-O3 -march=native -ffp-contract=off " \
     "-fno-semantic-interposition -fno-tree-slp-vectorize"
 

@@ -644,8 +644,8 @@ typedef struct adx_program {
     size_t conditions;          // steps that only guards asked for
     size_t hands_on;            // numbers at most, from `ahead` to `back` (6.5)
     // A step of a loop (adrev_loop.h 6.3): the first `carried` results are the
-    // first inputs of the next one, and at the end come parameters and the step's
-    // number. 0, 0: something else.
+    // first inputs of the next one, and at the end come parameters and the
+    // number of the step. 0, 0: something else.
     size_t carried, parameters;
 } adx_program;
 
@@ -3968,8 +3968,8 @@ enum { ADX_CHECKED_MOST = 256 };
 
 // A function of a library, by the number of its arrays. All return 0; the
 // number of the guard that flipped; or, if it has checks, as those of up to
-// ADX_CHECKED_MOST results do, -1 where one is not finite. Results are untouched
-// then.
+// ADX_CHECKED_MOST results do, -1 where one is not finite. Results are
+// untouched then.
 //
 // loop: many steps of a loop, from number `first` on, or back from it. state:
 // numbers carried on, or their adjoints. kept: with each step, `stride` apart,
@@ -3986,8 +3986,8 @@ typedef struct adx_compiled {
     int (*f22)(const ad_real *x, ad_real *y, ad_real *J, ad_real *work);
     // of ADREV_LANES_MOST points side by side; NULL: there is none
     void (*block)(const ad_real *const *x, ad_real *y, ad_real *fault);
-    long (*loop)(long steps, long first, ad_real *state, ad_real *kept, long stride,
-                 const ad_real *mark, const ad_real *const *data,
+    long (*loop)(long steps, long first, ad_real *state, ad_real *kept,
+                 long stride, const ad_real *mark, const ad_real *const *data,
                  ad_real *const *sums, const long *move, const ad_real *fixed,
                  ad_real *fixed_sums, ad_real *work);
     bool checks;
@@ -4355,8 +4355,8 @@ static bool adx_is_apart(size_t parts, const adx_given given[], size_t wants,
 
 // By machine code; nothing is written until all is well: where it does not look
 // itself, or arguments and results overlap, into memory of our own. `again`:
-// there is none, or a result is not finite, and the zeros of the chain rule must
-// be looked at (see adx_run_point).
+// there is none, or a result is not finite, and the zeros of the chain rule
+// must be looked at (see adx_run_point).
 static ad_status adx_run_compiled(const ad_fn *fn, adx_compiled *c,
                                   size_t parts, const adx_given given[],
                                   size_t wants, const adx_wanted wanted[],

@@ -2674,8 +2674,8 @@ typedef struct adx_lean {
     adx_kept_level *level;      // of the states; NULL: they are not kept
     size_t base;                // the step before which number 0 is
     char *at;                   // the latest one,
-    size_t near;                // and that many after it, side by side,
-    ptrdiff_t stride;           // so far from each other
+    size_t near;                // and how many come after it, on the way of r,
+    ptrdiff_t stride;           // side by side, so far from each other
     ad_real mark;               // before what is handed on: 1 + the path, or 0
     size_t kept;                // numbers handed on
     const adx_calling *by;
@@ -2854,8 +2854,8 @@ static void adx_list_data(adx_moving_data *d, const adx_stepping *k, size_t s,
 }
 
 // As many of so many steps as machine code does by itself, s first, while their
-// states lie side by side. Returns how many those are. (loop as a scan, compiled,
-// bench/: 1.9 instead of 2.2 times the plain program.)
+// states lie side by side. Returns how many those are. (loop as a scan,
+// compiled, bench/: 1.9 instead of 2.2 times the plain program.)
 static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
 {
     const adx_stepping *k = r->k;
@@ -2872,7 +2872,8 @@ static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
     adx_list_data(&d, k, s, back);
     return (size_t)r->by->fn->compiled[r->by->kind].loop(
         (long)steps, (long)s, back ? k->f.carried : k->in,
-        (ad_real *)(void *)r->at, (long)(r->stride / (ptrdiff_t)sizeof(ad_real)),
+        (ad_real *)(void *)r->at,
+        (long)(r->stride / (ptrdiff_t)sizeof(ad_real)),
         behind != NULL ? &r->mark : NULL, d.data, d.sums, d.move,
         k->in + c->in - 1 - c->parameters,
         back ? k->f.dx + c->window + c->data : NULL, r->by->room);
@@ -2990,7 +2991,9 @@ static size_t adx_reverse_lean(void *user, adx_kept_level *l, size_t base,
     const ad_real *behind;
     adx_lean r = { .k = k, .level = l, .base = base,
                    .stride = -(ptrdiff_t)l->shelf.bytes };
-    if (k->marks || adx_is_varying(c) || !adx_find_state(&r, to - 1))
+    if (k->marks || adx_is_varying(c)
+        || (c->told == 0 && adx_zeros(c->window, k->f.carried))
+        || !adx_find_state(&r, to - 1))
         return to;
     behind = adx_behind(&c->plan, l, r.at);
     r.near = 0;                 // this is the next one, not the latest

@@ -631,6 +631,39 @@ static void test_signs(void)
     }
 }
 
+static void root_of_zero(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = ad_rec(ad_add(ad_mul(x[0], x[1]), ad_mul(x[3], ad_sqrt(x[2]))));
+}
+
+// With flags that know no infinity, code cannot see one. Derivatives are right
+// all the same: the slope of the root is infinite, and multiplied by 0.
+static void test_no_infinity(void)
+{
+    static const char *const flags[] = {
+        "-O1", "-O1 -ffinite-math-only", "-O1 -ffast-math"
+    };
+    const ad_real x[] = { 3, 2, 0, 0 };
+    const ad_real v[] = { 1, 1, 1, 1 };
+    const ad_real w = 5;
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        const ad_compile_options o = { .cache = cache, .flags = flags[i] };
+        ad_real dx[4] = { 0 };
+        ad_real dy = 0;
+        ad_fn *fn = NULL;
+        CHECK(ad_fn_record(&fn, root_of_zero, NULL, 4, x, 1) == ADREV_OK
+              && ad_fn_compile(fn, &o) == ADREV_OK, "%s", flags[i]);
+        CHECK(ad_fn_vjp(fn, x, &w, dx) == ADREV_OK
+              && ad_fn_jvp(fn, x, v, &dy) == ADREV_OK, "%s", flags[i]);
+        CHECK(dx[0] == 10 && dx[1] == 15 && dx[2] == 0 && dx[3] == 0,
+              "%s: %g, %g, %g, %g", flags[i], (double)dx[0], (double)dx[1],
+              (double)dx[2], (double)dx[3]);
+        CHECK(dy == 5, "%s: %g", flags[i], (double)dy);
+        ad_fn_free(fn);
+    }
+}
+
 // Values are no results of the product alone, but they are of its blocks, and
 // make them longer than one C function is to be.
 static void wide(const ad_rev *x, ad_rev *y, void *ctx)
@@ -1006,6 +1039,7 @@ int main(void)
     test_blocks();
     test_wide();
     test_signs();
+    test_no_infinity();
     test_stride();
     test_untouched();
     test_many();
