@@ -3179,29 +3179,35 @@ static void *adx_symbol(void *library, const char *what, const char *more)
     return dlsym(library, name);
 }
 
-// As many arrays as its kind has. (memcpy: data to function, as POSIX has it.)
+// A function to where its pointer is; NULL: there is none. (memcpy: data to
+// function, as POSIX has it.)
+static void adx_take_function(void *to, void *library, const char *what,
+                              const char *more)
+{
+    void *code = adx_symbol(library, what, more);
+    memcpy(to, &code, sizeof code);
+}
+
+// As many arrays as its kind has.
 static void adx_take_code(adx_compiled *c, void *library,
                           const adx_c_kind *kind)
 {
-    void *code = adx_symbol(library, kind->what, "");
     const unsigned long *size =
         (const unsigned long *)adx_symbol(library, kind->what, "_size");
     void *f = kind->out[1] != NULL ? (void *)&c->f22
             : kind->in[1] == NULL ? (void *)&c->f2
             : kind->in[2] == NULL ? (void *)&c->f3 : (void *)&c->f4;
-    if (size == NULL)
-        code = NULL;
-    memcpy(f, &code, sizeof code);
-    c->work = size == NULL ? 0 : (size_t)*size;
-    code = adx_symbol(library, kind->what, "_block");
-    memcpy(&c->block, &code, sizeof code);
-    // Flags may be such that there are no infinities (-ffast-math).
+    void *code = size == NULL ? NULL : adx_symbol(library, kind->what, "");
     int (*checks)(ad_real x);
-    code = adx_symbol(library, kind->what, "_checks");
-    memcpy(&checks, &code, sizeof code);
+    memcpy(f, &code, sizeof code);
+    adx_take_function(&c->block, library, kind->what, "_block");
+    adx_take_function(&c->loop, library, kind->what, "_loop");
+    adx_take_function(&checks, library, kind->what, "_checks");
+    c->work = size == NULL ? 0 : (size_t)*size;
+    // Flags may be such that there are no infinities (-ffast-math).
     c->checks = checks != NULL && checks((ad_real)INFINITY) != 0;
-    code = c->checks ? adx_symbol(library, kind->what, "_loop") : NULL;
-    memcpy(&c->loop, &code, sizeof code);
+    if (!c->checks)
+        c->loop = NULL;
 }
 
 static bool adx_load(ad_fn *fn, const char *path)

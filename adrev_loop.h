@@ -2826,7 +2826,7 @@ ADX_INLINE bool adx_lean_back(const adx_lean *r, bool compiled,
 // between. (Scans that share functions have steps of the same shape.)
 static bool adx_has_loop(const adx_lean *r)
 {
-    return r->by->room != NULL && r->k->scan->told == 0
+    return r->k->scan->told == 0
         && r->by->fn->compiled[r->by->kind].loop != NULL;
 }
 
