@@ -4909,16 +4909,24 @@ static bool adx_finite_all(size_t n, const ad_real x[])
 
 // Few numbers, mostly: for these a call of memcpy takes longer, and vectors could
 // only be read when numbers that were just written one by one are all stored.
-// (loop as a scan, replayed, bench/: 4.1 instead of 4.6 times the plain program.)
+// (loop as a scan, replayed, bench/: 4.1 instead of 4.6 times the plain program;
+// two at a time, with clang: 2.9 instead of 3.1.)
 ADX_INLINE void adx_copy_few(size_t n, const ad_real *from, ad_real *to)
 {
-    if (n > 16)
+    if (n > 16) {
         memcpy(to, from, n * sizeof *to);
-    else
-        for (; n > 0; n--) {
-            ADX_OPAQUE(from);
-            *to++ = *from++;
-        }
+        return;
+    }
+    for (; n > 1; n -= 2, from += 2, to += 2) {
+        ad_real x = from[0];
+        ADX_OPAQUE(from);
+        ad_real y = from[1];
+        to[0] = x;
+        ADX_OPAQUE(to);
+        to[1] = y;
+    }
+    if (n > 0)
+        *to = *from;
 }
 
 ADX_INLINE bool adx_finite_few(size_t n, const ad_real *x)

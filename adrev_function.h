@@ -433,7 +433,10 @@ enum {
     ADX_OP_COUNT,
     ADX_OP_guard = ADX_OP_COUNT,    // only if a is b; c: which guard
     ADX_OP_many,                    // a: which of the steps with many results
-    ADX_OP_chain_add,               // chain(a, b) + c, in machines only
+    ADX_OP_chain_add,               // in machines only: c + chain(a, b),
+    ADX_OP_chain_sub,               // c - chain(a, b),
+    ADX_OP_mul_add,                 // c + a * b, rounded twice,
+    ADX_OP_mul_sub,                 // c - a * b
     ADX_OP_end
 };
 #undef ADX_ENUM
@@ -476,11 +479,39 @@ ADX_DERIVED(ADX_DEFINE)
 
 ADX_INLINE ad_real adx_f_detach(ad_real x) { return x; }
 
-// A function, so that a compiler that contracts within an expression does not.
-ADX_INLINE ad_real adx_sum_product(ad_real product, ad_real z)
+// Functions, so that a compiler that contracts within an expression does not.
+ADX_INLINE ad_real adx_more(ad_real z, ad_real product) { return z + product; }
+ADX_INLINE ad_real adx_less(ad_real z, ad_real product) { return z - product; }
+
+// ADX_ROUNDED(x), ADX_ROUNDED_ALL()   a number, or those in memory, as they are
+//   here: what computed them is not contracted with what uses them. Without, no
+//   step is made of a product of the function itself and a sum.
+#if defined __GNUC__ && defined __SSE2_MATH__
+#define ADX_ROUNDED(x) __asm__("" : "+x"(x))
+#elif defined __GNUC__ && defined __aarch64__
+#define ADX_ROUNDED(x) __asm__("" : "+w"(x))
+#endif
+#ifdef ADX_ROUNDED
+#define ADX_ROUNDED_ALL() __asm__("" : : : "memory")
+#define ADX_FUSES_MUL 1
+#else
+#define ADX_ROUNDED(x) ((void)0)
+#define ADX_ROUNDED_ALL() ((void)0)
+#define ADX_FUSES_MUL 0
+#endif
+
+ADX_INLINE ad_real adx_rounded(ad_real x)
 {
-    return product + z;
+    ADX_ROUNDED(x);
+    return x;
 }
+
+// Both in one step, at one point: DO(code, value), of x, y and z.
+#define ADX_FUSED(DO)                                                       \
+    DO(ADX_OP_chain_add, adx_more(z, x * y))                                \
+    DO(ADX_OP_chain_sub, adx_less(z, x * y))                                \
+    DO(ADX_OP_mul_add, adx_more(z, adx_rounded(x * y)))                     \
+    DO(ADX_OP_mul_sub, adx_less(z, adx_rounded(x * y)))
 
 // Every operation but chain by its row: ADX_DO(code, value), of x, y and z.
 #define ADX_EVERY_STEP(name, ...) ADX_DO(ADREV_OP_##name, adx_f_##name(x))
@@ -1770,8 +1801,15 @@ static adx_numbers adx_accumulate_each(adx_program *p, size_t n, bool *any,
     if (adx_is_single(&d) && adx_is(p, d.base, -1))
         return first ? adx_emit_each2(p, n, ADREV_OP_neg, x, x)
                      : adx_emit_each2(p, n, ADREV_OP_sub, sum, x);
+    uint32_t op = ADREV_OP_add;
+    const adx_step *minus = first || !adx_is_single(&d) ? NULL
+                          : adx_made_by(p, d.base, ADREV_OP_neg);
+    if (minus != NULL) {        // d = -e: sum - e x
+        op = ADREV_OP_sub;
+        d = adx_single(minus->a);
+    }
     adx_numbers term = adx_emit_each2(p, n, ADX_OP_chain, d, x);
-    return first ? term : adx_emit_each2(p, n, ADREV_OP_add, sum, term);
+    return first ? term : adx_emit_each2(p, n, op, sum, term);
 }
 
 static uint32_t adx_accumulate(adx_program *p, uint32_t sum, uint32_t d,
@@ -2476,7 +2514,8 @@ static adx_cost adx_cost_of(uint32_t op)
     case ADREV_OP_detach:
     case ADREV_OP_lt: case ADREV_OP_le: case ADREV_OP_gt: case ADREV_OP_ge:
     case ADREV_OP_eq: case ADREV_OP_ne:
-    case ADX_OP_chain: case ADX_OP_chain_add: case ADX_OP_or: case ADX_OP_and:
+    case ADX_OP_chain: case ADX_OP_chain_add: case ADX_OP_chain_sub:
+    case ADX_OP_mul_add: case ADX_OP_mul_sub: case ADX_OP_or: case ADX_OP_and:
     case ADX_OP_share: case ADX_OP_cosine: case ADX_OP_atan_dx: case ADX_OP_guard:
     case ADX_OP_many:
         return ADX_SHORT;
@@ -3029,12 +3068,15 @@ typedef struct adx_machine {
 /* --- 8.1  places ---------------------------------------------------------- */
 
 #define ADX_WINDOW 512          // steps that may change places
+#define ADX_SLENDER 4           // steps of a level; see adx_batch
 
 // Steps that are put into another order.
 typedef struct adx_window {
     adx_step step[ADX_WINDOW];
     uint16_t op[ADX_WINDOW];
-    uint16_t level[ADX_WINDOW];
+    uint16_t level[ADX_WINDOW];     // most steps in a row before it,
+    uint16_t height[ADX_WINDOW];    // and after it
+    uint16_t heir[ADX_WINDOW];      // the first of those after it
     uint16_t order[2][ADX_WINDOW];
     uint16_t count[ADX_WINDOW + 1];
 } adx_window;
@@ -3159,31 +3201,35 @@ static void adx_count_uses(adx_placing *k)
     }
 }
 
-// The product that is used by this addition only; NULL: x is none.
+// The product that is used by this sum only; NULL: x is none.
 static adx_step *adx_single_product(adx_placing *k, uint32_t x)
 {
     uint32_t from = k->p->number[x].from;
     if (from >= ADX_FROM_INPUT || k->uses[x] != 1)
         return NULL;
     adx_step *s = &k->step[from];
-    return s->op == ADX_OP_chain ? s : NULL;
+    bool product = s->op == ADX_OP_chain
+                || (ADX_FUSES_MUL && s->op == ADREV_OP_mul);
+    return product ? s : NULL;
 }
 
-// A product of the chain rule and the sum it goes into become one step. Not so
-// products of the function itself: where the compiler contracts a b + c, values
-// would no longer be those of the program.
+// A product and the sum or difference it goes into become one step.
 static void adx_fuse(adx_placing *k)
 {
     for (size_t i = 0; i < k->p->steps; i++) {
         adx_step *s = &k->step[i];
-        if (s->op != ADREV_OP_add || !k->used[s->r])
+        bool sub = s->op == ADREV_OP_sub;
+        if ((s->op != ADREV_OP_add && !sub) || !k->used[s->r])
             continue;
-        adx_step *left = adx_single_product(k, s->a);
+        adx_step *left = sub ? NULL : adx_single_product(k, s->a);
         adx_step *product = left == NULL ? adx_single_product(k, s->b) : left;
         if (product == NULL)
             continue;
         k->used[product->r] = false;
-        *s = (adx_step){ ADX_OP_chain_add, s->r, product->a, product->b,
+        *s = (adx_step){ product->op == ADX_OP_chain
+                         ? sub ? ADX_OP_chain_sub : ADX_OP_chain_add
+                         : sub ? ADX_OP_mul_sub : ADX_OP_mul_add,
+                         s->r, product->a, product->b,
                          left == NULL ? s->a : s->b };
     }
 }
@@ -3208,32 +3254,82 @@ static void adx_sort_by(adx_window *w, size_t n, const uint16_t key[],
         to[w->count[key[from[i]]]++] = from[i];
 }
 
-// n steps, none of them a guard or with many results. level[] of each number: 0.
-static void adx_batch_window(adx_window *w, size_t n, adx_step step[],
-                             uint32_t level[])
+// Level by level, operation by operation.
+static void adx_order_by_level(adx_window *w, size_t n, size_t levels)
 {
+    adx_sort_by(w, n, w->op, ADX_OP_end, w->order[0], w->order[1]);
+    adx_sort_by(w, n, w->level, levels, w->order[1], w->order[0]);
+}
+
+static void adx_raise(adx_window *w, size_t i, uint32_t maker)
+{
+    if (maker > 0 && w->height[maker - 1] <= w->height[i]) {
+        w->height[maker - 1] = (uint16_t)(w->height[i] + 1);
+        w->heir[maker - 1] = (uint16_t)i;
+    }
+}
+
+// Those first after which most steps come in a row, each followed by its heir
+// as long as that need not wait for anything else. made[] of numbers: 1 + the
+// step that will make them; 0: they are there.
+static void adx_order_by_height(adx_window *w, size_t n, size_t levels,
+                                uint32_t made[])
+{
+    size_t done = 0;
+    for (size_t i = 0; i < n; i++) {
+        w->height[i] = 0;
+        made[w->step[i].r] = (uint32_t)i + 1;
+    }
+    for (size_t i = n; i-- > 0;) {
+        adx_raise(w, i, made[w->step[i].a]);
+        adx_raise(w, i, made[w->step[i].b]);
+        adx_raise(w, i, made[w->step[i].c]);
+    }
+    adx_sort_by(w, n, w->height, levels, w->order[0], w->order[1]);
+    for (size_t i = n; i-- > 0;)
+        for (size_t at = w->order[1][i];; at = w->heir[at]) {
+            const adx_step *s = &w->step[at];
+            if (made[s->r] == 0 || made[s->a] + made[s->b] + made[s->c] > 0)
+                break;
+            w->order[0][done++] = (uint16_t)at;
+            made[s->r] = 0;
+            if (w->height[at] == 0)
+                break;
+        }
+}
+
+// n steps, none of them a guard or with many results. of[] each number: 0.
+static void adx_batch_window(adx_window *w, size_t n, adx_step step[],
+                             uint32_t of[])
+{
+    size_t levels = 0;
     for (size_t i = 0; i < n; i++) {
         const adx_step *s = &step[i];
-        uint32_t l = level[s->a] > level[s->b] ? level[s->a] : level[s->b];
-        l = l > level[s->c] ? l : level[s->c];
-        level[s->r] = l + 1;
+        uint32_t l = of[s->a] > of[s->b] ? of[s->a] : of[s->b];
+        l = l > of[s->c] ? l : of[s->c];
+        of[s->r] = l + 1;
+        levels = l + 1 > levels ? l + 1 : levels;
         w->step[i] = *s;
         w->op[i] = (uint16_t)s->op;
         w->level[i] = (uint16_t)l;
         w->order[0][i] = (uint16_t)i;
     }
-    adx_sort_by(w, n, w->op, ADX_OP_end, w->order[0], w->order[1]);
-    adx_sort_by(w, n, w->level, n, w->order[1], w->order[0]);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
+        of[step[i].r] = 0;
+    if (n < ADX_SLENDER * levels)
+        adx_order_by_height(w, n, levels, of);
+    else
+        adx_order_by_level(w, n, levels);
+    for (size_t i = 0; i < n; i++)
         step[i] = w->step[w->order[0][i]];
-        level[step[i].r] = 0;
-    }
 }
 
 // Steps of one operation come next to one another, as far as they do not wait
 // for each other: where a point is evaluated this saves jumps, and the processor
 // finds more to do at a time (lstm as a scan, bench/: 4.8 instead of 6.0 times
-// the plain program).
+// the plain program). Where there are few such steps, each comes after the one
+// it waits for, which then hands it its result in a register (sir as a scan:
+// 4.7 instead of 5.1 times).
 static void adx_batch(adx_placing *k)
 {
     size_t n = 0;               // steps of the window
@@ -3390,8 +3486,12 @@ ADREV_COMPARISONS(ADX_COMPARISON)
 ADX_STEP(detach, )
 ADX_CHAIN(ADX_ROW)
 ADX_DERIVED(ADX_ROW)
-ADX_MAP(chain_add, adx_sum_product(adx_absorb(x, y), z))
-ADX_MAP(plain_chain_add, adx_sum_product(x * y, z))
+ADX_MAP(chain_add, adx_more(z, adx_absorb(x, y)))
+ADX_MAP(chain_sub, adx_less(z, adx_absorb(x, y)))
+ADX_MAP(plain_chain_add, adx_more(z, x * y))
+ADX_MAP(plain_chain_sub, adx_less(z, x * y))
+ADX_MAP(mul_add, adx_more(z, adx_rounded(x * y)))
+ADX_MAP(mul_sub, adx_less(z, adx_rounded(x * y)))
 #undef ADX_STEP
 #undef ADX_ROW
 #undef ADX_COMPARISON
@@ -3406,13 +3506,17 @@ static adx_map_fn *adx_map_of(uint32_t op, bool careful)
         ADREV_OPS(ADX_NAMED) ADREV_STEPS(ADX_NAMED)
         ADREV_COMPARISONS(ADX_NAMED) ADX_NAMED(detach, )
         ADX_CHAIN(ADX_OTHER_NAMED) ADX_DERIVED(ADX_OTHER_NAMED)
-        ADX_OTHER_NAMED(chain_add, )
+        ADX_OTHER_NAMED(chain_add, ) ADX_OTHER_NAMED(chain_sub, )
+        ADX_OTHER_NAMED(mul_add, ) ADX_OTHER_NAMED(mul_sub, )
+    };
+    static adx_map_fn *const plain[ADX_OP_end] = {
+        [ADX_OP_chain] = adx_map_mul,
+        [ADX_OP_chain_add] = adx_map_plain_chain_add,
+        [ADX_OP_chain_sub] = adx_map_plain_chain_sub
     };
 #undef ADX_NAMED
 #undef ADX_OTHER_NAMED
-    return careful ? map[op]
-         : op == ADX_OP_chain ? adx_map_mul
-         : op == ADX_OP_chain_add ? adx_map_plain_chain_add : map[op];
+    return careful || plain[op] == NULL ? map[op] : plain[op];
 }
 
 /* --- 8.3  steps with many results --------------------------------------------
@@ -3678,9 +3782,7 @@ ADX_STATIC_ASSERT((int)ADX_OP_end <= (int)ADX_CODE, "an operation has 8 bits");
     ADX_AFTER_ROW(X, mul) ADX_AFTER_ROW(Y, mul)                             \
     ADX_AFTER_ROW(X, div) ADX_AFTER_ROW(Y, div)                             \
     X(ADX_OP_chain, x * y) Y(ADX_OP_chain, x * y)                           \
-    X(ADX_OP_chain_add, adx_sum_product(x * y, z))                          \
-    Y(ADX_OP_chain_add, adx_sum_product(x * y, z))                          \
-    Z(ADX_OP_chain_add, adx_sum_product(x * y, z))
+    ADX_FUSED(X) ADX_FUSED(Y) ADX_FUSED(Z)
 
 static void adx_mark_after(adx_step *s)
 {
@@ -3745,7 +3847,7 @@ static const adx_step *adx_steps_plain(const adx_machine *m, ad_real w[])
 #define ADX_Y(code, value) [code + ADX_AFTER_Y] = &&y_##code,
 #define ADX_Z(code, value) [code + ADX_AFTER_Z] = &&z_##code,
     static const void *const to[ADX_CODES] = {
-        ADX_EVERY ADX_DO(ADX_OP_chain, ) ADX_DO(ADX_OP_chain_add, )
+        ADX_EVERY ADX_DO(ADX_OP_chain, ) ADX_FUSED(ADX_DO)
         ADX_AFTER(ADX_X, ADX_Y, ADX_Z)
         [ADX_OP_guard] = &&at_guard, [ADX_OP_many] = &&at_many,
         [ADX_OP_end] = &&at_end
@@ -3778,7 +3880,7 @@ static const adx_step *adx_steps_plain(const adx_machine *m, ad_real w[])
         ADX_DO_STEP(z_##code, code + ADX_AFTER_Z, w[s->a], w[s->b], last, value)
         ADX_EVERY
         ADX_DO(ADX_OP_chain, x * y)
-        ADX_DO(ADX_OP_chain_add, adx_sum_product(x * y, z))
+        ADX_FUSED(ADX_DO)
         ADX_AFTER(ADX_X, ADX_Y, ADX_Z)
 #undef ADX_DO
 #undef ADX_X
@@ -3888,26 +3990,41 @@ static void adx_run_block(const adx_machine *m, ad_real w[],
     const size_t L = ADREV_LANES_MOST;
     for (const adx_step *s = m->step;; s++)
         switch (s->op & ADX_CODE) {
+#define ADX_BLOCK_DO(value)                                                 \
+            do {                                                            \
+                ad_real *restrict r = w + s->r * L;                         \
+                const ad_real *a = w + s->a * L;                            \
+                const ad_real *b = w + s->b * L;                            \
+                const ad_real *c = w + s->c * L;                            \
+                ADX_NO_OVERLAP                                              \
+                for (size_t l = 0; l < L; l++) {                            \
+                    ad_real x = a[l];                                       \
+                    ad_real y = b[l];                                       \
+                    ad_real z = c[l];                                       \
+                    (void)x; (void)y; (void)z;                              \
+                    r[l] = (ad_real)(value);                                \
+                }                                                           \
+            } while (0)
 #define ADX_DO(code, value)                                                 \
-        case code: {                                                        \
-            ad_real *restrict r = w + s->r * L;                             \
-            const ad_real *a = w + s->a * L;                                \
-            const ad_real *b = w + s->b * L;                                \
-            const ad_real *c = w + s->c * L;                                \
-            ADX_NO_OVERLAP                                                  \
-            for (size_t l = 0; l < L; l++) {                                \
-                ad_real x = a[l];                                           \
-                ad_real y = b[l];                                           \
-                ad_real z = c[l];                                           \
-                (void)x; (void)y; (void)z;                                  \
-                r[l] = (ad_real)(value);                                    \
-            }                                                               \
-            break;                                                          \
-        }
+        case code:                                                          \
+            ADX_BLOCK_DO(value);                                            \
+            break;
         ADX_EVERY
         ADX_DO(ADX_OP_chain, x * y)
-        ADX_DO(ADX_OP_chain_add, adx_sum_product(x * y, z))
+        ADX_DO(ADX_OP_chain_add, adx_more(z, x * y))
+        ADX_DO(ADX_OP_chain_sub, adx_less(z, x * y))
+#define ADX_DO_TWICE(code, operator)                                        \
+        case code:                                                          \
+            ADX_BLOCK_DO(x * y);                                            \
+            ADX_ROUNDED_ALL();                                              \
+            for (size_t l = 0; l < L; l++)                                  \
+                w[s->r * L + l] = w[s->c * L + l] operator w[s->r * L + l]; \
+            break;
+        ADX_DO_TWICE(ADX_OP_mul_add, +)
+        ADX_DO_TWICE(ADX_OP_mul_sub, -)
 #undef ADX_DO
+#undef ADX_DO_TWICE
+#undef ADX_BLOCK_DO
         case ADX_OP_guard:
             adx_guard_lanes(s, w, L, flipped);
             break;

@@ -2032,13 +2032,20 @@ static void adx_gather_step(adx_stepping *k, size_t s)
     k->index = s;
 }
 
-// Mostly so few that vectors are not worth the questions before them.
+// Mostly so few that vectors are not worth the questions before them; see
+// adx_copy_few.
 ADX_INLINE void adx_add_few(size_t n, const ad_real *from, ad_real *to)
 {
-    for (; n > 0; n--) {
+    for (; n > 1; n -= 2, from += 2, to += 2) {
+        ad_real x = to[0] + from[0];
         ADX_OPAQUE(from);
-        *to++ += *from++;
+        ad_real y = to[1] + from[1];
+        to[0] = x;
+        ADX_OPAQUE(to);
+        to[1] = y;
     }
+    if (n > 0)
+        *to += *from;
 }
 
 // Adjoints of what step s was given, but for the window, where they belong:
@@ -2779,7 +2786,15 @@ ADX_INLINE bool adx_take_results(const adx_calling *by, size_t first, size_t n,
     const uint32_t *from = by->machine->output + first;
     const ad_real *w = by->work->w;
     ad_real fault = 0;
-    for (size_t i = 0; i < n; i++) {
+    size_t i = 0;
+    for (; i + 1 < n; i += 2) {     // two at a time: see adx_copy_few
+        ad_real a = w[from[i]];
+        ad_real b = w[from[i + 1]];
+        fault += a * 0 + b * 0;
+        y[i] = a;
+        y[i + 1] = b;
+    }
+    if (i < n) {
         y[i] = w[from[i]];
         fault += y[i] * 0;
     }

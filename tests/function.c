@@ -1479,7 +1479,12 @@ static void test_zero_seeds(void)
     ROW( 97, ad_add(ad_add(A, 1e16), -1e16) )                               \
     ROW( 98, ad_mul(ad_mul(A, 1e300), 1e-300) )                             \
     ROW( 99, ad_mul(ad_select(true, 3, A), B) )                             \
-    ROW( 100, ad_add(ad_mul(ad_powi(A, 0), 2), B) )
+    ROW( 100, ad_add(ad_mul(ad_powi(A, 0), 2), B) )                         \
+    ROW( 101, ad_sub(A, ad_mul(A, B)) )  ROW( 102, ad_sub(ad_mul(A, B), A) ) \
+    ROW( 103, ad_add(ad_mul(A, B), B) )                                     \
+    ROW( 104, ad_add(ad_cos(A), ad_mul(A, B)) )                             \
+    ROW( 105, ad_add(ad_relu(ad_mul(A, ad_neg(B))), ad_mul(A, A)) )         \
+    ROW( 106, ad_add(ad_mul(A, A), ad_relu(ad_mul(A, ad_neg(B)))) )
 
 #define DEFINE(id, e)                                                       \
     static void piece_##id(const ad_rev *x, ad_rev *y) { y[0] = ad_rec(e); }

@@ -113,6 +113,17 @@ static void maps_stencil(const ad_rev *x, ad_rev *y, void *ctx)
     y[1] = ad_rec(ad_sqr(ad_sub(y[0], x[1])));
 }
 
+// A product and the sum or difference it goes into are one step: of values, and
+// of derivatives, where the order of the operations matters.
+static void maps_sums(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = ad_rec(ad_sub(ad_mul(x[0], x[1]), ad_mul(x[2], x[3])));
+    y[1] = ad_rec(ad_add(x[3], ad_mul(x[1], x[2])));
+    y[2] = ad_rec(ad_add(ad_cos(x[0]), ad_mul(x[0], x[3])));
+    y[3] = ad_rec(ad_add(ad_mul(x[0], x[3]), ad_cos(x[0])));
+}
+
 // Guards: two comparisons, a step, and a number that leaves the recording.
 static void maps_guarded(const ad_rev *x, ad_rev *y, void *ctx)
 {
@@ -194,6 +205,7 @@ static const struct maps_function {
 } maps_functions[] = {
     { "smooth",   maps_smooth,   NULL, 5, 6, 0.3, 1.7, false },
     { "stencil",  maps_stencil,  NULL, 5, 2, -1, 1, false },
+    { "sums",     maps_sums,     NULL, 4, 4, -2, 2, false },
     { "guarded",  maps_guarded,  NULL, 3, 3, 0.2, 1.2, false },
     { "singular", maps_singular, NULL, 3, 5, 0.1, 2, true },
     { "arrays",   maps_arrays,   NULL, MAPS_WIDE, MAPS_WIDE_M, -2, 2, false },
