@@ -2651,6 +2651,87 @@ static ad_status adx_make_back(adx_program *q, const adx_program *p)
     return status == ADREV_OK ? q->status : status;
 }
 
+/* --- 6.6  several steps of a loop --------------------------------------------
+ * The second part for steps in a row, where what a call costs is more than what
+ * a step does. Steps are those of a loop (adx_program.carried) that reads only
+ * its state, parameters, and the step's number. Forwards nothing is gained:
+ * there the calls of the math library wait for one another.                  */
+
+enum { ADX_TRAIN = 4 };         // steps
+
+// Does what p does, to these numbers of q.
+static void adx_paste(adx_program *q, const adx_program *p, const uint32_t in[],
+                      uint32_t out[])
+{
+    adx_making k;
+    if (!adx_start_making(&k, p, q))
+        return;
+    for (size_t i = 0; i < p->inputs; i++)
+        k.same[i] = in[i];
+    for (size_t i = 0; i < p->steps; i++)
+        adx_copy_step(&k, &p->step[i]);
+    for (size_t i = 0; i < p->outputs; i++)
+        out[i] = k.same[p->output[i]];
+    adx_end_making(&k);
+}
+
+static void adx_count_up(uint32_t to[], size_t n, size_t from)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = (uint32_t)(from + i);
+}
+
+// From `one`, the second part for one step of p. at[]: its inputs and outputs,
+// and adjoints of the parameters.
+static void adx_write_train(adx_program *q, const adx_program *p,
+                            const adx_program *one, uint32_t at[])
+{
+    size_t handed = one->inputs - p->inputs - p->carried;
+    size_t each = p->carried + handed;
+    size_t number = ADX_TRAIN * each + p->parameters;
+    size_t given = number + ADX_TRAIN;
+    uint32_t *weight = at + p->inputs;
+    uint32_t *out = at + one->inputs;
+    uint32_t *sum = out + one->outputs;
+    adx_new_inputs(q, given + p->carried + p->parameters);
+    adx_count_up(at + p->carried, p->parameters, ADX_TRAIN * each);
+    adx_count_up(weight, p->carried, given);
+    adx_count_up(sum, p->parameters, given + p->carried);
+    for (size_t s = ADX_TRAIN; s-- > 0 && q->status == ADREV_OK;) {
+        adx_count_up(at, p->carried, s * each);
+        at[p->inputs - 1] = (uint32_t)(number + s);
+        adx_count_up(weight + p->carried, handed, s * each + p->carried);
+        adx_paste(q, one, at, out);
+        memcpy(weight, out, p->carried * sizeof *at);
+        for (size_t i = 0; i < p->parameters; i++)
+            sum[i] = adx_emit2(q, ADREV_OP_add, sum[i], out[p->carried + i]);
+    }
+    for (size_t i = 0; i < p->carried; i++)
+        adx_new_output(q, weight[i]);
+    for (size_t i = 0; i < p->parameters; i++)
+        adx_new_output(q, sum[i]);
+}
+
+// Inputs: of ADX_TRAIN steps, the state before each and what it handed on;
+// parameters, the steps' numbers, weights of the state after them, and adjoints
+// of the parameters so far. Outputs: those two before them. (So these are
+// summed in the order of single steps.)
+static ad_status adx_make_train(adx_program *q, const adx_program *p)
+{
+    adx_program one;
+    adx_begin_program(q, p->memory, false);
+    ad_status status = adx_make_back(&one, p);
+    uint32_t *at = (uint32_t *)adx_take(p->memory, one.inputs + one.outputs
+                                                   + p->parameters, sizeof *at);
+    if (at == NULL)
+        adx_spoil(q, ADREV_ENOMEM);
+    else if (status == ADREV_OK)
+        adx_write_train(q, p, &one, at);
+    adx_drop(p->memory, at);
+    adx_free_program(&one);
+    return status == ADREV_OK ? q->status : status;
+}
+
 /* ===========================================================================
  * 7  RECORDING                                                      >>record
  *
@@ -4072,6 +4153,7 @@ typedef enum adx_kind {
     ADX_KIND_hessian,           // x, w -> H
     ADX_KIND_ahead,             // x -> y, kept         (6.5)
     ADX_KIND_back,              // x, w, kept -> dx
+    ADX_KIND_train,             // the same for several steps of a loop  (6.6)
     // by machine code only:
     ADX_KIND_jacobian_sparse,   // x -> entries of J
     ADX_KIND_hessian_sparse,    // x, w -> entries of H
@@ -4326,6 +4408,7 @@ static ad_status adx_make_derived(adx_program *q, const adx_program *p,
     case ADX_KIND_hessian: return adx_make_hessian(q, p);
     case ADX_KIND_ahead: return adx_make_ahead(q, p);
     case ADX_KIND_back: return adx_make_back(q, p);
+    case ADX_KIND_train: return adx_make_train(q, p);
     default: return adx_make_copy(q, p);
     }
 }

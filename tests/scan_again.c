@@ -16,6 +16,7 @@
 #include "check.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static ad_tape *tape;
 
@@ -687,6 +688,120 @@ static void test_starved(void)
     }
 }
 
+/* --- going back several steps at a time ------------------------------------
+ * The same gradient as of the loop on a tape: where the path changes in
+ * between, also if nothing was handed on that would tell it; where a slope is
+ * infinite; where the step's number matters; however many steps are left over. */
+
+typedef void several_fn(const ad_rev x[], const ad_rev p[], ad_rev number,
+                        ad_rev next[]);
+
+static void on_two_paths(const ad_rev x[], const ad_rev p[], ad_rev number,
+                         ad_rev next[])
+{
+    (void)number;
+    const ad_rev ax = ad_rec(ad_mul(x[0], p[0]));
+    next[0] = ad_gt(x[0], 2)
+        ? ad_rec(ad_sub(ad_sin(ax), p[1]))
+        : ad_rec(ad_add(x[0], ad_mul(p[1], ad_exp(ad_neg(ax)))));
+    next[1] = ad_rec(ad_add(x[1], ad_mul(x[0], x[0])));
+}
+
+static void on_two_short_paths(const ad_rev x[], const ad_rev p[],
+                               ad_rev number, ad_rev next[])
+{
+    (void)number;
+    next[0] = ad_gt(x[0], 2) ? ad_rec(ad_sub(ad_mul(x[0], p[0]), 3))
+                             : ad_rec(ad_add(x[0], ad_mul(p[1], x[0])));
+    next[1] = ad_rec(ad_add(x[1], ad_mul(x[0], x[0])));
+}
+
+// x comes to 0, where the root is infinitely steep and |x| flat.
+static void past_a_tip(const ad_rev x[], const ad_rev p[], ad_rev number,
+                       ad_rev next[])
+{
+    const ad_rev size = ad_rec(ad_abs(x[0]));
+    (void)number;
+    next[0] = ad_rec(ad_sub(x[0], 0.5));
+    next[1] = ad_rec(ad_add(x[1], ad_mul(p[0], ad_sqrt(size))));
+}
+
+static void by_number(const ad_rev x[], const ad_rev p[], ad_rev number,
+                      ad_rev next[])
+{
+    next[0] = ad_rec(ad_sub(ad_mul(x[0], p[0]), ad_mul(p[1], number)));
+    next[1] = ad_rec(ad_add(x[1], ad_mul(x[0], x[0])));
+}
+
+static const struct several {
+    const char *name;
+    several_fn *f;
+} several[] = {
+    { "two paths", on_two_paths }, { "short paths", on_two_short_paths },
+    { "a tip", past_a_tip }, { "by number", by_number }
+};
+
+static void several_step(ad_step *s, void *ctx)
+{
+    const struct several *c = ctx;
+    const ad_rev x[] = { s->state[0][0], s->state[1][0] };
+    ad_rev next[2];
+    c->f(x, s->parameter, ad_step_number(s), next);
+    s->next[0][0] = next[0];
+    s->next[1][0] = next[1];
+}
+
+// Of the sum of the last state. r NULL: the loop itself is recorded.
+static void several_gradient(const struct several *c, size_t steps,
+                             ad_replays *r, ad_real g[4])
+{
+    const double at[] = { 1.5, 0, 0.75, 0.625 };
+    ad_rev in[4];
+    ad_rev x[2];
+    ad_tape_clear(tape);
+    for (int i = 0; i < 4; i++)
+        in[i] = ad_input((ad_real)at[i]);
+    memcpy(x, in, sizeof x);
+    if (r != NULL) {
+        ad_scan_state state[] = { { .size = 1, .initial = in, .last = x },
+                                  { .size = 1, .initial = in + 1,
+                                    .last = x + 1 } };
+        const ad_scan_desc d = {
+            .step = several_step, .ctx = (void *)c, .steps = steps,
+            .states = 2, .state = state, .parameters = 2, .parameter = in + 2,
+            .replays = r
+        };
+        CHECK(ad_scan(&d, NULL) == ADREV_OK, "%s: %zu steps", c->name, steps);
+    }
+    for (size_t s = 0; r == NULL && s < steps; s++) {
+        ad_rev next[2];
+        c->f(x, in + 2, ad_rec((ad_real)s), next);
+        memcpy(x, next, sizeof x);
+    }
+    ad_rev y = ad_rec(ad_add(x[0], x[1]));
+    CHECK(ad_gradient(tape, y, 4, in, g) == ADREV_OK && isfinite(g[0]),
+          "%s: %zu steps", c->name, steps);
+}
+
+static void test_several(void)
+{
+    const size_t most = sizeof(ad_real) < 8 ? 80 : 150;
+    for (size_t i = 0; i < sizeof several / sizeof *several; i++)
+        for (size_t steps = 1; steps < most; steps += steps < 80 ? 1 : 7) {
+            ad_replays *r = ad_replays_new(NULL);
+            ad_real want[4];
+            ad_real g[4];
+            several_gradient(&several[i], steps, NULL, want);
+            for (int again = 0; again < 3; again++) {
+                several_gradient(&several[i], steps, r, g);
+                for (int j = 0; j < 4; j++)
+                    CHECK_NEAR(g[j], want[j], WITHIN(1e-13L));
+            }
+            ad_tape_clear(tape);
+            ad_replays_free(r);
+        }
+}
+
 int main(void)
 {
     tape = ad_tape_new();
@@ -701,6 +816,7 @@ int main(void)
     test_connected();
     test_overflow();
     test_starved();
+    test_several();
     ad_tape_free(tape);
     return check_done("scan_again");
 }
