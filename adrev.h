@@ -4909,8 +4909,8 @@ static bool adx_finite_all(size_t n, const ad_real x[])
 
 // Few numbers, mostly: for these a call of memcpy takes longer, and vectors could
 // only be read when numbers that were just written one by one are all stored.
-// (loop as a scan, replayed, bench/: 4.1 instead of 4.6 times the plain program;
-// two at a time, with clang: 2.9 instead of 3.1.)
+// (loop as a scan, replayed, bench/: 4.1 instead of 4.6 times the plain program,
+// and two at a time, with clang, 2.9 instead of 3.1.)
 ADX_INLINE void adx_copy_few(size_t n, const ad_real *from, ad_real *to)
 {
     if (n > 16) {

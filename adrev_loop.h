@@ -2897,9 +2897,9 @@ static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
         back ? k->f.dx + c->window + c->data : NULL, r->by->room);
 }
 
-// Whether trains of a step save time (its operations are few), and all that they
-// need is there. They have no guards: either the steps are known to be on this
-// path (passed), or there must be none.
+// Whether trains of a step save time (its operations are few), and all that
+// they need is there. They have no guards: either the steps are known to be on
+// this path (passed), or there must be none.
 static bool adx_is_for_trains(const adx_program *p, bool passed)
 {
     bool fits = p->carried > 0 && p->outputs == p->carried && p->manys == 0
@@ -2921,10 +2921,10 @@ static const adx_calling *adx_train_of(const adx_lean *r)
     return by != NULL && by->machine->inputs == n ? by : NULL;
 }
 
-// Steps before s, down to `from`, as far as there are trains of them that keep to
-// the function; returns that after which they end. The adjoints of the state are
-// f.carried before and after them. (loop as a scan, replayed, bench/: 2.6 instead
-// of 2.9 times the plain program.)
+// Steps before s, down to `from`, as far as there are trains of them that keep
+// to the function; returns that after which they end. The adjoints of the state
+// are f.carried before and after them. (loop as a scan, replayed, bench/: 2.6
+// instead of 2.9 times the plain program.)
 static size_t adx_run_trains(adx_lean *r, size_t from, size_t s)
 {
     const adx_frame *f = &r->k->f;

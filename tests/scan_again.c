@@ -691,7 +691,7 @@ static void test_starved(void)
 /* --- going back several steps at a time ------------------------------------
  * The same gradient as of the loop on a tape: where the path changes in
  * between, also if nothing was handed on that would tell it; where a slope is
- * infinite; where the step's number matters; however many steps are left over. */
+ * infinite; where the step's number matters; however many steps are left.     */
 
 typedef void several_fn(const ad_rev x[], const ad_rev p[], ad_rev number,
                         ad_rev next[]);
