@@ -205,12 +205,12 @@ static const struct maps_function {
 } maps_functions[] = {
     { "smooth",   maps_smooth,   NULL, 5, 6, 0.3, 1.7, false },
     { "stencil",  maps_stencil,  NULL, 5, 2, -1, 1, false },
-    { "sums",     maps_sums,     NULL, 4, 4, -2, 2, false },
     { "guarded",  maps_guarded,  NULL, 3, 3, 0.2, 1.2, false },
     { "singular", maps_singular, NULL, 3, 5, 0.1, 2, true },
     { "arrays",   maps_arrays,   NULL, MAPS_WIDE, MAPS_WIDE_M, -2, 2, false },
     { "products", maps_products, NULL, MAPS_PRODUCTS, MAPS_ROWS + 4, -2, 2,
                   true },
+    { "sums",     maps_sums,     NULL, 4, 4, -2, 2, false },
     { "many",     maps_many,     &maps_300, 300, 2, -1, 1, false },
 };
 
