@@ -2715,7 +2715,8 @@ static void adx_write_train(adx_program *q, const adx_program *p,
 // Inputs: of ADX_TRAIN steps, the state before each and what it handed on;
 // parameters, the steps' numbers, weights of the state after them, and adjoints
 // of the parameters so far. Outputs: those two before them. (So these are
-// summed in the order of single steps.)
+// summed in the order of single steps, with the same bits if the compiler
+// contracts nothing.)
 static ad_status adx_make_train(adx_program *q, const adx_program *p)
 {
     adx_program one;
@@ -3515,7 +3516,7 @@ static adx_machine *adx_make_machine(const adx_program *p)
     adx_place_given(&k);
     for (size_t i = 0; i < k.steps; i++)
         adx_place_step(&k, i);
-    m->step->op = ADX_OP_end;
+    *m->step = (adx_step){ .op = ADX_OP_end };
     m->step = first;
     m->steps = k.steps;
     for (size_t i = 0; i < k.steps; i++)
@@ -4094,6 +4095,8 @@ static void adx_run_block(const adx_machine *m, ad_real w[],
         ADX_DO(ADX_OP_chain, x * y)
         ADX_DO(ADX_OP_chain_add, adx_more(z, x * y))
         ADX_DO(ADX_OP_chain_sub, adx_less(z, x * y))
+        // Two loops: the product is in memory before it is used, so that it is
+        // not contracted; an asm within a loop would prevent vectors.
 #define ADX_DO_TWICE(code, operator)                                        \
         case code:                                                          \
             ADX_BLOCK_DO(x * y);                                            \

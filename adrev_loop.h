@@ -2897,23 +2897,31 @@ static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
         back ? k->f.dx + c->window + c->data : NULL, r->by->room);
 }
 
-// Whether trains of a step save time (its operations are few), and all that
-// they need is there. They have no guards: either the steps are known to be on
-// this path (passed), or there must be none.
+// Trains are for steps of few operations: of more, these take the time. Made
+// for one scan only, they must save the 10 to 20 us that making them takes, with
+// about 10 ns for each step.
+enum { ADX_TRAIN_OPERATIONS = 64, ADX_TRAIN_PAYS = 2000 };
+
+// Whether a step fits into trains, and all that they need is there. They have
+// no guards: either the steps are known to be on this path (passed), or there
+// must be none.
 static bool adx_is_for_trains(const adx_program *p, bool passed)
 {
     bool fits = p->carried > 0 && p->outputs == p->carried && p->manys == 0
-             && p->inputs == p->carried + p->parameters + 1 && p->steps <= 64;
+             && p->inputs == p->carried + p->parameters + 1
+             && p->steps <= ADX_TRAIN_OPERATIONS;
     for (size_t i = 0; fits && !passed && i < p->steps; i++)
         fits = p->step[i].op != ADX_OP_guard;
     return fits;
 }
 
-// What replays ADX_TRAIN steps back at once; NULL: nothing.
-static const adx_calling *adx_train_of(const adx_lean *r)
+// What replays ADX_TRAIN of so many steps back at once; NULL: nothing, or not
+// worth it.
+static const adx_calling *adx_train_of(const adx_lean *r, size_t steps)
 {
     const adx_scan *c = r->k->scan;
-    if (c->told > 0 || !adx_is_for_trains(&r->by->fn->program, r->mark > 0))
+    if (steps < (r->path < c->known ? ADX_TRAIN : ADX_TRAIN_PAYS) || c->told > 0
+        || !adx_is_for_trains(&r->by->fn->program, r->mark > 0))
         return NULL;
     size_t n = ADX_TRAIN * (c->window + r->kept + 1)
              + 2 * c->parameters + c->window;
@@ -2931,11 +2939,11 @@ static size_t adx_run_trains(adx_lean *r, size_t from, size_t s)
     const adx_scan *c = r->k->scan;
     const size_t n = c->window;
     const size_t each = n + r->kept;
-    const adx_calling *by = s - from < ADX_TRAIN ? NULL : adx_train_of(r);
+    const adx_calling *by = adx_train_of(r, s - from);
     if (by == NULL)
         return s;
     ad_real *sums = f->dx + n + c->data;
-    ad_real *x = by->work->w;
+    ad_real *x = by->work->w;           // its inputs: see adx_make_train
     ad_real *number = x + ADX_TRAIN * each + c->parameters;
     ad_real *w = number + ADX_TRAIN;
     adx_copy_few(c->parameters, r->k->in + n, number - c->parameters);
