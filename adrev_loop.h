@@ -2898,8 +2898,8 @@ static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
 }
 
 // Trains are for steps of few operations: of more, these take the time. Made
-// for one scan only, they must save the 10 to 20 us that making them takes, with
-// about 10 ns for each step.
+// for one scan only, they must save the 10 to 20 us that making them takes,
+// with about 10 ns for each step.
 enum { ADX_TRAIN_OPERATIONS = 64, ADX_TRAIN_PAYS = 2000 };
 
 // Whether a step fits into trains, and all that they need is there. They have
