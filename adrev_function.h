@@ -506,10 +506,13 @@ ADX_INLINE ad_real adx_rounded(ad_real x)
     return x;
 }
 
-// Both in one step, at one point: DO(code, value), of x, y and z.
-#define ADX_FUSED(DO)                                                       \
+// Both in one step: DO(code, value), of x, y and z. Products of the function are
+// one with their sums at one point only.
+#define ADX_FUSED_CHAIN(DO)                                                 \
     DO(ADX_OP_chain_add, adx_more(z, x * y))                                \
-    DO(ADX_OP_chain_sub, adx_less(z, x * y))                                \
+    DO(ADX_OP_chain_sub, adx_less(z, x * y))
+#define ADX_FUSED(DO)                                                       \
+    ADX_FUSED_CHAIN(DO)                                                     \
     DO(ADX_OP_mul_add, adx_more(z, adx_rounded(x * y)))                     \
     DO(ADX_OP_mul_sub, adx_less(z, adx_rounded(x * y)))
 
@@ -4093,8 +4096,7 @@ static void adx_run_block(const adx_machine *m, ad_real w[],
             break;
         ADX_EVERY
         ADX_DO(ADX_OP_chain, x * y)
-        ADX_DO(ADX_OP_chain_add, adx_more(z, x * y))
-        ADX_DO(ADX_OP_chain_sub, adx_less(z, x * y))
+        ADX_FUSED_CHAIN(ADX_DO)
         // Two loops: the product is in memory before it is used, so that it is
         // not contracted; an asm within a loop would prevent vectors.
 #define ADX_DO_TWICE(code, operator)                                        \

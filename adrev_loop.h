@@ -2951,7 +2951,7 @@ static size_t adx_run_trains(adx_lean *r, size_t from, size_t s)
     adx_copy_few(c->parameters, sums, w + n);
     for (; s - from >= ADX_TRAIN && !adx_zeros(n, w); s -= ADX_TRAIN) {
         const ad_real *at = x;
-        for (size_t i = ADX_TRAIN; at != NULL && i-- > 0;) {
+        for (size_t i = ADX_TRAIN; i-- > 0;) {
             const ad_real *handed;
             size_t step = s - ADX_TRAIN + i;
             at = adx_fetch_lean(r, step, &handed);
