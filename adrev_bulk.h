@@ -132,12 +132,17 @@ ADX_API ad_status ad_reduce(ad_vector_fn *op, void *ctx, size_t n, size_t d,
                             const ad_rev x[], const ad_real neutral[],
                             ad_rev y[]);
 
-// y[i] = x[0] op ... op x[i]: inclusive, from the left to the right, by one
-// thread.
+// y[i] = x[0] op ... op x[i]: inclusive, in this order. Parts of 256 rows (fewer
+// if d is above 16) go on from the prefix of the results of those before.
 //
 //   y   [n*d]    out
 //
-//   returns, cost, memory: as ad_reduce
+//   returns      as ad_reduce
+//   cost         n - 1 runs of op within a part; else nearly 2 n, and as many
+//                in a sweep: what parts in parallel take. On one thread ad_scan
+//                (adrev_loop.h) takes n
+//   memory       as ad_map; 8 bytes for each d/128 numbers (d/16 for d above
+//                128)
 ADX_API ad_status ad_prefix(ad_vector_fn *op, void *ctx, size_t n, size_t d,
                             const ad_rev x[], ad_rev y[]);
 
@@ -1014,10 +1019,10 @@ typedef struct adx_bulk {
     size_t shared;              // and of all
     size_t sources;
     size_t operands;            // but for those captured
-    size_t radix;               // rows that op combines in a part
+    size_t radix;               // rows of a part for op
     size_t chunk;               // elements of f recorded together
-    size_t kept;                // numbers: reduce: results of parts, level by
-                                // level; prefix: what comes before each part
+    size_t kept;                // numbers: results of parts, level by level;
+                                // prefix: of each level, its prefixes, too
     ad_allocator memory;
     bool sealed;                // on the tape: nothing changes any more
     struct ad_fn *fn;           // f, recorded; or NULL
@@ -1165,8 +1170,10 @@ typedef struct adx_tour {
     const ad_real *tx;          // push: tangents likewise
     ad_real *captured;          // pull, added to: adjoints of those captured
     const ad_real *captured_t;  // push
-    ad_real *carry;             // prefix, pull: adjoint of the one before
-    const ad_real *carry_t;     // push
+    const ad_real *before;      // prefix: [chunks - 1][d] what the second chunk
+                                // and those after it go on from
+    const ad_real *before_t;    // push
+    ad_real *before_adj;        // pull
     size_t batch;               // first chunk of those under way
     adx_private *room[ADX_PRIVATES];
 } adx_tour;
@@ -1300,8 +1307,11 @@ static void adx_fill_rows(adx_private *r, const adx_tour *p, size_t chunk,
     const ad_real *v = p->v + (ptrdiff_t)(chunk * p->chunk * d) * p->unit;
     for (size_t i = 0; i < items * d; i++, v += p->unit)
         to[i].v = *v;
-    for (size_t j = 0; p->shape == ADX_SHAPE_prefix && j < d; j++)
-        to[(ptrdiff_t)j - (ptrdiff_t)d].v = p->b->part[chunk * d + j];
+    if (p->shape != ADX_SHAPE_prefix)
+        return;
+    to -= d;
+    for (size_t j = 0; j < d; j++)
+        to[j].v = chunk == 0 ? 0 : p->before[(chunk - 1) * d + j];
 }
 
 // Inputs of the tape, or constants.
@@ -1428,8 +1438,6 @@ static void adx_pull_chunk(adx_private *r, size_t chunk)
     for (size_t i = 0; i < r->rows; i++)
         memcpy(r->dy + i * d, p->dy + adx_result_row(p, chunk, i) * p->dy_step,
                d * sizeof *r->dy);
-    for (size_t j = 0; p->shape == ADX_SHAPE_prefix && j < d; j++)
-        r->dy[(r->rows - 1) * d + j] += p->carry[j];
     memset(r->din, 0, r->inputs * sizeof *r->din);
     if (adx_zeros(r->rows * d, r->dy))
         return;
@@ -1473,8 +1481,10 @@ static void adx_push_chunk(adx_private *r, size_t chunk, size_t items)
         adx_tangents_of_map(r, chunk, items);
     else
         memcpy(to, p->tx + chunk * p->chunk * d, items * d * sizeof *to);
-    if (p->shape == ADX_SHAPE_prefix)
-        memcpy(to - d, p->carry_t, d * sizeof *to);
+    if (p->shape == ADX_SHAPE_prefix && chunk > 0)
+        memcpy(to - d, p->before_t + (chunk - 1) * d, d * sizeof *to);
+    else if (p->shape == ADX_SHAPE_prefix)
+        memset(to - d, 0, d * sizeof *to);
     if (known > 0)
         memcpy(r->din + (p->shape == ADX_SHAPE_map ? p->b->shared : 0),
                p->captured_t, known * sizeof *to);
@@ -1512,8 +1522,8 @@ static void adx_deliver(const adx_private *r, size_t chunk, size_t items)
                                                                : 0);
     for (size_t i = 0; i < p->b->captured.n; i++)
         p->captured[i] += known[i];
-    if (p->shape == ADX_SHAPE_prefix)
-        memcpy(p->carry, from - d, d * sizeof *from);
+    if (p->shape == ADX_SHAPE_prefix && chunk > 0)
+        memcpy(p->before_adj + (chunk - 1) * d, from - d, d * sizeof *from);
     if (p->shape == ADX_SHAPE_map)
         adx_deliver_map(r, chunk, items);
     else
@@ -1858,44 +1868,41 @@ static ad_status adx_map_values(adx_bulk *b, ad_real to[])
 }
 
 /* --- 3.11  reductions -------------------------------------------------------
- * Level 0 are the rows, level 1 the results of parts of level 0, and so on to
- * the one result. Those between are kept: a part is recorded from them.      */
+ * Level 0 are the rows, level 1 the results of parts of level 0, and so on: of
+ * a reduction to the one result; of prefixes only those that another part goes
+ * on from. All but that result are kept: a part is recorded from them.       */
 
 typedef struct adx_levels {
     size_t count;               // of levels above 0
     size_t rows[66];
     size_t at[66];              // where a level is among those kept
+    size_t kept;                // numbers
 } adx_levels;
 
 static adx_levels adx_levels_of(const adx_bulk *b)
 {
     adx_levels l = { .rows = { b->n } };
-    size_t at = 0;
-    while (l.rows[l.count] > 1) {
-        l.rows[l.count + 1] = adx_part_count(l.rows[l.count], b->radix);
-        l.at[++l.count] = at;
-        at += l.rows[l.count] * b->d;
+    size_t prefix = b->kind == ADX_BULK_PREFIX;
+    size_t next = b->n;
+    while (b->kind != ADX_BULK_MAP && b->op != NULL && l.rows[l.count] > 1) {
+        next = adx_part_count(next, b->radix) - prefix;
+        if (next == 0)
+            break;
+        l.rows[++l.count] = next;
+        l.at[l.count] = l.kept;
+        l.kept += next > 1 || prefix ? (1 + prefix) * next * b->d : 0;
     }
     return l;
-}
-
-// Numbers that a reduction or prefix keeps.
-static size_t adx_numbers_kept(const adx_bulk *b)
-{
-    if (b->op == NULL || b->kind == ADX_BULK_MAP)
-        return 0;
-    if (b->kind == ADX_BULK_PREFIX)
-        return adx_part_count(b->n, b->radix) * b->d;
-    adx_levels l = adx_levels_of(b);
-    return l.count == 0 ? 0 : l.at[l.count];
 }
 
 // A tour that makes level k + 1 from level k, of these rows.
 static adx_tour adx_fold_tour(adx_bulk *b, const adx_levels *l, size_t k,
                               const ad_real z[], ptrdiff_t unit)
 {
+    size_t whole = l->rows[k + 1] * b->radix;
     return (adx_tour){ .b = b, .shape = ADX_SHAPE_fold,
-                           .items = l->rows[k], .chunk = b->radix,
+                           .items = whole < l->rows[k] ? whole : l->rows[k],
+                           .chunk = b->radix,
                            .v = k == 0 ? z : b->part + l->at[k],
                            .unit = k == 0 ? unit : 1 };
 }
@@ -1956,36 +1963,81 @@ static ad_status adx_fold_push(adx_bulk *b, const ad_real z[],
 }
 
 /* --- 3.12  prefixes of functions --------------------------------------------
- * Chunk by chunk, with the result before each as a carry: one thread.       */
+ * Up: the results of parts, as of a reduction. Then down: the prefixes of each
+ * level, a part of which goes on from a prefix of the level above.           */
 
-static ad_status adx_walk_prefix(adx_tour *p)
+// Prefixes of level k among numbers kept.
+static ad_real *adx_level_prefixes(const adx_bulk *b, const adx_levels *l,
+                                   size_t k, ad_real kept[])
 {
-    adx_bulk *b = p->b;
-    size_t chunks = adx_part_count(b->n, b->radix);
-    bool back = p->duty == ADX_DUTY_pull;
-    ad_status status = adx_open_tour(p, 1);
-    for (size_t k = 0; k < chunks && status == ADREV_OK; k++) {
-        p->batch = back ? chunks - 1 - k : k;
-        status = adx_do_batch(p, 1);
-        const ad_real *last = back ? NULL
-            : p->to + (p->batch * b->radix + adx_items_of(p, p->batch) - 1)
-                      * b->d;
-        if (p->duty == ADX_DUTY_values && p->batch + 1 < chunks)
-            memcpy(b->part + (p->batch + 1) * b->d, last,
-                   b->d * sizeof *last);
-        if (p->duty == ADX_DUTY_push)
-            p->carry_t = last;
+    return kept + l->at[k] + l->rows[k] * b->d;
+}
+
+static adx_tour adx_prefix_tour(adx_bulk *b, const adx_levels *l, size_t k,
+                                const ad_real z[], ptrdiff_t unit)
+{
+    return (adx_tour){ .b = b, .shape = ADX_SHAPE_prefix,
+                           .items = l->rows[k], .chunk = b->radix,
+                           .v = k == 0 ? z : b->part + l->at[k],
+                           .unit = k == 0 ? unit : 1,
+                           .before = k == l->count ? NULL
+                               : adx_level_prefixes(b, l, k + 1, b->part) };
+}
+
+static ad_status adx_prefix_values(adx_bulk *b, const ad_real z[],
+                                   ptrdiff_t unit, ad_real to[])
+{
+    adx_levels l = adx_levels_of(b);
+    ad_status status = l.count == 0 ? ADREV_OK
+        : adx_fold_values(b, z, unit, b->part + l.at[l.count]);
+    for (size_t k = l.count + 1; k-- > 0 && status == ADREV_OK;) {
+        adx_tour p = adx_prefix_tour(b, &l, k, z, unit);
+        p.to = k == 0 ? to : adx_level_prefixes(b, &l, k, b->part);
+        status = adx_do_tour(&p);
     }
-    adx_close_tour(p);
     return status;
 }
 
-static adx_tour adx_prefix_tour(adx_bulk *b, const ad_real z[],
-                                ptrdiff_t unit, adx_duty duty)
+// Adds to dz; above are adjoints of those kept, all 0.
+static ad_status adx_prefix_pull(adx_bulk *b, const ad_real z[],
+                                 const ad_real dy[], ad_real dz[],
+                                 ad_real above[], ad_real captured[])
 {
-    return (adx_tour){ .b = b, .shape = ADX_SHAPE_prefix, .duty = duty,
-                           .items = b->n, .chunk = b->radix, .v = z,
-                           .unit = unit };
+    adx_levels l = adx_levels_of(b);
+    ad_status status = ADREV_OK;
+    for (size_t k = 0; k <= l.count && status == ADREV_OK; k++) {
+        adx_tour p = adx_prefix_tour(b, &l, k, z, 1);
+        p.duty = ADX_DUTY_pull;
+        p.dy = k == 0 ? dy : adx_level_prefixes(b, &l, k, above);
+        p.dy_step = b->d;
+        p.dx = k == 0 ? dz : above + l.at[k];
+        if (k < l.count)
+            p.before_adj = adx_level_prefixes(b, &l, k + 1, above);
+        p.captured = captured;
+        status = adx_do_tour(&p);
+    }
+    return status != ADREV_OK || l.count == 0 ? status
+         : adx_fold_pull(b, z, above + l.at[l.count], dz, above, captured);
+}
+
+static ad_status adx_prefix_push(adx_bulk *b, const ad_real z[],
+                                 const ad_real tz[], ad_real ty[],
+                                 ad_real above[], const ad_real captured[])
+{
+    adx_levels l = adx_levels_of(b);
+    ad_status status = l.count == 0 ? ADREV_OK
+        : adx_fold_push(b, z, tz, above + l.at[l.count], above, captured);
+    for (size_t k = l.count + 1; k-- > 0 && status == ADREV_OK;) {
+        adx_tour p = adx_prefix_tour(b, &l, k, z, 1);
+        p.duty = ADX_DUTY_push;
+        p.tx = k == 0 ? tz : above + l.at[k];
+        if (k < l.count)
+            p.before_t = adx_level_prefixes(b, &l, k + 1, above);
+        p.to = k == 0 ? ty : adx_level_prefixes(b, &l, k, above);
+        p.captured_t = captured;
+        status = adx_do_tour(&p);
+    }
+    return status;
 }
 
 /* --- 3.13  the statement -------------------------------------------------- */
@@ -2007,12 +2059,8 @@ static ad_status adx_values_behind(adx_bulk *b, const ad_real z[],
 {
     if (b->op != NULL && b->kind == ADX_BULK_REDUCE)
         return adx_fold_values(b, z, unit, to);
-    if (b->op != NULL) {
-        adx_tour p = adx_prefix_tour(b, z, unit, ADX_DUTY_values);
-        memset(b->part, 0, b->d * sizeof *z);
-        p.to = to;
-        return adx_walk_prefix(&p);
-    }
+    if (b->op != NULL)
+        return adx_prefix_values(b, z, unit, to);
     adx_add_rows(b, z, to);
     return ADREV_OK;
 }
@@ -2039,15 +2087,8 @@ static ad_status adx_pull_behind(adx_bulk *b, const ad_real z[],
     size_t d = b->d;
     if (b->op != NULL && b->kind == ADX_BULK_REDUCE)
         return adx_fold_pull(b, z, dy, dz, above, captured);
-    if (b->op != NULL) {
-        adx_tour p = adx_prefix_tour(b, z, 1, ADX_DUTY_pull);
-        p.dy = dy;
-        p.dy_step = d;
-        p.dx = dz;
-        p.carry = above;
-        p.captured = captured;
-        return adx_walk_prefix(&p);
-    }
+    if (b->op != NULL)
+        return adx_prefix_pull(b, z, dy, dz, above, captured);
     for (size_t i = b->n; i-- > 0;)
         for (size_t j = 0; j < d; j++)
             dz[i * d + j] = dy[i * d + j]
@@ -2061,14 +2102,8 @@ static ad_status adx_push_behind(adx_bulk *b, const ad_real z[],
 {
     if (b->op != NULL && b->kind == ADX_BULK_REDUCE)
         return adx_fold_push(b, z, tz, ty, above, captured);
-    if (b->op != NULL) {
-        adx_tour p = adx_prefix_tour(b, z, 1, ADX_DUTY_push);
-        p.tx = tz;
-        p.to = ty;
-        p.carry_t = above;
-        p.captured_t = captured;
-        return adx_walk_prefix(&p);
-    }
+    if (b->op != NULL)
+        return adx_prefix_push(b, z, tz, ty, above, captured);
     adx_add_rows(b, tz, ty);
     return ADREV_OK;
 }
@@ -2103,7 +2138,7 @@ static size_t adx_bulk_bytes(const adx_bulk *b)
 static ad_real *adx_take_rows(const adx_bulk *b)
 {
     size_t rows = b->n * b->d;
-    size_t count = 2 * rows + b->kept + b->d;
+    size_t count = 2 * rows + b->kept;
     ad_real *z = (ad_real *)adx_take(&b->memory, count, sizeof *z);
     if (z != NULL)
         memset(z, 0, count * sizeof *z);
@@ -2312,7 +2347,7 @@ static ad_status adx_bulk_statement(adx_bulk *b, const ad_rows x[],
 {
     ad_tape *t = adx_now.tape;
     b->memory = t->allocator;
-    b->kept = adx_numbers_kept(b);
+    b->kept = adx_levels_of(b).kept;
     b->source = (adx_strip *)adx_take(&b->memory, b->sources,
                                       sizeof *b->source);
     b->part = (ad_real *)adx_take(&b->memory, b->kept, sizeof *b->part);
@@ -2352,7 +2387,9 @@ typedef struct adx_plain {
     ad_rev *z;                  // its result
     ad_rev *pair;               // of op
     ad_rev *level;              // [levels*d] parts so far
-    size_t count[66];           // rows in them
+    ad_rev *upto;               // [levels*d] prefix: of each level, the last
+    size_t count[66];           // rows in the parts; prefix: of the levels
+    const adx_levels *levels;
     ad_rev *y;
     bool unset;                 // a result was not set
 } adx_plain;
@@ -2372,10 +2409,10 @@ static void adx_plain_fold(adx_plain *p, const ad_rev row[], size_t k)
 }
 
 // Parts that are not full.
-static void adx_plain_end(adx_plain *p, size_t levels)
+static void adx_plain_end(adx_plain *p)
 {
     const ad_rev *last = NULL;
-    for (size_t k = 0; k < levels; k++) {
+    for (size_t k = 0; k <= p->levels->count; k++) {
         ad_rev *part = p->level + k * p->b->d;
         if (p->count[k] == 0)
             continue;
@@ -2384,6 +2421,28 @@ static void adx_plain_end(adx_plain *p, size_t levels)
         last = part;
     }
     memcpy(p->y, last, p->b->d * sizeof *last);
+}
+
+// One more row of level k, which becomes its last prefix.
+static void adx_plain_prefix(adx_plain *p, const ad_rev row[], size_t k)
+{
+    size_t d = p->b->d;
+    ad_rev *to = p->upto + k * d;
+    ad_rev *part = p->level + k * d;
+    size_t i = p->count[k]++;
+    bool first = i % p->b->radix == 0;
+    if (i == 0)
+        memcpy(to, row, d * sizeof *to);
+    else
+        p->unset |= !adx_apply_op(p->b, first ? to + d : to, row, p->pair, to);
+    if (k == p->levels->count || i / p->b->radix >= p->levels->rows[k + 1])
+        return;                 // no part goes on from this one
+    if (first)
+        memcpy(part, row, d * sizeof *part);
+    else
+        p->unset |= !adx_apply_op(p->b, part, row, p->pair, part);
+    if ((i + 1) % p->b->radix == 0)
+        adx_plain_prefix(p, part, k + 1);
 }
 
 static void adx_plain_sum(const ad_rev a[], const ad_rev b[], size_t d,
@@ -2399,15 +2458,16 @@ static void adx_plain_behind(adx_plain *p, size_t i, const ad_rev z[])
     const adx_bulk *b = p->b;
     bool prefix = b->kind == ADX_BULK_PREFIX;
     ad_rev *y = p->y + (prefix ? i * b->d : 0);
-    const ad_rev *before = prefix ? y - (i > 0 ? b->d : 0) : y;
-    if (b->op != NULL && !prefix)
+    if (b->op != NULL && !prefix) {
         adx_plain_fold(p, z, 0);
-    else if (i == 0)
+    } else if (b->op != NULL) {
+        adx_plain_prefix(p, z, 0);
+        memcpy(y, p->upto, b->d * sizeof *y);
+    } else if (i == 0) {
         memcpy(y, z, b->d * sizeof *y);
-    else if (b->op != NULL)
-        p->unset |= !adx_apply_op(b, before, z, p->pair, y);
-    else
-        adx_plain_sum(before, z, b->d, y);
+    } else {
+        adx_plain_sum(prefix ? y - b->d : y, z, b->d, y);
+    }
 }
 
 static void adx_plain_element(adx_plain *p, size_t i, const ad_rows x[])
@@ -2436,16 +2496,17 @@ static void adx_plain_element(adx_plain *p, size_t i, const ad_rows x[])
 
 // False: a function did not set all of its results.
 static bool adx_plain_all(const adx_bulk *b, const ad_rows x[], ad_rev room[],
-                          size_t levels, ad_rev y[])
+                          const adx_levels *levels, ad_rev y[])
 {
-    adx_plain p = { .b = b, .arg = room, .y = y };
+    adx_plain p = { .b = b, .arg = room, .y = y, .levels = levels };
     p.z = p.arg + b->shared + b->width;
     p.pair = p.z + b->d;
     p.level = p.pair + 2 * b->d;
+    p.upto = p.level + (levels->count + 1) * b->d;
     for (size_t i = 0; i < b->n; i++)
         adx_plain_element(&p, i, x);
     if (b->kind == ADX_BULK_REDUCE && b->op != NULL)
-        adx_plain_end(&p, levels);
+        adx_plain_end(&p);
     return !p.unset;
 }
 
@@ -2456,13 +2517,13 @@ static ad_status adx_bulk_plain(const adx_bulk *b, const ad_rows x[],
 {
     ad_rev few[ADX_PLAIN_ROOM];
     const ad_allocator *memory = adx_bulk_allocator();
-    size_t levels = adx_levels_of(b).count + 1;
-    size_t need = b->shared + b->width + (3 + levels) * b->d;
+    const adx_levels levels = adx_levels_of(b);
+    size_t need = b->shared + b->width + (5 + 2 * levels.count) * b->d;
     ad_rev *room = need <= ADX_PLAIN_ROOM ? few
                  : (ad_rev *)adx_bulk_take(memory, need, sizeof *room);
     if (room == NULL)
         return adx_bulk_short();
-    bool set = adx_plain_all(b, x, room, levels, y);
+    bool set = adx_plain_all(b, x, room, &levels, y);
     ad_status status = adx_now_status();
     if (status == ADREV_OK && !set)
         status = adx_failed(ADREV_ESHAPE);
@@ -2492,8 +2553,10 @@ static bool adx_size_bulk(adx_bulk *b, const ad_rows x[], const ad_rev y[])
         fit = fit && !adx_bulk_huge(b->n, b->width)
            && !adx_bulk_huge(b->shared, 1);
     }
-    // 32 rows are enough to hide what a tape costs, 512 numbers, too
+    // 32 rows are enough to hide what a tape costs, 512 numbers, too; parts of
+    // a prefix make op twice the work: only where there is much
     b->radix = b->d > 128 ? 4 : b->d > 16 ? 512 / b->d : 32;
+    b->radix *= b->kind == ADX_BULK_PREFIX ? 8 : 1;
     return fit;
 }
 
