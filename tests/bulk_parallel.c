@@ -104,6 +104,81 @@ static uint64_t bulk_branches(void)
     return bulk_digest;
 }
 
+/* --- many numbers moved --------------------------------------------------- */
+
+enum { MOVED = 300007, HIGH = 541, BROAD = 553 };
+
+static ad_rev moved_x[MOVED], moved_y[MOVED];
+
+// Whether number i of y is number from(i) of x, for n of them.
+#define MOVED_FROM(what, n, from)                                           \
+    for (size_t i = 0; i < (n); i++) {                                      \
+        size_t k = (from);                                                  \
+        if (moved_y[i].seq != moved_x[k].seq                                \
+            || moved_y[i].v != moved_x[k].v) {                              \
+            CHECK(false, "%s: number %zu is not %zu", what, i, k);          \
+            break;                                                          \
+        }                                                                   \
+    }                                                                       \
+    memset(moved_y, 0, sizeof moved_y)
+
+static void bulk_moves(void)
+{
+    enum { ROWS = MOVED / 3 };
+    static ptrdiff_t ix[MOVED];
+    static const size_t shape[] = { 11, HIGH, 50 }, order[] = { 2, 0, 1 };
+    const size_t part[] = { 5, 0, MOVED - 6 };
+    const ad_rev *const parts[] = { moved_x + 1, NULL, moved_x + 6 };
+    for (size_t i = 0; i < MOVED; i++) {
+        moved_x[i] = (ad_rev){ (ad_real)(i % 1000), (uint32_t)i + 1, 1 };
+        ix[i] = (ptrdiff_t)(i * 7919 % ROWS);
+    }
+    ad_gather(MOVED, ix, MOVED, 1, moved_x, moved_y);
+    MOVED_FROM("gather", MOVED, i * 7919 % ROWS);
+    ad_gather(ROWS, ix, ROWS, 3, moved_x, moved_y);
+    MOVED_FROM("gather rows", 3 * ROWS, i / 3 * 7919 % ROWS * 3 + i % 3);
+    ad_replicate(ROWS, 3, moved_x + 7, moved_y);
+    MOVED_FROM("replicate", 3 * ROWS, 7 + i % 3);
+    ad_replicate(2, MOVED / 2, moved_x, moved_y);
+    MOVED_FROM("replicate long rows", MOVED - 1, i % (MOVED / 2));
+    ad_slice(ROWS, 3, moved_x, ROWS - 1, -1, ROWS, moved_y);
+    MOVED_FROM("reverse", 3 * ROWS, (ROWS - 1 - i / 3) * 3 + i % 3);
+    ad_slice(MOVED, 1, moved_x, 1, 2, MOVED / 2, moved_y);
+    MOVED_FROM("slice", MOVED / 2, 1 + 2 * i);
+    ad_rotate(MOVED, 1, -1000, moved_x, moved_y);
+    MOVED_FROM("rotate", MOVED, (i + MOVED - 1000) % MOVED);
+    ad_concat(3, part, parts, 1, moved_y);
+    MOVED_FROM("concat", MOVED - 1, i + 1);
+    ad_transpose(HIGH, BROAD - 5, moved_x, moved_y);
+    MOVED_FROM("transpose", HIGH * (BROAD - 5),
+               i % HIGH * (BROAD - 5) + i / HIGH);
+    ad_transpose(2, MOVED / 2, moved_x, moved_y);
+    MOVED_FROM("transpose 2 rows", MOVED - 1, i % 2 * (MOVED / 2) + i / 2);
+    ad_transpose(MOVED / 2, 2, moved_x, moved_y);
+    MOVED_FROM("transpose 2 columns", MOVED - 1,
+               i % (MOVED / 2) * 2 + i / (MOVED / 2));
+    ad_rearrange(3, shape, order, moved_x, moved_y);
+    MOVED_FROM("rearrange", 11 * HIGH * 50,
+               i % (11 * HIGH) * 50 + i / (11 * HIGH));
+}
+
+// Calls that an executor of the user's own was given.
+static void bulk_in_order(size_t n, ad_call_fn *call, void *arg, void *user)
+{
+    *(size_t *)user += n;
+    for (size_t i = n; i-- > 0;)
+        call(i, arg);
+}
+
+static void bulk_executed(void)
+{
+    size_t calls = 0;
+    ad_executor_use(bulk_in_order, &calls);
+    bulk_moves();
+    ad_executor_use(NULL, NULL);
+    CHECK(calls >= 12 * 10, "%zu parts", calls);
+}
+
 int main(void)
 {
     ad_tape *t = ad_tape_new();
@@ -111,6 +186,8 @@ int main(void)
     bulk_edges(t);
     bulk_oom();
     ad_tape_free(t);
+    bulk_moves();
+    bulk_executed();
     uint64_t alone = bulk_everything();
     uint64_t branches = bulk_branches();
     for (unsigned threads = 1; threads <= 4; threads++) {
@@ -119,6 +196,7 @@ int main(void)
         CHECK(bulk_everything() == alone, "%u threads: other bits", threads);
         CHECK(bulk_branches() == branches,
               "%u threads, in branches: other bits", threads);
+        bulk_moves();
         ad_pool_use(NULL);
         ad_pool_free(pool);
     }
