@@ -3,7 +3,7 @@
  * A pendulum with friction for 5000 steps; the gradient of where it is in the
  * end by its length, friction and start. Kept are some of the states: every
  * k-th one (and, going back, those in between), or s of them where they save
- * most.
+ * most; in the end also with a file for every 250th.
  *
  * Shows    the schedules of ad_scan side by side
  * Needs    02, 14
@@ -22,6 +22,7 @@
  *                 150     2.99          200     2.96
  *                 184     2.99          350     2.93
  *                 270     3.00          500     2.90
+ *          with a file of 20: 8 in memory, 5.12 runs
  *          gradients: the same to the last bit
  *
  * SPDX-License-Identifier: MIT-0
@@ -48,6 +49,7 @@ static void swing(ad_step *s, void *ctx)
 
 typedef struct cost {
     double states;          // most that were in memory
+    double put;             // in the file
     double runs;            // of a step, for each step
     double gradient[4];
 } cost;
@@ -71,7 +73,40 @@ static cost measure(ad_tape *t, ad_schedule schedule)
     if (status != ADREV_OK)
         fail(4, "15_schedules: %s", ad_message(status));
     c.states = (double)report.snapshots;
+    c.put = (double)report.put;
     c.runs = (double)report.evaluations / STEPS;
+    return c;
+}
+
+/* --- a file --------------------------------------------------------------- */
+
+static bool in_file(FILE *f, size_t number, size_t bytes)
+{
+    return fseek(f, (long)(number * bytes), SEEK_SET) == 0;
+}
+
+static bool put(void *user, size_t number, const void *state, size_t bytes)
+{
+    return in_file(user, number, bytes)
+        && fwrite(state, 1, bytes, user) == bytes;
+}
+
+static bool get(void *user, size_t number, void *state, size_t bytes)
+{
+    return in_file(user, number, bytes)
+        && fread(state, 1, bytes, user) == bytes;
+}
+
+// Eight states in memory between two in the file.
+static cost measure_file(ad_tape *t)
+{
+    FILE *f = tmpfile();
+    if (f == NULL)
+        fail(3, "15_schedules: no temporary file");
+    const ad_store file = { .put = put, .get = get, .user = f, .every = 250 };
+    cost c = measure(t, (ad_schedule){ ADREV_BINOMIAL, 8, &file });
+    ad_tape_clear(t);           // nobody asks for the file any more
+    fclose(f);
     return c;
 }
 
@@ -124,6 +159,10 @@ int main(int argc, char **argv)
         printf("%10.0f %8.2f   %10.0f %8.2f\n", every[i].states,
                every[i].runs, binomial[i].states, binomial[i].runs);
     }
+    cost file = measure_file(t);
+    agree = agree && same(&file, &all);
+    printf("with a file of %.0f: %.0f in memory, %.2f runs\n", file.put,
+           file.states, file.runs);
     printf("gradients: %s to the last bit\n", agree ? "the same" : "DIFFER");
     ad_tape_free(t);
     if (argc > 1 && !draw(argv[1], every, binomial))
