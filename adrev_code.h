@@ -544,12 +544,11 @@ static void adx_say_input(adx_writing *k, uint32_t x)
 
 static void adx_say_number(adx_writing *k, uint32_t x)
 {
-    const adx_number *number = &k->p->number[x];
     if (k->stored[x])
         adx_say_index(k->text, "work[", k->place[x], "]");
-    else if (number->from == ADX_FROM_CONSTANT)
-        adx_say_literal(k->text, number->v);
-    else if (number->from == ADX_FROM_INPUT)
+    else if (adx_is_constant_number(k->p, x))
+        adx_say_literal(k->text, *adx_constant_of(k->p, x));
+    else if (k->p->from[x] == ADX_FROM_INPUT)
         adx_say_input(k, x);
     else
         adx_say_index(k->text, "v", x, "");
@@ -587,7 +586,7 @@ static void adx_note_reader(void *user, uint32_t x)
 {
     adx_reader *r = (adx_reader *)user;
     adx_writing *k = r->k;
-    uint32_t from = k->p->number[x].from;
+    uint32_t from = k->p->from[x];
     k->home[x] = ADX_HOME_NONE;
     if (r->in_range || (from < ADX_FROM_INPUT && k->part[x] != r->part))
         k->stored[x] = true;
@@ -637,7 +636,7 @@ static void adx_find_stored(adx_writing *k)
     }
     k->parts = count == 0 ? 1 : (count + k->split - 1) / k->split;
     for (size_t i = 0; i < p->outputs && k->parts > 1; i++)
-        if (p->number[p->output[i]].from < ADX_FROM_INPUT)
+        if (p->from[p->output[i]] < ADX_FROM_INPUT)
             k->stored[p->output[i]] = true;
 }
 
@@ -655,7 +654,7 @@ static void adx_find_homes(adx_writing *k)
     for (size_t a = 0; a < 2; a++)
         for (size_t i = 0, n; i < k->results->length[a]; i += n, at += n) {
             uint32_t x = p->output[at];
-            uint32_t from = p->number[x].from;
+            uint32_t from = p->from[x];
             const adx_step *s = from < ADX_FROM_INPUT ? &p->step[from] : NULL;
             size_t most = k->results->length[a] - i;
             n = s == NULL || s->op != ADX_OP_many || s->r != x
@@ -757,7 +756,7 @@ static void adx_say_change(adx_writing *k, uint32_t x, ad_real was)
 static void adx_say_guard(adx_writing *k, const adx_step *s)
 {
     adx_say(k->text, "    if (");
-    adx_say_change(k, s->a, k->p->number[s->b].v);
+    adx_say_change(k, s->a, *adx_constant_of(k->p, s->b));
     adx_say(k->text, ") return %lu;\n", (unsigned long)s->c + 1);
 }
 
@@ -1007,11 +1006,11 @@ static void adx_say_loads(adx_writing *k)
 {
     const adx_program *p = k->p;
     for (uint32_t i = 0; i < p->numbers; i++) {
-        if (!k->stored[i] || p->number[i].from < ADX_FROM_INPUT)
+        if (!k->stored[i] || p->from[i] < ADX_FROM_INPUT)
             continue;
         adx_say(k->text, "    work[%lu] = ", (unsigned long)k->place[i]);
-        if (p->number[i].from == ADX_FROM_CONSTANT)
-            adx_say_literal(k->text, p->number[i].v);
+        if (adx_is_constant_number(p, i))
+            adx_say_literal(k->text, *adx_constant_of(p, i));
         else
             adx_say_input(k, i);
         adx_say(k->text, ";\n");
@@ -1059,7 +1058,7 @@ static size_t adx_run_length(const adx_writing *k, size_t at, size_t most)
     adx_numbers run = { *output, 0, 1 };
     bool stored = k->stored[*output];
     size_t n = 1;
-    if (!stored && p->number[*output].from != ADX_FROM_INPUT)
+    if (!stored && p->from[*output] != ADX_FROM_INPUT)
         return 1;
     while (n < most && k->stored[output[n]] == stored
            && (stored ? k->place[output[n]] == k->place[*output] + n
@@ -1097,7 +1096,7 @@ static void adx_say_results(adx_writing *k)
         for (size_t i = 0, n; i < results->length[a]; i += n, at += n) {
             uint32_t x = k->p->output[at];
             if (k->home[x] == at) {
-                n = adx_results_of(k->p, &k->p->step[k->p->number[x].from]);
+                n = adx_results_of(k->p, &k->p->step[k->p->from[x]]);
                 continue;       // they are there
             }
             n = adx_run_length(k, at, results->length[a] - i);
@@ -1205,7 +1204,7 @@ static void adx_say_check(adx_writing *k)
         size_t j = 0;
         while (j < n && seen[j] != x)
             j++;
-        if (j == n && p->number[x].from != ADX_FROM_CONSTANT)
+        if (j == n && !adx_is_constant_number(p, x))
             seen[n++] = x;
     }
     if (n == 0)
@@ -1551,7 +1550,7 @@ static void adx_measure_code(const adx_writing *k, size_t bytes,
         size->statements += adx_is_used(p, &p->step[i], k->used);
     for (size_t i = 0; i < p->numbers; i++)
         size->constants += k->used[i]
-                        && p->number[i].from == ADX_FROM_CONSTANT;
+                        && adx_is_constant_number(p, i);
     size->work = k->places == 0 ? 1 : k->places;
     size->bytes = bytes;
 }
@@ -2230,10 +2229,10 @@ static void adx_put_many(adx_bytes *b, const adx_many *k)
 static void adx_put_program(adx_bytes *b, const adx_program *p)
 {
     for (size_t i = 0; i < p->numbers; i++) {
-        bool fixed = p->number[i].from == ADX_FROM_CONSTANT;
+        bool fixed = adx_is_constant_number(p, i);
         adx_put_word(b, fixed ? 1 : 0, 1);
         if (fixed)
-            adx_put_real(b, p->number[i].v);
+            adx_put_real(b, *adx_constant_of(p, i));
     }
     for (size_t i = 0; i < p->steps; i++) {
         const adx_step *s = &p->step[i];
@@ -2403,17 +2402,19 @@ static uint32_t adx_get_code(const adx_loading *k, uint32_t op)
          : op == k->ops + 1 ? (uint32_t)ADX_OP_many : (uint32_t)ADX_OP_end;
 }
 
+#define ADX_NOT_MADE (ADX_FROM_INPUT - 1)       // by the steps read so far
+
 // Whether a number has been made before; that of a guard is none.
 static bool adx_is_made(const adx_program *p, uint64_t x)
 {
-    return x < p->numbers && p->number[x].from != ADX_FROM_INPUT - 1;
+    return x < p->numbers && p->from[x] != ADX_NOT_MADE;
 }
 
 static bool adx_is_readable(const adx_program *p, uint64_t x)
 {
     return adx_is_made(p, x)
-        && (p->number[x].from >= ADX_FROM_INPUT
-            || p->step[p->number[x].from].op != ADX_OP_guard);
+        && (p->from[x] >= ADX_FROM_INPUT
+            || p->step[p->from[x]].op != ADX_OP_guard);
 }
 
 static void adx_check_read(adx_loading *k, uint64_t x)
@@ -2586,7 +2587,7 @@ static void adx_get_step(adx_loading *k, size_t i, size_t guards)
         if ((uint64_t)s.r + j >= p->numbers || adx_is_made(p, s.r + j))
             k->b.bad = true;
         else
-            p->number[s.r + j].from = (uint32_t)i;
+            p->from[s.r + j] = (uint32_t)i;
     p->step[p->steps++] = s;
     adx_note_made(k);
 }
@@ -2596,9 +2597,10 @@ static void adx_get_numbers(adx_loading *k, size_t inputs, size_t numbers)
     for (size_t i = 0; i < numbers && !k->b.bad; i++) {
         bool fixed = adx_get(&k->b, 1) == 1;
         ad_real v = fixed ? adx_get_real(&k->b) : 0;
-        adx_new_number(k->p, v, fixed ? ADX_FROM_CONSTANT
-                              : i < inputs ? ADX_FROM_INPUT
-                                           : ADX_FROM_INPUT - 1);
+        if (fixed)
+            adx_new_constant(k->p, v);
+        else
+            adx_new_number(k->p, i < inputs ? ADX_FROM_INPUT : ADX_NOT_MADE);
         if (fixed && i < inputs)
             k->b.bad = true;
     }
