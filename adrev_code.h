@@ -3207,7 +3207,8 @@ static void adx_take_code(adx_compiled *c, void *library,
     adx_take_function(&checks, library, kind->what, "_checks");
     c->work = size == NULL ? 0 : (size_t)*size;
     // Flags may be such that there are no infinities (-ffast-math).
-    c->checks = checks != NULL && checks((ad_real)INFINITY) != 0;
+    c->checks = code != NULL && checks != NULL
+             && checks((ad_real)INFINITY) != 0;
     if (!c->checks)
         c->loop = NULL;
 }
