@@ -81,8 +81,9 @@ extern "C" {
  * If adrev_function.h is included before this header where both are
  * implemented, a map of ADREV_REPLAY_FROM elements and more is recorded once,
  * and runs in SIMD lanes; elements that take another path are done by
- * themselves. If adrev_parallel.h is, parts of fixed size run on the pool, and
- * are added in order: the bits do not depend on threads.                     */
+ * themselves. If adrev_parallel.h is, parts of fixed size run on the pool, as
+ * the branches of a fork do, and are added in order: the bits do not depend on
+ * threads.                                                                   */
 
 // An argument of a map: element i is given the numbers from x[i*step] on.
 //
@@ -127,7 +128,9 @@ ADX_API ad_status ad_map(ad_vector_fn *f, void *ctx, size_t n, size_t args,
 //   y   [d]      out
 //
 //   returns, cost: as ad_map, with n - 1 runs of op in place of n of f
-//   memory       as ad_map; 8 bytes for each d/31 numbers (d/3 for d above 128)
+//   memory       as ad_map, and 8 bytes for every 31 numbers (d above 16: fewer;
+//                above 128: every 3); in a sweep 2 n*d numbers, and recordings
+//                of a part
 ADX_API ad_status ad_reduce(ad_vector_fn *op, void *ctx, size_t n, size_t d,
                             const ad_rev x[], const ad_real neutral[],
                             ad_rev y[]);
@@ -141,8 +144,8 @@ ADX_API ad_status ad_reduce(ad_vector_fn *op, void *ctx, size_t n, size_t d,
 //   cost         n - 1 runs of op within a part; else nearly 2 n, and as many
 //                in a sweep: what parts in parallel take. On one thread ad_scan
 //                (adrev_loop.h) takes n
-//   memory       as ad_map; 8 bytes for each d/128 numbers (d/16 for d above
-//                128)
+//   memory       as ad_reduce; 8 bytes for every 128 numbers (d above 16: fewer;
+//                above 128: every 16)
 ADX_API ad_status ad_prefix(ad_vector_fn *op, void *ctx, size_t n, size_t d,
                             const ad_rev x[], ad_rev y[]);
 
@@ -196,8 +199,8 @@ ADX_API ad_status ad_histogram(ad_opcode op, size_t n, const ptrdiff_t ix[],
  * in a sweep. So a reshaped or split array is the array itself, a[i] is plain
  * C, and so is a[i] = v. The functions below also check indices, and that the
  * result overlaps no argument; if that is not so, it is ADREV_ESHAPE. Arrays
- * are of rows of `size` numbers. On a pool many numbers are moved in parallel,
- * but for a scatter.                                                        */
+ * are of rows of `size` numbers. On a pool, and not in a branch, rows with many
+ * numbers in all are moved in parallel, but for a scatter.                  */
 
 // y[k] = x[ix[k]] for k < n, of m rows x.
 ADX_API ad_status ad_gather(size_t n, const ptrdiff_t ix[], size_t m,
@@ -793,8 +796,9 @@ ADX_API ad_status ad_histogram(ad_opcode op, size_t n, const ptrdiff_t ix[],
  * Rows of y are independent of each other: many are moved in parallel, in parts
  * of 2^14 numbers. Two threads of one core take half the time for 2^22 numbers
  * (ns each: gather at random 9.5 -> 5.3, transpose 4.6 -> 2.1), and up to half
- * for 2^18; fewer are done before another thread is awake. A scatter has an
- * order, and is not cut.                                                     */
+ * for 2^18; fewer are done before another thread is awake. Not so in a branch:
+ * a thread that waits does other work, and a copy is no place for that. A
+ * scatter has an order, and is not cut.                                      */
 
 static bool adx_overlaps(const ad_rev *x, size_t n, const ad_rev *y, size_t m)
 {
@@ -838,6 +842,7 @@ struct adx_move {
     size_t step;
     const ptrdiff_t *ix;        // gather: row ix[k]
     const adx_walk *walk;       // rearrange
+    bool tiled;                 // parts are of tiles
     size_t grain;               // rows of a part
 };
 
@@ -871,8 +876,10 @@ static void adx_move_part(size_t i, void *arg)
 static void adx_move_all(adx_move *m)
 {
 #ifdef ADREV_PARALLEL_IMPLEMENTED
-    if (m->size > 0 && m->n > ADX_MOVE_TOGETHER / m->size) {
-        m->grain = (ADX_MOVE_PART / m->size / ADX_TILE + 1) * ADX_TILE;
+    if (adx_mine.inside == 0 && m->size > 0
+        && m->n > ADX_MOVE_TOGETHER / m->size) {
+        size_t tiles = m->tiled ? ADX_TILE : 1;
+        m->grain = (ADX_MOVE_PART / m->size / tiles + 1) * tiles;
         adx_execute(adx_mine.execute, adx_mine.user,
                     (m->n - 1) / m->grain + 1, adx_move_part, m);
         return;
@@ -944,7 +951,7 @@ ADX_API ad_status ad_transpose(size_t m, size_t n, const ad_rev x[],
     if (!adx_can_move(m, x, m, y, n))
         return adx_bulk_refuse(m, n, y);
     adx_move move = { .mover = adx_move_tiles, .x = x, .y = y, .n = m,
-                      .size = n };
+                      .size = n, .tiled = true };
     adx_move_all(&move);
     return ADREV_OK;
 }
@@ -1073,7 +1080,7 @@ ADX_API ad_status ad_rotate(size_t n, size_t size, ptrdiff_t by,
 {
     if (!adx_can_move(n, x, n, y, size))
         return adx_bulk_refuse(n, size, y);
-    if (n == 0)
+    if (n * size == 0)
         return ADREV_OK;
     ptrdiff_t rest = by % (ptrdiff_t)n;
     size_t first = rest < 0 ? n - (0 - (size_t)rest) : (size_t)rest;
@@ -1664,6 +1671,8 @@ static void adx_do_chunk(adx_private *r, size_t chunk)
 static size_t adx_privates(void)
 {
 #ifdef ADREV_PARALLEL_IMPLEMENTED
+    if (adx_mine.held > 0)
+        return 1;
     if (adx_mine.execute != NULL)
         return ADX_PRIVATES / 2;
     size_t threads = adx_mine.seat == NULL
@@ -1999,6 +2008,12 @@ static adx_levels adx_levels_of(const adx_bulk *b)
     return l;
 }
 
+// Rows of a part of so many.
+static size_t adx_part_of(const adx_bulk *b, size_t rows)
+{
+    return rows < b->radix ? rows : b->radix;
+}
+
 // A tour that makes level k + 1 from level k, of these rows.
 static adx_tour adx_fold_tour(adx_bulk *b, const adx_levels *l, size_t k,
                               const ad_real z[], ptrdiff_t unit)
@@ -2006,7 +2021,7 @@ static adx_tour adx_fold_tour(adx_bulk *b, const adx_levels *l, size_t k,
     size_t whole = l->rows[k + 1] * b->radix;
     return (adx_tour){ .b = b, .shape = ADX_SHAPE_fold,
                            .items = whole < l->rows[k] ? whole : l->rows[k],
-                           .chunk = b->radix,
+                           .chunk = adx_part_of(b, l->rows[k]),
                            .v = k == 0 ? z : b->part + l->at[k],
                            .unit = k == 0 ? unit : 1 };
 }
@@ -2081,7 +2096,8 @@ static adx_tour adx_prefix_tour(adx_bulk *b, const adx_levels *l, size_t k,
                                 const ad_real z[], ptrdiff_t unit)
 {
     return (adx_tour){ .b = b, .shape = ADX_SHAPE_prefix,
-                           .items = l->rows[k], .chunk = b->radix,
+                           .items = l->rows[k],
+                           .chunk = adx_part_of(b, l->rows[k]),
                            .v = k == 0 ? z : b->part + l->at[k],
                            .unit = k == 0 ? unit : 1,
                            .before = k == l->count ? NULL

@@ -358,7 +358,8 @@ ADX_API size_t ad_binomial_repeats(size_t n, size_t s);
 
 typedef enum ad_connection {
     ADREV_DISCONNECTED,     // the derivative is 0, whatever the values are
-    ADREV_CONNECTED,        // there is a derivative; it may be 0 here
+    ADREV_CONNECTED,        // there is a derivative; it may be 0 here, as where
+                            // a truncated scan cuts it off
     ADREV_NOT_ASKED         // x is a constant
 } ad_connection;
 
@@ -371,7 +372,8 @@ typedef enum ad_connection {
 //                ADREV_EEXTERNAL also for statements of other headers
 //   cost         as ad_pullback; checkpoints and steps of scans run again.
 //                Functions given to adrev_bulk.h connect all of an element with
-//                all, and a user's external statements all with all
+//                all, and a user's external statements all with all; so do the
+//                steps of a truncated scan that are not reversed
 ADX_API ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
                                size_t n, const ad_rev x[],
                                ad_connection answer[]);
@@ -584,9 +586,18 @@ static void adx_begin_sweep(adx_staged *of)
 {
     while (!adx_take_flag(&of->busy))
         ;
+#ifdef ADREV_PARALLEL_IMPLEMENTED
+    adx_mine.held += adx_mine.rows > 0;
+#endif
 }
 
-static void adx_end_sweep(adx_staged *of) { adx_clear_flag(&of->busy); }
+static void adx_end_sweep(adx_staged *of)
+{
+#ifdef ADREV_PARALLEL_IMPLEMENTED
+    adx_mine.held -= adx_mine.rows > 0;
+#endif
+    adx_clear_flag(&of->busy);
+}
 
 // Makes a stage's tape current, for runs. Returns the tape to go back to.
 static ad_tape *adx_enter_stage(adx_stage *s, adx_captured *k, bool complete)
@@ -3221,6 +3232,35 @@ static void adx_initial_rows(const adx_scan *c, ad_real window[],
     }
 }
 
+// Marks of what lies before the steps that are reversed: if a result depends on
+// anything there, then on all, for nothing is kept to run those steps with.
+static void adx_mark_cut(adx_stepping *k)
+{
+    adx_scan *c = k->scan;
+    size_t told = c->plan.first * c->told;
+    bool any = false;
+    for (size_t j = 0; j < c->states; j++) {
+        const adx_slice *l = &c->slice[j];
+        size_t initial = l->depth > c->plan.first ? l->depth - c->plan.first
+                                                  : 0;
+        for (size_t i = initial * l->size; i < l->depth * l->size; i++)
+            any = any || k->f.carried[l->base + i] != 0;
+    }
+    for (size_t i = 0; i < told; i++)
+        any = any || k->f.dy[i] != 0;
+    if (!any)
+        return;
+    for (size_t i = 0; i + 1 < c->in; i++)
+        k->f.product[i] = 1;
+    for (size_t s = 0; s < c->plan.first; s++)
+        adx_spread_given(c, s, k->f.product, k->f.dx + c->window);
+    for (size_t i = 0; i < c->window; i++)
+        k->f.dx[i] = 1;
+    ad_real *outside = k->f.dx + c->window + c->data + c->parameters;
+    for (size_t i = 0; i < c->captured.n; i++)
+        outside[i] = 1;
+}
+
 // From adjoints of the results to those of the inputs, which are added to dx.
 static bool adx_reverse_steps(adx_stepping *k, const ad_real dy[], ad_real dx[])
 {
@@ -3232,6 +3272,8 @@ static bool adx_reverse_steps(adx_stepping *k, const ad_real dy[], ad_real dx[])
     if (c->plan.first < c->steps
         && !adx_go_back(&c->plan, 0, 0, c->steps, true))
         return false;
+    if (k->marks && c->plan.first > 0)
+        adx_mark_cut(k);
     adx_initial_rows(c, k->f.carried, dx, NULL);
     return true;
 }

@@ -232,7 +232,9 @@ ADX_API ad_status ad_pool_use(ad_pool *pool);
 // Runs f(a) and g(b), in parallel if a pool is current; returns when both are
 // done. What went wrong in a branch is the status of the tape. No fork at all
 // costs nothing; a fork of two branches that record one statement each, 0.25
-// microseconds with its reverse pass, on one thread (bench/parallel.c).
+// microseconds with its reverse pass, on one thread (bench/parallel.c). A thread
+// that waits for a branch runs others meanwhile, on the same stack: hold no lock
+// across a fork, and expect that what is thread-local has changed.
 ADX_API void ad_fork2(void (*f)(void *), void *a, void (*g)(void *), void *b);
 
 // The same for f(0, ctx), ..., f(n - 1, ctx).
@@ -623,6 +625,10 @@ typedef struct adx_hand {
     ad_execute_fn *execute;
     void *user;
     size_t inside;                  // branches
+    size_t rows;                    // of a Jacobian, on several threads
+    size_t held;                    // statements that other rows wait for:
+                                    // then it helps none of them, for it would
+                                    // wait for itself
 } adx_hand;
 
 static ADX_THREAD adx_hand adx_mine;
@@ -773,7 +779,10 @@ static void adx_run(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
 static void adx_execute(ad_execute_fn *execute, void *user, size_t n,
                         ad_call_fn *call, void *arg)
 {
-    if (execute != NULL)
+    if (adx_mine.held > 0)
+        for (size_t i = 0; i < n; i++)
+            call(i, arg);
+    else if (execute != NULL)
         execute(n, call, arg, user);
     else if (adx_mine.seat != NULL && n > 1)
         adx_run(adx_mine.seat, call, arg, 0, n);
@@ -2674,6 +2683,7 @@ static void adx_some_rows(size_t i, void *arg)
         return;
     }
     adx_mine.inside++;
+    adx_mine.rows++;
     bool ok = j->forward
         ? adx_columns(j->tape, b->a, ADX_WIDEST, first, j->m, j->y, j->n,
                       j->x, j->J)
@@ -2681,6 +2691,7 @@ static void adx_some_rows(size_t i, void *arg)
                    j->J);
     if (!ok)
         atomic_store(&j->status, ADREV_EEXTERNAL);
+    adx_mine.rows--;
     adx_mine.inside--;
     adx_give_buffer(j, b);
 }

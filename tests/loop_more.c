@@ -80,6 +80,69 @@ static void call(const ad_rev *x, ad_rev *y, void *ctx)
         y[i] = ad_rec(ad_mul(x[i], x[(i + 1) % N]));
 }
 
+// The same with work for other threads in between.
+enum { MAPPED = 1024, MANY = 96 };
+
+static void term(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = ad_rec(ad_mul(x[0], ad_cos(x[1])));
+}
+
+static void one_sum(size_t i, void *ctx)
+{
+    ad_rev *z = ctx;
+    z[MANY + i] = ad_rec(ad_mul(z[i], ad_sin(z[i])));
+}
+
+static void call_others(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    static const ad_real zero = 0;
+    const ad_rows rows[] = { { x, 1, 0 }, { x + 1, 1, 0 } };
+    ad_rev z[2 * MANY], sum = ad_rec(0.0);
+    (void)ctx;
+    memcpy(z, x, MANY * sizeof *z);
+    ad_map_reduce(term, NULL, NULL, MAPPED, 2, rows, 1, &zero, &sum);
+    ad_fork_n(MANY, one_sum, z);
+    for (size_t i = 0; i < MANY; i++)
+        y[i] = ad_rec(ad_add(z[MANY + i], ad_mul(1e-4, sum)));
+}
+
+static void step_others(ad_step *s, void *ctx)
+{
+    call_others(s->state[0], s->next[0], ctx);
+}
+
+// A row that waits for others' work helps no row that waits for it.
+static void test_rows_of_others(void)
+{
+    static ad_real J[2][MANY * MANY];
+    ad_rev x[MANY], last[MANY];
+    ad_tape_clear(tape);
+    for (size_t i = 0; i < MANY; i++)
+        x[i] = ad_input(0.3 + 0.01 * (ad_real)i);
+    const ad_scan_state state = { .size = MANY, .initial = x, .last = last };
+    const ad_scan_desc d = { .step = step_others, .steps = 2, .states = 1,
+                             .state = &state };
+    expect("scan", ad_scan(&d, NULL), ADREV_OK);
+    expect("checkpoint", ad_checkpoint(call_others, NULL, MANY, last, MANY, last),
+           ADREV_OK);
+    expect("rows", ad_jacobian(tape, MANY, last, MANY, x, J[0]), ADREV_OK);
+    for (unsigned threads = 2; threads <= 4; threads++) {
+        ad_pool *pool = ad_pool_new(threads);
+        ad_pool_use(pool);
+        for (int k = 0; k < 3; k++) {
+            memset(J[1], 0, sizeof J[1]);
+            expect("rows that have others work",
+                   ad_parallel_jacobian(tape, MANY, last, MANY, x, J[1]),
+                   ADREV_OK);
+            CHECK(memcmp(J[0], J[1], sizeof J[0]) == 0, "other bits");
+        }
+        ad_pool_use(NULL);
+        ad_pool_free(pool);
+    }
+}
+
 static void test_rows(void)
 {
     static ad_real at[2 * N], J[2][ROWS * 2 * N];
@@ -402,6 +465,7 @@ int main(void)
     ad_use(tape);
     test_captured_in_branches();
     test_rows();
+    test_rows_of_others();
     test_context();
     test_overlap();
     test_truncated();

@@ -1367,6 +1367,57 @@ static void connected_run(ad_vector_fn *f, int k, const char *want)
     CHECK(false, "no such program");
 }
 
+// The first cut program with these two numbers.
+static void connected_cut(ad_vector_fn *f, int k, int kind, const char *want)
+{
+    for (size_t i = 0; i < CUTS; i++) {
+        if (cut[i].f != f || cut[i].k[0] != k || cut[i].k[1] != kind)
+            continue;
+        for (size_t w = 0; w < WAYS; w++) {
+            ad_rev x[MOST];
+            ad_rev y;
+            go(&ways[w]);
+            record_run(tape, &cut[i], x, &y);
+            check_answers("cut", 1, &y, cut[i].n, x, want);
+        }
+        return;
+    }
+    CHECK(false, "no such program");
+}
+
+// Two steps back: of u[t-2] and what was there.
+static void delayed(ad_step *s, void *ctx)
+{
+    (void)ctx;
+    s->next[0][0] = ad_rec(ad_mul(2, s->sequence[0][0]));
+    s->next[1][0] = ad_rec(ad_mul(s->state[0][0], s->parameter[0]));
+}
+
+// What lies before the cut, and what no result of the steps behind it reads.
+static void run_connected_cut(void)
+{
+    enum { STEPS = 5 };
+    for (size_t w = 0; w < WAYS; w++) {
+        ad_rev x[8], last[2];
+        go(&ways[w]);
+        ad_tape_clear(tape);
+        start_program();
+        for (int i = 0; i < 8; i++)
+            x[i] = ad_input(i + 1);
+        const ad_scan_state state[] = {
+            { .size = 1, .initial = x, .last = last },
+            { .size = 1, .initial = x + 1, .last = last + 1 },
+        };
+        const ad_scan_sequence u = { .size = 1, .rows = STEPS, .row = x + 3 };
+        scan((ad_scan_desc){ .step = delayed, .steps = STEPS, .states = 2,
+                             .state = state, .sequences = 1, .sequence = &u,
+                             .parameters = 1, .parameter = x + 2,
+                             .truncated = true, .reversed = 2 });
+        check_answers("the last", 1, last, 8, x, "dddddddc");
+        check_answers("the one before", 1, last + 1, 8, x, "ddcdddcd");
+    }
+}
+
 // Answers from the steps themselves, closed over the recurrence.
 static void run_connected(void)
 {
@@ -1381,6 +1432,11 @@ static void run_connected(void)
     connected_run(squares, 2, "c");
     connected_run(times, 0, "cd");
     connected_run(until, 0, "cccccccdddddd");
+    connected_cut(until_element, 3, 0, "cccccccdddddddd");
+    for (int k = 0; k < 10; k++)
+        if (k == 0 || k == 1 || k == 3 || k == 5 || k == 9)
+            connected_cut(truncated, k, 0, "ccccccc");
+    run_connected_cut();
 }
 
 // The numbers for which nobody can ask: constants; and what only one row says.
