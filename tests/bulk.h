@@ -1150,6 +1150,13 @@ static void edge_empty(ad_tape *t)
     CHECK(ad_prefix(bulk_add, NULL, 0, 1, NULL, NULL) == ADREV_OK, "prefix");
     CHECK(ad_gather(0, NULL, 0, 1, NULL, NULL) == ADREV_OK, "gather");
     CHECK(ad_rotate(0, 1, 5, NULL, NULL) == ADREV_OK, "rotate");
+    CHECK(ad_rotate(5, 0, 1, NULL, NULL) == ADREV_OK, "rows without numbers");
+    CHECK(ad_slice(5, 0, NULL, 4, -1, 5, NULL) == ADREV_OK, "likewise");
+    CHECK(ad_replicate(5, 0, NULL, NULL) == ADREV_OK, "likewise");
+    CHECK(ad_transpose(5, 0, NULL, NULL) == ADREV_OK, "likewise");
+    CHECK(ad_concat(2, (const size_t[]){ 1, 3 },
+                    (const ad_rev *const[]){ NULL, NULL }, 0, NULL)
+          == ADREV_OK, "likewise");
     CHECK(ad_concat(0, NULL, NULL, 1, NULL) == ADREV_OK, "concat");
     CHECK(ad_rearrange(0, NULL, NULL, (ad_rev[]){ { 3, 0, 0 } }, &y)
           == ADREV_OK && y.v == 3, "a number is an array without dimensions");
@@ -1582,8 +1589,9 @@ static void bulk_oom(void)
 {
     for (size_t i = 0; i < PAIRS; i++)
         for (int how = 0; how < 4; how++)
-            for (size_t n = 3; n < 200; n += 67)
-                bulk_starve(&pairs[i], n, how);
+            for (size_t n = 3; n < 600; n += n < 200 ? 67 : 320)
+                if (n < 200 || pairs[i].f == pair_prefix)
+                    bulk_starve(&pairs[i], n, how);
 }
 
 static void bulk_edges(ad_tape *t)

@@ -75,7 +75,7 @@ static void hessian_of(const pair_row *r, ad_vector_fn *f, size_t n,
     ad_fn_free(fn);
 }
 
-enum { HESSIAN = 220 };
+enum { HESSIAN = 305 };
 
 static void pair_hessian(const pair_row *r, ad_tape *t, size_t n)
 {
@@ -132,7 +132,7 @@ static void closed_hessian(const ad_real *x)
 
 static void bulk_recorded(ad_tape *t)
 {
-    static const size_t n[] = { 0, 1, 2, 3, 31, 33, 65, 100, 200 };
+    static const size_t n[] = { 0, 1, 2, 3, 31, 33, 65, 100, 200, 300 };
     static const ad_real x[][4] = { { 2, 3, .5, -1 }, { 2, 0, .5, -1 },
                                     { 0, 3, 0, 1 } };
     for (size_t i = 0; i < TABLE_ROWS; i++)
