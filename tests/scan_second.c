@@ -1014,6 +1014,88 @@ static void run_shared(void)
     called = NULL;
 }
 
+/* --- truncated loops --------------------------------------------------------
+ * Derivatives are those of the last steps alone, from a constant state.      */
+
+enum { CUT_STEPS = 5, CUT_INPUTS = 2 + CUT_STEPS };
+
+struct cut_at {
+    size_t reversed;
+    bool whole;
+};
+
+// s sin(w s) + u.
+static ad_rev cut_formula(ad_rev s, ad_rev w, ad_rev u)
+{
+    return ad_rec(ad_add(ad_mul(s, ad_sin(ad_mul(w, s))), u));
+}
+
+static void cut_step(ad_step *s, void *ctx)
+{
+    (void)ctx;
+    s->next[0][0] = cut_formula(s->state[0][0], s->parameter[0],
+                                s->sequence[0][0]);
+}
+
+static void cut_scan(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const struct cut_at *at = ctx;
+    ad_rev last;
+    const ad_scan_state state = { .size = 1, .initial = x, .last = &last };
+    const ad_scan_sequence u = { .size = 1, .rows = CUT_STEPS, .row = x + 2 };
+    const ad_scan_desc d = { .step = cut_step, .steps = CUT_STEPS, .states = 1,
+                             .state = &state, .sequences = 1, .sequence = &u,
+                             .parameters = 1, .parameter = x + 1,
+                             .truncated = true, .reversed = at->reversed,
+                             .whole = at->whole };
+    ad_status s = ad_scan(&d, NULL);
+    CHECK(s == ADREV_OK, "truncated: %s", ad_message(s));
+    y[0] = ad_rec(ad_mul(last, last));
+}
+
+static void cut_rest(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    size_t first = CUT_STEPS - ((const struct cut_at *)ctx)->reversed;
+    double s = x[0].v;
+    for (size_t i = 0; i < first; i++)
+        s = s * sin(x[1].v * s) + x[2 + i].v;
+    ad_rev last = first == 0 ? x[0] : ad_rec(s);
+    for (size_t i = first; i < CUT_STEPS; i++)
+        last = cut_formula(last, x[1], x[2 + i]);
+    y[0] = ad_rec(ad_mul(last, last));
+}
+
+static void hessian_at(ad_vector_fn *f, struct cut_at at, const double x[],
+                       double g[], double H[])
+{
+    static const double one = 1;
+    ad_fn *fn = NULL;
+    ad_status s = ad_fn_record(&fn, f, &at, CUT_INPUTS, x, 1);
+    CHECK(s == ADREV_OK && ad_fn_vjp(fn, x, &one, g) == ADREV_OK
+          && ad_fn_hessian(fn, x, &one, H) == ADREV_OK, "truncated after %zu",
+          at.reversed);
+    ad_fn_free(fn);
+}
+
+static void run_truncated(void)
+{
+    static const double x[CUT_INPUTS] = { 1.1, 0.7, 0.3, -0.2, 0.5, 0.9, 0.4 };
+    for (size_t k = 0; k <= CUT_STEPS; k++) {
+        double g[3][CUT_INPUTS] = { { 0 } };
+        double H[3][CUT_INPUTS * CUT_INPUTS] = { { 0 } };
+        hessian_at(cut_rest, (struct cut_at){ k, false }, x, g[0], H[0]);
+        hessian_at(cut_scan, (struct cut_at){ k, false }, x, g[1], H[1]);
+        hessian_at(cut_scan, (struct cut_at){ k, true }, x, g[2], H[2]);
+        for (int way = 1; way < 3; way++) {
+            for (int i = 0; i < CUT_INPUTS; i++)
+                CHECK_NEAR(g[way][i], g[0][i], 1e-13);
+            for (int i = 0; i < CUT_INPUTS * CUT_INPUTS; i++)
+                CHECK_NEAR(H[way][i], H[0][i], 1e-13);
+        }
+        CHECK(k == 0 || H[0][CUT_INPUTS + 1] != 0, "nothing to compare");
+    }
+}
+
 int main(void)
 {
     tape = ad_tape_new();
@@ -1023,6 +1105,7 @@ int main(void)
     run_whole_functions();
     run_path();
     run_orders();
+    run_truncated();
     run_checkpointed();
     ad_use(tape);
     run_wholes();
