@@ -128,15 +128,15 @@ ADX_API ad_status ad_map(ad_vector_fn *f, void *ctx, size_t n, size_t args,
 //   y   [d]      out
 //
 //   returns, cost: as ad_map, with n - 1 runs of op in place of n of f
-//   memory       as ad_map, and 8 bytes for every 31 numbers (d above 16: fewer;
-//                above 128: every 3); in a sweep 2 n*d numbers, and recordings
-//                of a part
+//   memory       as ad_map, and 8 bytes for every 31 numbers (for d above 16 of
+//                fewer, above 128 of 3); in a sweep 2 n*d numbers, and
+//                recordings of a part
 ADX_API ad_status ad_reduce(ad_vector_fn *op, void *ctx, size_t n, size_t d,
                             const ad_rev x[], const ad_real neutral[],
                             ad_rev y[]);
 
-// y[i] = x[0] op ... op x[i]: inclusive, in this order. Parts of 256 rows (fewer
-// if d is above 16) go on from the prefix of the results of those before.
+// y[i] = x[0] op ... op x[i]: inclusive, in this order. Parts of 256 rows, or
+// fewer if d is above 16, go on from the prefix of the results of those before.
 //
 //   y   [n*d]    out
 //
@@ -144,8 +144,8 @@ ADX_API ad_status ad_reduce(ad_vector_fn *op, void *ctx, size_t n, size_t d,
 //   cost         n - 1 runs of op within a part; else nearly 2 n, and as many
 //                in a sweep: what parts in parallel take. On one thread ad_scan
 //                (adrev_loop.h) takes n
-//   memory       as ad_reduce; 8 bytes for every 128 numbers (d above 16: fewer;
-//                above 128: every 16)
+//   memory       as ad_reduce; 8 bytes for every 128 numbers (for d above 16 of
+//                fewer, above 128 of 16)
 ADX_API ad_status ad_prefix(ad_vector_fn *op, void *ctx, size_t n, size_t d,
                             const ad_rev x[], ad_rev y[]);
 

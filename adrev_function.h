@@ -4569,7 +4569,8 @@ static size_t adx_count_wanted(size_t wants, const adx_wanted wanted[])
 }
 
 // As numbers: either may be NULL.
-ADX_INLINE bool adx_overlap(const ad_real *x, size_t n, const ad_real *y, size_t m)
+ADX_INLINE bool adx_overlap(const ad_real *x, size_t n, const ad_real *y,
+                            size_t m)
 {
     uintptr_t p = (uintptr_t)x;
     uintptr_t q = (uintptr_t)y;

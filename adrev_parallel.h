@@ -232,9 +232,10 @@ ADX_API ad_status ad_pool_use(ad_pool *pool);
 // Runs f(a) and g(b), in parallel if a pool is current; returns when both are
 // done. What went wrong in a branch is the status of the tape. No fork at all
 // costs nothing; a fork of two branches that record one statement each, 0.25
-// microseconds with its reverse pass, on one thread (bench/parallel.c). A thread
-// that waits for a branch runs others meanwhile, on the same stack: hold no lock
-// across a fork, and expect that what is thread-local has changed.
+// microseconds with its reverse pass, on one thread (bench/parallel.c).
+//
+// A thread that waits for a branch runs others meanwhile, on the same stack: hold
+// no lock across a fork, and expect that what is thread-local has changed.
 ADX_API void ad_fork2(void (*f)(void *), void *a, void (*g)(void *), void *b);
 
 // The same for f(0, ctx), ..., f(n - 1, ctx).

@@ -125,8 +125,8 @@ static void test_rows_of_others(void)
     const ad_scan_desc d = { .step = step_others, .steps = 2, .states = 1,
                              .state = &state };
     expect("scan", ad_scan(&d, NULL), ADREV_OK);
-    expect("checkpoint", ad_checkpoint(call_others, NULL, MANY, last, MANY, last),
-           ADREV_OK);
+    expect("checkpoint",
+           ad_checkpoint(call_others, NULL, MANY, last, MANY, last), ADREV_OK);
     expect("rows", ad_jacobian(tape, MANY, last, MANY, x, J[0]), ADREV_OK);
     for (unsigned threads = 2; threads <= 4; threads++) {
         ad_pool *pool = ad_pool_new(threads);
