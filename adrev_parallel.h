@@ -234,8 +234,8 @@ ADX_API ad_status ad_pool_use(ad_pool *pool);
 // costs nothing; a fork of two branches that record one statement each, 0.25
 // microseconds with its reverse pass, on one thread (bench/parallel.c).
 //
-// A thread that waits for a branch runs others meanwhile, on the same stack: hold
-// no lock across a fork, and expect that what is thread-local has changed.
+// A thread that waits for a branch runs others meanwhile, on the same stack: no
+// lock may be held across a fork, and what is thread-local may have changed.
 ADX_API void ad_fork2(void (*f)(void *), void *a, void (*g)(void *), void *b);
 
 // The same for f(0, ctx), ..., f(n - 1, ctx).
