@@ -81,7 +81,7 @@ static void call(const ad_rev *x, ad_rev *y, void *ctx)
 }
 
 // The same with work for other threads in between.
-enum { MAPPED = 1024, MANY = 96 };
+enum { MAPPED = 1024, WIDE = 96 };
 
 static void term(const ad_rev *x, ad_rev *y, void *ctx)
 {
@@ -92,20 +92,20 @@ static void term(const ad_rev *x, ad_rev *y, void *ctx)
 static void one_sum(size_t i, void *ctx)
 {
     ad_rev *z = ctx;
-    z[MANY + i] = ad_rec(ad_mul(z[i], ad_sin(z[i])));
+    z[WIDE + i] = ad_rec(ad_mul(z[i], ad_sin(z[i])));
 }
 
 static void call_others(const ad_rev *x, ad_rev *y, void *ctx)
 {
     static const ad_real zero = 0;
     const ad_rows rows[] = { { x, 1, 0 }, { x + 1, 1, 0 } };
-    ad_rev z[2 * MANY], sum = ad_rec(0.0);
+    ad_rev z[2 * WIDE], sum = ad_rec(0.0);
     (void)ctx;
-    memcpy(z, x, MANY * sizeof *z);
+    memcpy(z, x, WIDE * sizeof *z);
     ad_map_reduce(term, NULL, NULL, MAPPED, 2, rows, 1, &zero, &sum);
-    ad_fork_n(MANY, one_sum, z);
-    for (size_t i = 0; i < MANY; i++)
-        y[i] = ad_rec(ad_add(z[MANY + i], ad_mul(1e-4, sum)));
+    ad_fork_n(WIDE, one_sum, z);
+    for (size_t i = 0; i < WIDE; i++)
+        y[i] = ad_rec(ad_add(z[WIDE + i], ad_mul(1e-4, sum)));
 }
 
 static void step_others(ad_step *s, void *ctx)
@@ -116,25 +116,25 @@ static void step_others(ad_step *s, void *ctx)
 // A row that waits for others' work helps no row that waits for it.
 static void test_rows_of_others(void)
 {
-    static ad_real J[2][MANY * MANY];
-    ad_rev x[MANY], last[MANY];
+    static ad_real J[2][WIDE * WIDE];
+    ad_rev x[WIDE], last[WIDE];
     ad_tape_clear(tape);
-    for (size_t i = 0; i < MANY; i++)
+    for (size_t i = 0; i < WIDE; i++)
         x[i] = ad_input(0.3 + 0.01 * (ad_real)i);
-    const ad_scan_state state = { .size = MANY, .initial = x, .last = last };
+    const ad_scan_state state = { .size = WIDE, .initial = x, .last = last };
     const ad_scan_desc d = { .step = step_others, .steps = 2, .states = 1,
                              .state = &state };
     expect("scan", ad_scan(&d, NULL), ADREV_OK);
     expect("checkpoint",
-           ad_checkpoint(call_others, NULL, MANY, last, MANY, last), ADREV_OK);
-    expect("rows", ad_jacobian(tape, MANY, last, MANY, x, J[0]), ADREV_OK);
+           ad_checkpoint(call_others, NULL, WIDE, last, WIDE, last), ADREV_OK);
+    expect("rows", ad_jacobian(tape, WIDE, last, WIDE, x, J[0]), ADREV_OK);
     for (unsigned threads = 2; threads <= 4; threads++) {
         ad_pool *pool = ad_pool_new(threads);
         ad_pool_use(pool);
         for (int k = 0; k < 3; k++) {
             memset(J[1], 0, sizeof J[1]);
             expect("rows that have others work",
-                   ad_parallel_jacobian(tape, MANY, last, MANY, x, J[1]),
+                   ad_parallel_jacobian(tape, WIDE, last, WIDE, x, J[1]),
                    ADREV_OK);
             CHECK(memcmp(J[0], J[1], sizeof J[0]) == 0, "other bits");
         }
