@@ -2337,6 +2337,17 @@ typedef struct adx_annex {
     void (*free)(ad_tape *t);
 } adx_annex;
 
+// Rows of a Jacobian on several threads (adrev_parallel.h) that this thread
+// sweeps, one within the other, and statements (adrev_loop.h) that it holds in
+// them: others wait for these, on its own stack, too, once it helps them. So
+// then it helps nobody, and runs all forks itself.
+typedef struct adx_rowing {
+    size_t rows;
+    size_t held;
+} adx_rowing;
+
+static ADX_THREAD adx_rowing adx_mine_rows ADX_UNUSED;
+
 // Values with ids above begin, up to the begin of the next segment, belong to
 // this job. Only a rewind makes a second one.
 typedef struct adx_segment {

@@ -171,8 +171,9 @@ extern "C" {
 //                is dumped or counted of it are variables, but for ADREV_DEBUG);
 //                ADREV_EFOREIGN: f uses numbers of another recording;
 //                ADREV_EEXTERNAL: the rule of a statement has no replay;
-//                ADREV_ESHAPE; ADREV_ENOMEM; ADREV_ELIMIT
-//   cost         10 to 25 gradients on a tape: every operation is looked up
+//                ADREV_ESHAPE; ADREV_ENOMEM; ADREV_ELIMIT: more than 2^31
+//                numbers
+//   cost         8 to 20 gradients on a tape: every operation is looked up
 ADX_API ad_status ad_fn_record(ad_fn **out, ad_vector_fn *f, void *ctx,
                                size_t n, const ad_real x[], size_t m);
 ADX_API ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
@@ -725,7 +726,7 @@ static void adx_spoil(adx_program *p, ad_status status)
         p->status = status;
 }
 
-// There are at least as many numbers as steps, and as constants.
+// Every step makes one (but see adx_append_many), and so does every constant.
 static inline uint32_t adx_new_number(adx_program *p, uint32_t from)
 {
     if (p->numbers >= ADX_FROM_INPUT)
@@ -1151,6 +1152,8 @@ static uint32_t adx_append_many(adx_program *p, const adx_many *k)
 {
     size_t results = adx_many_results(k);
     uint32_t first = 0;
+    if (p->steps >= ADX_FROM_INPUT)     // steps without results have no numbers
+        adx_spoil(p, ADREV_ELIMIT);
     if (!adx_make_room_for(p->memory, (void **)&p->many, &p->many_room,
                            p->manys, sizeof *p->many)
         || !adx_make_room_for(p->memory, (void **)&p->step, &p->step_room,
@@ -5703,8 +5706,10 @@ ADX_API size_t ad_traced_paths(const ad_traced *traced, size_t *recordings)
 
 static uint64_t adx_hash_constant(const adx_program *p, uint32_t x, uint64_t h)
 {
+    if (!adx_is_fixed(p, x))
+        return h;
     const ad_real *v = adx_constant_of(p, x);
-    return adx_is_fixed(p, x) ? XXH3_64bits_withSeed(v, sizeof *v, h) : h;
+    return XXH3_64bits_withSeed(v, sizeof *v, h);
 }
 
 typedef struct adx_hashing {

@@ -584,18 +584,18 @@ static void adx_return_stage(adx_stage *s)
 
 static void adx_begin_sweep(adx_staged *of)
 {
-    while (!adx_take_flag(&of->busy))
-        ;
-#ifdef ADREV_PARALLEL_IMPLEMENTED
-    adx_mine.held += adx_mine.rows > 0;
+    for (size_t turns = 0; !adx_take_flag(&of->busy); turns++) {
+#ifdef ADX_THREAD_YIELD
+        if (turns > 100)        // the other one may want this processor
+            ADX_THREAD_YIELD();
 #endif
+    }
+    adx_mine_rows.held += adx_mine_rows.rows > 0;
 }
 
 static void adx_end_sweep(adx_staged *of)
 {
-#ifdef ADREV_PARALLEL_IMPLEMENTED
-    adx_mine.held -= adx_mine.rows > 0;
-#endif
+    adx_mine_rows.held -= adx_mine_rows.rows > 0;
     adx_clear_flag(&of->busy);
 }
 

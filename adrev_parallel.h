@@ -290,7 +290,9 @@ ADX_API void ad_scope_close(ad_scope *scope);
 ADX_API void ad_capture(size_t n, const ad_rev x[], ad_rev y[]);
 
 // ad_jacobian, 8 rows or columns on each thread at a time. A recording with
-// forks is swept as by ad_jacobian: its branches in parallel, not its rows.
+// forks is swept as by ad_jacobian: its branches in parallel, not its rows. A
+// checkpoint or a scan (adrev_loop.h) is swept for one thread at a time, which
+// then runs the forks within it alone.
 //
 //   returns      as ad_jacobian
 //   memory       on each thread, from the allocator of the tape, what a sweep
@@ -626,10 +628,6 @@ typedef struct adx_hand {
     ad_execute_fn *execute;
     void *user;
     size_t inside;                  // branches
-    size_t rows;                    // of a Jacobian, on several threads
-    size_t held;                    // statements that other rows wait for:
-                                    // then it helps none of them, for it would
-                                    // wait for itself
 } adx_hand;
 
 static ADX_THREAD adx_hand adx_mine;
@@ -780,7 +778,7 @@ static void adx_run(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
 static void adx_execute(ad_execute_fn *execute, void *user, size_t n,
                         ad_call_fn *call, void *arg)
 {
-    if (adx_mine.held > 0)
+    if (adx_mine_rows.held > 0)
         for (size_t i = 0; i < n; i++)
             call(i, arg);
     else if (execute != NULL)
@@ -2684,7 +2682,8 @@ static void adx_some_rows(size_t i, void *arg)
         return;
     }
     adx_mine.inside++;
-    adx_mine.rows++;
+    bool beside = (j->forward ? j->n : j->m) > ADX_WIDEST;
+    adx_mine_rows.rows += beside;
     bool ok = j->forward
         ? adx_columns(j->tape, b->a, ADX_WIDEST, first, j->m, j->y, j->n,
                       j->x, j->J)
@@ -2692,7 +2691,7 @@ static void adx_some_rows(size_t i, void *arg)
                    j->J);
     if (!ok)
         atomic_store(&j->status, ADREV_EEXTERNAL);
-    adx_mine.rows--;
+    adx_mine_rows.rows -= beside;
     adx_mine.inside--;
     adx_give_buffer(j, b);
 }
