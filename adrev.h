@@ -3006,6 +3006,16 @@ static ad_rev adx_known(ad_rev x, uint32_t seq)
     return x;
 }
 
+// The same for any value. Without forks nearly all are of the only segment.
+ADX_INLINE ad_rev adx_known_here(ad_rev x)
+{
+    const ad_tape *t = adx_now.tape;
+    if (x.job != 0 && t != NULL && t->status == ADREV_OK && t->segments == 1
+        && x.job == t->segment[0].job && x.seq - 1 < adx_now.seq)
+        return x;
+    return adx_known(x, adx_resolve(x));
+}
+
 // Compound ids of values on the current tape, for any; a constant becomes 0.
 ADX_API void adx_resolve_all(uint64_t id[], size_t n)
 {
@@ -3020,19 +3030,9 @@ ADX_API void adx_resolve_all(uint64_t id[], size_t n)
             continue;
         }
         ad_rev x = { 0, (uint32_t)id[i], (uint32_t)(id[i] >> 32) };
-        x = adx_known(x, adx_resolve(x));
+        x = adx_known_here(x);
         id[i] = adx_compound(x.job, x.seq);
     }
-}
-
-// The same for any value. Without forks nearly all are of the only segment.
-ADX_INLINE ad_rev adx_known_here(ad_rev x)
-{
-    const ad_tape *t = adx_now.tape;
-    if (x.job != 0 && t != NULL && t->status == ADREV_OK && t->segments == 1
-        && x.job == t->segment[0].job && x.seq - 1 < adx_now.seq)
-        return x;
-    return adx_known(x, adx_resolve(x));
 }
 
 static void adx_tell(ad_operation *told, ad_rev result)

@@ -1485,7 +1485,7 @@ static void adx_own_results(adx_private *r)
 {
     for (size_t i = 0; i < r->rows * r->p->b->d; i++)
         if (r->y[i].job != (uint32_t)adx_now.job && r->y[i].job != 0)
-            r->y[i] = adx_known(r->y[i], adx_resolve(r->y[i]));
+            r->y[i] = adx_known_here(r->y[i]);
 }
 
 // Runs the functions of a chunk.

@@ -549,8 +549,8 @@ static const ad_allocator *adx_allocator_or(const ad_allocator *a)
 }
 
 // Room for one more than n.
-static bool adx_make_room_for(const ad_allocator *a, void **array, size_t *room,
-                              size_t n, size_t size)
+static inline bool adx_make_room_for(const ad_allocator *a, void **array,
+                                     size_t *room, size_t n, size_t size)
 {
     return adx_extend(a, array, room, n + 1, size);
 }
@@ -731,10 +731,8 @@ static inline uint32_t adx_new_number(adx_program *p, uint32_t from)
 {
     if (p->numbers >= ADX_FROM_INPUT)
         adx_spoil(p, ADREV_ELIMIT);
-    else if (p->numbers >= p->number_room
-             && !adx_make_room_for(p->memory, (void **)&p->from,
-                                   &p->number_room, p->numbers,
-                                   sizeof *p->from))
+    else if (!adx_make_room_for(p->memory, (void **)&p->from, &p->number_room,
+                                p->numbers, sizeof *p->from))
         adx_spoil(p, ADREV_ENOMEM);
     if (p->status != ADREV_OK)
         return 0;
@@ -747,8 +745,8 @@ static uint32_t adx_new_constant(adx_program *p, ad_real v)
     if (!adx_make_room_for(p->memory, (void **)&p->constant, &p->constant_room,
                            p->constants, sizeof *p->constant))
         adx_spoil(p, ADREV_ENOMEM);
-    uint32_t from = ADX_FROM_CONSTANT + (uint32_t)p->constants;
-    uint32_t x = adx_new_number(p, from);
+    uint32_t x = adx_new_number(p, ADX_FROM_CONSTANT
+                                       + (uint32_t)p->constants);
     if (p->status == ADREV_OK)
         p->constant[p->constants++] = v;
     return x;
@@ -1079,9 +1077,8 @@ static bool adx_commutes(uint32_t op)
 static uint32_t adx_append_step(adx_program *p, uint32_t op, uint32_t x,
                                 uint32_t y, uint32_t z)
 {
-    if (p->steps >= p->step_room
-        && !adx_make_room_for(p->memory, (void **)&p->step, &p->step_room,
-                              p->steps, sizeof *p->step))
+    if (!adx_make_room_for(p->memory, (void **)&p->step, &p->step_room,
+                           p->steps, sizeof *p->step))
         adx_spoil(p, ADREV_ENOMEM);
     uint32_t r = adx_new_number(p, (uint32_t)p->steps);
     if (p->status != ADREV_OK)
@@ -2806,9 +2803,8 @@ static inline uint32_t adx_number_of(adx_recorder *r, const ad_rev *x)
 // The tape's value `id` is that number.
 static void adx_name_number(adx_recorder *r, size_t id, uint32_t number)
 {
-    if (id >= r->room
-        && !adx_extend(r->p->memory, (void **)&r->number, &r->room, id + 1,
-                       sizeof *r->number))
+    if (!adx_make_room_for(r->p->memory, (void **)&r->number, &r->room, id,
+                           sizeof *r->number))
         adx_spoil(r->p, ADREV_ENOMEM);
     if (r->p->status != ADREV_OK)
         return;

@@ -633,7 +633,7 @@ static ad_status adx_end_run(adx_stage *s, size_t m, ad_rev y[])
     }
     for (size_t i = 0; i < m; i++)
         if (y[i].job != 0 && s->tape->status == ADREV_OK)
-            y[i] = adx_known(y[i], adx_resolve(y[i]));
+            y[i] = adx_known_here(y[i]);
     return s->tape->status;
 }
 

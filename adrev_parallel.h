@@ -778,12 +778,10 @@ static void adx_run(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
 static void adx_execute(ad_execute_fn *execute, void *user, size_t n,
                         ad_call_fn *call, void *arg)
 {
-    if (adx_mine_rows.held > 0)
-        for (size_t i = 0; i < n; i++)
-            call(i, arg);
-    else if (execute != NULL)
+    bool alone = adx_mine_rows.held > 0;
+    if (execute != NULL && !alone)
         execute(n, call, arg, user);
-    else if (adx_mine.seat != NULL && n > 1)
+    else if (adx_mine.seat != NULL && n > 1 && !alone)
         adx_run(adx_mine.seat, call, arg, 0, n);
     else
         for (size_t i = 0; i < n; i++)

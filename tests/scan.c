@@ -1350,39 +1350,27 @@ static void check_answers(const char *name, size_t m, const ad_rev *y,
     }
 }
 
-static void connected_run(ad_vector_fn *f, int k, const char *want)
+// Of n programs the first one with this number.
+static void connected_of(size_t n, const struct run r[], ad_vector_fn *f,
+                         int k, const char *want)
 {
-    for (size_t i = 0; i < RUNS; i++) {
-        if (runs[i].f != f || runs[i].k[0] != k)
-            continue;
-        for (size_t w = 0; w < WAYS; w++) {
-            ad_rev x[MOST];
-            ad_rev y;
-            go(&ways[w]);
-            record_run(tape, &runs[i], x, &y);
-            check_answers(runs[i].name, 1, &y, runs[i].n, x, want);
-        }
+    size_t i = 0;
+    while (i < n && (r[i].f != f || r[i].k[0] != k))
+        i++;
+    if (!CHECK(i < n, "no such program"))
         return;
+    for (size_t w = 0; w < WAYS; w++) {
+        ad_rev x[MOST];
+        ad_rev y;
+        go(&ways[w]);
+        record_run(tape, &r[i], x, &y);
+        check_answers(r[i].name, 1, &y, r[i].n, x, want);
     }
-    CHECK(false, "no such program");
 }
 
-// The first cut program with these two numbers.
-static void connected_cut(ad_vector_fn *f, int k, int kind, const char *want)
+static void connected_run(ad_vector_fn *f, int k, const char *want)
 {
-    for (size_t i = 0; i < CUTS; i++) {
-        if (cut[i].f != f || cut[i].k[0] != k || cut[i].k[1] != kind)
-            continue;
-        for (size_t w = 0; w < WAYS; w++) {
-            ad_rev x[MOST];
-            ad_rev y;
-            go(&ways[w]);
-            record_run(tape, &cut[i], x, &y);
-            check_answers("cut", 1, &y, cut[i].n, x, want);
-        }
-        return;
-    }
-    CHECK(false, "no such program");
+    connected_of(RUNS, runs, f, k, want);
 }
 
 // Two steps back: of u[t-2] and what was there.
@@ -1432,10 +1420,10 @@ static void run_connected(void)
     connected_run(squares, 2, "c");
     connected_run(times, 0, "cd");
     connected_run(until, 0, "cccccccdddddd");
-    connected_cut(until_element, 3, 0, "cccccccdddddddd");
+    connected_of(CUTS, cut, until_element, 3, "cccccccdddddddd");
     for (int k = 0; k < 10; k++)
         if (k == 0 || k == 1 || k == 3 || k == 5 || k == 9)
-            connected_cut(truncated, k, 0, "ccccccc");
+            connected_of(CUTS, cut, truncated, k, "ccccccc");
     run_connected_cut();
 }
 
