@@ -524,7 +524,7 @@ typedef struct adx_writing {
     size_t parts;
     size_t next;                // step, after the parts written so far
     bool guarded;               // there are guards
-    bool block;                 // of ADREV_LANES_MOST points side by side
+    bool block;                 // of points side by side: adx_lanes_of
     size_t unchecked;           // outputs at the end that may be not finite
     const adx_entries *entries; // of a sparse matrix; else NULL
 } adx_writing;
@@ -1253,16 +1253,16 @@ static void adx_say_function(adx_writing *k)
                 t->name, k->what, t->real);
 }
 
-// 0, or not a number where a result is not finite.
+// Not 0 where a result is not finite.
 static void adx_say_fault(adx_writing *k)
 {
     const adx_program *p = k->p;
-    adx_say(k->text, "    fault[l] = 0");
+    adx_say(k->text, "    fault |= 0");
     for (size_t i = 0; i < p->outputs; i++) {
         adx_say(k->text, "%s + 0 * ", i % 8 == 7 ? "\n        " : "");
         adx_say_number(k, p->output[i]);
     }
-    adx_say(k->text, ";\n");
+    adx_say(k->text, " != 0;\n");
 }
 
 // All points of a block in one loop, which the compiler makes one of vectors:
@@ -1273,23 +1273,23 @@ static void adx_say_block(adx_writing *k)
     const adx_program *p = k->p;
     k->block = true;
     k->split = SIZE_MAX;        // values make it longer than the function
-    adx_say(t, "void %s_%s_block(const %s *const *x, %s *restrict y, "
-            "%s *restrict fault)\n{\n    long l;\n", t->name, k->what,
-            t->real, t->real, t->real);
+    adx_say(t, "long %s_%s_block(const %s *const *x, %s *restrict y, "
+            "long n)\n{\n    long l, fault = 0;\n", t->name, k->what, t->real,
+            t->real);
     for (size_t i = 0; i < p->inputs; i++)
         if (k->used[i])
             adx_say(t, "    const %s *const x%lu = x[%lu];\n", t->real,
                     (unsigned long)i, (unsigned long)i);
-    adx_say(t, "    for (l = 0; l < %lu; l++) {\n",
-            (unsigned long)ADREV_LANES_MOST);
+    adx_say(t, "    for (l = 0; l < n; l++) {\n");
     adx_say_steps(k, 0);
     for (size_t i = 0; i < p->outputs; i++) {
-        adx_say(t, "    y[%lu + l] = ", (unsigned long)i * ADREV_LANES_MOST);
+        adx_say(t, "    y[%lu + l] = ",
+                (unsigned long)(i * adx_lanes_of(p->inputs, p->outputs)));
         adx_say_number(k, p->output[i]);
         adx_say(t, ";\n");
     }
     adx_say_fault(k);
-    adx_say(t, "    }\n}\n\n");
+    adx_say(t, "    }\n    return fault;\n}\n\n");
     k->block = false;
 }
 

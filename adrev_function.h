@@ -4219,8 +4219,10 @@ typedef struct adx_compiled {
     int (*f4)(const ad_real *x, const ad_real *w, const ad_real *v,
               ad_real *y, ad_real *work);
     int (*f22)(const ad_real *x, ad_real *y, ad_real *J, ad_real *work);
-    // of ADREV_LANES_MOST points side by side; NULL: there is none
-    void (*block)(const ad_real *const *x, ad_real *y, ad_real *fault);
+    // of n points side by side, up to adx_lanes_of; NULL: there is none. Result
+    // j of point l is y[j * adx_lanes_of + l]. Returns not 0 if one of them is
+    // not finite.
+    long (*block)(const ad_real *const *x, ad_real *y, long n);
     long (*loop)(long steps, long first, ad_real *state, ad_real *kept,
                  long stride, const ad_real *mark, const ad_real *const *data,
                  ad_real *const *sums, const long *move, const ad_real *fixed,
@@ -4230,6 +4232,16 @@ typedef struct adx_compiled {
     _Atomic(ad_real *) spare;   // memory of a call, kept for the next one
     _Atomic(ad_real *) spare_block;
 } adx_compiled;
+
+// Points of a block: several times what a replay takes at a time, while the
+// numbers of the block stay in the nearest cache. What each block costs besides
+// them counts (burgers compiled, bench/: 3.9 ms with 128 points, 5.5 with 32).
+static size_t adx_lanes_of(size_t inputs, size_t outputs)
+{
+    size_t bytes = (inputs + outputs) * ADREV_LANES_MOST * sizeof(ad_real);
+    return bytes <= 8192 ? 4 * (size_t)ADREV_LANES_MOST
+         : bytes <= 16384 ? 2 * (size_t)ADREV_LANES_MOST : ADREV_LANES_MOST;
+}
 
 struct ad_fn {
     ad_allocator memory;
@@ -5050,57 +5062,70 @@ ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
 }
 
 /* --- 9.5  many points --------------------------------------------------------
- * A block of lanes after the other: filled, run, and its results taken. Where
- * blocks run in parallel, adjoints wait in memory of their own until all blocks
- * of a batch are done, and are added by one thread, block by block.          */
+ * Block by block: by machine code, or filled and replayed by as many lanes as a
+ * replay has, and its results taken. Adjoints wait until their block is done, or
+ * where blocks run in parallel, all blocks of a batch; one thread adds them then,
+ * block by block.                                                            */
 
-#define ADX_BATCH 64            // blocks that wait for one another
+#define ADX_BATCH 64            // blocks of replays that wait for one another
 
 typedef struct adx_mapping {
     ad_fn *fn;
     adx_machine *machine;
     adx_compiled *compiled;
     size_t points;
+    size_t lanes;               // points of a block
     const ad_column *given[2];
     size_t given_n[2];
     const ad_column *wanted[2]; // of the first and of the next results
     size_t wanted_n[2];
     bool adds;                  // to the first: they are adjoints
     uint32_t *left;
-    bool together;              // blocks of a batch run in parallel
-    ad_real *waiting;           // [blocks of a batch][first results][lanes]
+    ad_real *waiting;           // [blocks of a batch][results][lanes]; or NULL
     size_t first;               // block of the batch
+    bool done[ADX_BATCH];       // of its blocks, in parallel
     atomic_int status;
-    atomic_bool short_of;       // memory, in a thread
 } adx_mapping;
 
-// Lanes behind the last point are that point again.
+// They do not overlap; gcc 12 makes `rep movs` of a memcpy that it knows to be
+// short (burgers replayed, bench/: 1.3 times as long).
+static void adx_copy_lanes(size_t n, const ad_real from[], ad_real to[])
+{
+    memmove(to, from, n * sizeof *to);
+}
+
+// Lanes behind the last of n points are that point again.
 static void adx_fill_column(const ad_column *c, size_t point, size_t n,
-                            ad_real *w)
+                            size_t lanes, ad_real *w)
 {
     const ad_real *v = c->v + (ptrdiff_t)point * c->step;
     if (c->step == 0) {
         ad_real all = *v;
-        for (size_t l = 0; l < ADREV_LANES_MOST; l++)
+        for (size_t l = 0; l < lanes; l++)
             w[l] = all;
         return;
     }
     if (c->step == 1)
-        memcpy(w, v, n * sizeof *w);
+        adx_copy_lanes(n, v, w);
     else
         for (size_t l = 0; l < n; l++)
             w[l] = v[(ptrdiff_t)l * c->step];
-    for (size_t l = n; l < ADREV_LANES_MOST; l++)
+    for (size_t l = n; l < lanes; l++)
         w[l] = w[n - 1];
 }
 
 // Memory for one block after the other. Parameters, which all points share, are
 // filled in for the first of them (gmm, bench/: half of the time else).
 typedef struct adx_desk {
-    adx_workspace *work;
-    bool in_work;               // they are there
-    ad_real *room;              // for machine code; or NULL
-    bool in_room;
+    adx_workspace *work;        // of replays
+    bool in_work;               // parameters are there
+    ad_real *room;
+    // For machine code: pointers to the columns of inputs, and in the room
+    // those that are not read in place.
+    const ad_real **at;
+    ad_real *filled;            // [inputs][lanes]
+    bool in_room;               // parameters are there
+    ad_real *y;                 // [results][lanes]
 } adx_desk;
 
 static void adx_fill_block(const adx_mapping *k, size_t point, size_t n,
@@ -5110,7 +5135,8 @@ static void adx_fill_block(const adx_mapping *k, size_t point, size_t n,
     for (size_t g = 0; g < 2; g++)
         for (size_t i = 0; i < k->given_n[g]; i++, w += ADREV_LANES_MOST)
             if (k->given[g][i].step != 0 || !desk->in_work)
-                adx_fill_column(&k->given[g][i], point, n, w);
+                adx_fill_column(&k->given[g][i], point, n, ADREV_LANES_MOST,
+                                w);
     desk->in_work = true;
 }
 
@@ -5149,7 +5175,7 @@ static void adx_store_column(const ad_column *to, size_t point, size_t n,
                              const ad_real from[], const bool take[])
 {
     if (to->v != NULL && take == NULL && to->step == 1) {
-        memcpy(to->v + point, from, n * sizeof *from);
+        adx_copy_lanes(n, from, to->v + point);
         return;
     }
     for (size_t l = 0; to->v != NULL && l < n; l++)
@@ -5157,37 +5183,42 @@ static void adx_store_column(const ad_column *to, size_t point, size_t n,
             to->v[(ptrdiff_t)(point + l) * to->step] = from[l];
 }
 
-// Results of the lanes in `take`; NULL: of all. output: their places in w; NULL:
-// in order. waiting NULL: adjoints are added at once, of all lanes.
-static void adx_take_block(const adx_mapping *k, size_t point, size_t n,
-                           const ad_real w[], const uint32_t output[],
-                           const bool take[], ad_real waiting[])
+// Results that are not adjoints: from[result][k->lanes].
+static void adx_store_block(const adx_mapping *k, size_t point, size_t n,
+                            const ad_real from[])
 {
-    size_t at = 0;
     for (size_t g = 0; g < 2; g++)
-        for (size_t i = 0; i < k->wanted_n[g]; i++, at++) {
-            const ad_real *from = w + (output == NULL ? at : output[at])
-                                    * ADREV_LANES_MOST;
-            if (g != 0 || !k->adds) {
-                adx_store_column(&k->wanted[g][i], point, n, from, take);
-                continue;
-            }
-            if (waiting == NULL)
-                adx_add_column(&k->wanted[0][i], point, n, from);
-            for (size_t l = 0; waiting != NULL && l < n; l++) {
-                ad_real *wait = &waiting[i * ADREV_LANES_MOST + l];
-                *wait = take == NULL || take[l] ? from[l] : *wait;
-            }
-        }
+        for (size_t i = 0; i < k->wanted_n[g]; i++, from += k->lanes)
+            if (g != 0 || !k->adds)
+                adx_store_column(&k->wanted[g][i], point, n, from, NULL);
 }
 
-// What waits of a block.
-static void adx_add_waiting(const adx_mapping *k, size_t point, size_t n,
-                          const ad_real waiting[])
+// Adjoints of a block.
+static void adx_add_adjoints(const adx_mapping *k, size_t point, size_t n,
+                             const ad_real y[])
 {
     for (size_t i = 0; i < k->wanted_n[0]; i++)
-        adx_add_column(&k->wanted[0][i], point, n,
-                       waiting + i * ADREV_LANES_MOST);
+        adx_add_column(&k->wanted[0][i], point, n, y + i * k->lanes);
+}
+
+// Results of a replay, of the lanes in `take`; NULL: of all. Adjoints go to y;
+// NULL: they are added.
+static void adx_take_lanes(const adx_mapping *k, size_t point, size_t n,
+                           const ad_real w[], const bool take[], ad_real y[])
+{
+    const uint32_t *output = k->machine->output;
+    for (size_t g = 0; g < 2; g++)
+        for (size_t i = 0; i < k->wanted_n[g]; i++) {
+            const ad_column *to = &k->wanted[g][i];
+            const ad_real *from = w + *output++ * ADREV_LANES_MOST;
+            if (g != 0 || !k->adds)
+                adx_store_column(to, point, n, from, take);
+            else if (y == NULL)
+                adx_add_column(to, point, n, from);
+            else if (to->v != NULL)
+                adx_store_column(&(ad_column){ y + i * k->lanes, 1 }, 0, n,
+                                 from, take);
+        }
 }
 
 // Which lanes have a NaN among their results.
@@ -5255,10 +5286,9 @@ static bool adx_forgive_failed(size_t n, uint32_t flipped[], bool nan[])
 }
 
 // The lanes that have a result go first; those with NaN are done again, with
-// care (see adx_run_point).
+// care (see adx_run_point). Adjoints of lanes that are left are 0.
 static void adx_map_some(adx_mapping *k, adx_desk *desk, size_t point,
-                         size_t n, uint32_t flipped[], bool nan[],
-                         ad_real waiting[])
+                         size_t n, uint32_t flipped[], bool nan[], ad_real y[])
 {
     ad_real *w = desk->work->w;
     bool take[ADREV_LANES_MOST] = {0};
@@ -5266,180 +5296,197 @@ static void adx_map_some(adx_mapping *k, adx_desk *desk, size_t point,
         take[l] = flipped[l] == 0 && !nan[l];
         nan[l] = flipped[l] == 0 && nan[l];
     }
-    const uint32_t *output = k->machine->output;
-    adx_take_block(k, point, n, w, output, take, waiting);
+    for (size_t i = 0; k->adds && i < k->wanted_n[0]; i++)
+        memset(y + i * k->lanes, 0, n * sizeof *y);
+    adx_take_lanes(k, point, n, w, take, y);
     adx_fill_block(k, point, n, desk);
     adx_run_lanes(k->machine, w, ADREV_LANES_MOST, true, flipped);
     adx_note_failed(k, point, n, flipped, nan);
-    adx_take_block(k, point, n, w, output, nan, waiting);
-}
-
-// Memory of a block for machine code, in numbers: pointers to the columns, those
-// that had to be filled, results, and faults.
-static size_t adx_pointer_room(const adx_machine *m)
-{
-    return (m->inputs * sizeof(ad_real *) + sizeof(ad_real) - 1)
-         / sizeof(ad_real);
-}
-
-static size_t adx_block_room(const adx_machine *m)
-{
-    return adx_pointer_room(m) + ADX_LINE
-         + (m->inputs + m->outputs + 1) * ADREV_LANES_MOST;
+    adx_take_lanes(k, point, n, w, nan, y);
 }
 
 // Columns whose numbers lie side by side are read in place (burgers, bench/:
 // copies took half of the time).
 static void adx_point_columns(const adx_mapping *k, size_t point, size_t n,
-                              const ad_real *at[], ad_real *w, bool shared)
+                              adx_desk *desk)
 {
-    bool full = n == ADREV_LANES_MOST;
+    const ad_real **at = desk->at;
+    ad_real *w = desk->filled;
     for (size_t g = 0; g < 2; g++)
         for (size_t i = 0; i < k->given_n[g]; i++) {
             const ad_column *c = &k->given[g][i];
-            if (c->step == 1 && full) {
+            if (c->step == 1) {
                 *at++ = c->v + point;
                 continue;
             }
             *at++ = w;
-            if (c->step != 0 || !shared)
-                adx_fill_column(c, point, n, w);
-            w += ADREV_LANES_MOST;
+            if (c->step != 0 || !desk->in_room)
+                adx_fill_column(c, point, n, k->lanes, w);
+            w += k->lanes;
         }
+    desk->in_room = true;
 }
 
-// A block by machine code; false: there is none, or a result is not finite. Of
-// the last one, points of the block before are evaluated again, and not taken.
-static bool adx_map_compiled(const adx_mapping *k, size_t point, size_t n,
-                             adx_desk *desk, ad_real waiting[])
+// By machine code; false: there is none, or a result is not finite.
+static bool adx_map_compiled(const adx_mapping *k, adx_desk *desk,
+                             size_t point, size_t n, ad_real y[])
 {
-    const adx_machine *m = k->machine;
-    if (desk->room == NULL)
+    if (k->compiled->block == NULL)
         return false;
-    const ad_real **at = (const ad_real **)(void *)desk->room;
-    ad_real *filled = adx_align(desk->room + adx_pointer_room(m));
-    ad_real *y = filled + m->inputs * ADREV_LANES_MOST;
-    ad_real *fault = y + m->outputs * ADREV_LANES_MOST;
-    size_t again = k->points < ADREV_LANES_MOST ? 0 : ADREV_LANES_MOST - n;
-    adx_point_columns(k, point - again, n + again, at, filled, desk->in_room);
-    desk->in_room = true;
-    k->compiled->block(at, y, fault);
-    if (adx_sum_lanes(ADREV_LANES_MOST, fault) != 0)
+    adx_point_columns(k, point, n, desk);
+    if (k->compiled->block(desk->at, y, (long)n) != 0)
         return false;
     for (size_t l = 0; k->left != NULL && l < n; l++)
         k->left[point + l] = 0;
-    adx_take_block(k, point, n, y + again, NULL, NULL, waiting);
+    adx_store_block(k, point, n, y);
     return true;
 }
 
-// waiting: where adjoints wait for other blocks, if these run in parallel.
-static void adx_map_block(adx_mapping *k, adx_desk *desk, size_t block,
-                          ad_real waiting[])
+// For up to ADREV_LANES_MOST points where all of a block do not go by machine
+// code. true: adjoints were added, for these are all of the block, and no other
+// one waits (gmm replayed, bench/: 1.25 times as long by way of y).
+static bool adx_map_lanes(adx_mapping *k, adx_desk *desk, size_t point,
+                          size_t n, ad_real y[])
 {
     ad_real *w = desk->work->w;
     uint32_t flipped[ADREV_LANES_MOST];
     bool nan[ADREV_LANES_MOST];
-    size_t point = block * ADREV_LANES_MOST;
-    size_t n = k->points - point < ADREV_LANES_MOST ? k->points - point
-                                                    : ADREV_LANES_MOST;
-    if (adx_map_compiled(k, point, n, desk, waiting))
-        return;
+    if (adx_map_compiled(k, desk, point, n, y))
+        return false;
     adx_fill_block(k, point, n, desk);
     adx_run_lanes(k->machine, w, ADREV_LANES_MOST, false, flipped);
     bool again = adx_lanes_with_nan(k->machine, w, n, nan);
     again = adx_forgive_failed(n, flipped, nan) || again;
-    if (!adx_note_left(k, point, n, flipped) && !again) {
-        adx_take_block(k, point, n, w, k->machine->output, NULL, waiting);
-        return;
+    if (adx_note_left(k, point, n, flipped) || again) {
+        adx_map_some(k, desk, point, n, flipped, nan, y);
+        return false;
     }
-    bool alone = k->adds && waiting == NULL;
-    ad_real *wait = alone ? k->waiting : waiting;
-    if (alone)
-        memset(wait, 0, k->wanted_n[0] * ADREV_LANES_MOST * sizeof *wait);
-    adx_map_some(k, desk, point, n, flipped, nan, wait);
-    if (alone)
-        adx_add_waiting(k, point, n, wait);
+    bool alone = k->lanes == ADREV_LANES_MOST && k->waiting == NULL;
+    adx_take_lanes(k, point, n, w, NULL, alone ? NULL : y);
+    return alone;
 }
 
-// Memory of a block for machine code; NULL: there is none of either.
-static ad_real *adx_take_room(const adx_mapping *k)
+static size_t adx_points_of(const adx_mapping *k, size_t block)
 {
-    if (k->compiled->block == NULL)
-        return NULL;
+    size_t left = k->points - block * k->lanes;
+    return left < k->lanes ? left : k->lanes;
+}
+
+// y: [results][lanes], where adjoints stay if they wait for other blocks.
+static void adx_map_block(adx_mapping *k, adx_desk *desk, size_t block,
+                          ad_real y[])
+{
+    size_t point = block * k->lanes;
+    size_t n = adx_points_of(k, block);
+    bool added = false;
+    if (!adx_map_compiled(k, desk, point, n, y))
+        for (size_t l = 0; l < n; l += ADREV_LANES_MOST)
+            added = adx_map_lanes(k, desk, point + l,
+                                  n - l < ADREV_LANES_MOST ? n - l
+                                                           : ADREV_LANES_MOST,
+                                  y + l);
+    if (k->adds && k->waiting == NULL && !added)
+        adx_add_adjoints(k, point, n, y);
+}
+
+static void adx_close_desk(const adx_mapping *k, adx_desk *desk)
+{
+    adx_give_work(k->machine, desk->work);
+    adx_drop(&k->fn->memory,    // acq_rel: as in adx_open_desk
+             atomic_exchange_explicit(&k->compiled->spare_block, desk->room,
+                                      memory_order_acq_rel));
+}
+
+// false: no memory.
+static bool adx_open_desk(const adx_mapping *k, adx_desk *desk)
+{
+    adx_machine *m = k->machine;
+    size_t pointers = (m->inputs * sizeof(ad_real *) + sizeof(ad_real) - 1)
+                    / sizeof(ad_real);
+    *desk = (adx_desk){ .work = adx_take_work(m, ADREV_LANES_MOST) };
+    if (desk->work == NULL)
+        return false;
     // acq_rel: who takes it comes after who gave it back.
-    ad_real *room = atomic_exchange_explicit(&k->compiled->spare_block, NULL,
-                                             memory_order_acq_rel);
-    return room != NULL ? room
-         : (ad_real *)adx_take(&k->fn->memory, adx_block_room(k->machine),
-                               sizeof *room);
-}
-
-static void adx_give_room(const adx_mapping *k, ad_real *room)
-{
-    if (room != NULL)           // acq_rel: as in adx_take_room
-        adx_drop(&k->fn->memory,
-                 atomic_exchange_explicit(&k->compiled->spare_block, room,
-                                          memory_order_acq_rel));
-}
-
-// Blocks of the batch.
-static void adx_map_range(adx_mapping *k, adx_workspace *work, size_t begin,
-                          size_t end)
-{
-    size_t size = k->wanted_n[0] * ADREV_LANES_MOST;
-    adx_desk desk = { .work = work, .room = adx_take_room(k) };
-    for (size_t i = begin; i < end; i++)
-        adx_map_block(k, &desk, k->first + i,
-                      k->together ? k->waiting + i * size : NULL);
-    adx_give_room(k, desk.room);
+    desk->room = atomic_exchange_explicit(&k->compiled->spare_block, NULL,
+                                          memory_order_acq_rel);
+    if (desk->room == NULL)
+        desk->room = (ad_real *)adx_take(&k->fn->memory, pointers + ADX_LINE
+            + (m->inputs + m->outputs) * k->lanes, sizeof *desk->room);
+    if (desk->room == NULL) {
+        adx_give_work(m, desk->work);
+        return false;
+    }
+    desk->at = (const ad_real **)(void *)desk->room;
+    desk->y = adx_align(desk->room + pointers);
+    desk->filled = desk->y + m->outputs * k->lanes;
+    return true;
 }
 
 #ifdef ADREV_PARALLEL_H
-// The same with memory of this thread. Where there is none, the whole batch is
-// done once more by the one that has some: results are only stored.
+static ad_real *adx_waiting_of(const adx_mapping *k, size_t block)
+{
+    return k->waiting + block * k->machine->outputs * k->lanes;
+}
+
+// Blocks of the batch; those that were done before are left out.
+static void adx_map_range(adx_mapping *k, adx_desk *desk, size_t begin,
+                          size_t end)
+{
+    for (size_t i = begin; i < end; i++) {
+        if (!k->done[i])
+            adx_map_block(k, desk, k->first + i,
+                          k->waiting == NULL ? desk->y : adx_waiting_of(k, i));
+        k->done[i] = true;
+    }
+}
+
+// The same with memory of this thread; where there is none, they are left.
 static void adx_map_blocks(size_t begin, size_t end, void *user)
 {
     adx_mapping *k = (adx_mapping *)user;
-    adx_workspace *work = adx_take_work(k->machine, ADREV_LANES_MOST);
-    if (work == NULL) {         // relaxed: read when all is joined
-        atomic_store_explicit(&k->short_of, true, memory_order_relaxed);
+    adx_desk desk;
+    if (!adx_open_desk(k, &desk))
         return;
-    }
-    adx_map_range(k, work, begin, end);
-    adx_give_work(k->machine, work);
+    adx_map_range(k, &desk, begin, end);
+    adx_close_desk(k, &desk);
 }
 
-static void adx_map_together(adx_mapping *k, adx_workspace *work,
-                             size_t blocks)
+static void adx_map_batch(adx_mapping *k, adx_desk *desk, size_t blocks)
 {
-    size_t size = k->wanted_n[0] * ADREV_LANES_MOST;
-    if (k->adds)                // of points that are left: nothing
-        memset(k->waiting, 0, blocks * size * sizeof *k->waiting);
-    atomic_store_explicit(&k->short_of, false, memory_order_relaxed);
+    memset(k->done, 0, sizeof k->done);
     ad_tape *before = ad_use(NULL);
-    ad_parallel_for(blocks, 4, adx_map_blocks, k);
+    ad_parallel_for(blocks, 1, adx_map_blocks, k);
     ad_use(before);
-    if (atomic_load_explicit(&k->short_of, memory_order_relaxed))
-        adx_map_range(k, work, 0, blocks);
-    for (size_t b = 0; k->adds && b < blocks; b++) {
-        size_t point = (k->first + b) * ADREV_LANES_MOST;
-        size_t left = k->points - point;
-        adx_add_waiting(k, point,
-                        left < ADREV_LANES_MOST ? left : ADREV_LANES_MOST,
-                        k->waiting + b * size);
-    }
+    adx_map_range(k, desk, 0, blocks);
+    for (size_t b = 0; k->adds && b < blocks; b++)
+        adx_add_adjoints(k, (k->first + b) * k->lanes,
+                         adx_points_of(k, k->first + b), adx_waiting_of(k, b));
 }
-#endif
 
-// A batch of blocks: on the pool, if there is one.
-static void adx_map_batch(adx_mapping *k, adx_workspace *work, size_t blocks)
+// On the pool, a batch after the other.
+static ad_status adx_map_batches(adx_mapping *k, adx_desk *desk, size_t blocks)
 {
-#ifdef ADREV_PARALLEL_H
-    adx_map_together(k, work, blocks);
-#else
-    adx_map_range(k, work, 0, blocks);
-#endif
+    size_t most = ADX_BATCH * ADREV_LANES_MOST / k->lanes;
+    most = blocks < most ? blocks : most;
+    if (k->adds)
+        k->waiting = (ad_real *)adx_take(&k->fn->memory, most
+            * k->machine->outputs * k->lanes, sizeof *k->waiting);
+    if (k->adds && k->waiting == NULL)
+        return ADREV_ENOMEM;
+    for (; k->first < blocks; k->first += most)
+        adx_map_batch(k, desk, blocks - k->first < most ? blocks - k->first
+                                                        : most);
+    adx_drop(&k->fn->memory, k->waiting);
+    return ADREV_OK;
 }
+#else
+static ad_status adx_map_batches(adx_mapping *k, adx_desk *desk, size_t blocks)
+{
+    for (size_t b = 0; b < blocks; b++)
+        adx_map_block(k, desk, b, desk->y);
+    return ADREV_OK;
+}
+#endif
 
 static bool adx_lacks_columns(size_t n, const ad_column c[], bool optional)
 {
@@ -5451,36 +5498,19 @@ static bool adx_lacks_columns(size_t n, const ad_column c[], bool optional)
 
 static ad_status adx_map_all(adx_mapping *k, adx_kind kind)
 {
-    ad_fn *fn = k->fn;
-    size_t blocks = (k->points + ADREV_LANES_MOST - 1) / ADREV_LANES_MOST;
-    ad_status status = adx_machine_of(fn, kind, &k->machine);
-    k->compiled = &fn->compiled[kind];
-    atomic_init(&k->status, ADREV_OK);
+    ad_status status = adx_machine_of(k->fn, kind, &k->machine);
     if (status != ADREV_OK)
         return status;
-#ifdef ADREV_PARALLEL_H
-    k->together = k->adds;
-#endif
-    if (k->adds) {
-        size_t batch = !k->together ? 1 : blocks < ADX_BATCH ? blocks
-                                                             : ADX_BATCH;
-        k->waiting = (ad_real *)adx_take(&fn->memory,
-            batch * k->wanted_n[0] * ADREV_LANES_MOST, sizeof *k->waiting);
-        if (k->waiting == NULL)
-            return ADREV_ENOMEM;
-    }
-    adx_workspace *work = adx_take_work(k->machine, ADREV_LANES_MOST);
-    if (work == NULL) {
-        adx_drop(&fn->memory, k->waiting);
+    k->compiled = &k->fn->compiled[kind];
+    k->lanes = adx_lanes_of(k->machine->inputs, k->machine->outputs);
+    atomic_init(&k->status, ADREV_OK);
+    adx_desk desk;
+    if (!adx_open_desk(k, &desk))
         return ADREV_ENOMEM;
-    }
-    for (k->first = 0; k->first < blocks; k->first += ADX_BATCH) {
-        size_t left = blocks - k->first;
-        adx_map_batch(k, work, left < ADX_BATCH ? left : ADX_BATCH);
-    }
-    adx_give_work(k->machine, work);
-    adx_drop(&fn->memory, k->waiting);
-    return (ad_status)atomic_load_explicit(&k->status, memory_order_relaxed);
+    status = adx_map_batches(k, &desk, (k->points + k->lanes - 1) / k->lanes);
+    adx_close_desk(k, &desk);
+    return status != ADREV_OK ? status
+         : (ad_status)atomic_load_explicit(&k->status, memory_order_relaxed);
 }
 
 ADX_API ad_status ad_fn_map(ad_fn *fn, size_t points, const ad_column x[],

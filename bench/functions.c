@@ -210,38 +210,57 @@ RUN(particles)
 #undef RUN
 
 /* ---------------------------------------------------------------------------
- * burgers: rows of inner cells as columns of points
+ * burgers: all cells from the first inner one to the last as columns of points
+ *
+ * The two cells at the ends of each row between are points, too: one long map
+ * costs less than a map for each row. Their results are overwritten, and their
+ * adjoints are none of the map's.
  * ------------------------------------------------------------------------- */
 
-// Columns of the neighbours of row i in the two fields at w.
-static void neighbours(double *w, size_t side, size_t i, ad_column to[10])
+static size_t points(size_t side)
+{
+    return (side - 2) * side - 2;
+}
+
+// Columns of the inner cells of the two fields at w.
+static void inner(double *w, size_t side, ad_column to[2])
 {
     for (size_t k = 0; k < 2; k++) {
-        double *own = w + k * side * side + i * side + 1;
-        double *at[5] = { own, own - 1, own - side, own + 1, own + side };
+        to[k] = (ad_column){ w + k * side * side + side + 1, 1 };
+    }
+}
+
+// Columns of the cells and their neighbours, as `cell` has them.
+static void neighbours(double *w, size_t side, ad_column to[10])
+{
+    ad_column own[2];
+
+    inner(w, side, own);
+    for (size_t k = 0; k < 2; k++) {
+        double *at = own[k].v;
+        double *near[5] = { at, at - 1, at - side, at + 1, at + side };
 
         for (size_t j = 0; j < 5; j++) {
-            to[5 * k + j] = (ad_column){ at[j], 1 };
+            to[5 * k + j] = (ad_column){ near[j], 1 };
         }
     }
 }
 
-static void results(double *w, size_t side, size_t i, ad_column to[2])
-{
-    for (size_t k = 0; k < 2; k++) {
-        to[k] = (ad_column){ w + k * side * side + i * side + 1, 1 };
-    }
-}
-
-static void copy_boundary(size_t side, const double *from, double *to)
+// The boundary of both fields goes to `to`; from the ends of the rows it is
+// taken away if `move`.
+static void copy_boundary(size_t side, double *from, double *to, int move)
 {
     for (size_t k = 0; k < 2; k++, from += side * side, to += side * side) {
         memcpy(to, from, side * sizeof *to);
         memcpy(to + (side - 1) * side, from + (side - 1) * side,
                side * sizeof *to);
         for (size_t i = 1; i + 1 < side; i++) {
-            to[i * side] = from[i * side];
-            to[i * side + side - 1] = from[i * side + side - 1];
+            for (size_t at = i * side; at < (i + 1) * side; at += side - 1) {
+                to[at] = from[at];
+                if (move) {
+                    from[at] = 0.0;
+                }
+            }
         }
     }
 }
@@ -251,12 +270,10 @@ static void forward_step(ad_fn *fn, size_t side, double *now, double *next)
     ad_column x[10];
     ad_column y[2];
 
-    copy_boundary(side, now, next);
-    for (size_t i = 1; i + 1 < side; i++) {
-        neighbours(now, side, i, x);
-        results(next, side, i, y);
-        ad_fn_map(fn, side - 2, x, y, NULL);
-    }
+    neighbours(now, side, x);
+    inner(next, side, y);
+    ad_fn_map(fn, points(side), x, y, NULL);
+    copy_boundary(side, now, next, 0);
 }
 
 // Adjoints `later` of the fields after a step become those before it.
@@ -268,13 +285,11 @@ static void reverse_step(ad_fn *fn, size_t side, double *now, double *later,
     ad_column w[2];
 
     memset(before, 0, 2 * side * side * sizeof *before);
-    copy_boundary(side, later, before);
-    for (size_t i = 1; i + 1 < side; i++) {
-        neighbours(now, side, i, x);
-        neighbours(before, side, i, dx);
-        results(later, side, i, w);
-        ad_fn_map_vjp(fn, side - 2, x, w, dx, NULL, NULL);
-    }
+    copy_boundary(side, later, before, 1);
+    neighbours(now, side, x);
+    neighbours(before, side, dx);
+    inner(later, side, w);
+    ad_fn_map_vjp(fn, points(side), x, w, dx, NULL, NULL);
 }
 
 static void run_burgers(kept *kept_fn, const bench_case *c, const double *x,
