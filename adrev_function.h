@@ -5062,10 +5062,10 @@ ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
 }
 
 /* --- 9.5  many points --------------------------------------------------------
- * Block by block: by machine code, or filled and replayed by as many lanes as a
- * replay has, and its results taken. Adjoints wait until their block is done, or
- * where blocks run in parallel, all blocks of a batch; one thread adds them then,
- * block by block.                                                            */
+ * Block by block: by machine code, or filled and replayed by as many lanes as
+ * a replay has, and its results taken. Adjoints wait until their block is done,
+ * or where blocks run in parallel, all blocks of a batch; one thread adds them
+ * then, block by block.                                                      */
 
 #define ADX_BATCH 64            // blocks of replays that wait for one another
 
