@@ -3580,14 +3580,31 @@ ADX_COLD static void adx_spread_absorbing(ad_real adj[], const adx_operand *op,
             adj[op[i].id * W + w] += adx_absorb(op[i].d, a[w]);
 }
 
-// Adds the contributions of one statement with adjoint a, which is not zero:
-// only where it is not finite does a zero partial need care.
+// Whether a is finite and not zero: the bits of both zeros, shifted, less one
+// are the largest number; those of infinities and NaN begin with all ones.
+#define ADX_BITS_double uint64_t
+#define ADX_BITS_float  uint32_t
+typedef ADX_JOIN(ADX_BITS_, ADREV_REAL) adx_bits;
+
+ADX_INLINE bool adx_is_plain(ad_real a)
+{
+    const adx_bits special = ~(adx_bits)0 << (sizeof a == 4 ? 24 : 53);
+    adx_bits bits;
+    memcpy(&bits, &a, sizeof bits);
+    return (adx_bits)((adx_bits)(bits << 1) - 1) < special - 1;
+}
+
+// Adds the contributions of one statement with adjoint a: only where it is not
+// finite does a zero partial need care, and only if it is not zero itself.
+// (particles and dot, bench/: a tenth of the whole time faster than by three
+// comparisons of numbers.)
 ADX_INLINE void adx_spread(ad_real adj[], const adx_operand *op, size_t n,
                            ad_real a)
 {
-    if (ADX_UNLIKELY(a * 0 != 0)) {
+    if (ADX_UNLIKELY(!adx_is_plain(a))) {
         ad_real copy = a;       // so that a itself can stay in a register
-        adx_spread_absorbing(adj, op, n, &copy, 1);
+        if (a != 0)
+            adx_spread_absorbing(adj, op, n, &copy, 1);
         return;
     }
     for (const adx_operand *p = op + n; p-- > op;) {
@@ -3741,8 +3758,6 @@ ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
                 continue;
             }
             ad_real a = adj[k--];
-            if (a == 0)
-                continue;
             adx_spread(adj, op, header & ADX_COUNT, a);
             // A running sum: on to the value before, which has the same
             // adjoint and perhaps more.
@@ -3757,8 +3772,7 @@ ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
                 header = *head++;
                 op -= header & ADX_COUNT;
                 k--;
-                if (a != 0)
-                    adx_spread(adj, op, header & ADX_COUNT, a);
+                adx_spread(adj, op, header & ADX_COUNT, a);
             }
         }
         if (leapt)
