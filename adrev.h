@@ -2884,14 +2884,13 @@ static bool adx_extend_inputs(ad_tape *t, adx_context *c, size_t n)
     return true;
 }
 
-// The id of the first of n new inputs; 0: there is no tape, or it has failed.
-static size_t adx_add_inputs(adx_context *c, size_t n)
+// The id of the first of n new inputs that do not simply come first; 0: there
+// is no room.
+ADX_APART size_t adx_enter_inputs(adx_context *c, size_t n)
 {
     size_t first = c->seq + 1;
 
-    if (c->tape == NULL || c->tape->status != ADREV_OK || n == 0)
-        return 0;
-    if (adx_lead(c->tape, c, n) || adx_extend_inputs(c->tape, c, n))
+    if (adx_extend_inputs(c->tape, c, n))
         return first;
     adx_operand *op = adx_entry(c, ADX_INPUTS, 1, n);
     if (op == NULL)
@@ -2899,6 +2898,14 @@ static size_t adx_add_inputs(adx_context *c, size_t n)
     op->d = 0;
     op->id = (uint32_t)n;
     return first;
+}
+
+// The id of the first of n new inputs; 0: there is no tape, or it has failed.
+ADX_INLINE size_t adx_add_inputs(adx_context *c, size_t n)
+{
+    if (c->tape == NULL || c->tape->status != ADREV_OK || n == 0)
+        return 0;
+    return adx_lead(c->tape, c, n) ? c->seq - n + 1 : adx_enter_inputs(c, n);
 }
 
 #if defined __AVX2__ && defined __has_builtin
@@ -3986,14 +3993,16 @@ ADX_INLINE ad_status adx_check_values(const ad_tape *t, size_t n,
     const adx_segment *last = &t->segment[t->segments - 1];
     uint32_t length = (uint32_t)adx_live(t)->seq - last->begin;
     uint64_t low = adx_compound(last->job, (size_t)last->begin + 1);
-    size_t step = run ? n - 1 : 1;
-    size_t i = 0;
+    size_t i = run ? n - 1 : 0;
 
     if (n > 0 && x == NULL)
         return ADREV_ESHAPE;
-    while (i < n && adx_compound(x[i].job, x[i].seq) - low < length)
-        i += step;
-    return i >= n ? ADREV_OK : adx_check_others(t, n, x, some);
+    if (run && adx_word(x) - low >= length)
+        return adx_check_others(t, n, x, some);
+    for (; i < n; i++)
+        if (adx_word(&x[i]) - low >= length)
+            return adx_check_others(t, n, x, some);
+    return ADREV_OK;
 }
 
 static inline bool adx_is_run(size_t n, const ad_rev x[])
@@ -4061,15 +4070,18 @@ static inline void adx_zero(ad_real *p, size_t n)
 static inline ad_real *adx_cleared(ad_tape *t, size_t width, size_t floor)
 {
     size_t values = adx_live(t)->seq;
-    ad_real *p = (values + 1) * width + t->scratch <= t->adjoint_count
-               ? t->adjoint : adx_adjoints(t, values, width);
+    ad_real *p = t->adjoint;
+    if (ADX_UNLIKELY((values + 1) * width + t->scratch > t->adjoint_count)) {
+        p = adx_adjoints(t, values, width);
+        if (p == NULL)
+            return NULL;
+    }
     if (ADX_UNLIKELY(t->annex != NULL)) {
-        if (p == NULL || !t->annex->afford(t, width))
+        if (!t->annex->afford(t, width))
             return NULL;
         t->annex->zero(t, width);
     }
-    if (p != NULL)
-        adx_zero(p + floor * width, (values + 1 - floor) * width);
+    adx_zero(p + floor * width, (values + 1 - floor) * width);
     return p;
 }
 
@@ -4089,7 +4101,10 @@ ADX_INLINE ad_status adx_pullback(ad_tape *t, size_t m, const ad_rev y[],
     for (size_t i = 0; i < m; i++)
         if (y[i].job != 0)
             *adx_cell(t, adj, y[i], 1) += dy[i];
-    if (!adx_sweep(t, adx_reverse_1, adj))
+    // Without a call where nobody else's functions are called: of mul, bench/,
+    // the call is a twentieth.
+    if (t->calls ? !adx_sweep(t, adx_reverse_1, adj)
+                 : !adx_reverse(t, NULL, adj, 1))
         return ADREV_EEXTERNAL;
     adx_read(t, n, x, adj, run, dx);
     return ADREV_OK;
