@@ -4101,10 +4101,11 @@ ADX_INLINE ad_status adx_pullback(ad_tape *t, size_t m, const ad_rev y[],
     for (size_t i = 0; i < m; i++)
         if (y[i].job != 0)
             *adx_cell(t, adj, y[i], 1) += dy[i];
-    // Without a call where nobody else's functions are called: of mul, bench/,
-    // the call is a twentieth.
-    if (t->calls ? !adx_sweep(t, adx_reverse_1, adj)
-                 : !adx_reverse(t, NULL, adj, 1))
+    // Few values in place: a call is a twentieth of mul (bench/), but has the
+    // registers for itself, which is a twentieth of dot.
+    bool few = adx_live(t)->seq <= 16 && !t->calls;
+    if (few ? !adx_reverse(t, NULL, adj, 1)
+            : !adx_sweep(t, adx_reverse_1, adj))
         return ADREV_EEXTERNAL;
     adx_read(t, n, x, adj, run, dx);
     return ADREV_OK;
