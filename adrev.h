@@ -1831,9 +1831,10 @@ ADX_INLINE ad_rev adx_rec(ad_expr e)
     ADX_SLOTS(ADX_DO)
 #undef ADX_DO
     bool sum = n > 1 && e.sum && (uint32_t)e.slot[0].id == adx_now.seq;
-    n -= sum;
-    size_t need = sizeof(uint16_t) + n * sizeof(adx_operand);
-    if (ADX_UNLIKELY(!adx_room(need)) && !adx_grow(need))
+    // Asked for with the operand that a sum does without: that is a constant.
+    size_t most = sizeof(uint16_t) + n * sizeof(adx_operand);
+    if (ADX_UNLIKELY(!adx_room(most))
+        && !adx_grow(most - sum * sizeof(adx_operand)))
         return adx_passive(e.v);
 
     adx_operand *op = adx_now.op;
@@ -1844,7 +1845,7 @@ ADX_INLINE ad_rev adx_rec(ad_expr e)
         op = adx_put(op, ADX_AT(e, i));
     ADX_SLOTS(ADX_DO)
 #undef ADX_DO
-    return adx_commit(e.v, op, sum ? ADX_SUM | n : n);
+    return adx_commit(e.v, op, sum ? ADX_SUM | (n - 1) : n);
 }
 
 // Where an expression is split. One function, not a copy of adx_rec at every
