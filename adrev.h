@@ -3781,7 +3781,8 @@ ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
             // adjoint and perhaps more.
             while (header & ADX_SUM) {
 #if ADREV_COUNT
-                adx_count_back(1, adj[k]);
+                if (a != 0)
+                    adx_count_back(1, adj[k]);
 #endif
                 a += adj[k];
                 adj[k] = a;

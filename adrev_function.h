@@ -327,12 +327,12 @@ ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
 ADX_API size_t ad_traced_paths(const ad_traced *traced, size_t *recordings);
 
 /* --- 3.5  many points --------------------------------------------------------
- * The same function at many points, ADREV_LANES_MOST at a time side by side,
- * with the same bits as one at a time; compiled, a block of points is replayed
- * if one of its results is not finite. Numbers are given by column: input i of
- * point p is x[i].v[p*x[i].step]. Step 0: a parameter that all points share.
- * Columns may overlap: a stencil is a function over shifted columns of one
- * array. If adrev_parallel.h is included before this header where both are
+ * The same function at many points, ADREV_LANES_MOST at a time side by side
+ * (compiled, up to four times as many), with the same bits as one at a time;
+ * compiled, those beside one whose results are not finite may be replayed.
+ * Numbers are given by column: input i of point p is x[i].v[p*x[i].step]. Step
+ * 0: a parameter that all points share. Columns may overlap: a stencil is a
+ * function over shifted columns of one array. If adrev_parallel.h is included before this header where both are
  * implemented, blocks of points run on the pool, with the same bits (the file
  * defines ADREV_TRACE first, since adrev_parallel.h includes adrev.h).       */
 
@@ -5065,9 +5065,10 @@ ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
  * Block by block: by machine code, or filled and replayed by as many lanes as
  * a replay has, and its results taken. Adjoints wait until their block is done,
  * or where blocks run in parallel, all blocks of a batch; one thread adds them
- * then, block by block.                                                      */
+ * then, block by block. Where a result of machine code is not finite, the block
+ * is done piece by piece, and replayed where that does not help.             */
 
-#define ADX_BATCH 64            // blocks of replays that wait for one another
+#define ADX_BATCH 64            // times ADREV_LANES_MOST points
 
 typedef struct adx_mapping {
     ad_fn *fn;
@@ -5083,7 +5084,7 @@ typedef struct adx_mapping {
     uint32_t *left;
     ad_real *waiting;           // [blocks of a batch][results][lanes]; or NULL
     size_t first;               // block of the batch
-    bool done[ADX_BATCH];       // of its blocks, in parallel
+    bool done[ADX_BATCH];       // of its blocks (at most so many), in parallel
     atomic_int status;
 } adx_mapping;
 
@@ -5125,7 +5126,7 @@ typedef struct adx_desk {
     const ad_real **at;
     ad_real *filled;            // [inputs][lanes]
     bool in_room;               // parameters are there
-    ad_real *y;                 // [results][lanes]
+    ad_real *y;                 // [results][lanes]; NULL: nothing waits there
 } adx_desk;
 
 static void adx_fill_block(const adx_mapping *k, size_t point, size_t n,
@@ -5342,9 +5343,9 @@ static bool adx_map_compiled(const adx_mapping *k, adx_desk *desk,
     return true;
 }
 
-// For up to ADREV_LANES_MOST points where all of a block do not go by machine
-// code. true: adjoints were added, for these are all of the block, and no other
-// one waits (gmm replayed, bench/: 1.25 times as long by way of y).
+// A piece of a block, of up to ADREV_LANES_MOST points. true: adjoints were added,
+// for these are all of the block, and no other one waits (gmm replayed, bench/:
+// 1.25 times as long by way of y).
 static bool adx_map_lanes(adx_mapping *k, adx_desk *desk, size_t point,
                           size_t n, ad_real y[])
 {
@@ -5378,13 +5379,13 @@ static void adx_map_block(adx_mapping *k, adx_desk *desk, size_t block,
 {
     size_t point = block * k->lanes;
     size_t n = adx_points_of(k, block);
-    bool added = false;
-    if (!adx_map_compiled(k, desk, point, n, y))
+    bool added = false;         // then there is only one piece
+    if (n <= ADREV_LANES_MOST || !adx_map_compiled(k, desk, point, n, y))
         for (size_t l = 0; l < n; l += ADREV_LANES_MOST)
             added = adx_map_lanes(k, desk, point + l,
                                   n - l < ADREV_LANES_MOST ? n - l
                                                            : ADREV_LANES_MOST,
-                                  y + l);
+                                  y == NULL ? NULL : y + l);
     if (k->adds && k->waiting == NULL && !added)
         adx_add_adjoints(k, point, n, y);
 }
@@ -5392,9 +5393,10 @@ static void adx_map_block(adx_mapping *k, adx_desk *desk, size_t block,
 static void adx_close_desk(const adx_mapping *k, adx_desk *desk)
 {
     adx_give_work(k->machine, desk->work);
-    adx_drop(&k->fn->memory,    // acq_rel: as in adx_open_desk
-             atomic_exchange_explicit(&k->compiled->spare_block, desk->room,
-                                      memory_order_acq_rel));
+    if (desk->room != NULL)     // acq_rel: as in adx_open_desk
+        adx_drop(&k->fn->memory,
+                 atomic_exchange_explicit(&k->compiled->spare_block, desk->room,
+                                          memory_order_acq_rel));
 }
 
 // false: no memory.
@@ -5406,6 +5408,8 @@ static bool adx_open_desk(const adx_mapping *k, adx_desk *desk)
     *desk = (adx_desk){ .work = adx_take_work(m, ADREV_LANES_MOST) };
     if (desk->work == NULL)
         return false;
+    if (k->compiled->block == NULL && !k->adds)
+        return true;            // a replay has its results in its workspace
     // acq_rel: who takes it comes after who gave it back.
     desk->room = atomic_exchange_explicit(&k->compiled->spare_block, NULL,
                                           memory_order_acq_rel);
@@ -5455,7 +5459,8 @@ static void adx_map_batch(adx_mapping *k, adx_desk *desk, size_t blocks)
 {
     memset(k->done, 0, sizeof k->done);
     ad_tape *before = ad_use(NULL);
-    ad_parallel_for(blocks, 1, adx_map_blocks, k);
+    ad_parallel_for(blocks, 4 * ADREV_LANES_MOST / k->lanes, adx_map_blocks,
+                    k);
     ad_use(before);
     adx_map_range(k, desk, 0, blocks);
     for (size_t b = 0; k->adds && b < blocks; b++)

@@ -326,6 +326,19 @@ static void run_kinds(void)
           (size_t)ad_counts.reverse.mul);
 }
 
+// A sum that nothing depends on costs nothing on the way back.
+static void run_dead_sum(void)
+{
+    begin(2);
+    ad_rev y = ad_rec(ad_mul(x[0], x[1]));
+    ad_rev z = y;
+    for (int i = 0; i < 5; i++)
+        ad_acc(&z, ad_mul(x[0], x[1]));
+    end(1, &y, (ad_real[]){ 1 }, 2);
+    CHECK(ad_counts.reverse.written == 2, "dead sum: %zu written",
+          (size_t)ad_counts.reverse.written);
+}
+
 int main(void)
 {
     tape = ad_tape_new();
@@ -346,6 +359,7 @@ int main(void)
     run_a16();
     run_growth();
     run_kinds();
+    run_dead_sum();
     ad_tape_free(tape);
     return check_done("counts");
 }

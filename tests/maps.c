@@ -17,7 +17,8 @@ int main(void)
 {
     enum { L = ADREV_LANES_MOST };
     static const size_t points[] = { 0, 1, 2, L - 1, L, L + 1, 2 * L - 1,
-                                     2 * L, 3 * L + 5 };
+                                     2 * L, 3 * L + 5, 4 * L - 1, 4 * L,
+                                     4 * L + 1, 8 * L + 5, 64 * L + 1 };
     for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
         maps_functions_at(points[i], points[i] < 2 * L);
         maps_exact(points[i]);

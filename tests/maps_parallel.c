@@ -19,13 +19,14 @@
 #include "check.h"
 #include "maps.h"
 
-enum { BRANCHES = 6, POINTS = 5 * ADREV_LANES_MOST + 7 };
+enum { BRANCHES = 6, POINTS = 17 * ADREV_LANES_MOST + 7 };
 
 // All the columns at several numbers of points. Returns what they add up to.
 static uint64_t everything(void)
 {
     enum { L = ADREV_LANES_MOST };
-    static const size_t points[] = { 0, 1, L - 1, L, L + 1, 3 * L + 5 };
+    static const size_t points[] = { 0, 1, L - 1, L, L + 1, 3 * L + 5,
+                                     4 * L, 8 * L + 5 };
     maps_state = 88172645463325252u;
     maps_digest = 14695981039346656037u;
     for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
