@@ -332,9 +332,10 @@ ADX_API size_t ad_traced_paths(const ad_traced *traced, size_t *recordings);
  * compiled, those beside one whose results are not finite may be replayed.
  * Numbers are given by column: input i of point p is x[i].v[p*x[i].step]. Step
  * 0: a parameter that all points share. Columns may overlap: a stencil is a
- * function over shifted columns of one array. If adrev_parallel.h is included before this header where both are
- * implemented, blocks of points run on the pool, with the same bits (the file
- * defines ADREV_TRACE first, since adrev_parallel.h includes adrev.h).       */
+ * function over shifted columns of one array. If adrev_parallel.h is included
+ * before this header where both are implemented, blocks of points run on the
+ * pool, with the same bits (the file defines ADREV_TRACE first, since
+ * adrev_parallel.h includes adrev.h).                                        */
 
 typedef struct ad_column {
     ad_real *v;             // NULL: this one is not wanted (results, dx)
@@ -5343,9 +5344,9 @@ static bool adx_map_compiled(const adx_mapping *k, adx_desk *desk,
     return true;
 }
 
-// A piece of a block, of up to ADREV_LANES_MOST points. true: adjoints were added,
-// for these are all of the block, and no other one waits (gmm replayed, bench/:
-// 1.25 times as long by way of y).
+// A piece of a block, of up to ADREV_LANES_MOST points. true: adjoints were
+// added, for these are all of the block, and no other one waits (gmm replayed,
+// bench/: 1.25 times as long by way of y).
 static bool adx_map_lanes(adx_mapping *k, adx_desk *desk, size_t point,
                           size_t n, ad_real y[])
 {
