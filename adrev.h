@@ -3588,12 +3588,12 @@ ADX_COLD static void adx_spread_absorbing(ad_real adj[], const adx_operand *op,
             adj[op[i].id * W + w] += adx_absorb(op[i].d, a[w]);
 }
 
-// Whether a is finite and not zero: the bits of both zeros, shifted, less one
-// are the largest number; those of infinities and NaN begin with all ones.
 #define ADX_BITS_double uint64_t
 #define ADX_BITS_float  uint32_t
 typedef ADX_JOIN(ADX_BITS_, ADREV_REAL) adx_bits;
 
+// Whether a is finite and not zero: the bits of both zeros, shifted, less one
+// are the largest number; those of infinities and NaN begin with all ones.
 ADX_INLINE bool adx_is_plain(ad_real a)
 {
     const adx_bits special = ~(adx_bits)0 << (sizeof a == 4 ? 24 : 53);
