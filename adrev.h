@@ -3140,11 +3140,9 @@ static void adx_reset(ad_tape *t, adx_context *c)
         adx_destroy(t, 0);
     if (t->annex != NULL)
         t->annex->clear(t);
-    if (t->status != ADREV_OK) {
-        t->status = ADREV_OK;
-        t->failure.file = NULL;
-        t->failure.line = 0;
-    }
+    t->status = ADREV_OK;
+    t->failure.file = NULL;
+    t->failure.line = 0;
     t->segments = 1;
     t->segment[0].job = adx_new_job();
     t->sealed = NULL;
@@ -4057,24 +4055,28 @@ ADX_INLINE ad_status adx_check(ad_tape *t, size_t m, const ad_rev y[],
     return status;
 }
 
-// A memset that for short arrays is a loop, and stays one: the C library may
-// use masked stores, and the loads of the sweep that follows wait for them.
-static inline void adx_zero(ad_real *p, size_t n)
+// For short arrays, for which the C library may use masked stores: the loads of
+// the sweep that follows wait for them.
+ADX_INLINE void adx_zero_few(ad_real *p, size_t n)
 {
     static const ad_real none[4] = {0};
 
+    for (; n >= 4; n -= 4, p += 4) {
+        memcpy(p, none, sizeof none);
+        ADX_OPAQUE(p);
+    }
+    for (; n > 0; n--, p++) {
+        *p = 0;
+        ADX_OPAQUE(p);
+    }
+}
+
+static inline void adx_zero(ad_real *p, size_t n)
+{
     if (n > 128)
         memset(p, 0, n * sizeof *p);
-    else {
-        for (; n >= 4; n -= 4, p += 4) {
-            memcpy(p, none, sizeof none);
-            ADX_OPAQUE(p);
-        }
-        for (; n > 0; n--, p++) {
-            *p = 0;
-            ADX_OPAQUE(p);
-        }
-    }
+    else
+        adx_zero_few(p, n);
 }
 
 // Adjoints, zero from the floor on. A reverse sweep writes below it, but does
@@ -4097,9 +4099,10 @@ static inline ad_real *adx_cleared(ad_tape *t, size_t width, size_t floor)
     return p;
 }
 
-ADX_INLINE ad_status adx_pullback(ad_tape *t, size_t m, const ad_rev y[],
-                              const ad_real dy[], size_t n, const ad_rev x[],
-                              ad_real dx[])
+ADX_NOINLINE static ad_status adx_pullback(ad_tape *t, size_t m,
+                                           const ad_rev y[],
+                                           const ad_real dy[], size_t n,
+                                           const ad_rev x[], ad_real dx[])
 {
     bool missing = (m > 0 && dy == NULL) || (n > 0 && dx == NULL);
     bool run;
@@ -4113,20 +4116,76 @@ ADX_INLINE ad_status adx_pullback(ad_tape *t, size_t m, const ad_rev y[],
     for (size_t i = 0; i < m; i++)
         if (y[i].job != 0)
             *adx_cell(t, adj, y[i], 1) += dy[i];
-    // Few values in place: a call is a twentieth of mul (bench/), but has the
-    // registers for itself, which is a twentieth of dot.
-    bool few = adx_live(t)->seq <= 16 && !t->calls;
-    if (few ? !adx_reverse(t, NULL, adj, 1)
-            : !adx_sweep(t, adx_reverse_1, adj))
+    if (!adx_sweep(t, adx_reverse_1, adj))
         return ADREV_EEXTERNAL;
     adx_read(t, n, x, adj, run, dx);
     return ADREV_OK;
+}
+
+#define ADX_FEW ((size_t)16)
+
+// Whether t has so few values, all since it was cleared, that each may be read
+// and written by its id alone, and nothing that a sweep must look out for.
+ADX_INLINE bool adx_is_few(const ad_tape *t)
+{
+    size_t special = (size_t)t->status | (t->segments - 1) | t->open | t->calls
+                   | t->observed;
+    return adx_live(t)->seq <= ADX_FEW && t->block == t->first && special == 0
+        && t->annex == NULL && t->floor.adx_block == NULL;
+}
+
+ADX_INLINE bool adx_all_recorded(const adx_context *c, size_t n,
+                                 const ad_rev x[])
+{
+    const uint64_t first = adx_compound((uint32_t)c->job, 1);
+    for (const ad_rev *end = x + n; x < end; x++)
+        if (adx_word(x) - first >= c->seq)
+            return false;
+    return true;
+}
+
+// The gradient by a small tape, with adjoints on the stack. False: not by this
+// way; nothing has been written. (mul, bench/: 17.6 instead of 20.9 ns.)
+ADX_INLINE bool adx_gradient_of_few(const ad_tape *t, ad_rev y, size_t n,
+                                    const ad_rev x[], ad_real g[])
+{
+    ad_real adj[ADX_FEW + 4];
+    const adx_context *c = adx_live(t);
+    const uint16_t *head = c->head;
+    const adx_operand *op = c->op;
+    size_t k = c->seq;
+
+    if (!adx_is_few(t) || n > k || x == NULL || g == NULL
+        || !adx_all_recorded(c, 1, &y) || !adx_all_recorded(c, n, x))
+        return false;
+    adx_zero_few(adj, (k / 4 + 1) * 4);
+    adj[y.seq] = 1;
+    while (head < t->start) {
+        unsigned header = *head++;
+        if (header & ADX_OTHER) {
+            if (header == ADX_EXTENDED)
+                return false;
+            op -= adx_operands(header, op - 1);
+            k -= adx_values(header, op);
+            continue;
+        }
+        op -= header & ADX_COUNT;
+        ad_real a = adj[k--];
+        adx_spread(adj, op, header & ADX_COUNT, a);
+        if (header & ADX_SUM)
+            adj[k] += a;
+    }
+    for (size_t i = 0; i < n; i++)
+        g[i] = adj[x[i].seq];
+    return true;
 }
 
 ADX_API ad_status ad_gradient(ad_tape *t, ad_rev y, size_t n,
                               const ad_rev x[], ad_real g[])
 {
     static const ad_real one = 1;
+    if (!ADREV_COUNT && t != NULL && adx_gradient_of_few(t, y, n, x, g))
+        return ADREV_OK;
     return adx_pullback(t, 1, &y, &one, n, x, g);
 }
 
