@@ -676,6 +676,7 @@ typedef struct adx_program {
     bool plain;                 // do not simplify
     ad_status status;
     ad_fn_report report;
+    size_t guards;              // steps that are one
     size_t conditions;          // steps that only guards asked for
     size_t hands_on;            // numbers at most, from `ahead` to `back` (6.5)
     // A step of a loop (adrev_loop.h 6.3): the first `carried` results are the
@@ -934,8 +935,8 @@ static adx_known_number *adx_set_of(const adx_program *p, uint32_t hash)
 
 // The number with this key, if the table still has it; ADX_NOWHERE. Only where
 // the hash is the same the numbers are looked at, far away.
-static uint32_t adx_find_key(const adx_program *p, const adx_key *key,
-                             uint32_t hash)
+ADX_INLINE uint32_t adx_find_key(const adx_program *p, const adx_key *key,
+                                 uint32_t hash)
 {
     const adx_known_number *set = adx_set_of(p, hash);
     for (int i = 0; i < ADX_WAYS; i++) {
@@ -957,7 +958,7 @@ static void adx_enter_entry(adx_program *p, adx_known_number entry)
     set[0] = entry;
 }
 
-static bool adx_widen_seen(adx_program *p)
+ADX_NOINLINE static bool adx_widen_seen(adx_program *p)
 {
     size_t old_room = p->seen_room;
     adx_known_number *old = p->seen;
@@ -980,8 +981,7 @@ static bool adx_widen_seen(adx_program *p)
 
 // The same, in a table that there may not be yet; not found if there is no
 // memory for one.
-static inline uint32_t adx_seen(adx_program *p, const adx_key *key,
-                                uint32_t *hash)
+ADX_INLINE uint32_t adx_seen(adx_program *p, const adx_key *key, uint32_t *hash)
 {
     if (p->status != ADREV_OK || (p->seen_room == 0 && !adx_widen_seen(p)))
         return ADX_NOWHERE;
@@ -1028,7 +1028,8 @@ static uint32_t adx_fixed(adx_program *p, ad_real v)
 /* --- 4.5  steps -----------------------------------------------------------
  * Identities keep every bit: x + 0 is not one, for -0 + 0 is 0.              */
 
-static ad_real adx_compute(uint32_t op, ad_real x, ad_real y, ad_real z)
+ADX_NOINLINE static ad_real adx_compute(uint32_t op, ad_real x, ad_real y,
+                                        ad_real z)
 {
     switch (op) {
 #define ADX_DO(code, value) case code: return (ad_real)(value);
@@ -1040,8 +1041,8 @@ static ad_real adx_compute(uint32_t op, ad_real x, ad_real y, ad_real z)
 }
 
 // What x op y is without computing it; ADX_NOWHERE: no such identity.
-static uint32_t adx_identity(adx_program *p, uint32_t op, uint32_t x,
-                             uint32_t y, uint32_t z)
+ADX_INLINE uint32_t adx_identity(adx_program *p, uint32_t op, uint32_t x,
+                                 uint32_t y, uint32_t z)
 {
     const adx_step *s;
     switch (op) {
@@ -1074,23 +1075,37 @@ static bool adx_commutes(uint32_t op)
     return op == ADREV_OP_add || op == ADREV_OP_mul || op == ADX_OP_chain;
 }
 
-// The step as it is, without a look at what it computes.
-static uint32_t adx_append_step(adx_program *p, uint32_t op, uint32_t x,
-                                uint32_t y, uint32_t z)
+// Room for one more step and its number; or p is spoilt.
+ADX_NOINLINE static bool adx_grow_program(adx_program *p)
 {
-    if (!adx_make_room_for(p->memory, (void **)&p->step, &p->step_room,
-                           p->steps, sizeof *p->step))
+    if (p->numbers >= ADX_FROM_INPUT)
+        adx_spoil(p, ADREV_ELIMIT);
+    else if (!adx_make_room_for(p->memory, (void **)&p->step, &p->step_room,
+                                p->steps, sizeof *p->step)
+             || !adx_make_room_for(p->memory, (void **)&p->from,
+                                   &p->number_room, p->numbers,
+                                   sizeof *p->from))
         adx_spoil(p, ADREV_ENOMEM);
-    uint32_t r = adx_new_number(p, (uint32_t)p->steps);
-    if (p->status != ADREV_OK)
+    return p->status == ADREV_OK;
+}
+
+// The step as it is, without a look at what it computes.
+ADX_INLINE uint32_t adx_append_step(adx_program *p, uint32_t op, uint32_t x,
+                                    uint32_t y, uint32_t z)
+{
+    bool room = p->steps < p->step_room && p->numbers < p->number_room
+             && p->numbers < ADX_FROM_INPUT;
+    if (p->status != ADREV_OK || (!room && !adx_grow_program(p)))
         return 0;
+    uint32_t r = (uint32_t)p->numbers++;
+    p->from[r] = (uint32_t)p->steps;
     p->step[p->steps++] = (adx_step){ op, r, x, y, z };
     return r;
 }
 
 // The same, unless it is known already.
-static uint32_t adx_once(adx_program *p, uint32_t op, uint32_t x, uint32_t y,
-                         uint32_t z)
+ADX_INLINE uint32_t adx_once(adx_program *p, uint32_t op, uint32_t x,
+                             uint32_t y, uint32_t z)
 {
     adx_key key = adx_step_key(op, x, y, z);
     uint32_t hash = 0;
@@ -1104,13 +1119,11 @@ static uint32_t adx_once(adx_program *p, uint32_t op, uint32_t x, uint32_t y,
     return r;
 }
 
-// The number that an operation makes of others.
-static uint32_t adx_emit(adx_program *p, uint32_t op, uint32_t x, uint32_t y,
-                         uint32_t z)
+// The number that an operation makes of others; arguments that there are not
+// are x.
+ADX_INLINE uint32_t adx_emit_of(adx_program *p, uint32_t op, uint32_t x,
+                                uint32_t y, uint32_t z)
 {
-    int arity = adx_row_of(op)->arity;
-    y = arity > 1 ? y : x;
-    z = arity > 2 ? z : x;
     if (p->status != ADREV_OK)
         return 0;
     if (adx_is_fixed(p, x) && adx_is_fixed(p, y) && adx_is_fixed(p, z)) {
@@ -1126,8 +1139,16 @@ static uint32_t adx_emit(adx_program *p, uint32_t op, uint32_t x, uint32_t y,
         p->report.identity++;
         return same;
     }
-    return adx_commutes(op) && x > y ? adx_once(p, op, y, x, y)
-                                     : adx_once(p, op, x, y, z);
+    bool turn = adx_commutes(op) && x > y;
+    return adx_once(p, op, turn ? y : x, turn ? x : y, turn ? y : z);
+}
+
+// The same, where arguments that there are not may be anything.
+static uint32_t adx_emit(adx_program *p, uint32_t op, uint32_t x, uint32_t y,
+                         uint32_t z)
+{
+    int arity = adx_row_of(op)->arity;
+    return adx_emit_of(p, op, x, arity > 1 ? y : x, arity > 2 ? z : x);
 }
 
 static uint32_t adx_emit2(adx_program *p, uint32_t op, uint32_t x, uint32_t y)
@@ -1139,8 +1160,10 @@ static uint32_t adx_emit2(adx_program *p, uint32_t op, uint32_t x, uint32_t y)
 static void adx_emit_guard(adx_program *p, uint32_t x, uint32_t was,
                            uint32_t which)
 {
+    size_t steps = p->steps;
     if (!adx_is_fixed(p, x))
         adx_once(p, ADX_OP_guard, x, was, which);
+    p->guards += p->steps - steps;
 }
 
 /* --- 4.6  steps with many results ----------------------------------------- */
@@ -1639,9 +1662,10 @@ static inline bool adx_is_used(const adx_program *p, const adx_step *s,
     return false;
 }
 
-// Numbers on which results or guards depend.
-static void adx_mark_used(const adx_program *p, bool used[])
+// Numbers on which results or guards depend; returns how many steps make them.
+static size_t adx_mark_used(const adx_program *p, bool used[])
 {
+    size_t live = 0;
     memset(used, p->plain, p->numbers * sizeof *used);
     for (size_t i = 0; i < p->outputs; i++)
         used[p->output[i]] = true;
@@ -1649,9 +1673,14 @@ static void adx_mark_used(const adx_program *p, bool used[])
         const adx_step *s = &p->step[i];
         if (!adx_is_used(p, s, used))
             continue;
-        memset(&used[s->r], true, adx_results_of(p, s) * sizeof *used);
+        live++;
+        if (s->op == ADX_OP_many)
+            memset(&used[s->r], true, adx_results_of(p, s) * sizeof *used);
+        else
+            used[s->r] = true;
         adx_visit_reads(p, s, adx_mark, used);
     }
+    return live;
 }
 
 static void adx_end_making(adx_making *k)
@@ -2796,26 +2825,34 @@ typedef struct adx_recorder {
 // What f brings along, an input of its own among it, is a constant.
 static inline uint32_t adx_number_of(adx_recorder *r, const ad_rev *x)
 {
-    bool known = x->job != 0 && x->seq < r->ids
-              && r->number[x->seq] != ADX_NOWHERE;
-    return known ? r->number[x->seq] : adx_fixed(r->p, x->v);
+    uint32_t number = x->seq < r->ids ? r->number[x->seq] : ADX_NOWHERE;
+    return number != ADX_NOWHERE ? number : adx_fixed(r->p, x->v);
 }
 
-// The tape's value `id` is that number.
-static void adx_name_number(adx_recorder *r, size_t id, uint32_t number)
+// Ids that were left out: of inputs, say, that f makes itself.
+ADX_NOINLINE static void adx_leave_out(adx_recorder *r, size_t id)
+{
+    while (r->ids < id)
+        r->number[r->ids++] = ADX_NOWHERE;
+}
+
+// The tape's value `id` is that number. Most are the next one.
+ADX_INLINE void adx_name_number(adx_recorder *r, size_t id, uint32_t number)
 {
     if (!adx_make_room_for(r->p->memory, (void **)&r->number, &r->room, id,
                            sizeof *r->number))
         adx_spoil(r->p, ADREV_ENOMEM);
     if (r->p->status != ADREV_OK)
         return;
-    while (r->ids <= id)
-        r->number[r->ids++] = ADX_NOWHERE;
+    if (r->ids < id)
+        adx_leave_out(r, id);
     r->number[id] = number;
+    r->ids = r->ids > id ? r->ids : id + 1;
 }
 
-static void adx_record_guard(adx_recorder *r, const ad_operation *o,
-                             uint32_t x, uint32_t y)
+ADX_NOINLINE static void adx_record_guard(adx_recorder *r,
+                                          const ad_operation *o, uint32_t x,
+                                          uint32_t y)
 {
     adx_program *p = r->p;
     size_t which = p->report.guards;
@@ -2851,7 +2888,7 @@ static void adx_record_operation(void *user, const ad_operation *o)
         return;
     }
     p->report.recorded++;
-    adx_name_number(r, o->result.seq, adx_emit(p, o->code, x, y, z));
+    adx_name_number(r, o->result.seq, adx_emit_of(p, o->code, x, y, z));
 }
 
 /* --- 7.1  arrays ---------------------------------------------------------- */
@@ -4353,14 +4390,12 @@ static void adx_count_program(adx_program *p)
         adx_spoil(p, ADREV_ENOMEM);
         return;
     }
-    adx_mark_used(p, used);
-    for (size_t i = 0; i < p->steps; i++) {
-        const adx_step *s = &p->step[i];
-        bool live = adx_is_used(p, s, used);
-        p->report.operations += s->op != ADX_OP_guard && live;
-        p->report.arrays += s->op == ADX_OP_many && live;
-        p->report.dead += !live;
-    }
+    size_t live = adx_mark_used(p, used);
+    p->report.dead += p->steps - live;
+    p->report.operations += live - p->guards;       // these are all live
+    for (size_t i = 0; p->manys > 0 && i < p->steps; i++)
+        p->report.arrays += p->step[i].op == ADX_OP_many
+                         && adx_is_used(p, &p->step[i], used);
     p->report.operations -= p->conditions;
     adx_drop(p->memory, used);
 }
