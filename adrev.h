@@ -1392,6 +1392,9 @@ ADX_API bool adx_grow(size_t need);
 ADX_API void adx_resolve_all(uint64_t id[], size_t n);
 ADX_API ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a, ad_real fa,
                           ad_rev b, ad_real fb, ad_rev c, ad_real fc);
+ADX_API ad_rev adx_traced_1(ad_opcode code, ad_real v, ad_rev a, ad_real fa);
+ADX_API ad_rev adx_traced_2(ad_opcode code, ad_real v, ad_rev a, ad_real fa,
+                            ad_rev b, ad_real fb);
 ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a, ad_rev b);
 ADX_API void adx_note_site(ad_real v);
 ADX_API void adx_refuse(void);
@@ -1895,20 +1898,24 @@ ADX_INLINE ad_expr adx_finish(ad_expr e, ad_real v)
 
 // While an operation is traced, its expression is one recorded value. It
 // keeps its number of slots, which must stay a constant: the others are empty.
-ADX_INLINE ad_expr adx_watch(ad_expr e, ad_opcode code, ad_expr a, ad_real fa,
-                             ad_expr b, ad_real fb, ad_expr c, ad_real fc)
+ADX_INLINE ad_expr adx_watch(ad_expr e, ad_opcode code, unsigned arity,
+                             ad_expr a, ad_real fa, ad_expr b, ad_real fb,
+                             ad_expr c, ad_real fc)
 {
 #if ADREV_COUNT
     unsigned active = a.n > 0;
-    active += ad_op_table()[code].arity > 1 && b.n > 0;
-    active += ad_op_table()[code].arity > 2 && c.n > 0;
+    active += arity > 1 && b.n > 0;
+    active += arity > 2 && c.n > 0;
     adx_count_op(code, active);
 #endif
     if (!ADREV_TRACE || e.n == 0 || !ADX_UNLIKELY(adx_now.trace))
         return e;
     if (!adx_is_node(a) || !adx_is_node(b) || !adx_is_node(c))
         adx_refuse();
-    ad_rev y = adx_traced(code, e.v, adx_node(a), fa, adx_node(b), fb,
+    ad_rev y = arity == 1 ? adx_traced_1(code, e.v, adx_node(a), fa)
+             : arity == 2 ? adx_traced_2(code, e.v, adx_node(a), fa,
+                                         adx_node(b), fb)
+             : adx_traced(code, e.v, adx_node(a), fa, adx_node(b), fb,
                           adx_node(c), fc);
     const adx_slot none = ADX_ZERO;
 #define ADX_DO(i)                                                           \
@@ -1928,7 +1935,7 @@ ADX_INLINE ad_expr adx_watch(ad_expr e, ad_opcode code, ad_expr a, ad_real fa,
         ad_real v = adx_f_##name(a.v, 0, 0);                                \
         ad_real fa = adx_active(a) ? adx_fx_##name(a.v, 0, 0, v) : 0;       \
         ad_expr e = adx_finish(adx_scale(a, fa), v);                        \
-        return adx_watch(e, ADREV_OP_##name, a, fa, a, 0, a, 0);            \
+        return adx_watch(e, ADREV_OP_##name, 1, a, fa, a, 0, a, 0);         \
     }
 
 #define ADX_OP_2(name)                                                      \
@@ -1938,7 +1945,7 @@ ADX_INLINE ad_expr adx_watch(ad_expr e, ad_opcode code, ad_expr a, ad_real fa,
         ad_real fa = adx_active(a) ? adx_fx_##name(a.v, b.v, 0, v) : 0;     \
         ad_real fb = adx_active(b) ? adx_fy_##name(a.v, b.v, 0, v) : 0;     \
         ad_expr e = adx_finish(adx_combine(a, fa, b, fb), v);               \
-        return adx_watch(e, ADREV_OP_##name, a, fa, b, fb, b, 0);           \
+        return adx_watch(e, ADREV_OP_##name, 2, a, fa, b, fb, b, 0);        \
     }
 
 #define ADX_OP_3(name)                                                      \
@@ -1951,7 +1958,7 @@ ADX_INLINE ad_expr adx_watch(ad_expr e, ad_opcode code, ad_expr a, ad_real fa,
         ad_expr ab = adx_combine(a, fa, b, fb);                             \
         ab.v = v;                                                           \
         ad_expr e = adx_finish(adx_combine(ab, 1, c, fc), v);               \
-        return adx_watch(e, ADREV_OP_##name, a, fa, b, fb, c, fc);          \
+        return adx_watch(e, ADREV_OP_##name, 3, a, fa, b, fb, c, fc);       \
     }
 
 #define ADX_DEFINE(name, n, ...) ADX_OP_##n(name)
@@ -1985,7 +1992,7 @@ ADX_INLINE ad_expr adx_select(bool c, ad_expr a, ad_expr b)
     }
     ADX_SLOTS(ADX_DO)
 #undef ADX_DO
-    return adx_watch(e, ADREV_OP_select, adx_constant(c), 0,
+    return adx_watch(e, ADREV_OP_select, 3, adx_constant(c), 0,
                      a, adx_fy_select(c, a.v, b.v, v),
                      b, adx_fz_select(c, a.v, b.v, v));
 }
@@ -3072,14 +3079,13 @@ ADX_NOINLINE static ad_rev adx_known_elsewhere(ad_rev x)
     return adx_known(x, adx_resolve(x));
 }
 
-// Begins what the hook is told; 0: no argument is a variable. It is written once:
-// to copy numbers just written waits for the stores. (10^5 operations recorded:
-// 47 instead of 52 ns for each.)
+// Begins what the hook is told; 0: no argument is a variable. It is written
+// once: to copy numbers just written waits for the stores. (10^5 operations
+// recorded: 47 instead of 52 ns for each.)
 ADX_INLINE uint32_t adx_begin_telling(ad_operation *told, ad_opcode code,
-                                      ad_rev a, ad_rev b, ad_rev c)
+                                      unsigned n, ad_rev a, ad_rev b, ad_rev c)
 {
     const ad_rev none = ADX_ZERO;
-    unsigned n = (unsigned)ad_op_table()[code].arity;
     uint32_t active = 0;
     told->code = code;
     told->arg[0] = a;
@@ -3100,6 +3106,7 @@ ADX_INLINE ad_rev adx_end_telling(ad_operation *told, ad_real v)
     return y;
 }
 
+// An operation that is recorded, too.
 ADX_NOINLINE static ad_rev adx_traced_entry(ad_opcode code, ad_real v, ad_rev a,
                                             ad_real fa, ad_rev b, ad_real fb,
                                             ad_rev c, ad_real fc)
@@ -3107,7 +3114,7 @@ ADX_NOINLINE static ad_rev adx_traced_entry(ad_opcode code, ad_real v, ad_rev a,
     const ad_real d[3] = { fa, fb, fc };
     unsigned n = (unsigned)ad_op_table()[code].arity;
     ad_operation told;
-    if (adx_begin_telling(&told, code, a, b, c) == 0)
+    if (adx_begin_telling(&told, code, n, a, b, c) == 0)
         return adx_passive(v);
     if (ADREV_DEBUG)
         adx_note_site(v);
@@ -3121,20 +3128,40 @@ ADX_NOINLINE static ad_rev adx_traced_entry(ad_opcode code, ad_real v, ad_rev a,
     return adx_end_telling(&told, v);
 }
 
-// Not cold: functions are recorded by it. What nobody will sweep is a variable,
-// which takes no memory. (10^5 operations recorded: 62 instead of 79 ns for
-// each.)
-ADX_NOINLINE ADX_API ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a,
-                                       ad_real fa, ad_rev b, ad_real fb,
-                                       ad_rev c, ad_real fc)
+// What nobody will sweep is a variable, which takes no memory. (10^5 operations
+// recorded: 62 instead of 79 ns for each.)
+ADX_INLINE ad_rev adx_trace(ad_opcode code, ad_real v, unsigned n, ad_rev a,
+                            ad_real fa, ad_rev b, ad_real fb, ad_rev c,
+                            ad_real fc)
 {
     ad_operation told;
     if (!adx_is_unswept(adx_now.tape))
         return adx_traced_entry(code, v, a, fa, b, fb, c, fc);
-    if (adx_begin_telling(&told, code, a, b, c) == 0
+    if (adx_begin_telling(&told, code, n, a, b, c) == 0
         || adx_add_inputs(&adx_now, 1) == 0)
         return adx_passive(v);
     return adx_end_telling(&told, v);
+}
+
+// Not cold: functions are recorded by these, and nearly all by the first two.
+ADX_NOINLINE ADX_API ad_rev adx_traced_1(ad_opcode code, ad_real v, ad_rev a,
+                                         ad_real fa)
+{
+    return adx_trace(code, v, 1, a, fa, a, 0, a, 0);
+}
+
+ADX_NOINLINE ADX_API ad_rev adx_traced_2(ad_opcode code, ad_real v, ad_rev a,
+                                         ad_real fa, ad_rev b, ad_real fb)
+{
+    return adx_trace(code, v, 2, a, fa, b, fb, b, 0);
+}
+
+ADX_NOINLINE ADX_API ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a,
+                                       ad_real fa, ad_rev b, ad_real fb,
+                                       ad_rev c, ad_real fc)
+{
+    unsigned n = (unsigned)ad_op_table()[code].arity;
+    return adx_trace(code, v, n, a, fa, b, fb, c, fc);
 }
 
 // An expression that the hook was not told of.

@@ -1676,7 +1676,7 @@ static size_t adx_mark_used(const adx_program *p, bool used[])
         live++;
         if (s->op == ADX_OP_many)
             memset(&used[s->r], true, adx_results_of(p, s) * sizeof *used);
-        else
+        else if (s->op == ADX_OP_guard)
             used[s->r] = true;
         adx_visit_reads(p, s, adx_mark, used);
     }
@@ -2840,10 +2840,10 @@ ADX_NOINLINE static void adx_leave_out(adx_recorder *r, size_t id)
 ADX_INLINE void adx_name_number(adx_recorder *r, size_t id, uint32_t number)
 {
     if (!adx_make_room_for(r->p->memory, (void **)&r->number, &r->room, id,
-                           sizeof *r->number))
+                           sizeof *r->number)) {
         adx_spoil(r->p, ADREV_ENOMEM);
-    if (r->p->status != ADREV_OK)
         return;
+    }
     if (r->ids < id)
         adx_leave_out(r, id);
     r->number[id] = number;
