@@ -62,6 +62,8 @@ coverage:           ## lines and branches of adrev.h that the suite reaches
 bench:              ## the table of BENCHMARKS.md, gcc and clang
 	@sh bench/run.sh gcc g++ "$(FAST)"
 	@sh bench/run.sh clang clang++ "$(FAST)"
+	@sh bench/alone.sh recording gcc "$(FAST)"
+	@sh bench/alone.sh recording clang "$(FAST)"
 	@sh bench/alone.sh sparse gcc "$(FAST)"
 	@sh bench/alone.sh sparse clang "$(FAST)"
 	@sh bench/alone.sh parallel gcc "$(FAST)"

@@ -4185,18 +4185,15 @@ ADX_NOINLINE static ad_status adx_pullback(ad_tape *t, size_t m,
 
 #define ADX_FEW ((size_t)16)
 
-// Whether t has so few values, all since it was cleared, that each may be read
-// and written by its id alone, and nothing that a sweep must look out for.
+// Whether t has few values, and is of itself all that there is to sweep.
 ADX_INLINE bool adx_is_few(const ad_tape *t)
 {
-    size_t special = (size_t)t->status | (t->segments - 1) | t->open | t->calls
-                   | t->observed;
-    return adx_live(t)->seq <= ADX_FEW && t->block == t->first && special == 0
-        && t->annex == NULL;
+    return adx_live(t)->seq <= ADX_FEW && t->block == t->first
+        && t->status == ADREV_OK && !t->observed && t->annex == NULL;
 }
 
-ADX_INLINE bool adx_all_recorded(const adx_context *c, size_t n,
-                                 const ad_rev x[])
+// Of the newest segment: older ones, too, are of this tape, but rare.
+ADX_INLINE bool adx_all_newest(const adx_context *c, size_t n, const ad_rev x[])
 {
     const uint64_t first = adx_compound((uint32_t)c->job, 1);
     for (const ad_rev *end = x + n; x < end; x++)
@@ -4217,7 +4214,7 @@ ADX_INLINE bool adx_gradient_of_few(const ad_tape *t, ad_rev y, size_t n,
     size_t k = c->seq;
 
     if (!adx_is_few(t) || n > k || x == NULL || g == NULL
-        || !adx_all_recorded(c, 1, &y) || !adx_all_recorded(c, n, x))
+        || !adx_all_newest(c, 1, &y) || !adx_all_newest(c, n, x))
         return false;
     adx_zero_few(adj, (k / 4 + 1) * 4);
     adj[y.seq] = 1;

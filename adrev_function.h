@@ -1676,8 +1676,6 @@ static size_t adx_mark_used(const adx_program *p, bool used[])
         live++;
         if (s->op == ADX_OP_many)
             memset(&used[s->r], true, adx_results_of(p, s) * sizeof *used);
-        else if (s->op == ADX_OP_guard)
-            used[s->r] = true;
         adx_visit_reads(p, s, adx_mark, used);
     }
     return live;

@@ -1687,6 +1687,14 @@ static void twice_chain(const ad_rev *x, ad_rev *y, void *ctx)
     y[0] = ad_rec(ad_add(a, b));
 }
 
+static void both_orders(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    ad_rev a = ad_rec(ad_mul(x[0], x[1]));
+    ad_rev b = ad_rec(ad_mul(x[1], x[0]));
+    y[0] = ad_rec(ad_sub(ad_add(a, x[0]), ad_add(x[0], b)));
+}
+
 static void unused(const ad_rev *x, ad_rev *y, void *ctx)
 {
     (void)ctx;
@@ -1756,6 +1764,7 @@ static const struct reported {
 } reported[] = {
     { "sin x sin x",       twice_sine,    1, { 3, 0, 1, 0, 0, 2, 0, 0 } },
     { "sin xy + sin xy",   twice_chain,   1, { 5, 0, 2, 0, 0, 3, 0, 0 } },
+    { "xy + x - (x + yx)", both_orders,   1, { 5, 0, 2, 0, 0, 3, 0, 0 } },
     { "not used",          unused,        1, { 3, 0, 0, 0, 2, 1, 0, 0 } },
     { "x*1 - 0",           neutral,       1, { 2, 0, 0, 2, 0, 0, 0, 0 } },
     { "-(-x)",             minus_minus,   1, { 2, 0, 0, 1, 1, 0, 0, 0 } },
@@ -2297,6 +2306,30 @@ static void test_foreign_recording(void)
     EXPECT(ad_tape_status(t), ADREV_EFOREIGN);
     ad_use(NULL);
     ad_tape_free(t);
+}
+
+// The tape that a function is recorded on gives no derivatives: they would be
+// constants to the function.
+static void asks_its_tape(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const size_t *values = ctx;
+    ad_tape *t = ad_use(NULL);
+    double g = 77;
+    ad_use(t);
+    y[0] = x[0];
+    for (size_t i = 0; i < *values; i++)
+        y[0] = ad_rec(ad_mul(y[0], x[0]));
+    ad_status s = ad_gradient(t, y[0], 1, x, &g);
+    CHECK(s == ADREV_EHOOK && g == 77, "%zu values: \"%s\", %g", *values,
+          ad_message(s), g);
+}
+
+static void test_asks_its_tape(void)
+{
+    const double at[1] = { 2 };
+    for (size_t values = 1; values < 40; values += 19)
+        refused("its tape's gradient", asks_its_tape, &values, 1, at, 1,
+                ADREV_EHOOK);
 }
 
 static void hidden(const ad_rev *x, ad_rev *y, void *ctx)
@@ -2883,6 +2916,7 @@ int main(void)
     test_too_many();
     test_foreign_tape();
     test_foreign_recording();
+    test_asks_its_tape();
     test_untraced();
     test_current_tape();
     test_inside();
