@@ -62,12 +62,8 @@ coverage:           ## lines and branches of adrev.h that the suite reaches
 bench:              ## the table of BENCHMARKS.md, gcc and clang
 	@sh bench/run.sh gcc g++ "$(FAST)"
 	@sh bench/run.sh clang clang++ "$(FAST)"
-	@sh bench/alone.sh recording gcc "$(FAST)"
-	@sh bench/alone.sh recording clang "$(FAST)"
-	@sh bench/alone.sh sparse gcc "$(FAST)"
-	@sh bench/alone.sh sparse clang "$(FAST)"
-	@sh bench/alone.sh parallel gcc "$(FAST)"
-	@sh bench/alone.sh parallel clang "$(FAST)"
+	@for b in recording sparse parallel; do for c in gcc clang; do \
+	    sh bench/alone.sh $$b $$c "$(FAST)" || exit 1; done; done
 
 docs:               ## docs/operations.md from the operator table
 	@mkdir -p $B

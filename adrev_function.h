@@ -676,7 +676,7 @@ typedef struct adx_program {
     bool plain;                 // do not simplify
     ad_status status;
     ad_fn_report report;
-    size_t guards;              // steps that are one
+    size_t guards;              // steps that adx_emit_guard made
     size_t conditions;          // steps that only guards asked for
     size_t hands_on;            // numbers at most, from `ahead` to `back` (6.5)
     // A step of a loop (adrev_loop.h 6.3): the first `carried` results are the
@@ -1662,7 +1662,7 @@ static inline bool adx_is_used(const adx_program *p, const adx_step *s,
     return false;
 }
 
-// Numbers on which results or guards depend; returns how many steps make them.
+// Numbers on which results or guards depend. Returns how many steps are needed.
 static size_t adx_mark_used(const adx_program *p, bool used[])
 {
     size_t live = 0;
@@ -2813,17 +2813,49 @@ typedef struct adx_file_name {
 
 typedef struct adx_recorder {
     adx_program *p;
+    const ad_tape *tape;
     uint32_t *number;           // [id] of the tape: the program's number
     size_t ids, room;
+    adx_segment segment[ADREV_MARKS + 1];   // those that these ids are of
+    size_t segments;
+    uint32_t job;               // of the last of them
     adx_code_place *guard;        // where each guard stands
     size_t guard_room;
     adx_file_name *files;       // of guards of functions that f calls
 } adx_recorder;
 
+// Where f has rewound the tape, itself or by ad_grad, ids are given out again: of
+// segments that have gone, and of those that came in their place.
+ADX_NOINLINE static void adx_forget_rewound(adx_recorder *r)
+{
+    const ad_tape *t = r->tape;
+    size_t same = 0;
+    while (same < r->segments && same < t->segments
+           && r->segment[same].job == t->segment[same].job)
+        same++;
+    if (same < r->segments && r->ids > r->segment[same].begin)
+        r->ids = (size_t)r->segment[same].begin + 1;
+    if (same < t->segments && r->ids > t->segment[same].begin)
+        r->ids = (size_t)t->segment[same].begin + 1;
+    memcpy(r->segment, t->segment, sizeof r->segment);
+    r->segments = t->segments;
+    r->job = t->segment[t->segments - 1].job;
+}
+
+ADX_NOINLINE static uint32_t adx_number_elsewhere(adx_recorder *r,
+                                                  const ad_rev *x)
+{
+    adx_forget_rewound(r);
+    return x->seq < r->ids && adx_member(r->tape, *x) ? r->number[x->seq]
+                                                      : ADX_NOWHERE;
+}
+
 // What f brings along, an input of its own among it, is a constant.
 static inline uint32_t adx_number_of(adx_recorder *r, const ad_rev *x)
 {
-    uint32_t number = x->seq < r->ids ? r->number[x->seq] : ADX_NOWHERE;
+    uint32_t number = x->job == 0 ? ADX_NOWHERE
+                    : x->job != r->job ? adx_number_elsewhere(r, x)
+                    : x->seq < r->ids ? r->number[x->seq] : ADX_NOWHERE;
     return number != ADX_NOWHERE ? number : adx_fixed(r->p, x->v);
 }
 
@@ -2842,6 +2874,8 @@ ADX_INLINE void adx_name_number(adx_recorder *r, size_t id, uint32_t number)
         adx_spoil(r->p, ADREV_ENOMEM);
         return;
     }
+    if (adx_now.job != r->job)
+        adx_forget_rewound(r);
     if (r->ids < id)
         adx_leave_out(r, id);
     r->number[id] = number;
@@ -4366,6 +4400,7 @@ static void adx_run_recorded(adx_recorder *r, ad_vector_fn *f, void *ctx,
     const ad_hooks hooks = { .trace = adx_record_operation, .user = r,
                              .array = adx_record_array };
     ad_tape *before = ad_use(t);
+    r->tape = t;
     for (size_t i = 0; i < n; i++)
         x[i] = ad_input(x[i].v);
     ad_tape_hooks(t, &hooks);

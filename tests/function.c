@@ -2332,6 +2332,68 @@ static void test_asks_its_tape(void)
                 ADREV_EHOOK);
 }
 
+enum { OWN_REWOUND, OWN_GRAD, OWN_TWICE, OWN_CONSTANT, OWN_OUTPUT, OWN_USES };
+
+static ad_rev sines_of(const ad_rev *x, void *ctx)
+{
+    const ad_rev *outer = ctx;
+    return ad_rec(ad_sin(ad_mul(ad_sin(x[0]), ad_sin(*outer))));
+}
+
+// Numbers of f's own, whose ids may be those of what was rewound: constants.
+static void own_numbers(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const int use = *(const int *)ctx;
+    ad_tape *t = ad_use(NULL);
+    ad_use(t);
+    const ad_mark mark = ad_tape_mark(t);
+    ad_rev a = x[0];
+    double g;
+    if (use == OWN_REWOUND) {
+        ad_rec(ad_sin(x[0]));
+        EXPECT(ad_tape_rewind(t, mark), ADREV_OK);
+        a = ad_input(3);
+    } else if (use == OWN_GRAD) {
+        ad_rev outer = x[0];
+        EXPECT(ad_grad(sines_of, &outer, 1, &x[0].v, NULL, &g), ADREV_OK);
+        ad_input(4);
+        a = ad_input(3);
+    } else if (use == OWN_TWICE) {      // the second mark is of another job
+        for (int i = 0; i < 9; i++)
+            ad_rec(ad_sin(x[0]));
+        EXPECT(ad_tape_rewind(t, mark), ADREV_OK);
+        ad_input(4);
+        a = ad_input(3);
+        const ad_mark second = ad_tape_mark(t);
+        ad_input(5);
+        EXPECT(ad_tape_rewind(t, second), ADREV_OK);
+    } else {
+        a.v = 3;
+        a.job = 0;
+    }
+    const ad_rev both[2] = { x[0], a };
+    y[0] = use == OWN_OUTPUT ? a : ad_rec(ad_mul(a, x[0]));
+    y[1] = ad_sum(2, both);
+}
+
+static void test_own_numbers(void)
+{
+    for (int use = 0; use < OWN_USES; use++) {
+        const double at[1] = { 2 };
+        const double x[1] = { 5 };
+        double y[2] = { 0, 0 };
+        double J[2] = { 0, 0 };
+        ad_fn *fn = recorded("numbers of its own", own_numbers, &use, 1, at, 2);
+        EXPECT(ad_fn_linearize(fn, x, y, J), ADREV_OK);
+        const bool output = use == OWN_OUTPUT;
+        CHECK(y[0] == (output ? 3 : 15) && J[0] == (output ? 0 : 3),
+              "use %d: %g and %g", use, y[0], J[0]);
+        CHECK(y[1] == 8 && J[1] == 1, "use %d: the sum %g and %g", use, y[1],
+              J[1]);
+        ad_fn_free(fn);
+    }
+}
+
 static void hidden(const ad_rev *x, ad_rev *y, void *ctx)
 {
     const bool *traced = ctx;
@@ -2916,6 +2978,7 @@ int main(void)
     test_too_many();
     test_foreign_tape();
     test_foreign_recording();
+    test_own_numbers();
     test_asks_its_tape();
     test_untraced();
     test_current_tape();

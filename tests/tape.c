@@ -863,7 +863,6 @@ static void test_zero_seed(void)
     ad_tape_free(t);
 }
 
-// y an input; x not below y; x recorded after y; the same x twice.
 // Tapes of few values are swept in a way of their own: all sizes around that,
 // every value as the output, with and without a mark in between.
 static void test_few(void)
@@ -885,6 +884,7 @@ static void test_few(void)
     ad_tape_free(t);
 }
 
+// y an input; x not below y; x recorded after y; the same x twice.
 static void test_odd_questions(void)
 {
     ad_tape *t = new_tape();
