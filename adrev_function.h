@@ -2824,8 +2824,8 @@ typedef struct adx_recorder {
     adx_file_name *files;       // of guards of functions that f calls
 } adx_recorder;
 
-// Where f has rewound the tape, itself or by ad_grad, ids are given out again: of
-// segments that have gone, and of those that came in their place.
+// Where f has rewound the tape, itself or by ad_grad, ids are given out again:
+// of segments that have gone, and of those that came in their place.
 ADX_NOINLINE static void adx_forget_rewound(adx_recorder *r)
 {
     const ad_tape *t = r->tape;

@@ -121,6 +121,24 @@ static inline void print_seconds(double s)
 }
 
 /* ---------------------------------------------------------------------------
+ * Command line
+ * ------------------------------------------------------------------------- */
+
+// How many rounds `-r rounds` asks for, or as many as usual; what is left of the
+// arguments follows argv[0].
+static inline size_t take_rounds(int *argc, char ***argv, size_t usual)
+{
+    if (*argc < 3 || strcmp((*argv)[1], "-r") != 0) {
+        return usual;
+    }
+    const size_t rounds = strtoul((*argv)[2], NULL, 10);
+
+    *argc -= 2;
+    *argv += 2;
+    return rounds < 1 ? 1 : rounds > REPORT_ROUNDS ? REPORT_ROUNDS : rounds;
+}
+
+/* ---------------------------------------------------------------------------
  * The header line
  * ------------------------------------------------------------------------- */
 

@@ -174,22 +174,15 @@ static bool row(size_t n, size_t rounds)
 int main(int argc, char **argv)
 {
     static const char *const usual[] = { "10000", "100000", "1000000" };
-    size_t rounds = 9;
-    int at = 1;
+    const size_t rounds = take_rounds(&argc, &argv, 9);
     bool right = true;
 
-    if (argc > 2 && strcmp(argv[1], "-r") == 0) {
-        rounds = strtoul(argv[2], NULL, 10);
-        rounds = rounds < 1 ? 1 : rounds > REPORT_ROUNDS ? REPORT_ROUNDS
-                                                         : rounds;
-        at = 3;
-    }
     print_machine(ADREV_VERSION);
     printf("\nsparse Hessian, Rosenbrock's function, chained\n"
            "       n  gradient    record   pattern     first    values"
            "  ratio         B/n  error\n");
-    for (int i = 0; i < (at < argc ? argc - at : 3); i++) {
-        right &= row(strtoul(at < argc ? argv[at + i] : usual[i], NULL, 10),
+    for (int i = 0; i < (argc > 1 ? argc - 1 : 3); i++) {
+        right &= row(strtoul(argc > 1 ? argv[i + 1] : usual[i], NULL, 10),
                      rounds);
     }
     return right ? EXIT_SUCCESS : EXIT_FAILURE;
