@@ -2698,7 +2698,6 @@ static inline void adx_drop(const ad_allocator *a, void *p)
         a->free(p, a->user);
 }
 
-// The n things of `old` in room for more; NULL: no memory, and `old` stays.
 // Whether memory is the C library's. Not where a program has put a macro in the
 // place of malloc alone.
 static inline bool adx_is_library(const ad_allocator *a)
@@ -2711,6 +2710,7 @@ static inline bool adx_is_library(const ad_allocator *a)
 #endif
 }
 
+// The n things of `old` in room for more; NULL: no memory, and `old` stays.
 // The C library moves pages instead of what is in them. (10^6 operations
 // recorded: 69 instead of 88 ns for each.)
 static inline void *adx_retake(const ad_allocator *a, void *old, size_t n,
@@ -3040,14 +3040,20 @@ static ad_rev adx_known(ad_rev x, uint32_t seq)
     return x;
 }
 
-// The same for any value. Without forks nearly all are of the only segment.
+// The same for any value.
+ADX_NOINLINE static ad_rev adx_known_elsewhere(ad_rev x)
+{
+    return adx_known(x, adx_resolve(x));
+}
+
+// Without forks nearly all are of the only segment.
 ADX_INLINE ad_rev adx_known_here(ad_rev x)
 {
     const ad_tape *t = adx_now.tape;
     if (x.job != 0 && t != NULL && t->status == ADREV_OK && t->segments == 1
         && x.job == t->segment[0].job && x.seq - 1 < adx_now.seq)
         return x;
-    return adx_known(x, adx_resolve(x));
+    return adx_known_elsewhere(x);
 }
 
 // Compound ids of values on the current tape, for any; a constant becomes 0.
@@ -3083,12 +3089,6 @@ static void adx_tell(ad_operation *told, ad_rev result)
 static bool adx_is_unswept(const ad_tape *t)
 {
     return !ADREV_DEBUG && t->observed && t->segments == 1;
-}
-
-// adx_known_here, apart: for what is not of the newest segment.
-ADX_NOINLINE static ad_rev adx_known_elsewhere(ad_rev x)
-{
-    return adx_known(x, adx_resolve(x));
 }
 
 // Begins what the hook is told; 0: no argument is a variable. It is written

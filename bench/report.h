@@ -124,8 +124,8 @@ static inline void print_seconds(double s)
  * Command line
  * ------------------------------------------------------------------------- */
 
-// How many rounds `-r rounds` asks for, or as many as usual; what is left of the
-// arguments follows argv[0].
+// How many rounds `-r rounds` asks for, or as many as usual; what is left of
+// the arguments follows argv[0].
 static inline size_t take_rounds(int *argc, char ***argv, size_t usual)
 {
     if (*argc < 3 || strcmp((*argv)[1], "-r") != 0) {
