@@ -728,15 +728,21 @@ static void adx_spoil(adx_program *p, ad_status status)
         p->status = status;
 }
 
-// Every step makes one (but see adx_append_many), and so does every constant.
-static inline uint32_t adx_new_number(adx_program *p, uint32_t from)
+// Room for one more number; or p is spoilt.
+static inline bool adx_has_room_for_number(adx_program *p)
 {
     if (p->numbers >= ADX_FROM_INPUT)
         adx_spoil(p, ADREV_ELIMIT);
     else if (!adx_make_room_for(p->memory, (void **)&p->from, &p->number_room,
                                 p->numbers, sizeof *p->from))
         adx_spoil(p, ADREV_ENOMEM);
-    if (p->status != ADREV_OK)
+    return p->status == ADREV_OK;
+}
+
+// Every step makes one (but see adx_append_many), and so does every constant.
+static inline uint32_t adx_new_number(adx_program *p, uint32_t from)
+{
+    if (!adx_has_room_for_number(p))
         return 0;
     p->from[p->numbers] = from;
     return (uint32_t)p->numbers++;
@@ -1078,15 +1084,10 @@ static bool adx_commutes(uint32_t op)
 // Room for one more step and its number; or p is spoilt.
 ADX_NOINLINE static bool adx_grow_program(adx_program *p)
 {
-    if (p->numbers >= ADX_FROM_INPUT)
-        adx_spoil(p, ADREV_ELIMIT);
-    else if (!adx_make_room_for(p->memory, (void **)&p->step, &p->step_room,
-                                p->steps, sizeof *p->step)
-             || !adx_make_room_for(p->memory, (void **)&p->from,
-                                   &p->number_room, p->numbers,
-                                   sizeof *p->from))
+    if (!adx_make_room_for(p->memory, (void **)&p->step, &p->step_room,
+                           p->steps, sizeof *p->step))
         adx_spoil(p, ADREV_ENOMEM);
-    return p->status == ADREV_OK;
+    return adx_has_room_for_number(p);
 }
 
 // The step as it is, without a look at what it computes.
@@ -2879,7 +2880,7 @@ ADX_INLINE void adx_name_number(adx_recorder *r, size_t id, uint32_t number)
     if (r->ids < id)
         adx_leave_out(r, id);
     r->number[id] = number;
-    r->ids = r->ids > id ? r->ids : id + 1;
+    r->ids = id + 1;
 }
 
 ADX_NOINLINE static void adx_record_guard(adx_recorder *r,

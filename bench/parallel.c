@@ -1146,13 +1146,7 @@ static bool selected(const char *name, int count, char *const *names)
 
 int main(int argc, char **argv)
 {
-    if (argc > 2 && strcmp(argv[1], "-r") == 0) {
-        rounds = (size_t)strtoul(argv[2], NULL, 10);
-        rounds = rounds < 1 ? 1 : rounds;
-        rounds = rounds > REPORT_ROUNDS ? REPORT_ROUNDS : rounds;
-        argc -= 2;
-        argv += 2;
-    }
+    rounds = take_rounds(&argc, &argv, rounds);
     print_machine(ADREV_VERSION);
     open_lanes();
     if (selected("costs", argc - 1, argv + 1)) {

@@ -6,6 +6,7 @@
 #define BENCH_REPORT_H
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,6 +137,22 @@ static inline size_t take_rounds(int *argc, char ***argv, size_t usual)
     *argc -= 2;
     *argv += 2;
     return rounds < 1 ? 1 : rounds > REPORT_ROUNDS ? REPORT_ROUNDS : rounds;
+}
+
+// A row of a table for each size in the arguments or, without any, for the
+// usual three; whether all of them are right.
+static inline bool print_rows(int argc, char **argv,
+                              const char *const usual[3], size_t rounds,
+                              bool (*row)(size_t n, size_t rounds))
+{
+    const int count = argc > 1 ? argc - 1 : 3;
+    bool right = true;
+
+    for (int i = 0; i < count; i++) {
+        right &= row(strtoul(argc > 1 ? argv[i + 1] : usual[i], NULL, 10),
+                     rounds);
+    }
+    return right;
 }
 
 /* ---------------------------------------------------------------------------

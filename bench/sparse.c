@@ -175,15 +175,11 @@ int main(int argc, char **argv)
 {
     static const char *const usual[] = { "10000", "100000", "1000000" };
     const size_t rounds = take_rounds(&argc, &argv, 9);
-    bool right = true;
 
     print_machine(ADREV_VERSION);
     printf("\nsparse Hessian, Rosenbrock's function, chained\n"
            "       n  gradient    record   pattern     first    values"
            "  ratio         B/n  error\n");
-    for (int i = 0; i < (argc > 1 ? argc - 1 : 3); i++) {
-        right &= row(strtoul(argc > 1 ? argv[i + 1] : usual[i], NULL, 10),
-                     rounds);
-    }
-    return right ? EXIT_SUCCESS : EXIT_FAILURE;
+    return print_rows(argc, argv, usual, rounds, row) ? EXIT_SUCCESS
+                                                      : EXIT_FAILURE;
 }
