@@ -161,22 +161,27 @@ static void release(void)
     memset(&compiled, 0, sizeof compiled);
 }
 
-// Recorded the first time; NULL: it failed, and y and dy stay not a number.
-static ad_fn *recorded(kept *k, ad_vector_fn *f, const bench_case *c,
-                       size_t n, const double *x, size_t m)
+static void record(kept *k, ad_vector_fn *f, const bench_case *c, size_t n,
+                   const double *x, size_t m)
 {
     const ad_compile_options options = { .cache = "../build/cache",
                                          .limit = 40000000 };
 
-    if (k->of == c) {
-        return k->fn;
-    }
     ad_fn_free(k->fn);
     k->of = c;
     if (ad_fn_record(&k->fn, f, (void *)(size_t)c, n, x, m) == ADREV_OK
         && k == &compiled && ad_fn_compile(k->fn, &options) != ADREV_OK) {
         ad_fn_free(k->fn);
         k->fn = NULL;
+    }
+}
+
+// Recorded the first time; NULL: it failed, and y and dy stay not a number.
+static inline ad_fn *recorded(kept *k, ad_vector_fn *f, const bench_case *c,
+                              size_t n, const double *x, size_t m)
+{
+    if (k->of != c) {
+        record(k, f, c, n, x, m);
     }
     return k->fn;
 }
