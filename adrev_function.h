@@ -4273,9 +4273,9 @@ static void adx_free_pattern(adx_pattern *s);
 enum { ADX_CHECKED_MOST = 256 };
 
 // A function of a library, by the number of its arrays. All return 0; the
-// number of the guard that flipped; or, if it has checks, as those of up to
+// number of the guard that flipped; or, if it checks, as those of up to
 // ADX_CHECKED_MOST results do, -1 where one is not finite. Results are
-// untouched then.
+// untouched then; not so where one that tells, of arrays, returns -1.
 //
 // loop: many steps of a loop, from number `first` on, or back from it. state:
 // numbers carried on, or their adjoints. kept: with each step, `stride` apart,
@@ -4298,7 +4298,7 @@ typedef struct adx_compiled {
                  long stride, const ad_real *mark, const ad_real *const *data,
                  ad_real *const *sums, const long *move, const ad_real *fixed,
                  ad_real *fixed_sums, ad_real *work);
-    bool checks;
+    bool checks, tells;
     size_t work;
     _Atomic(ad_real *) spare;   // memory of a call, kept for the next one
     _Atomic(ad_real *) spare_block;
@@ -4704,7 +4704,8 @@ static ad_status adx_run_compiled(const ad_fn *fn, adx_compiled *c,
                                  : direct ? wanted[1].to : r + wanted[0].n,
                                  r + results);
     *again = left < 0
-          || (left == 0 && !c->checks && !adx_finite_all(results, r));
+          || (left == 0 && !c->checks && !c->tells
+              && !adx_finite_all(results, r));
     for (size_t i = 0; left == 0 && !*again && !direct && i < wants; i++)
         if (wanted[i].n > 0 && wanted[i].to != NULL)
             memcpy(wanted[i].to, r + wanted[i].from, wanted[i].n * sizeof *r);
@@ -4759,16 +4760,17 @@ static ad_status adx_evaluate_in_place(ad_fn *fn, adx_kind kind, size_t parts,
     int left = status != ADREV_OK ? 0
         : adx_call_compiled(c, parts, given, wanted[0].to,
                             wants == 2 ? wanted[1].to : NULL, room);
-    bool finite = true;
+    bool finite = left >= 0;
     for (size_t k = 0; status == ADREV_OK && left == 0 && k < wants; k++)
-        finite = finite && adx_finite_all(wanted[k].n, wanted[k].to);
+        finite = finite
+              && (c->tells || adx_finite_all(wanted[k].n, wanted[k].to));
     if (!finite)
         status = adx_evaluate_by(fn, m, work->w, parts, given, wants, wanted);
     if (work != NULL)
         adx_give_work(m, work);
     adx_drop(&fn->memory, atomic_exchange_explicit(&c->spare, room,
                                                    memory_order_acq_rel));
-    return left == 0 ? status : adx_flip(fn, (uint32_t)left - 1);
+    return left <= 0 ? status : adx_flip(fn, (uint32_t)left - 1);
 }
 
 ADX_NOINLINE static ad_status
