@@ -645,11 +645,13 @@ typedef struct adx_many {
 #define ADX_FROM_INPUT    0x7fffffffu       // below: which step
 #define ADX_NOWHERE       UINT32_MAX        // no number
 
-// An entry of the table of what is known: that of a key with this hash.
-typedef struct adx_known_number {
-    uint32_t hash;
-    uint32_t number;            // + 1; 0: none
-} adx_known_number;
+// A set of the table of what is known: numbers whose keys have these hashes. (With
+// 8 in each, 10^3 operations need a table of 32 kB; with 4 it was 128.)
+#define ADX_WAYS 8
+typedef struct adx_seen_set {
+    uint32_t hash[ADX_WAYS];
+    uint32_t number[ADX_WAYS];  // + 1; 0: none
+} adx_seen_set;
 
 typedef struct adx_cells adx_cells;
 static void adx_drop_cells(const ad_allocator *a, adx_cells *cells);
@@ -670,8 +672,9 @@ typedef struct adx_program {
     uint32_t *output;
     size_t outputs, output_room;
     size_t inputs;
-    adx_known_number *seen;     // steps and constants by what they compute
-    size_t seen_room;
+    adx_seen_set *seen;         // steps and constants by what they compute
+    uint8_t *entered;           // so many numbers in each set: the next one's place
+    size_t seen_sets;
     adx_cells *cells;           // partials that were read (section 5)
     bool plain;                 // do not simplify
     ad_status status;
@@ -705,7 +708,7 @@ static void adx_end_program(adx_program *p)
     adx_drop(p->memory, p->seen);
     adx_drop_cells(p->memory, p->cells);
     p->seen = NULL;
-    p->seen_room = 0;
+    p->seen_sets = 0;
     p->cells = NULL;
 }
 
@@ -901,7 +904,6 @@ ADX_INLINE void adx_visit_reads(const adx_program *p, const adx_step *s,
 // 10^5 operations, 306 instead of 115 ns for each of 10^7.) What had to leave the
 // table is recorded a second time when it comes again.
 #define ADX_SEEN_MOST ((size_t)1 << 14)
-#define ADX_WAYS 4
 
 // What a number is, as a key: a constant's bits, or operation and arguments.
 typedef struct adx_key {
@@ -934,9 +936,28 @@ static uint32_t adx_hash(const adx_key *key)
     return (uint32_t)XXH3_64bits(key, sizeof *key);
 }
 
-static adx_known_number *adx_set_of(const adx_program *p, uint32_t hash)
+static size_t adx_set_of(const adx_program *p, uint32_t hash)
 {
-    return &p->seen[hash & (p->seen_room - ADX_WAYS)];
+    return hash & (p->seen_sets - 1);
+}
+
+// Whether one of a set has this hash; nearly always none.
+ADX_INLINE bool adx_may_have(const adx_seen_set *set, uint32_t hash)
+{
+#ifdef __GNUC__
+    typedef uint32_t four __attribute__((vector_size(16), aligned(4),
+                                         may_alias));
+    const four *h = (const four *)set->hash;
+    union { __typeof__(h[0] == hash) same; uint64_t word[2]; } any = {
+        (h[0] == hash) | (h[1] == hash)
+    };
+    return (any.word[0] | any.word[1]) != 0;
+#else
+    bool any = false;
+    for (int i = 0; i < ADX_WAYS; i++)
+        any |= set->hash[i] == hash;
+    return any;
+#endif
 }
 
 // The number with this key, if the table still has it; ADX_NOWHERE. Only where
@@ -944,43 +965,47 @@ static adx_known_number *adx_set_of(const adx_program *p, uint32_t hash)
 ADX_INLINE uint32_t adx_find_key(const adx_program *p, const adx_key *key,
                                  uint32_t hash)
 {
-    const adx_known_number *set = adx_set_of(p, hash);
+    const adx_seen_set *set = &p->seen[adx_set_of(p, hash)];
+    if (!adx_may_have(set, hash))
+        return ADX_NOWHERE;
     for (int i = 0; i < ADX_WAYS; i++) {
-        if (set[i].hash != hash || set[i].number == 0)
+        if (set->hash[i] != hash || set->number[i] == 0)
             continue;
-        adx_key other = adx_key_of(p, set[i].number - 1);
+        adx_key other = adx_key_of(p, set->number[i] - 1);
         if (other.word[0] == key->word[0] && other.word[1] == key->word[1])
-            return set[i].number - 1;
+            return set->number[i] - 1;
     }
     return ADX_NOWHERE;
 }
 
-// In its set, in place of the oldest one.
-static void adx_enter_entry(adx_program *p, adx_known_number entry)
+// In its set, in place of the oldest one. (A counter that overflows begins anew:
+// 256 is a multiple of ADX_WAYS.)
+ADX_INLINE void adx_enter_entry(adx_program *p, uint32_t hash, uint32_t number)
 {
-    adx_known_number *set = adx_set_of(p, entry.hash);
-    for (int i = ADX_WAYS - 1; i > 0; i--)
-        set[i] = set[i - 1];
-    set[0] = entry;
+    size_t at = adx_set_of(p, hash);
+    uint8_t way = p->entered[at]++ % ADX_WAYS;
+    p->seen[at].hash[way] = hash;
+    p->seen[at].number[way] = number;
 }
 
 ADX_NOINLINE static bool adx_widen_seen(adx_program *p)
 {
-    size_t old_room = p->seen_room;
-    adx_known_number *old = p->seen;
-    size_t room = old_room == 0 ? 64 : 4 * old_room;
-    adx_known_number *wide =
-        (adx_known_number *)adx_take(p->memory, room, sizeof *wide);
+    size_t old_sets = p->seen_sets;
+    adx_seen_set *old = p->seen;
+    size_t sets = old_sets == 0 ? 8 : 4 * old_sets;
+    adx_seen_set *wide =
+        (adx_seen_set *)adx_take(p->memory, sets, sizeof *wide + 1);
     if (wide == NULL) {
         adx_spoil(p, ADREV_ENOMEM);
         return false;
     }
-    memset(wide, 0, room * sizeof *wide);
+    memset(wide, 0, sets * (sizeof *wide + 1));
     p->seen = wide;
-    p->seen_room = room;
-    for (size_t i = old_room; i-- > 0;)     // of each set the oldest first
-        if (old[i].number != 0)
-            adx_enter_entry(p, old[i]);
+    p->entered = (uint8_t *)(wide + sets);
+    p->seen_sets = sets;
+    for (size_t i = 0; i < old_sets; i++)       // of each set the oldest first
+        for (size_t k = 0; k < ADX_WAYS && old[i].number[k] != 0; k++)
+            adx_enter_entry(p, old[i].hash[k], old[i].number[k]);
     adx_drop(p->memory, old);
     return true;
 }
@@ -989,7 +1014,7 @@ ADX_NOINLINE static bool adx_widen_seen(adx_program *p)
 // memory for one.
 ADX_INLINE uint32_t adx_seen(adx_program *p, const adx_key *key, uint32_t *hash)
 {
-    if (p->status != ADREV_OK || (p->seen_room == 0 && !adx_widen_seen(p)))
+    if (p->status != ADREV_OK || (p->seen_sets == 0 && !adx_widen_seen(p)))
         return ADX_NOWHERE;
     *hash = adx_hash(key);
     return adx_find_key(p, key, *hash);
@@ -999,11 +1024,11 @@ static inline void adx_enter_number(adx_program *p, uint32_t hash,
                                     uint32_t number)
 {
     // Rather a larger table than one number less.
-    while (p->status == ADREV_OK && p->seen_room < ADX_SEEN_MOST
-           && adx_set_of(p, hash)[ADX_WAYS - 1].number != 0)
+    while (p->status == ADREV_OK && p->seen_sets < ADX_SEEN_MOST / ADX_WAYS
+           && p->entered[adx_set_of(p, hash)] == ADX_WAYS)
         adx_widen_seen(p);
     if (p->status == ADREV_OK)
-        adx_enter_entry(p, (adx_known_number){ hash, number + 1 });
+        adx_enter_entry(p, hash, number + 1);
 }
 
 // A constant with a number of its own, so that those of an array follow one
