@@ -44,16 +44,22 @@ static size_t bytes(void)
     return ad_tape_bytes(tape);
 }
 
-// A new recording with its inputs; extra numbers follow them, for the program.
-static ad_rev *begin(const bench_case *c, const double *x, size_t extra)
+// A new recording.
+static inline void clear(void)
 {
-    ad_rev *in = room(c->inputs + extra);
-
     if (!tape) {
         tape = ad_tape_new();
         ad_use(tape);
     }
     ad_tape_clear(tape);
+}
+
+// The same with its inputs; extra numbers follow them, for the program.
+static ad_rev *begin(const bench_case *c, const double *x, size_t extra)
+{
+    ad_rev *in = room(c->inputs + extra);
+
+    clear();
     ad_inputs(c->inputs, x, in);
     return in;
 }
@@ -68,11 +74,7 @@ static void finish(const bench_case *c, const ad_rev *in, ad_rev out,
 
 ad_tape *tool_clear(void)
 {
-    if (!tape) {
-        tape = ad_tape_new();
-        ad_use(tape);
-    }
-    ad_tape_clear(tape);
+    clear();
     return tape;
 }
 
@@ -98,8 +100,10 @@ ad_rev *tool_room(size_t n)
 
 static void run_mul(const bench_case *c, const double *x, double *y, double *dy)
 {
-    const ad_rev *in = begin(c, x, 0);
+    ad_rev in[2];
 
+    clear();
+    ad_inputs(2, x, in);
     finish(c, in, ad_rec(ad_mul(in[0], in[1])), y, dy);
 }
 
@@ -134,9 +138,11 @@ static void rotate(const ad_rev *v, const ad_rev *u, ad_rev s, ad_rev *out)
 static void run_rotquat(const bench_case *c, const double *x,
                         double *y, double *dy)
 {
-    const ad_rev *in = begin(c, x, 0);
+    ad_rev in[7];
     ad_rev out[3];
 
+    clear();
+    ad_inputs(7, x, in);
     rotate(in, in + 3, in[6], out);
     for (int i = 0; i < 3; i++) {
         y[i] = ad_value(out[i]);
