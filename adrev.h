@@ -3141,9 +3141,9 @@ ADX_NOINLINE static ad_rev adx_traced_entry(ad_opcode code, ad_real v, ad_rev a,
 }
 
 // What nobody will sweep is a variable, which takes no memory. (10^5 operations
-// recorded: 62 instead of 79 ns for each.) Its id comes from a register: to read
-// adx_now.seq, just written, in a vector with adx_now.job waits for the store
-// (20 instead of 16 ns).
+// recorded: 62 instead of 79 ns for each.) Its id comes from a register: to
+// read adx_now.seq, just written, in a vector with adx_now.job waits for the
+// store. (17 instead of 20 ns.)
 ADX_INLINE ad_rev adx_trace(ad_opcode code, ad_real v, unsigned n, ad_rev a,
                             ad_real fa, ad_rev b, ad_real fb, ad_rev c,
                             ad_real fc)

@@ -526,7 +526,7 @@ typedef struct adx_writing {
     size_t next;                // step, after the parts written so far
     bool guarded;               // there are guards
     bool block;                 // of points side by side: adx_lanes_of
-    bool tells;                 // adds up in `fault` which results are not finite
+    bool tells;                 // notes in `fault` if a result is not finite
     size_t unchecked;           // outputs at the end that may be not finite
     const adx_entries *entries; // of a sparse matrix; else NULL
 } adx_writing;
@@ -771,7 +771,8 @@ static uint32_t adx_without_sign(const adx_program *p, uint32_t x, bool *minus)
 }
 
 // A product's sign comes last: the compiler then knows the product of the same
-// two without signs, and a sum subtracts it. (rotquat, bench/: 17 products less.)
+// two without signs, and a sum subtracts it. (rotquat, bench/: 17 products
+// less.)
 static void adx_say_step(adx_writing *k, const adx_step *s)
 {
     adx_step plain = *s;
@@ -839,8 +840,8 @@ static void adx_say_home(adx_writing *k, const adx_step *s)
 }
 
 // Whether a step writes results where they belong, each once, and says there
-// which are not finite: another pass over them takes long. (matvec, bench/: 1.15
-// instead of 0.85 ms.)
+// which are not finite: another pass over them takes long. (matvec, bench/:
+// 1.15 instead of 0.85 ms.)
 static bool adx_tells_at_home(const adx_writing *k, const adx_step *s)
 {
     const adx_many *m = adx_many_of(k->p, s);
@@ -1293,7 +1294,7 @@ static int adx_bits_of(const adx_step *s, const int e[], int most)
     return bits > most ? most : bits < -most ? -most : bits;
 }
 
-// Whether all results are finite where no input is above 2 to the power `small`.
+// Whether all results are finite where no input is above 2^small.
 static bool adx_is_bounded(const adx_writing *k, int small, int most)
 {
     const adx_program *p = k->p;

@@ -645,8 +645,8 @@ typedef struct adx_many {
 #define ADX_FROM_INPUT    0x7fffffffu       // below: which step
 #define ADX_NOWHERE       UINT32_MAX        // no number
 
-// A set of the table of what is known: numbers whose keys have these hashes. (With
-// 8 in each, 10^3 operations need a table of 32 kB; with 4 it was 128.)
+// A set of the table of what is known: numbers whose keys have these hashes.
+// (With 8 in each, 10^3 operations need a table of 32 kB; with 4 it was 128.)
 #define ADX_WAYS 8
 typedef struct adx_seen_set {
     uint32_t hash[ADX_WAYS];
@@ -673,7 +673,7 @@ typedef struct adx_program {
     size_t outputs, output_room;
     size_t inputs;
     adx_seen_set *seen;         // steps and constants by what they compute
-    uint8_t *entered;           // so many numbers in each set: the next one's place
+    uint8_t *entered;           // numbers in each set: where the next one goes
     size_t seen_sets;
     adx_cells *cells;           // partials that were read (section 5)
     bool plain;                 // do not simplify
@@ -978,8 +978,8 @@ ADX_INLINE uint32_t adx_find_key(const adx_program *p, const adx_key *key,
     return ADX_NOWHERE;
 }
 
-// In its set, in place of the oldest one. (A counter that overflows begins anew:
-// 256 is a multiple of ADX_WAYS.)
+// In its set, in place of the oldest one. (A counter that overflows begins
+// anew: 256 is a multiple of ADX_WAYS.)
 ADX_INLINE void adx_enter_entry(adx_program *p, uint32_t hash, uint32_t number)
 {
     size_t at = adx_set_of(p, hash);

@@ -652,8 +652,8 @@ static void infinity(const ad_rev *x, ad_rev *y, void *ctx)
 
 static void test_small_inputs(void)
 {
-    static ad_vector_fn *const f[] = { negatives, squares, factors, sums, powers,
-                                       constants, infinity };
+    static ad_vector_fn *const f[] = { negatives, squares, factors, sums,
+                                       powers, constants, infinity };
     const ad_real odd[] = { 1.5, -0.0, 1e15, -1e30, (ad_real)NAN,
                             (ad_real)INFINITY };
     for (size_t i = 0; i < sizeof f / sizeof *f; i++) {
