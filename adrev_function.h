@@ -4299,8 +4299,9 @@ enum { ADX_CHECKED_MOST = 256 };
 
 // A function of a library, by the number of its arrays. All return 0; the
 // number of the guard that flipped; or, if it checks, as those of up to
-// ADX_CHECKED_MOST results do, -1 where one is not finite. Results are
-// untouched then; not so where one that tells, of arrays, returns -1.
+// ADX_CHECKED_MOST results do, -1 where one or the sum of all is not finite.
+// Results are untouched then; not so where one that tells, of arrays, returns
+// -1 for one that is not finite.
 //
 // loop: many steps of a loop, from number `first` on, or back from it. state:
 // numbers carried on, or their adjoints. kept: with each step, `stride` apart,
@@ -4316,8 +4317,8 @@ typedef struct adx_compiled {
               ad_real *y, ad_real *work);
     int (*f22)(const ad_real *x, ad_real *y, ad_real *J, ad_real *work);
     // of n points side by side, up to adx_lanes_of; NULL: there is none. Result
-    // j of point l is y[j * adx_lanes_of + l]. Returns not 0 if one of them is
-    // not finite.
+    // j of point l is y[j * adx_lanes_of + l]. Returns not 0 if one of them, or
+    // the sum of a point's results, is not finite.
     long (*block)(const ad_real *const *x, ad_real *y, long n);
     long (*loop)(long steps, long first, ad_real *state, ad_real *kept,
                  long stride, const ad_real *mark, const ad_real *const *data,

@@ -74,7 +74,7 @@ static ad_status compile(ad_fn *fn, const char *compiler)
 {
     const ad_compile_options o = {
         .compiler = compiler, .cache = cache,
-        .flags = "-O1 -ffp-contract=off"
+        .flags = "-O1 -ffp-contract=off -Wall -Wextra -Werror"
     };
     return ad_fn_compile(fn, &o);
 }
