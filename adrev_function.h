@@ -708,6 +708,7 @@ static void adx_end_program(adx_program *p)
     adx_drop(p->memory, p->seen);
     adx_drop_cells(p->memory, p->cells);
     p->seen = NULL;
+    p->entered = NULL;
     p->seen_sets = 0;
     p->cells = NULL;
 }
