@@ -1398,6 +1398,7 @@ ADX_API ad_rev adx_traced_2(ad_opcode code, ad_real v, ad_rev a, ad_real fa,
 ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a, ad_rev b);
 ADX_API void adx_note_site(ad_real v);
 ADX_API void adx_refuse(void);
+ADX_API ad_rev adx_traced_node(ad_real v, uint64_t id, bool is_node);
 
 ADX_INLINE void adx_here(const char *file, int line)
 {
@@ -1817,14 +1818,14 @@ ADX_INLINE ad_rev adx_rec(ad_expr e)
     e = adx_merge(e);
     if (e.n == 0)
         return adx_passive(e.v);
+    if (ADREV_TRACE && ADX_UNLIKELY(adx_now.trace))
+        return adx_traced_node(e.v, e.slot[0].id, adx_is_node(e));
     if (ADX_UNLIKELY(!adx_all_here(e))) {
         e = adx_identify(e);
         if (adx_all_constant(e))
             return adx_passive(e.v);
     }
-    if (ADREV_TRACE && adx_now.trace && !adx_is_node(e))
-        adx_refuse();
-    if (e.leaf || (ADREV_TRACE && adx_now.trace))
+    if (e.leaf)
         return adx_node(e);
     if (ADREV_DEBUG)
         adx_note_site(e.v);
@@ -3079,8 +3080,8 @@ static void adx_tell(ad_operation *told, ad_rev result)
 {
     const ad_hooks *hooks = &adx_now.tape->hooks;
     told->result = result;
-    told->file = adx_now.file;
-    told->line = adx_now.line;
+    told->file = ADREV_DEBUG ? adx_now.file : NULL;
+    told->line = ADREV_DEBUG ? adx_now.line : 0;
     hooks->trace(hooks->user, told);
 }
 
@@ -3088,7 +3089,8 @@ static void adx_tell(ad_operation *told, ad_rev result)
 // segments of their own: nobody will sweep what comes now.
 static bool adx_is_unswept(const ad_tape *t)
 {
-    return !ADREV_DEBUG && t->observed && t->segments == 1;
+    return !ADREV_DEBUG && t->observed && t->segments == 1
+        && t->status == ADREV_OK;
 }
 
 // Begins what the hook is told; 0: no argument is a variable. It is written
@@ -3153,8 +3155,11 @@ ADX_INLINE ad_rev adx_trace(ad_opcode code, ad_real v, unsigned n, ad_rev a,
         return adx_traced_entry(code, v, a, fa, b, fb, c, fc);
     if (adx_begin_telling(&told, code, n, a, b, c) == 0)
         return adx_passive(v);
-    size_t seq = adx_add_inputs(&adx_now, 1);
-    return seq == 0 ? adx_passive(v) : adx_end_telling(&told, v, seq);
+    size_t seq = adx_now.seq + 1;
+    if (!adx_lead(adx_now.tape, &adx_now, 1)
+        && adx_enter_inputs(&adx_now, 1) == 0)
+        return adx_passive(v);
+    return adx_end_telling(&told, v, seq);
 }
 
 // Not cold: functions are recorded by these, and nearly all by the first two.
@@ -3182,6 +3187,19 @@ ADX_NOINLINE ADX_API ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a,
 ADX_COLD ADX_API void adx_refuse(void)
 {
     adx_failed(ADREV_EHOOK);
+}
+
+// Its operations are recorded already: all that is left is to ask where it is
+// from.
+ADX_NOINLINE ADX_API ad_rev adx_traced_node(ad_real v, uint64_t id,
+                                            bool is_node)
+{
+    if (!is_node)
+        adx_refuse();
+    if (id >> 32 != adx_now.job)
+        adx_resolve_all(&id, 1);
+    ad_rev y = { v, (uint32_t)id, (uint32_t)(id >> 32) };
+    return y;
 }
 
 ADX_COLD ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a,

@@ -96,6 +96,15 @@ static void guarded(const ad_rev *x, ad_rev *y, void *ctx)
         y[0] = ad_rec(ad_mul(y[0], x[2]));
 }
 
+// Two comparisons, however often they are asked.
+static void asked_twice(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    bool between = ad_gt(x[0], 0) && ad_lt(x[0], 2);
+    between = between && ad_gt(x[0], 0) && ad_lt(x[0], 2);
+    y[0] = between ? ad_rec(ad_sqr(x[0])) : x[0];
+}
+
 static void steps(const ad_rev *x, ad_rev *y, void *ctx)
 {
     (void)ctx;
@@ -1131,6 +1140,19 @@ static void check_errors(void)
     ad_fn_free(fn);
 }
 
+// Each comparison and its guard once, and the square.
+static void check_asked_twice(void)
+{
+    const ad_real at[1] = { 1 };
+    ad_c_size size[ADREV_C_COUNT];
+    ad_fn *fn = NULL;
+    ad_status s = ad_fn_record(&fn, asked_twice, NULL, 1, at, 1);
+    s = s == ADREV_OK ? ad_fn_c_size(fn, NULL, size, NULL) : s;
+    CHECK(s == ADREV_OK && size[0].statements == 5, "%s: %zu statements",
+          ad_message(s), size[0].statements);
+    ad_fn_free(fn);
+}
+
 int main(int count, char **argument)
 {
     if (count != 2)
@@ -1156,6 +1178,7 @@ int main(int count, char **argument)
     check_names();
     check_decimals();
     check_errors();
+    check_asked_twice();
     check_memory();
     fprintf(driver, "int main(void)\n{\n    test_ieee();\n"
             "    test_chain();\n    test_static();\n"

@@ -686,6 +686,25 @@ static void test_untraced_code(ad_tape *t)
     CHECK(g == 4, "without the hook: got %g, want 4", (double)g);
 }
 
+// Of an expression from before the hook nobody knows the operations, unless
+// they are statements of their own.
+static void test_expression_from_before(ad_tape *t)
+{
+    const ad_hooks hooks = { .trace = ignore };
+    ad_rev x = ad_input(2);
+    ad_expr e = ad_expr_of(ad_sin(x));
+    ad_tape_hooks(t, &hooks);
+    ad_rev y = ad_rec(e);
+    if (ADREV_FUSE > 1) {
+        EXPECT(ad_tape_status(t), ADREV_EHOOK);
+        REFUSED(t, y, x, ADREV_EHOOK);
+    } else {
+        EXPECT(ad_tape_status(t), ADREV_OK);
+    }
+    ad_tape_hooks(t, NULL);
+    works_after_clear(t, __LINE__);
+}
+
 static void test_declined(ad_tape *t)
 {
     const ad_hooks hooks = { .foreign = decline };
@@ -883,7 +902,7 @@ int main(void)
         test_bad_marks, test_marks_too_deep,
         test_no_memory, test_no_memory_to_sweep, test_reserve_too_much,
         test_every_size, test_full, test_limit, test_limit_inputs,
-        test_untraced_code, test_declined,
+        test_untraced_code, test_expression_from_before, test_declined,
         test_job_fails, test_job_on_failed_tape, test_job_inside,
         test_job_captures, test_job_without_tape, test_external,
     };

@@ -2233,7 +2233,7 @@ struct stranger {
     int use;
 };
 
-enum { STRANGE_USES = 7 };
+enum { STRANGE_USES = 8 };
 
 static void strange(const ad_rev *x, ad_rev *y, void *ctx)
 {
@@ -2247,6 +2247,12 @@ static void strange(const ad_rev *x, ad_rev *y, void *ctx)
     case 4: y[0] = ad_lt(x[0], s->z) ? y[0] : x[0]; break;
     case 5: y[0] = ad_sum(2, (const ad_rev[2]){ x[0], s->z }); break;
     case 6: y[0] = ad_rec(ad_mul(x[0], ad_detach(s->z))); break;
+    case 7:
+        ad_rec(s->z);
+        y[0] = ad_rec(ad_mul(x[0], x[0]));
+        CHECK(y[0].v == 4 && y[0].job == 0, "after a failure: %g of job %u",
+              y[0].v, y[0].job);
+        break;
     }
 }
 
@@ -2332,7 +2338,8 @@ static void test_asks_its_tape(void)
                 ADREV_EHOOK);
 }
 
-enum { OWN_REWOUND, OWN_GRAD, OWN_TWICE, OWN_CONSTANT, OWN_OUTPUT, OWN_USES };
+enum { OWN_REWOUND, OWN_GRAD, OWN_TWICE, OWN_AS_MANY, OWN_CONSTANT, OWN_OUTPUT,
+       OWN_USES };
 
 static ad_rev sines_of(const ad_rev *x, void *ctx)
 {
@@ -2348,6 +2355,7 @@ static void own_numbers(const ad_rev *x, ad_rev *y, void *ctx)
     ad_use(t);
     const ad_mark mark = ad_tape_mark(t);
     ad_rev a = x[0];
+    ad_rev b = x[0];
     double g;
     if (use == OWN_REWOUND) {
         ad_rec(ad_sin(x[0]));
@@ -2367,12 +2375,18 @@ static void own_numbers(const ad_rev *x, ad_rev *y, void *ctx)
         const ad_mark second = ad_tape_mark(t);
         ad_input(5);
         EXPECT(ad_tape_rewind(t, second), ADREV_OK);
+    } else if (use == OWN_AS_MANY) {    // ids go on as if nothing had been
+        ad_rec(ad_sin(x[0]));
+        EXPECT(ad_tape_rewind(t, mark), ADREV_OK);
+        a = ad_input(3);
+        b = ad_rec(ad_neg(x[0]));
+        b = ad_rec(ad_neg(b));
     } else {
         a.v = 3;
         a.job = 0;
     }
     const ad_rev both[2] = { x[0], a };
-    y[0] = use == OWN_OUTPUT ? a : ad_rec(ad_mul(a, x[0]));
+    y[0] = use == OWN_OUTPUT ? a : ad_rec(ad_mul(a, b));
     y[1] = ad_sum(2, both);
 }
 
