@@ -1546,8 +1546,10 @@ ADX_INLINE ad_expr adx_constant(ad_real v)
     e.dual = 0;
     e.leaf = 0;
     e.sum = 0;
-#if ADREV_TRACE     // where an expression can change its kind at run time,
-    const adx_slot none = ADX_ZERO;     // gcc warns of slots that are not set
+    // Where an expression can change its kind at run time, or has more fields
+    // than gcc 12 keeps in registers, it warns of slots that are not set.
+#if ADREV_TRACE || ADREV_FUSE > 12
+    const adx_slot none = ADX_ZERO;
 #define ADX_DO(i) ADX_AT(e, i) = none;
     ADX_SLOTS(ADX_DO)
 #undef ADX_DO
@@ -2075,9 +2077,16 @@ ADX_INLINE ad_expr adx_detach_expr(ad_expr e)
     return adx_constant(e.v);
 }
 
+// A variable that was the last thing recorded comes first: it then costs no
+// operand (see adx_rec), and in the sweep its adjoint is not written and read
+// again. (loop, bench/: 35.5 instead of 38 ns for each step.)
 ADX_INLINE void adx_acc_rev(ad_rev *s, ad_expr e)
 {
-    *s = adx_rec(adx_op_add(adx_promote_rev(*s), e));
+    ad_rev sum = *s;
+    if (e.leaf && e.slot[0].id == adx_compound(adx_now.job, adx_now.seq))
+        *s = adx_rec(adx_op_add(e, adx_promote_rev(sum)));
+    else
+        *s = adx_rec(adx_op_add(adx_promote_rev(sum), e));
 }
 
 ADX_INLINE void adx_acc_fwd(ad_fwd *s, ad_expr e)
@@ -2126,7 +2135,8 @@ ADX_INLINE void adx_acc(ad_fwd *s, ad_expr e) { adx_acc_fwd(s, e); }
              ad_expr: adx_detach_expr, default: adx_plain_number)(x)
 
 // s += e, for a pointer s to ad_rev or ad_fwd. A sum whose last term was the
-// last thing recorded costs only the operands of the new term (see ADX_SUM).
+// last thing recorded costs only the operands of the new term (see ADX_SUM); of
+// a variable that was it, only the sum.
 #define ad_acc(s, e)                                                        \
     _Generic((s), ad_rev *: adx_acc_rev, ad_fwd *: adx_acc_fwd)(            \
         (s), ADX_EXPR(e))

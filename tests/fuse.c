@@ -317,6 +317,78 @@ static void run_sum_of_products(int n)
     CHECK_CLOSE(g, c[0] * x[0].v + (n > 1 ? c[1] * x[2].v : 0), 0);
 }
 
+/* --- the value just before ---------------------------------------------------
+ * It is not stored either when it is the sum or a variable that is added to
+ * one. s is a product, t another one, recorded after it.                       */
+
+#define S x[4]
+#define T x[5]
+#define COPY x[6]       // of T; no compiler knows
+#define AFTER(ROW)                                             \
+    /*   sum  term                       d/ds  d/dt  stored */ \
+    ROW( S,   T,                         1,    1,    1 )       \
+    ROW( T,   S,                         1,    1,    1 )       \
+    ROW( S,   COPY,                      1,    1,    1 )       \
+    ROW( T,   T,                         0,    2,    1 )       \
+    ROW( T,   COPY,                      0,    2,    1 )       \
+    ROW( S,   ad_mul(2, T),              1,    2,    2 )       \
+    ROW( S,   ad_neg(T),                 1,    -1,   2 )       \
+    ROW( S,   ad_select(S.v < 99, T, S), 1,    1,    1 )       \
+    ROW( S,   ad_select(S.v > 99, T, S), 2,    0,    2 )       \
+    ROW( S,   3,                         1,    0,    1 )
+
+enum {
+#define ROW(...) + 1
+    AFTERS = 0 AFTER(ROW)
+#undef ROW
+};
+
+static ad_rev after(int which)
+{
+    ad_rev y[AFTERS] = { { 0 } };
+    int k = 0;
+#define ROW(sum, term, ds, dt, stored)                                      \
+    y[k] = sum;                                                             \
+    if (k++ == which)                                                       \
+        ad_acc(&y[k - 1], term);
+    AFTER(ROW)
+#undef ROW
+    return y[which];
+}
+
+static void run_after(int which)
+{
+    static const struct {
+        int ds, dt;
+        size_t stored;
+    } want[] = {
+#define ROW(sum, term, ...) { __VA_ARGS__ },
+        AFTER(ROW)
+#undef ROW
+    };
+    start();
+    S = ad_rec(ad_mul(x[0], x[1]));
+    T = ad_rec(ad_mul(x[2], x[3]));
+    volatile int copy = 6;
+    x[copy] = T;
+    size_t before = ad_tape_stats(tape).operands;
+    ad_rev y = after(which);
+    size_t operands = ad_tape_stats(tape).operands - before;
+    CHECK(FUSE < 4 || STORED != 0 || operands == want[which].stored,
+          "sum %d: %zu operands, want %zu", which, operands,
+          want[which].stored);
+    const ad_real d[2] = { (ad_real)want[which].ds, (ad_real)want[which].dt };
+    ad_real g[4] = { 0 };
+    CHECK(ad_gradient(tape, y, 4, x, g) == ADREV_OK, "a gradient exists");
+    for (int i = 0; i < 4; i++)
+        CHECK_CLOSE(g[i], d[i / 2] * x[i ^ 1].v, 0);
+    const ad_real direction[4] = { 1, 2, 3, 4 };
+    ad_real slope = 0;
+    CHECK(ad_pushforward(tape, 4, x, direction, 1, &y, &slope) == ADREV_OK,
+          "a directional derivative exists");
+    CHECK_CLOSE(slope, g[0] + 2 * g[1] + 3 * g[2] + 4 * g[3], 0);
+}
+
 /* --- functions that take and return expressions ------------------------------
  * A compiler that does not inline them moves slots that nobody has set, and may
  * not warn of it.                                                              */
@@ -397,6 +469,8 @@ int main(void)
         run_sum(n);
     for (int n = 1; n < LONGEST; n++)
         run_sum_of_products(n);
+    for (int which = 0; which < AFTERS; which++)
+        run_after(which);
     run_composed();
     ad_tape_free(tape);
     return check_done("fuse");
