@@ -1398,7 +1398,7 @@ ADX_API ad_rev adx_traced_2(ad_opcode code, ad_real v, ad_rev a, ad_real fa,
 ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a, ad_rev b);
 ADX_API void adx_note_site(ad_real v);
 ADX_API void adx_refuse(void);
-ADX_API ad_rev adx_traced_node(ad_real v, uint64_t id, bool is_node);
+ADX_API ad_rev adx_traced_node(ad_real v, uint64_t id);
 
 ADX_INLINE void adx_here(const char *file, int line)
 {
@@ -1407,8 +1407,9 @@ ADX_INLINE void adx_here(const char *file, int line)
 }
 
 /* --- 6.2  slots --------------------------------------------------------------
- * Slots that are not used are not initialised either: with the zeros gcc 12
- * keeps every expression in memory (burgers, bench/: twice the time).          */
+ * Slots that are not used are not initialised either, but with ADREV_TRACE or
+ * where an expression is too wide for registers: with the zeros gcc 12 keeps
+ * every expression in memory (burgers, bench/: twice the time).                */
 
 ADX_UNSET_BEGIN
 
@@ -1820,14 +1821,16 @@ ADX_INLINE ad_rev adx_rec(ad_expr e)
     e = adx_merge(e);
     if (e.n == 0)
         return adx_passive(e.v);
-    if (ADREV_TRACE && ADX_UNLIKELY(adx_now.trace))
-        return adx_traced_node(e.v, e.slot[0].id, adx_is_node(e));
+    if (ADREV_TRACE && ADX_UNLIKELY(adx_now.trace) && adx_is_node(e))
+        return adx_traced_node(e.v, e.slot[0].id);
     if (ADX_UNLIKELY(!adx_all_here(e))) {
         e = adx_identify(e);
         if (adx_all_constant(e))
             return adx_passive(e.v);
     }
-    if (e.leaf)
+    if (ADREV_TRACE && adx_now.trace)
+        adx_refuse();
+    if (e.leaf || (ADREV_TRACE && adx_now.trace))
         return adx_node(e);
     if (ADREV_DEBUG)
         adx_note_site(e.v);
@@ -3090,8 +3093,8 @@ static void adx_tell(ad_operation *told, ad_rev result)
 {
     const ad_hooks *hooks = &adx_now.tape->hooks;
     told->result = result;
-    told->file = ADREV_DEBUG ? adx_now.file : NULL;
-    told->line = ADREV_DEBUG ? adx_now.line : 0;
+    told->file = adx_now.file;
+    told->line = adx_now.line;
     hooks->trace(hooks->user, told);
 }
 
@@ -3099,8 +3102,7 @@ static void adx_tell(ad_operation *told, ad_rev result)
 // segments of their own: nobody will sweep what comes now.
 static bool adx_is_unswept(const ad_tape *t)
 {
-    return !ADREV_DEBUG && t->observed && t->segments == 1
-        && t->status == ADREV_OK;
+    return !ADREV_DEBUG && t->observed && t->segments == 1;
 }
 
 // Begins what the hook is told; 0: no argument is a variable. It is written
@@ -3163,7 +3165,8 @@ ADX_INLINE ad_rev adx_trace(ad_opcode code, ad_real v, unsigned n, ad_rev a,
     ad_operation told;
     if (!adx_is_unswept(adx_now.tape))
         return adx_traced_entry(code, v, a, fa, b, fb, c, fc);
-    if (adx_begin_telling(&told, code, n, a, b, c) == 0)
+    if (adx_begin_telling(&told, code, n, a, b, c) == 0
+        || adx_now.tape->status != ADREV_OK)
         return adx_passive(v);
     size_t seq = adx_now.seq + 1;
     if (!adx_lead(adx_now.tape, &adx_now, 1)
@@ -3199,13 +3202,10 @@ ADX_COLD ADX_API void adx_refuse(void)
     adx_failed(ADREV_EHOOK);
 }
 
-// Its operations are recorded already: all that is left is to ask where it is
-// from.
-ADX_NOINLINE ADX_API ad_rev adx_traced_node(ad_real v, uint64_t id,
-                                            bool is_node)
+// What ad_rec makes of a single value while operations are traced: they are
+// recorded already, and all that is left is to ask where it is from.
+ADX_NOINLINE ADX_API ad_rev adx_traced_node(ad_real v, uint64_t id)
 {
-    if (!is_node)
-        adx_refuse();
     if (id >> 32 != adx_now.job)
         adx_resolve_all(&id, 1);
     ad_rev y = { v, (uint32_t)id, (uint32_t)(id >> 32) };

@@ -740,8 +740,8 @@ static inline bool adx_has_room_for_number(adx_program *p)
     else if (!adx_make_room_for(p->memory, (void **)&p->from, &p->number_room,
                                 p->numbers, sizeof *p->from))
         adx_spoil(p, ADREV_ENOMEM);
-    if (p->number_room > ADX_FROM_INPUT)
-        p->number_room = ADX_FROM_INPUT;
+    if (p->number_room > ADX_FROM_INPUT)    // so that room is all that steps
+        p->number_room = ADX_FROM_INPUT;    // have to ask for
     return p->status == ADREV_OK;
 }
 
@@ -918,6 +918,12 @@ static adx_key adx_step_key(uint32_t op, uint32_t x, uint32_t y, uint32_t z)
     return (adx_key){ { (uint64_t)op << 32 | x, (uint64_t)y << 32 | z } };
 }
 
+// Without its number: a comparison that comes again is the same guard.
+static adx_key adx_guard_key(uint32_t x, uint32_t was)
+{
+    return adx_step_key(ADX_OP_guard, x, was, 0);
+}
+
 static adx_key adx_constant_key(ad_real v)
 {
     adx_key key = { { (uint64_t)ADX_FROM_CONSTANT << 32, 0 } };
@@ -930,7 +936,8 @@ static adx_key adx_key_of(const adx_program *p, uint32_t x)
     if (adx_is_constant_number(p, x))
         return adx_constant_key(*adx_constant_of(p, x));
     const adx_step *s = &p->step[p->from[x]];
-    return adx_step_key(s->op, s->a, s->b, s->op == ADX_OP_guard ? 0 : s->c);
+    return s->op == ADX_OP_guard ? adx_guard_key(s->a, s->b)
+                                 : adx_step_key(s->op, s->a, s->b, s->c);
 }
 
 static uint32_t adx_hash(const adx_key *key)
@@ -1088,8 +1095,13 @@ ADX_NOINLINE static ad_real adx_compute(uint32_t op, ad_real x, ad_real y,
     }
 }
 
-// What x op y is without computing it; ADX_NOWHERE: no such identity. Of
-// numbers without a constant among them only few operations have one.
+// Whether an operation has an identity without a constant: -(-x), c ? y : y.
+static bool adx_has_identity(uint32_t op)
+{
+    return op == ADREV_OP_neg || op == ADREV_OP_select;
+}
+
+// What x op y is without computing it; ADX_NOWHERE: no such identity.
 ADX_INLINE uint32_t adx_identity(adx_program *p, uint32_t op, uint32_t x,
                                  uint32_t y, uint32_t z)
 {
@@ -1185,7 +1197,7 @@ ADX_INLINE uint32_t adx_emit_of(adx_program *p, uint32_t op, uint32_t x,
     if (p->plain)
         return adx_has_room_for_step(p) ? adx_append_step(p, op, x, y, z) : 0;
     bool some = (from[0] | from[1] | from[2]) >= ADX_FROM_CONSTANT;
-    uint32_t same = some || op == ADREV_OP_neg || op == ADREV_OP_select
+    uint32_t same = some || adx_has_identity(op)
                   ? adx_identity(p, op, x, y, z) : ADX_NOWHERE;
     if (same != ADX_NOWHERE) {
         p->report.identity++;
@@ -1217,8 +1229,7 @@ static void adx_emit_guard(adx_program *p, uint32_t x, uint32_t was,
 {
     size_t steps = p->steps;
     if (!adx_is_fixed(p, x))
-        adx_once(p, adx_step_key(ADX_OP_guard, x, was, 0), ADX_OP_guard, x, was,
-                 which);
+        adx_once(p, adx_guard_key(x, was), ADX_OP_guard, x, was, which);
     p->guards += p->steps - steps;
 }
 
@@ -2927,9 +2938,10 @@ static inline uint32_t adx_number_of(adx_recorder *r, const ad_rev *x)
     return number != ADX_NOWHERE ? number : adx_fixed(r->p, x->v);
 }
 
-// Ids that were left out are of inputs, say, that f makes itself.
-ADX_NOINLINE static void adx_name_elsewhere(adx_recorder *r, size_t id,
-                                            uint32_t number)
+// The tape's value `id` is that number, wherever it stands. Ids that were left
+// out are of inputs, say, that f makes itself.
+ADX_NOINLINE static void adx_name_any(adx_recorder *r, size_t id,
+                                      uint32_t number)
 {
     if (!adx_make_room_for(r->p->memory, (void **)&r->number, &r->room, id,
                            sizeof *r->number)) {
@@ -2944,11 +2956,11 @@ ADX_NOINLINE static void adx_name_elsewhere(adx_recorder *r, size_t id,
     r->ids = id + 1;
 }
 
-// The tape's value `id` is that number. Most are the next one.
+// The same; most are the next one.
 ADX_INLINE void adx_name_number(adx_recorder *r, size_t id, uint32_t number)
 {
     if (id != r->ids || id >= r->room || adx_now.job != r->job) {
-        adx_name_elsewhere(r, id, number);
+        adx_name_any(r, id, number);
         return;
     }
     r->number[id] = number;

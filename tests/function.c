@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT-0
 // plan: listed
 // flags: -pthread
-// with: errors_plain.c
+// with: errors_plain.c function_debug.c
 // needs: xxhash.h
 /* function.c - recorded functions: what a program may do while it is recorded,
  * and what its recording answers at other points.
@@ -2240,7 +2240,10 @@ static void strange(const ad_rev *x, ad_rev *y, void *ctx)
     const struct stranger *s = ctx;
     y[0] = ad_rec(ad_mul(x[0], x[0]));
     switch (s->use) {
-    case 0: y[0] = ad_rec(ad_mul(x[0], s->z)); break;
+    case 0:
+        y[0] = ad_rec(ad_mul(x[0], s->z));
+        CHECK(y[0].job == 0, "an operation that fails: of job %u", y[0].job);
+        break;
     case 1: y[0] = ad_rec(ad_sin(s->z)); break;
     case 2: y[0] = s->z; break;
     case 3: y[0] = ad_rec(ad_select(true, x[0], s->z)); break;
@@ -2406,6 +2409,24 @@ static void test_own_numbers(void)
               J[1]);
         ad_fn_free(fn);
     }
+}
+
+void function_debug(const ad_rev *x, ad_rev *y, void *ctx);
+
+// Only the file of f knows lines.
+static void test_guard_place(void)
+{
+    const double at[1] = { 1 };
+    const double beyond[1] = { 3 };
+    double y = 77;
+    int line = 0;
+    ad_fn *fn = recorded("with lines", function_debug, &line, 1, at, 1);
+    EXPECT(ad_fn_eval(fn, beyond, &y), ADREV_EPATH);
+    const ad_guard g = ad_fn_guard();
+    CHECK(y == 77 && g.file != NULL && g.line == line
+          && strstr(g.file, "function_debug.c") != NULL, "the guard of %s:%d",
+          g.file == NULL ? "nowhere" : g.file, g.line);
+    ad_fn_free(fn);
 }
 
 static void hidden(const ad_rev *x, ad_rev *y, void *ctx)
@@ -2993,6 +3014,7 @@ int main(void)
     test_foreign_tape();
     test_foreign_recording();
     test_own_numbers();
+    test_guard_place();
     test_asks_its_tape();
     test_untraced();
     test_current_tape();

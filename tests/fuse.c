@@ -319,7 +319,7 @@ static void run_sum_of_products(int n)
 
 /* --- the value just before ---------------------------------------------------
  * It is not stored either when it is the sum or a variable that is added to
- * one. s is a product, t another one, recorded after it.                       */
+ * one. s is a product, t another one, recorded after it.                      */
 
 #define S x[4]
 #define T x[5]
