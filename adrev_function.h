@@ -2922,26 +2922,25 @@ ADX_NOINLINE static void adx_forget_rewound(adx_recorder *r)
 }
 
 ADX_NOINLINE static uint32_t adx_number_elsewhere(adx_recorder *r,
-                                                  const ad_rev *x)
+                                                  ad_rev x)
 {
     adx_forget_rewound(r);
-    return x->seq < r->ids && adx_member(r->tape, *x) ? r->number[x->seq]
-                                                      : ADX_NOWHERE;
+    return x.seq < r->ids && adx_member(r->tape, x) ? r->number[x.seq]
+                                                    : ADX_NOWHERE;
 }
 
 // What f brings along, an input of its own among it, is a constant.
-static inline uint32_t adx_number_of(adx_recorder *r, const ad_rev *x)
+static inline uint32_t adx_number_of(adx_recorder *r, ad_rev x)
 {
-    uint32_t number = x->job == r->job
-                    ? x->seq < r->ids ? r->number[x->seq] : ADX_NOWHERE
-                    : x->job == 0 ? ADX_NOWHERE : adx_number_elsewhere(r, x);
-    return number != ADX_NOWHERE ? number : adx_fixed(r->p, x->v);
+    uint32_t number = x.job == r->job
+                    ? x.seq < r->ids ? r->number[x.seq] : ADX_NOWHERE
+                    : x.job == 0 ? ADX_NOWHERE : adx_number_elsewhere(r, x);
+    return number != ADX_NOWHERE ? number : adx_fixed(r->p, x.v);
 }
 
 // The tape's value `id` is that number, wherever it stands. Ids that were left
 // out are of inputs, say, that f makes itself.
-ADX_NOINLINE static void adx_name_any(adx_recorder *r, size_t id,
-                                      uint32_t number)
+static void adx_name_number(adx_recorder *r, size_t id, uint32_t number)
 {
     if (!adx_make_room_for(r->p->memory, (void **)&r->number, &r->room, id,
                            sizeof *r->number)) {
@@ -2956,23 +2955,16 @@ ADX_NOINLINE static void adx_name_any(adx_recorder *r, size_t id,
     r->ids = id + 1;
 }
 
-// The same; most are the next one.
-ADX_INLINE void adx_name_number(adx_recorder *r, size_t id, uint32_t number)
-{
-    if (id != r->ids || id >= r->room || adx_now.job != r->job) {
-        adx_name_any(r, id, number);
-        return;
-    }
-    r->number[id] = number;
-    r->ids = id + 1;
-}
-
 ADX_NOINLINE static void adx_record_guard(adx_recorder *r,
-                                          const ad_operation *o, uint32_t x,
-                                          uint32_t y)
+                                          const ad_operation *o)
 {
     adx_program *p = r->p;
     size_t which = p->report.guards;
+    uint32_t x = adx_number_of(r, o->arg[0]);
+    uint32_t y = ad_op_table()[o->code].arity > 1
+               ? adx_number_of(r, o->arg[1]) : x;
+    if (p->status != ADREV_OK)
+        return;
     if (!adx_make_room_for(p->memory, (void **)&r->guard, &r->guard_room, which,
                    sizeof *r->guard)) {
         adx_spoil(p, ADREV_ENOMEM);
@@ -2989,23 +2981,48 @@ ADX_NOINLINE static void adx_record_guard(adx_recorder *r,
     p->report = before;         // of what f computes, not of this
 }
 
-static void adx_record_operation(void *user, const ad_operation *o)
+ADX_NOINLINE static ad_rev adx_record_any(void *user, ad_opcode code, ad_rev a,
+                                          ad_rev b, ad_rev c, ad_real v,
+                                          uint32_t id)
 {
     adx_recorder *r = (adx_recorder *)user;
-    adx_program *p = r->p;
-    int arity = ad_op_table()[o->code].arity;
-    uint32_t x = adx_number_of(r, &o->arg[0]);
-    uint32_t y = arity > 1 ? adx_number_of(r, &o->arg[1]) : x;
-    uint32_t z = arity > 2 ? adx_number_of(r, &o->arg[2]) : x;
+    int arity = ad_op_table()[code].arity;
+    uint32_t x = adx_number_of(r, a);
+    uint32_t y = arity > 1 ? adx_number_of(r, b) : x;
+    uint32_t z = arity > 2 ? adx_number_of(r, c) : x;
+    ad_rev made = { v, id, (uint32_t)adx_now.job };
+    r->p->report.recorded++;
+    adx_name_number(r, id, adx_emit(r->p, code, x, y, z));
+    return made;
+}
 
-    if (p->status != ADREV_OK)
-        return;
-    if (o->result.job == 0) {
-        adx_record_guard(r, o, x, y);
-        return;
-    }
-    p->report.recorded++;
-    adx_name_number(r, o->result.seq, adx_emit_of(p, o->code, x, y, z));
+// The same for nearly all: the next value of the tape, of others that have
+// numbers.
+static ad_rev adx_record_node(void *user, ad_opcode code, ad_rev a, ad_rev b,
+                              ad_rev c, ad_real v, uint32_t id)
+{
+    adx_recorder *r = (adx_recorder *)user;
+    if (id != r->ids || id >= r->room || adx_now.job != r->job)
+        return adx_record_any(user, code, a, b, c, v, id);
+    uint32_t x = r->number[a.seq];
+    uint32_t y = r->number[b.seq];
+    uint32_t z = r->number[c.seq];
+    if ((x | y | z) == ADX_NOWHERE)     // one of them
+        return adx_record_any(user, code, a, b, c, v, id);
+    ad_rev made = { v, id, r->job };
+    r->p->report.recorded++;
+    r->number[id] = adx_emit_of(r->p, code, x, y, z);
+    r->ids = (size_t)id + 1;
+    return made;
+}
+
+static void adx_record_operation(void *user, const ad_operation *o)
+{
+    if (o->result.job == 0)
+        adx_record_guard((adx_recorder *)user, o);
+    else
+        adx_record_node(user, o->code, o->arg[0], o->arg[1], o->arg[2],
+                        o->result.v, o->result.seq);
 }
 
 /* --- 7.1  arrays ---------------------------------------------------------- */
@@ -3023,7 +3040,7 @@ static adx_numbers adx_view_range(adx_recorder *r, const ad_array_view *v)
     for (size_t i = 0; i < n; i++) {
         ptrdiff_t at = (ptrdiff_t)(i / v->cols) * v->rs
                      + (ptrdiff_t)(i % v->cols) * v->cs;
-        list[i] = v->x != NULL ? adx_number_of(r, &v->x[at])
+        list[i] = v->x != NULL ? adx_number_of(r, v->x[at])
                                : adx_fixed(p, v->c[at]);
     }
     range = adx_numbers_of(p, list, v->rows, v->cols);
@@ -3139,7 +3156,7 @@ static adx_numbers adx_record_external(adx_recorder *r,
     }
     uint32_t *list = (uint32_t *)adx_take(p->memory, n, sizeof *list);
     for (size_t i = 0; list != NULL && i < n; i++)
-        list[i] = adx_number_of(r, &o->arg[0].x[i]);
+        list[i] = adx_number_of(r, o->arg[0].x[i]);
     const adx_many of = { .m = (uint32_t)o->results, .n = (uint32_t)n,
                           .kept = kept };
     y.base = adx_emit_external(p, &of, ADX_EXTERNAL_value, list);
@@ -3243,7 +3260,7 @@ static void adx_record_call(adx_recorder *r, const ad_array_operation *o)
         return;
     k.guards = first;
     for (size_t i = 0; i < called->inputs; i++)
-        k.same[i] = adx_number_of(r, &o->arg[0].x[i]);
+        k.same[i] = adx_number_of(r, o->arg[0].x[i]);
     for (size_t i = 0; i < called->steps; i++)
         if (adx_is_used(called, &called->step[i], k.used))
             adx_copy_step(&k, &called->step[i]);
@@ -3284,7 +3301,7 @@ static void adx_record_outputs(adx_recorder *r, const ad_tape *t, size_t m,
     for (size_t i = 0; i < m; i++) {
         if (y[i].job != 0 && !adx_member(t, y[i]))
             adx_spoil(r->p, ADREV_EFOREIGN);
-        adx_new_output(r->p, adx_number_of(r, &y[i]));
+        adx_new_output(r->p, adx_number_of(r, y[i]));
     }
     if (ad_tape_status(t) != ADREV_OK)
         adx_spoil(r->p, ad_tape_status(t));
@@ -4492,6 +4509,7 @@ static void adx_run_recorded(adx_recorder *r, ad_vector_fn *f, void *ctx,
     ad_tape_hooks(t, &hooks);
     adx_record_inputs(r, n, x);
     t->observed = n > 0;
+    t->observer = n > 0 ? adx_record_node : NULL;
     for (size_t i = 0; i < m; i++)
         y[i] = adx_passive(0);
     f(x, y, ctx);
