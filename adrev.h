@@ -918,7 +918,8 @@ typedef struct ad_hooks {
     void (*array)(void *user, const ad_array_operation *operation);
 } ad_hooks;
 
-// Sets the hooks of a tape (copied); NULL: none, as at the beginning.
+// Sets the hooks of a tape (copied); NULL: none, as at the beginning. While a
+// function is recorded on it (adrev_function.h), it fails with ADREV_EHOOK.
 ADX_API void ad_tape_hooks(ad_tape *t, const ad_hooks *hooks);
 
 // The rows of section 4.3 and 4.4, [ADREV_OP_COUNT].
@@ -2404,9 +2405,8 @@ struct ad_tape {
     uint16_t *start;                // of the first block: no entry is written
     size_t lead;                    // values before the first entry: inputs
     ad_mark floor;                  // sweeps end here
-    bool observed;                  // a function is recorded: not to be swept
-    adx_observer *observer;         // or NULL: told of operations in place of
-                                    // hooks.trace, with its user
+    adx_observer *observer;         // a function is recorded: not to be swept.
+                                    // Its user is that of the hooks
     uint16_t *sealed;               // a mark stands here: a new input, a new entry
     ad_allocator allocator;         // alloc NULL: fixed memory
     ad_hooks hooks;
@@ -3246,9 +3246,12 @@ ADX_API void ad_tape_hooks(ad_tape *t, const ad_hooks *hooks)
     static const ad_hooks none = {0};
     if (t == NULL)
         return;
+    if (t->observer != NULL) {
+        adx_fail(t, ADREV_EHOOK);
+        return;
+    }
     adx_context *c = adx_live(t);
     t->hooks = hooks == NULL ? none : *hooks;
-    t->observer = NULL;
     c->trace = t->hooks.trace != NULL;
     if (t->block != NULL)
         adx_settle(t, c, 0);
@@ -4147,7 +4150,8 @@ static inline bool adx_is_run(size_t n, const ad_rev x[])
 ADX_COLD static ad_status adx_check_open(ad_tape *t)
 {
     // by ad_grad or its kin, inside: behind the inputs of what is recorded
-    if (t->floor.adx_block != NULL || (t->observed && t->floor.adx_seq > 0))
+    if (t->floor.adx_block != NULL
+        || (t->observer != NULL && t->floor.adx_seq > 0))
         return ADREV_OK;
     if (t->open > 0)
         return ADREV_EBUSY;
@@ -4163,7 +4167,7 @@ ADX_INLINE ad_status adx_check(ad_tape *t, size_t m, const ad_rev y[],
 {
     ad_status status = ad_tape_status(t);
     *run = false;
-    if (status == ADREV_OK && ADX_UNLIKELY(t->open > 0 || t->observed))
+    if (status == ADREV_OK && ADX_UNLIKELY(t->open > 0 || t->observer != NULL))
         status = adx_check_open(t);
     if (status == ADREV_OK)
         status = adx_check_values(t, m, y, true, false);
@@ -4250,7 +4254,7 @@ ADX_NOINLINE static ad_status adx_pullback(ad_tape *t, size_t m,
 ADX_INLINE bool adx_is_few(const ad_tape *t)
 {
     return adx_live(t)->seq <= ADX_FEW && t->block == t->first
-        && t->status == ADREV_OK && !t->observed && t->annex == NULL;
+        && t->status == ADREV_OK && t->observer == NULL && t->annex == NULL;
 }
 
 // Of the newest segment: older ones, too, are of this tape, but rare.

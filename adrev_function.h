@@ -166,9 +166,10 @@ extern "C" {
 //   m            in    results of f, one at least
 //
 //   returns      ADREV_OK; ADREV_EHOOK: f was compiled without ADREV_TRACE, or
-//                asks the tape on which it runs for derivatives (those of
-//                ad_grad, or of another tape, are numbers of this point; what
-//                is dumped or counted of it are variables, but for ADREV_DEBUG);
+//                sets the hooks of the tape on which it runs, or asks it for
+//                derivatives (those of ad_grad, or of another tape, are numbers
+//                of this point; what is dumped or counted of it are variables,
+//                but for ADREV_DEBUG);
 //                ADREV_EFOREIGN: f uses numbers of another recording;
 //                ADREV_EEXTERNAL: the rule of a statement has no replay;
 //                ADREV_ESHAPE; ADREV_ENOMEM; ADREV_ELIMIT: more than 2^31
@@ -2963,8 +2964,6 @@ ADX_NOINLINE static void adx_record_guard(adx_recorder *r,
     uint32_t x = adx_number_of(r, o->arg[0]);
     uint32_t y = ad_op_table()[o->code].arity > 1
                ? adx_number_of(r, o->arg[1]) : x;
-    if (p->status != ADREV_OK)
-        return;
     if (!adx_make_room_for(p->memory, (void **)&r->guard, &r->guard_room, which,
                    sizeof *r->guard)) {
         adx_spoil(p, ADREV_ENOMEM);
@@ -4508,7 +4507,6 @@ static void adx_run_recorded(adx_recorder *r, ad_vector_fn *f, void *ctx,
         x[i] = ad_input(x[i].v);
     ad_tape_hooks(t, &hooks);
     adx_record_inputs(r, n, x);
-    t->observed = n > 0;
     t->observer = n > 0 ? adx_record_node : NULL;
     for (size_t i = 0; i < m; i++)
         y[i] = adx_passive(0);

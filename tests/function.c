@@ -83,6 +83,15 @@ static struct block *heap_take(heap *h, size_t bytes)
     return b;
 }
 
+// NaN to those who take it for numbers, far outside of every array to those who
+// take it for an index, and no mark for `none`.
+static void *filled(void *memory, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        ((unsigned char *)memory)[i] = i % 2 == 0 ? 0xf7 : 0xff;
+    return memory;
+}
+
 // What was not written, or is read after it was given back, is no number.
 static void *heap_alloc(size_t bytes, void *user)
 {
@@ -90,7 +99,7 @@ static void *heap_alloc(size_t bytes, void *user)
     pthread_mutex_lock(&h->lock);
     struct block *b = heap_take(h, bytes);
     pthread_mutex_unlock(&h->lock);
-    return b == NULL ? NULL : memset(b + 1, 0xff, bytes);
+    return b == NULL ? NULL : filled(b + 1, bytes);
 }
 
 static void heap_free(void *memory, void *user)
@@ -101,8 +110,7 @@ static void heap_free(void *memory, void *user)
     if (b->owner == h) {
         h->live--;
         h->bytes -= b->bytes;
-        memset(b, 0xff, sizeof *b + b->bytes);
-        free(b);
+        free(filled(b, sizeof *b + b->bytes));
     } else {
         h->wrong = true;
     }
@@ -2233,7 +2241,7 @@ struct stranger {
     int use;
 };
 
-enum { STRANGE_USES = 8 };
+enum { STRANGE_USES = 9 };
 
 static void strange(const ad_rev *x, ad_rev *y, void *ctx)
 {
@@ -2250,6 +2258,7 @@ static void strange(const ad_rev *x, ad_rev *y, void *ctx)
     case 4: y[0] = ad_lt(x[0], s->z) ? y[0] : x[0]; break;
     case 5: y[0] = ad_sum(2, (const ad_rev[2]){ x[0], s->z }); break;
     case 6: y[0] = ad_rec(ad_mul(x[0], ad_detach(s->z))); break;
+    case 8: y[0] = ad_rec(ad_fma(x[0], x[0], s->z)); break;
     case 7:
         ad_rec(s->z);
         y[0] = ad_rec(ad_mul(x[0], x[0]));
@@ -2341,6 +2350,36 @@ static void test_asks_its_tape(void)
                 ADREV_EHOOK);
 }
 
+static size_t told;
+
+static void count(void *user, const ad_operation *operation)
+{
+    (void)user;
+    (void)operation;
+    told++;
+}
+
+// Nor does it take other hooks: nothing would be recorded any more.
+static void sets_hooks(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_tape *t = ad_use(NULL);
+    ad_use(t);
+    ad_tape_hooks(t, ctx);
+    y[0] = ad_rec(ad_mul(x[0], x[0]));
+    EXPECT(ad_tape_status(t), ADREV_EHOOK);
+}
+
+static void test_sets_hooks(void)
+{
+    const double at[1] = { 2 };
+    const ad_hooks hooks = { .trace = count };
+    told = 0;
+    refused("hooks of its own", sets_hooks, (void *)&hooks, 1, at, 1,
+            ADREV_EHOOK);
+    refused("no hooks", sets_hooks, NULL, 1, at, 1, ADREV_EHOOK);
+    CHECK(told == 0, "its hook was told of %zu operations", told);
+}
+
 enum { OWN_REWOUND, OWN_GRAD, OWN_TWICE, OWN_AS_MANY, OWN_CONSTANT, OWN_OUTPUT,
        OWN_USES };
 
@@ -2411,6 +2450,29 @@ static void test_own_numbers(void)
     }
 }
 
+// As if nothing had been recorded, and with ids as if x were still there.
+static void clears_its_tape(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_tape *t = ad_use(NULL);
+    (void)x;
+    (void)ctx;
+    ad_use(t);
+    ad_tape_clear(t);
+    ad_rev own = ad_input(3);
+    y[0] = ad_rec(ad_mul(own, own));
+}
+
+static void test_clears_its_tape(void)
+{
+    const double at[1] = { 2 };
+    double y = 0;
+    double g = 77;
+    ad_fn *fn = recorded("cleared", clears_its_tape, NULL, 1, at, 1);
+    EXPECT(ad_fn_gradient(fn, at, &y, &g), ADREV_OK);
+    CHECK(y == 9 && g == 0, "%g and %g, not 9 and 0", y, g);
+    ad_fn_free(fn);
+}
+
 void function_debug(const ad_rev *x, ad_rev *y, void *ctx);
 
 // Only the file of f knows lines.
@@ -2455,15 +2517,6 @@ static void test_untraced(void)
 }
 
 /* --- beside other recordings ---------------------------------------------- */
-
-static size_t told;
-
-static void count(void *user, const ad_operation *operation)
-{
-    (void)user;
-    (void)operation;
-    told++;
-}
 
 // What is current stays current, with its hooks, and hears of nothing.
 static void test_current_tape(void)
@@ -3014,8 +3067,10 @@ int main(void)
     test_foreign_tape();
     test_foreign_recording();
     test_own_numbers();
+    test_clears_its_tape();
     test_guard_place();
     test_asks_its_tape();
+    test_sets_hooks();
     test_untraced();
     test_current_tape();
     test_inside();
