@@ -191,9 +191,10 @@ typedef struct ad_scan_desc {
     bool unreplayed;                    // never replay steps. The last bits of
                                         // a gradient may differ between steps
                                         // on a tape, replayed and compiled, as
-                                        // adjoints are added in another order;
-                                        // in each of these ways all schedules
-                                        // give the same bits
+                                        // partials are multiplied and adjoints
+                                        // added in another order; in each of
+                                        // these ways all schedules give the
+                                        // same bits
     bool compiled;                      // replay them by ad_fn_compile
     ad_replays *replays;                // NULL: those of this scan alone
     const ad_allocator *allocator;      // NULL: that of the tape; a fixed tape

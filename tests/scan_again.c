@@ -618,6 +618,108 @@ static void test_overflow(void)
     }
 }
 
+/* --- steps through one number ----------------------------------------------
+ * All that a step of the first loop computes goes through the new x, so that
+ * its slope is accumulated apart from the adjoint of x. In the second one
+ * something goes past it, by an array statement.
+ *
+ *     x <- sin(x) a + exp(-x x) b + c
+ *     s <- s + x, or s/2 + (x a) b + x c with the old x and the new one      */
+
+static ad_rev wandered(const ad_step *s)
+{
+    const ad_rev x = s->state[0][0];
+    const ad_rev *p = s->parameter;
+    return ad_rec(ad_add(
+        ad_add(ad_mul(ad_sin(x), p[0]),
+               ad_mul(ad_exp(ad_mul(ad_neg(x), x)), p[1])), p[2]));
+}
+
+static void narrow(ad_step *s, void *ctx)
+{
+    (void)ctx;
+    s->next[0][0] = wandered(s);
+    s->next[0][1] = ad_rec(ad_add(s->state[0][1], s->next[0][0]));
+}
+
+static void passed(ad_step *s, void *ctx)
+{
+    ad_rev both[2];
+    (void)ctx;
+    both[0] = ad_rec(ad_mul(s->state[0][0], s->parameter[0]));
+    both[1] = s->next[0][0] = wandered(s);
+    s->next[0][1] = ad_rec(ad_add(ad_mul(0.5, s->state[0][1]),
+                                  ad_dot(2, both, s->parameter + 1)));
+}
+
+enum { NARROW_STEPS = 100 };
+static const double narrow_at[IN] = { 0.3, 0.1, 0.9, 0.7, 0.2 };
+
+static dual narrow_oracle(bool array)
+{
+    dual in[IN];
+    for (int i = 0; i < IN; i++) {
+        in[i] = number((long double)(ad_real)narrow_at[i]);
+        in[i].d[i] = 1;
+    }
+    dual x = in[0];
+    dual sum = in[1];
+    for (int n = 0; n < NARROW_STEPS; n++) {
+        const dual square = times(x, x);
+        const dual e = chain(square, expl(-square.v), -expl(-square.v));
+        const dual before = x;
+        x = plus(plus(times(chain(x, sinl(x.v), cosl(x.v)), in[2]),
+                      times(e, in[3])), in[4]);
+        sum = !array ? plus(sum, x)
+            : plus(times(number(0.5L), sum),
+                   plus(times(times(before, in[2]), in[3]), times(x, in[4])));
+    }
+    return plus(x, sum);
+}
+
+static void go_narrow(bool array, bool compiled, ad_schedule schedule,
+                      ad_replays *replays, ad_real g[IN])
+{
+    ad_rev in[IN], last[2];
+    ad_tape_clear(tape);
+    for (int i = 0; i < IN; i++)
+        in[i] = ad_input((ad_real)narrow_at[i]);
+    const ad_scan_state state = { .size = 2, .initial = in, .last = last };
+    const ad_scan_desc d = {
+        .step = array ? passed : narrow, .steps = NARROW_STEPS, .states = 1,
+        .state = &state, .parameters = 3, .parameter = in + 2,
+        .schedule = schedule, .compiled = compiled, .replays = replays
+    };
+    ad_status s = ad_scan(&d, NULL);
+    CHECK(s == ADREV_OK, "through one number: %s", ad_message(s));
+    ad_rev y = ad_rec(ad_add(last[0], last[1]));
+    s = ad_gradient(tape, y, IN, in, g);
+    CHECK(s == ADREV_OK, "through one number: %s", ad_message(s));
+    const dual want = narrow_oracle(array);
+    near(y.v, want.v, 1e-12L);
+    for (int i = 0; i < IN; i++)
+        near(g[i], want.d[i], 1e-11L);
+}
+
+static void test_narrow(void)
+{
+    for (int kind = 0; kind < 4; kind++) {
+        const bool array = kind % 2 == 1;
+        const bool compiled = kind / 2 == 1;
+        ad_replays *replays = ad_replays_new(NULL);
+        ad_real first[IN], g[IN];
+        for (int warm = 0; warm < 3; warm++)
+            go_narrow(array, compiled, schedules[0], replays, first);
+        for (size_t k = 0; k < SCHEDULES; k++) {
+            go_narrow(array, compiled, schedules[k], replays, g);
+            CHECK(memcmp(g, first, sizeof g) == 0, "through one number, %d, "
+                  "schedule %zu: other bits", kind, k);
+        }
+        ad_tape_clear(tape);
+        ad_replays_free(replays);
+    }
+}
+
 /* --- memory -------------------------------------------------------------- */
 
 static long live, allocations, failing;
@@ -815,6 +917,7 @@ int main(void)
     test_turned();
     test_connected();
     test_overflow();
+    test_narrow();
     test_starved();
     test_several();
     ad_tape_free(tape);
