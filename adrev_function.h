@@ -2226,12 +2226,23 @@ static void adx_add_vector(adx_making *k, size_t n, const adx_numbers *x,
                         moved);
 }
 
+static adx_numbers adx_transposed(adx_numbers r)
+{
+    return (adx_numbers){ r.base, r.cs, r.rs };
+}
+
+// The same for a matrix; a column is a vector, too.
 static void adx_add_matrix(adx_making *k, size_t rows, size_t cols,
                            const adx_numbers *x, adx_numbers y,
                            const bool moved[])
 {
     if (k->to->status != ADREV_OK)
         return;
+    if (cols == 1 && rows > 1) {
+        const adx_numbers column = adx_transposed(*x);
+        adx_add_matrix(k, 1, rows, &column, adx_transposed(y), moved);
+        return;
+    }
     for (size_t i = 0; i < rows; i++) {
         const adx_numbers to = { adx_in_range(x, i, 0), 0, x->cs };
         const adx_numbers from = { adx_in_range(&y, i, 0), 0, y.cs };
@@ -2252,11 +2263,6 @@ static void adx_adjoint_each(adx_making *k, const adx_step *s,
         if (any)
             adx_add_matrix(k, 1, e->n, &e->arg[i], x, moved);
     }
-}
-
-static adx_numbers adx_transposed(adx_numbers r)
-{
-    return (adx_numbers){ r.base, r.cs, r.rs };
 }
 
 // C = A B: Ab += Cb B', Bb += A' Cb.

@@ -57,7 +57,7 @@ static int comma_snprintf(char *to, size_t room, const char *format, ...)
 #include "fronts.h"
 
 enum { MOST = 64, BIG = 9, CHAIN = 120, ALL = 1023, MODES = 10, SPARSE = 7,
-       DENSE = 127, CASADI = 1024 };
+       DENSE = 127, VECTORS = 31, CASADI = 1024 };
 
 #define UNTOUCHED ((ad_real)-12345.5)
 #define SINGLE    (sizeof(ad_real) == sizeof(float))
@@ -165,6 +165,66 @@ static void lists_guarded(const ad_rev *x, ad_rev *y, void *ctx)
         y[2 * BIG] = ad_rec(ad_neg(y[2 * BIG]));
 }
 
+// Sums over the rows of a matrix, whose adjoints need that matrix again: each
+// row for itself, with something before and behind the loop over the rows; by a
+// vector times one number; and what needs all rows before one of them is done.
+enum { ROWS = 5, FIT = ROWS * BIG + BIG + ROWS };
+
+static void residuals(const ad_rev *x, ad_rev p[ROWS], ad_rev r[ROWS])
+{
+    ad_matvec(ROWS, BIG, x, x + (size_t)ROWS * BIG, p);
+    ad_each(ADREV_OP_sub, ROWS, p, x + (size_t)ROWS * BIG + BIG, NULL, r);
+}
+
+static void by_rows(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_rev p[ROWS], r[ROWS];
+    (void)ctx;
+    residuals(x, p, r);
+    ad_each(ADREV_OP_sin, ROWS, r, NULL, NULL, r);
+    ad_each(ADREV_OP_mul, ROWS, r, p, NULL, r);
+    y[0] = ad_rec(ad_add(ad_sum(ROWS, r),
+                         ad_mul(ad_sum(ROWS, p), ad_sin(x[0]))));
+}
+
+static void fitted(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_rev p[ROWS], r[ROWS];
+    (void)ctx;
+    residuals(x, p, r);
+    y[0] = ad_dot(ROWS, r, r);
+}
+
+static void scaled_rows(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_rev p[ROWS], r[ROWS];
+    (void)ctx;
+    residuals(x, p, r);
+    ad_scale(ROWS, x[1], r, r);
+    y[0] = ad_sum(ROWS, r);
+    y[1] = ad_dot(ROWS, p, x + 2);
+}
+
+static void all_rows(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_rev p[ROWS], r[ROWS];
+    (void)ctx;
+    residuals(x, p, r);
+    ad_softmax(ROWS, r, r);
+    y[0] = ad_dot(ROWS, r, p);
+}
+
+static void other_rows(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_rev p[ROWS], r[ROWS];
+    (void)ctx;
+    residuals(x, p, r);
+    for (int i = 0; i < ROWS; i++)
+        p[i] = r[ROWS - 1 - i];
+    ad_each(ADREV_OP_mul, ROWS, r, p, NULL, r);
+    y[0] = ad_sum(ROWS, r);
+}
+
 static void large(const ad_rev *x, ad_rev *y, void *ctx)
 {
     (void)ctx;
@@ -222,6 +282,14 @@ static const struct function {
     { "lists_split", lists, BIG, 22, { 0.7, 1.3, 0.4 }, 2, true, ALL },
     { "lists_guarded", lists_guarded, BIG, 22, { 0.7, 1.3, 0.4 }, 0, true,
       ALL },
+    { "by_rows",  by_rows,  FIT, 1, { 0.7, 1.3, 0.4 }, 0, true, VECTORS },
+    { "fitted",   fitted,   FIT, 1, { 0.7, 1.3, 0.4 }, 0, true, VECTORS },
+    { "scaled_rows", scaled_rows, FIT, 2, { 0.7, 1.3, 0.4 }, 0, true,
+      VECTORS },
+    { "all_rows", all_rows, FIT, 1, { 0.7, 1.3, 0.4 }, 0, true, VECTORS },
+    { "other_rows", other_rows, FIT, 1, { 0.7, 1.3, 0.4 }, 0, true,
+      VECTORS },
+    { "split_rows", by_rows, FIT, 1, { 0.7, 1.3, 0.4 }, 4, true, VECTORS },
     { "large",    large,    3, 1, { 0.7, 0.3, 0.4 }, 50, false, ALL },
     { "singular", singular, 2, 1, { 0.5, 0.3, 0 }, 0, false, ALL },
     { "arrow",    arrow,    BIG, BIG + 2, { 0.7, 1.3, 0.4 }, 0, false, ALL },
@@ -787,7 +855,7 @@ static void emit_functions(void)
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         const struct function *f = &functions[i];
         unsigned asked = SINGLE ? f->asked & ~(unsigned)CASADI : f->asked;
-        ad_real xs[4 * BIG];
+        ad_real xs[4 * FIT];        // the most
         for (size_t p = 0; p < 4; p++)
             for (size_t k = 0; k < f->n; k++)
                 xs[p * f->n + k] = (ad_real)(f->at[k % 3] + 0.01 * (double)k
