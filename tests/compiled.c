@@ -705,6 +705,64 @@ static void sum_of_roots(const ad_rev *x, ad_rev *y, void *ctx)
     y[0] = ad_dot(ROWS, root, x + COLUMNS);
 }
 
+// The same of rows: one loop does all of a row.
+enum { TERMS = 60, FACTORS = 20 };
+
+static void row_roots(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_rev root[TERMS];
+    const ad_rev *column = x + (size_t)TERMS * FACTORS;
+    (void)ctx;
+    ad_matvec(TERMS, FACTORS, x, column, root);
+    ad_each(ADREV_OP_sqrt, TERMS, root, NULL, NULL, root);
+    y[0] = ad_dot(TERMS, root, column + FACTORS);
+}
+
+// How often the text of a gradient says that.
+struct told {
+    const char *what;
+    size_t matched, times;
+};
+
+static void tell(const char *text, size_t n, void *user)
+{
+    struct told *t = user;
+    for (size_t i = 0; i < n; i++) {
+        t->matched = text[i] == t->what[t->matched] ? t->matched + 1
+                   : text[i] == t->what[0];
+        if (t->what[t->matched] == '\0') {
+            t->times++;
+            t->matched = 0;
+        }
+    }
+}
+
+static size_t loops_over_rows(ad_vector_fn *f, size_t n)
+{
+    static ad_real x[3 * TALL];
+    const ad_c_options gradient = { .functions = ADREV_C_GRADIENT };
+    struct told t = { "long row;", 0, 0 };
+    ad_fn *fn = NULL;
+    for (size_t i = 0; i < n; i++)
+        x[i] = 1;
+    CHECK(ad_fn_record(&fn, f, NULL, n, x, 1) == ADREV_OK
+          && ad_fn_write_c(fn, &gradient, tell, &t, NULL) == ADREV_OK, "text");
+    ad_fn_free(fn);
+    return t.times;
+}
+
+// Needs the sum of all rows before it knows the adjoint of one.
+static void share_of_rows(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_rev row[TERMS];
+    const ad_rev *column = x + (size_t)TERMS * FACTORS;
+    (void)ctx;
+    ad_matvec(TERMS, FACTORS, x, column, row);
+    ad_scale(TERMS, ad_rec(ad_div(1, ad_sum(TERMS, row))), row, row);
+    ad_each(ADREV_OP_sqr, TERMS, row, NULL, NULL, row);
+    y[0] = ad_dot(TERMS, row, column + FACTORS);
+}
+
 static void check_roots(ad_vector_fn *f, size_t n, size_t weights)
 {
     static ad_real x[3 * TALL], g[2][3 * TALL], y[2];
@@ -735,6 +793,11 @@ static void test_roots(void)
     check_roots(each_root, 2 * ROOTS, ROOTS);
     check_roots(outer_roots, 3 * TALL, 2 * TALL);
     check_roots(sum_of_roots, COLUMNS + ROWS, COLUMNS);
+    const size_t n = (size_t)TERMS * FACTORS + FACTORS + TERMS;
+    check_roots(row_roots, n, n - TERMS);
+    check_roots(share_of_rows, n, 0);
+    CHECK(loops_over_rows(row_roots, n) == 1, "rows");
+    CHECK(loops_over_rows(share_of_rows, n) == 0, "rows that are not known");
 }
 
 // The slope of the root at 0 is infinite; it does not count where x[4] is 0.
