@@ -287,7 +287,7 @@ typedef struct ad_tape ad_tape;
     ROW( EPASSIVE, "a constant where a recorded value is needed" )                      \
     ROW( ESHAPE,   "an impossible length, index or option; a null pointer; a result not set" )   \
     ROW( EMARK,    "the mark is not on this recording, or marks nest too deep" )        \
-    ROW( EHOOK,    "while tracing: code without ADREV_TRACE, an array, or an old expression" )   \
+    ROW( EHOOK,    "while tracing: code without ADREV_TRACE, an array, an old expression, new hooks, or a query" )   \
     ROW( EEXTERNAL,"an external statement, a loop or a store: a function is missing or failed" ) \
     ROW( EBUSY,    "in use: by a fork that is open, or by another thread" )             \
     ROW( ERACE,    "a value of a branch that may still run" )                           \
@@ -919,7 +919,8 @@ typedef struct ad_hooks {
 } ad_hooks;
 
 // Sets the hooks of a tape (copied); NULL: none, as at the beginning. While a
-// function is recorded on it (adrev_function.h), it fails with ADREV_EHOOK.
+// function that has inputs is recorded on it (adrev_function.h), the tape fails
+// with ADREV_EHOOK.
 ADX_API void ad_tape_hooks(ad_tape *t, const ad_hooks *hooks);
 
 // The rows of section 4.3 and 4.4, [ADREV_OP_COUNT].
@@ -3113,9 +3114,7 @@ static bool adx_is_unswept(const ad_tape *t)
     return !ADREV_DEBUG && t->observer != NULL && t->segments == 1;
 }
 
-// Begins what the hook is told; 0: no argument is a variable. It is written
-// once: to copy numbers just written waits for the stores. (10^5 operations
-// recorded: 47 instead of 52 ns for each.)
+// Begins what the hook is told; 0: no argument is a variable.
 ADX_INLINE uint32_t adx_begin_telling(ad_operation *told, ad_opcode code,
                                       unsigned n, ad_rev a, ad_rev b, ad_rev c)
 {

@@ -192,9 +192,10 @@ typedef struct ad_scan_desc {
                                         // a gradient may differ between steps
                                         // on a tape, replayed and compiled, as
                                         // partials are multiplied and adjoints
-                                        // added in another order; in each of
-                                        // these ways all schedules give the
-                                        // same bits
+                                        // added in another order (one that
+                                        // overflows only before it is weighted
+                                        // is infinite); in each of these ways
+                                        // all schedules give the same bits
     bool compiled;                      // replay them by ad_fn_compile
     ad_replays *replays;                // NULL: those of this scan alone
     const ad_allocator *allocator;      // NULL: that of the tape; a fixed tape

@@ -2258,13 +2258,13 @@ static void strange(const ad_rev *x, ad_rev *y, void *ctx)
     case 4: y[0] = ad_lt(x[0], s->z) ? y[0] : x[0]; break;
     case 5: y[0] = ad_sum(2, (const ad_rev[2]){ x[0], s->z }); break;
     case 6: y[0] = ad_rec(ad_mul(x[0], ad_detach(s->z))); break;
-    case 8: y[0] = ad_rec(ad_fma(x[0], x[0], s->z)); break;
     case 7:
         ad_rec(s->z);
         y[0] = ad_rec(ad_mul(x[0], x[0]));
         CHECK(y[0].v == 4 && y[0].job == 0, "after a failure: %g of job %u",
               y[0].v, y[0].job);
         break;
+    case 8: y[0] = ad_rec(ad_fma(x[0], x[0], s->z)); break;
     }
 }
 

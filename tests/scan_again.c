@@ -624,7 +624,13 @@ static void test_overflow(void)
  * something goes past it, by an array statement.
  *
  *     x <- sin(x) a + exp(-x x) b + c
- *     s <- s + x, or s/2 + (x a) b + x c with the old x and the new one      */
+ *     s <- s + x, or s/2 + (x a) b + x c with the old x and the new one
+ *
+ * In the third one two numbers are results of one array statement; in the last
+ * one the slope of a root is infinite, times zero, and nothing comes of it.
+ *
+ *     x <- (sin(x a) + sin(s a)) b/2        s <- (x a) (s a) + c
+ *     x <- sin(sqrt(relu(x - 9)) exp(a)) + sin(x) c + b        s <- s + x    */
 
 static ad_rev wandered(const ad_step *s)
 {
@@ -652,10 +658,66 @@ static void passed(ad_step *s, void *ctx)
                                   ad_dot(2, both, s->parameter + 1)));
 }
 
+static void scaled(ad_step *s, void *ctx)
+{
+    const ad_rev *x = s->state[0];
+    ad_rev y[2];
+    (void)ctx;
+    ad_scale(2, s->parameter[0], x, y);
+    const ad_rev both = ad_rec(ad_add(ad_sin(y[0]), ad_sin(y[1])));
+    s->next[0][0] = ad_rec(ad_mul(ad_mul(both, 0.5), s->parameter[1]));
+    s->next[0][1] = ad_rec(ad_add(ad_mul(y[0], y[1]), s->parameter[2]));
+}
+
+static void rooted(ad_step *s, void *ctx)
+{
+    const ad_rev x = s->state[0][0];
+    const ad_rev *p = s->parameter;
+    (void)ctx;
+    s->next[0][0] = ad_rec(ad_add(
+        ad_sin(ad_mul(ad_sqrt(ad_relu(ad_sub(x, 9.0))), ad_exp(p[0]))),
+        ad_add(ad_mul(ad_sin(x), p[2]), p[1])));
+    s->next[0][1] = ad_rec(ad_add(s->state[0][1], s->next[0][0]));
+}
+
+static const struct narrow_loop {
+    const char *name;
+    ad_step_fn *step;
+} narrow_loops[] = {
+    { "through one number", narrow }, { "past it", passed },
+    { "two of an array", scaled }, { "roots of zero", rooted },
+};
+enum { NARROW_LOOPS = sizeof narrow_loops / sizeof narrow_loops[0] };
+
 enum { NARROW_STEPS = 100 };
 static const double narrow_at[IN] = { 0.3, 0.1, 0.9, 0.7, 0.2 };
 
-static dual narrow_oracle(bool array)
+static void narrow_step(ad_step_fn *step, const dual in[IN], dual *x, dual *sum)
+{
+    const dual before = *x;
+    const dual square = times(before, before);
+    const dual sine = chain(before, sinl(before.v), cosl(before.v));
+    if (step == scaled) {
+        const dual y = times(before, in[2]);
+        const dual z = times(*sum, in[2]);
+        *x = times(plus(chain(y, sinl(y.v), cosl(y.v)),
+                        chain(z, sinl(z.v), cosl(z.v))),
+                   times(number(0.5L), in[3]));
+        *sum = plus(times(y, z), in[4]);
+    } else if (step == rooted) {
+        *x = plus(times(sine, in[4]), in[3]);
+        *sum = plus(*sum, *x);
+    } else {
+        const dual e = chain(square, expl(-square.v), -expl(-square.v));
+        *x = plus(plus(times(sine, in[2]), times(e, in[3])), in[4]);
+        *sum = step == narrow ? plus(*sum, *x)
+             : plus(times(number(0.5L), *sum),
+                    plus(times(times(before, in[2]), in[3]),
+                         times(*x, in[4])));
+    }
+}
+
+static dual narrow_oracle(ad_step_fn *step)
 {
     dual in[IN];
     for (int i = 0; i < IN; i++) {
@@ -664,21 +726,13 @@ static dual narrow_oracle(bool array)
     }
     dual x = in[0];
     dual sum = in[1];
-    for (int n = 0; n < NARROW_STEPS; n++) {
-        const dual square = times(x, x);
-        const dual e = chain(square, expl(-square.v), -expl(-square.v));
-        const dual before = x;
-        x = plus(plus(times(chain(x, sinl(x.v), cosl(x.v)), in[2]),
-                      times(e, in[3])), in[4]);
-        sum = !array ? plus(sum, x)
-            : plus(times(number(0.5L), sum),
-                   plus(times(times(before, in[2]), in[3]), times(x, in[4])));
-    }
+    for (int n = 0; n < NARROW_STEPS; n++)
+        narrow_step(step, in, &x, &sum);
     return plus(x, sum);
 }
 
-static void go_narrow(bool array, bool compiled, ad_schedule schedule,
-                      ad_replays *replays, ad_real g[IN])
+static void go_narrow(const struct narrow_loop *l, bool compiled,
+                      ad_schedule schedule, ad_replays *replays, ad_real g[IN])
 {
     ad_rev in[IN], last[2];
     ad_tape_clear(tape);
@@ -686,16 +740,16 @@ static void go_narrow(bool array, bool compiled, ad_schedule schedule,
         in[i] = ad_input((ad_real)narrow_at[i]);
     const ad_scan_state state = { .size = 2, .initial = in, .last = last };
     const ad_scan_desc d = {
-        .step = array ? passed : narrow, .steps = NARROW_STEPS, .states = 1,
-        .state = &state, .parameters = 3, .parameter = in + 2,
-        .schedule = schedule, .compiled = compiled, .replays = replays
+        .step = l->step, .steps = NARROW_STEPS, .states = 1, .state = &state,
+        .parameters = 3, .parameter = in + 2, .schedule = schedule,
+        .compiled = compiled, .replays = replays
     };
     ad_status s = ad_scan(&d, NULL);
-    CHECK(s == ADREV_OK, "through one number: %s", ad_message(s));
+    CHECK(s == ADREV_OK, "%s: %s", l->name, ad_message(s));
     ad_rev y = ad_rec(ad_add(last[0], last[1]));
     s = ad_gradient(tape, y, IN, in, g);
-    CHECK(s == ADREV_OK, "through one number: %s", ad_message(s));
-    const dual want = narrow_oracle(array);
+    CHECK(s == ADREV_OK, "%s: %s", l->name, ad_message(s));
+    const dual want = narrow_oracle(l->step);
     near(y.v, want.v, 1e-12L);
     for (int i = 0; i < IN; i++)
         near(g[i], want.d[i], 1e-11L);
@@ -703,17 +757,17 @@ static void go_narrow(bool array, bool compiled, ad_schedule schedule,
 
 static void test_narrow(void)
 {
-    for (int kind = 0; kind < 4; kind++) {
-        const bool array = kind % 2 == 1;
-        const bool compiled = kind / 2 == 1;
+    for (int i = 0; i < 2 * NARROW_LOOPS; i++) {
+        const struct narrow_loop *l = &narrow_loops[i % NARROW_LOOPS];
+        const bool compiled = i >= NARROW_LOOPS;
         ad_replays *replays = ad_replays_new(NULL);
         ad_real first[IN], g[IN];
         for (int warm = 0; warm < 3; warm++)
-            go_narrow(array, compiled, schedules[0], replays, first);
+            go_narrow(l, compiled, schedules[0], replays, first);
         for (size_t k = 0; k < SCHEDULES; k++) {
-            go_narrow(array, compiled, schedules[k], replays, g);
-            CHECK(memcmp(g, first, sizeof g) == 0, "through one number, %d, "
-                  "schedule %zu: other bits", kind, k);
+            go_narrow(l, compiled, schedules[k], replays, g);
+            CHECK(memcmp(g, first, sizeof g) == 0, "%s, compiled %d, schedule "
+                  "%zu: other bits", l->name, compiled, k);
         }
         ad_tape_clear(tape);
         ad_replays_free(replays);
