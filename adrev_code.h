@@ -991,8 +991,8 @@ static bool adx_is_inner(const adx_many *m)
         && (!adx_adds_in_place(m) || m->op != ADX_OP_chain);
 }
 
-// Term l of result (i, j), added in place. A sum of one term begins with 0, too:
-// 0 + -0 is 0.
+// Term l of result (i, j), added in place. A sum of one term begins with 0,
+// too: 0 + -0 is 0.
 static void adx_say_term(adx_writing *k, const adx_step *s, const adx_many *m)
 {
     adx_text *t = k->text;
@@ -1182,7 +1182,8 @@ static void adx_say_of_row(adx_writing *k, const adx_step *s)
     const adx_many *m = adx_many_of(k->p, s);
     const char *names = m->kind == ADX_MANY_each ? "const long i = row;"
         : adx_is_inner(m) ? "const long i = row;\n            long j, l;"
-        : !adx_is_multiple(m) ? "const long l = row, j = 0;\n            long i;"
+        : !adx_is_multiple(m) ? "const long l = row, j = 0;\n"
+                                "            long i;"
         : m->n == 1 ? "const long i = row, j = 0, l = 0;"
         : "const long i = 0, j = row, l = 0;";
     adx_say(k->text, "            {\n            %s\n", names);

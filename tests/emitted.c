@@ -214,8 +214,8 @@ static void all_rows(const ad_rev *x, ad_rev *y, void *ctx)
     y[0] = ad_dot(ROWS, r, p);
 }
 
-// With signs of other rows, to which nothing goes back: from the last one to the
-// first, from the second one on, and every other one.
+// With signs of other rows, to which nothing goes back: from the last one to
+// the first, from the second one on, and every other one.
 static void other_rows(const ad_rev *x, ad_rev *y, void *ctx)
 {
     static const int first[] = { ROWS - 1, 1, 0 };
