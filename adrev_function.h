@@ -174,7 +174,7 @@ extern "C" {
 //                ADREV_EEXTERNAL: the rule of a statement has no replay;
 //                ADREV_ESHAPE; ADREV_ENOMEM; ADREV_ELIMIT: more than 2^31
 //                numbers
-//   cost         8 to 20 gradients on a tape: every operation is looked up
+//   cost         5 to 25 gradients on a tape: every operation is looked up
 ADX_API ad_status ad_fn_record(ad_fn **out, ad_vector_fn *f, void *ctx,
                                size_t n, const ad_real x[], size_t m);
 ADX_API ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
