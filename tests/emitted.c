@@ -1220,7 +1220,7 @@ static void check_errors(void)
 static void check_asked_twice(void)
 {
     const ad_real at[1] = { 1 };
-    ad_c_size size[ADREV_C_COUNT];
+    ad_c_size size[ADREV_C_COUNT] = { { 0 } };
     ad_fn *fn = NULL;
     ad_status s = ad_fn_record(&fn, asked_twice, NULL, 1, at, 1);
     s = s == ADREV_OK ? ad_fn_c_size(fn, NULL, size, NULL) : s;
