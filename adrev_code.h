@@ -1141,10 +1141,11 @@ static uint8_t adx_where(adx_row_loop *r, size_t i)
 {
     const adx_step *s = &r->p->step[i];
     const adx_many *m = adx_many_of(r->p, s);
-    if (i == r->begin || i == r->end)
-        return i == r->begin || (adx_is_at_hand(r, m, 0, 0)
-                                 && adx_is_at_hand(r, m, 1, m->arg[1].rs))
-             ? ADX_BY_ROW : ADX_AFTER;
+    if (i == r->begin)
+        return ADX_BY_ROW;
+    if (i == r->end)
+        return adx_is_at_hand(r, m, 0, 0)
+            && adx_is_at_hand(r, m, 1, m->arg[1].rs) ? ADX_BY_ROW : ADX_AFTER;
     if (adx_is_outer(m) && m->m == r->rows && adx_is_at_hand(r, m, 1, 0)
         && adx_is_at_hand(r, m, 0, m->arg[0].rs))
         return ADX_ALONG;
@@ -1190,33 +1191,38 @@ static bool adx_find_rows(const adx_writing *k, adx_row_loop *r, size_t begin)
     return false;
 }
 
+// Terms of a product, one or over i or j.
+static void adx_say_terms(adx_writing *k, const adx_step *s, const adx_many *m)
+{
+    const char *over = adx_is_multiple(m) ? NULL : adx_is_outer(m) ? "j" : "i";
+    if (over != NULL)
+        adx_say(k->text, "            for (%s = 0; %s < %lu; %s++)\n", over,
+                over, (unsigned long)(adx_is_outer(m) ? m->n : m->m), over);
+    adx_say(k->text, "                {\n");
+    adx_say_term(k, s, m);
+    adx_say(k->text, "                }\n            (void)i; (void)l;\n");
+}
+
 // What one step does of row `row`, which its text calls i, j or l.
 static void adx_say_of_row(adx_writing *k, const adx_step *s)
 {
     const adx_many *m = adx_many_of(k->p, s);
-    const char *names = m->kind == ADX_MANY_each ? "const long i = row;"
-        : adx_is_inner(m) ? "const long i = row;\n            long j, l;"
-        : adx_is_outer(m) ? "const long i = row, l = 0;\n            long j;"
-        : !adx_is_multiple(m) ? "const long l = row, j = 0;\n"
-                                "            long i;"
-        : m->n == 1 ? "const long i = row, j = 0, l = 0;"
-        : "const long i = 0, j = row, l = 0;";
-    adx_say(k->text, "            {\n            %s\n", names);
-    if (m->kind == ADX_MANY_each)
+    bool each = m->kind == ADX_MANY_each;
+    bool inner = adx_is_inner(m);
+    adx_say(k->text, "            {\n            %s\n",
+            each ? "const long i = row;"
+          : inner ? "const long i = row;\n            long j, l;"
+          : adx_is_outer(m) ? "const long i = row, l = 0;\n            long j;"
+          : !adx_is_multiple(m) ? "const long l = row, j = 0;\n"
+                                  "            long i;"
+          : m->n == 1 ? "const long i = row, j = 0, l = 0;"
+          : "const long i = 0, j = row, l = 0;");
+    if (each)
         adx_say_one(k, s, m);
-    else if (adx_is_inner(m))
+    else if (inner)
         adx_say_row(k, s, m);
-    else {
-        if (adx_is_outer(m))
-            adx_say(k->text, "            for (j = 0; j < %lu; j++)\n",
-                    (unsigned long)m->n);
-        else if (!adx_is_multiple(m))
-            adx_say(k->text, "            for (i = 0; i < %lu; i++)\n",
-                    (unsigned long)m->m);
-        adx_say(k->text, "                {\n");
-        adx_say_term(k, s, m);
-        adx_say(k->text, "                }\n            (void)i; (void)l;\n");
-    }
+    else
+        adx_say_terms(k, s, m);
     adx_say(k->text, "            }\n");
 }
 
