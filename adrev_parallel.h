@@ -319,7 +319,9 @@ ADX_API ad_status ad_parallel_jacobian(ad_tape *t, size_t m, const ad_rev y[],
  *
  * A branch that is never entered is as one that recorded nothing. A branch is
  * left on the thread that entered it, and a fork closed on the one that opened
- * it: no untied tasks.                                                      */
+ * it: no untied tasks. LLVM 14's OpenMP crashes now and then, with or without
+ * this library, where nested teams need more than 32 threads, and in tasks that
+ * run when another host thread with tasks has ended.                        */
 
 ADX_API void ad_fork_open(ad_fork *f, size_t n);
 ADX_API void ad_branch_enter(ad_branch *b, ad_fork *f, size_t i);
