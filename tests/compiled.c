@@ -705,8 +705,8 @@ static void sum_of_roots(const ad_rev *x, ad_rev *y, void *ctx)
     y[0] = ad_dot(ROWS, root, x + COLUMNS);
 }
 
-// The same of rows: one loop does all of a row.
-enum { TERMS = 60, FACTORS = 20 };
+// The same of rows: one loop does all of a row, block by block.
+enum { TERMS = 15, FACTORS = 75 };
 
 static void row_roots(const ad_rev *x, ad_rev *y, void *ctx)
 {
@@ -716,6 +716,16 @@ static void row_roots(const ad_rev *x, ad_rev *y, void *ctx)
     ad_matvec(TERMS, FACTORS, x, column, root);
     ad_each(ADREV_OP_sqrt, TERMS, root, NULL, NULL, root);
     y[0] = ad_dot(TERMS, root, column + FACTORS);
+}
+
+// The adjoints of its rows are known before their products.
+static void row_terms(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_rev row[TERMS];
+    const ad_rev *column = x + (size_t)TERMS * FACTORS;
+    (void)ctx;
+    ad_matvec(TERMS, FACTORS, x, column, row);
+    y[0] = ad_dot(TERMS, row, column + FACTORS);
 }
 
 // How often the text of a gradient says that.
@@ -737,11 +747,11 @@ static void tell(const char *text, size_t n, void *user)
     }
 }
 
-static size_t loops_over_rows(ad_vector_fn *f, size_t n)
+static size_t times_told(const char *what, ad_vector_fn *f, size_t n)
 {
     static ad_real x[3 * TALL];
     const ad_c_options gradient = { .functions = ADREV_C_GRADIENT };
-    struct told t = { "long row;", 0, 0 };
+    struct told t = { what, 0, 0 };
     ad_fn *fn = NULL;
     for (size_t i = 0; i < n; i++)
         x[i] = 1;
@@ -795,9 +805,15 @@ static void test_roots(void)
     check_roots(sum_of_roots, COLUMNS + ROWS, COLUMNS);
     const size_t n = (size_t)TERMS * FACTORS + FACTORS + TERMS;
     check_roots(row_roots, n, n - TERMS);
+    check_roots(row_terms, n, 0);
     check_roots(share_of_rows, n, 0);
-    CHECK(loops_over_rows(row_roots, n) == 1, "rows");
-    CHECK(loops_over_rows(share_of_rows, n) == 0, "rows that are not known");
+    CHECK(times_told("long row;", row_roots, n) == 1, "rows");
+    CHECK(times_told("long row;", row_terms, n) == 1, "known rows");
+    CHECK(times_told("long row;", share_of_rows, n) == 0, "shares");
+
+    // One loop along the row less where the product is made in the blocks.
+    CHECK(times_told("8 <= to", row_roots, n) == 0, "rows in blocks");
+    CHECK(times_told("8 <= to", row_terms, n) == 1, "known rows in blocks");
 }
 
 // The slope of the root at 0 is infinite; it does not count where x[4] is 0.

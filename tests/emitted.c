@@ -167,13 +167,14 @@ static void lists_guarded(const ad_rev *x, ad_rev *y, void *ctx)
 
 // Sums over the rows of a matrix, whose adjoints need that matrix again: each
 // row for itself, with something before and behind the loop over the rows; by a
-// vector times one number; and what needs all rows before one of them is done.
-enum { ROWS = 5, FIT = ROWS * BIG + BIG + ROWS };
+// vector times one number; with adjoints that are known before; and what needs
+// all rows before one of them is done. A row is two blocks, eights and a rest.
+enum { ROWS = 3, LONG = 75, FIT = ROWS * LONG + LONG + ROWS };
 
 static void residuals(const ad_rev *x, ad_rev p[ROWS], ad_rev r[ROWS])
 {
-    ad_matvec(ROWS, BIG, x, x + (size_t)ROWS * BIG, p);
-    ad_each(ADREV_OP_sub, ROWS, p, x + (size_t)ROWS * BIG + BIG, NULL, r);
+    ad_matvec(ROWS, LONG, x, x + (size_t)ROWS * LONG, p);
+    ad_each(ADREV_OP_sub, ROWS, p, x + (size_t)ROWS * LONG + LONG, NULL, r);
 }
 
 static void by_rows(const ad_rev *x, ad_rev *y, void *ctx)
@@ -203,6 +204,14 @@ static void scaled_rows(const ad_rev *x, ad_rev *y, void *ctx)
     ad_scale(ROWS, x[1], r, r);
     y[0] = ad_sum(ROWS, r);
     y[1] = ad_dot(ROWS, p, x + 2);
+}
+
+static void weighed_rows(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_rev p[ROWS], r[ROWS];
+    (void)ctx;
+    residuals(x, p, r);
+    y[0] = ad_rec(ad_sub(ad_dot(ROWS, r, x + 7), ad_sin(x[1])));
 }
 
 static void all_rows(const ad_rev *x, ad_rev *y, void *ctx)
@@ -293,6 +302,8 @@ static const struct function {
     { "by_rows",  by_rows,  FIT, 1, { 0.7, 1.3, 0.4 }, 0, true, VECTORS },
     { "fitted",   fitted,   FIT, 1, { 0.7, 1.3, 0.4 }, 0, true, VECTORS },
     { "scaled_rows", scaled_rows, FIT, 2, { 0.7, 1.3, 0.4 }, 0, true,
+      VECTORS },
+    { "weighed_rows", weighed_rows, FIT, 1, { 0.7, 1.3, 0.4 }, 0, true,
       VECTORS },
     { "all_rows", all_rows, FIT, 1, { 0.7, 1.3, 0.4 }, 0, true, VECTORS },
     { "other_rows", other_rows, FIT, 3, { 0.7, 1.3, 0.4 }, 0, true,
