@@ -159,6 +159,7 @@
 #define ADX_KNOWN(value) __builtin_constant_p((double)(value))
 #define ADX_UNORDERED(a, b) __builtin_isunordered(a, b)
 #define ADX_OPAQUE(pointer) __asm__("" : "+r"(pointer))
+#define ADX_FETCH(address) __builtin_prefetch((const void *)(address))
 #define ADX_LANES 1
 #else
 #define ADX_INLINE static inline
@@ -170,6 +171,7 @@
 #define ADX_KNOWN(value) 0
 #define ADX_UNORDERED(a, b) ((a) != (a) || (b) != (b))
 #define ADX_OPAQUE(pointer) ((void)0)
+#define ADX_FETCH(address) ((void)0)
 #endif
 
 // Around code that moves slots nobody has set (6.2): gcc would warn of them in

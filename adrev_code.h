@@ -1745,7 +1745,20 @@ static bool adx_has_block(const adx_writing *k)
 }
 
 // Steps of a loop, for adx_compiled.loop. W numbers are carried on, D are data,
-// P parameters; then comes the number of the step.
+// P parameters; then comes the number of the step. ROW numbers are kept of each
+// step, and asked for long before they are needed: steps wait for each other,
+// and must not wait for memory, too. (loop with 10^6 steps: 25 to 26 instead of
+// 28 to 31 ns a step, by hand 24 to 25.5. From 2 to 10 kB ahead it is level.)
+enum { ADX_FAR = 4800 };        // bytes
+
+static const char adx_loop_fetch[] =
+    "#ifdef __GNUC__\n"
+    "#define FETCH(at) \\\n"
+    "    __builtin_prefetch((const void *)((unsigned long)(at) + far))\n"
+    "#else\n"
+    "#define FETCH(at) ((void)(at), (void)far)\n"
+    "#endif\n";
+
 static const char adx_loop_ahead[] =
     "    real x[IN], y[W], *at = kept;\n"
     "    (void)sums; (void)fixed_sums;\n"
@@ -1754,6 +1767,7 @@ static const char adx_loop_ahead[] =
     "    for (s = 0; s < steps; s++) {\n"
     "        if (kept) {\n"
     "            at = kept + s * stride;\n"
+    "            for (i = 0; i < ROW; i += 8) FETCH(at + i);\n"
     "            for (i = 0; i < W; i++) at[i] = x[i];\n"
     "            if (mark) at[W] = *mark;\n"
     "        }\n"
@@ -1771,6 +1785,7 @@ static const char adx_loop_back[] =
     "    for (i = 0; i < P; i++) sum[i] = fixed_sums[i];\n"
     "    for (s = 0; s < steps; s++) {\n"
     "        real *at = kept + s * stride;\n"
+    "        for (i = 0; i < ROW; i += 8) FETCH(at + i);\n"
     "        for (i = 0; i < W && w[i] == 0; i++) ;\n"
     "        if (i == W || (mark && at[W] != *mark)) break;\n"
     "        for (i = 0; i < W; i++) x[i] = at[i];\n"
@@ -1789,6 +1804,9 @@ static void adx_say_loop(adx_writing *k, size_t carried, size_t parameters)
     adx_text *t = k->text;
     bool back = k->array[1] != NULL;
     const char *handed = back ? k->array[2] : k->results->array[1];
+    size_t behind = handed == NULL ? 0
+                  : 1 + (back ? k->length[2] : k->results->length[1]);
+    adx_put_text(t, adx_loop_fetch, sizeof adx_loop_fetch - 1);
     adx_say(t, "#define STEP %s_%s(x, %s%s%s, work)\n", t->name, k->what,
             back ? "w, " : "y", handed != NULL ? back ? "at + W + 1, " :
             ", at + W + 1" : "", back ? "dx" : "");
@@ -1797,14 +1815,16 @@ static void adx_say_loop(adx_writing *k, size_t carried, size_t parameters)
             "const long *move, const %s *fixed, %s *fixed_sums, %s *work)\n{\n",
             t->name, k->what, t->real, t->real, t->real, t->real, t->real,
             t->real, t->real, t->real);
-    adx_say(t, "    enum { W = %lu, D = %lu, P = %lu, IN = W + D + P + 1 };\n"
-            "    typedef %s real;\n    long s;\n    int i;\n",
-            (unsigned long)carried,
+    adx_say(t, "    enum { W = %lu, D = %lu, P = %lu, IN = W + D + P + 1,\n"
+            "           ROW = W + %lu, FAR = %d };\n    typedef %s real;\n"
+            "    const unsigned long far = stride < 0 ? 0UL - FAR : FAR;\n"
+            "    long s;\n    int i;\n", (unsigned long)carried,
             (unsigned long)(k->length[0] - carried - parameters - 1),
-            (unsigned long)parameters, t->real);
+            (unsigned long)parameters, (unsigned long)behind, ADX_FAR,
+            t->real);
     const char *body = back ? adx_loop_back : adx_loop_ahead;
     adx_put_text(t, body, strlen(body));
-    adx_say(t, "    return s;\n}\n#undef STEP\n\n");
+    adx_say(t, "    return s;\n}\n#undef STEP\n#undef FETCH\n\n");
 }
 
 /* --- 3.7  what is asked for ------------------------------------------------ */
