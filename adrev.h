@@ -159,7 +159,6 @@
 #define ADX_KNOWN(value) __builtin_constant_p((double)(value))
 #define ADX_UNORDERED(a, b) __builtin_isunordered(a, b)
 #define ADX_OPAQUE(pointer) __asm__("" : "+r"(pointer))
-#define ADX_FETCH(address) __builtin_prefetch((const void *)(address))
 #define ADX_LANES 1
 #else
 #define ADX_INLINE static inline
@@ -171,7 +170,18 @@
 #define ADX_KNOWN(value) 0
 #define ADX_UNORDERED(a, b) ((a) != (a) || (b) != (b))
 #define ADX_OPAQUE(pointer) ((void)0)
-#define ADX_FETCH(address) ((void)0)
+#endif
+
+// Asks for memory that far ahead of a place where it is written or read in
+// order, long before it is needed. (bench/, gcc: burgers 28 instead of 42 times
+// the plain program, matvec 14 instead of 19, dot-1e7 18.4 instead of 20.8, loop
+// 1.8 instead of 2.1; nn, which is in the cache, 15.3 instead of 14.9. From 2 to
+// 20 kB it is level.) Microcontrollers have no such memory.
+#define ADX_FAR 4800            /* bytes */
+#if (defined __GNUC__ || defined __clang__) && UINTPTR_MAX > 0xffffffff
+#define ADX_FETCH(address) __builtin_prefetch((const void *)(address))
+#else
+#define ADX_FETCH(address) ((void)(address))
 #endif
 
 // Around code that moves slots nobody has set (6.2): gcc would warn of them in
@@ -1851,6 +1861,7 @@ ADX_INLINE ad_rev adx_rec(ad_expr e)
         return adx_passive(e.v);
 
     adx_operand *op = adx_now.op;
+    ADX_FETCH((uintptr_t)op + ADX_FAR);
     if (!sum)
         op = adx_put(op, e.slot[0]);
 #define ADX_DO(i)                                                           \
@@ -3894,6 +3905,7 @@ ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
                 continue;
             }
             op -= header & ADX_COUNT;
+            ADX_FETCH((uintptr_t)op - ADX_FAR);
             if (W > 1) {
                 ADX_SPREAD_LANES(adj, k, op, header, W);
                 k--;
@@ -3915,6 +3927,7 @@ ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
                 header = *head++;
                 op -= header & ADX_COUNT;
                 k--;
+                ADX_FETCH((uintptr_t)op - ADX_FAR);
                 adx_spread(adj, op, header & ADX_COUNT, a);
             }
         }

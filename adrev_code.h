@@ -1749,8 +1749,6 @@ static bool adx_has_block(const adx_writing *k)
 // step, and asked for long before they are needed: steps wait for each other,
 // and must not wait for memory, too. (loop with 10^6 steps: 25 to 26 instead of
 // 28 to 31 ns a step, by hand 24 to 25.5. From 2 to 10 kB ahead it is level.)
-enum { ADX_FAR = 4800 };        // bytes
-
 static const char adx_loop_fetch[] =
     "#ifdef __GNUC__\n"
     "#define FETCH(at) \\\n"
