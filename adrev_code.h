@@ -986,6 +986,7 @@ static void adx_say_sum_of_eight(adx_writing *k, const adx_step *s,
     adx_say(t, " + i] = sum[0];\n");
 }
 
+// All of a row.
 static void adx_say_row(adx_writing *k, const adx_step *s, const adx_many *m)
 {
     char all[24];
@@ -1098,16 +1099,17 @@ static void adx_say_many(adx_writing *k, const adx_step *s)
 
 enum { ADX_ROW_BLOCK = 64 };
 
-// ADX_ALONG: by row, too, but who reads it must wait for the end.
+// ADX_ALONG: along a row, in blocks. Who reads it must wait for the end; but
+// not for the product, which is there at the end of its row.
 enum { ADX_BEFORE = 0, ADX_BY_ROW = 1, ADX_AFTER = 2, ADX_ALONG = 4 };
 
 // Steps from the product on to that of the transposed matrix.
 typedef struct adx_row_loop {
     const adx_program *p;
     size_t begin, end;
-    uint32_t rows;
+    uint32_t rows, columns;
     uint8_t *where;             // [number]; where its step is done
-    bool waits;                 // what goes along a row: for its product
+    bool waits;                 // what goes along a row needs its product
     unsigned seen;
 } adx_row_loop;
 
@@ -1167,10 +1169,12 @@ static uint8_t adx_where(adx_row_loop *r, size_t i)
     const adx_many *m = adx_many_of(r->p, s);
     if (i == r->begin)
         return ADX_BY_ROW;
+    // What is looked at last is what row i needs one element of.
     if (i == r->end
             ? adx_is_at_hand(r, m, 0, 0)
               && adx_is_at_hand(r, m, 1, m->arg[1].rs)
-            : adx_is_outer(m) && m->m == r->rows && adx_is_at_hand(r, m, 1, 0)
+            : adx_is_outer(m) && m->m == r->rows && m->n == r->columns
+              && adx_is_at_hand(r, m, 1, 0)
               && adx_is_at_hand(r, m, 0, m->arg[0].rs)) {
         r->waits |= r->seen == ADX_BY_ROW;
         return ADX_ALONG;
@@ -1201,7 +1205,8 @@ static bool adx_find_rows(const adx_writing *k, adx_row_loop *r, size_t begin)
            && !(adx_is_used(p, &p->step[end], k->used)
                 && adx_is_transposed(adx_many_of(p, &p->step[end]), first)))
         end++;
-    *r = (adx_row_loop){ .p = p, .begin = begin, .end = end, .rows = first->m };
+    *r = (adx_row_loop){ .p = p, .begin = begin, .end = end, .rows = first->m,
+                         .columns = first->k };
     r->where = end < p->steps ? (uint8_t *)adx_take(p->memory, p->numbers, 1)
                               : NULL;
     if (r->where == NULL)
@@ -1219,8 +1224,8 @@ static bool adx_find_rows(const adx_writing *k, adx_row_loop *r, size_t begin)
     return false;
 }
 
-// What one step does of row `row` or of its columns from..to: first what its
-// text calls i, j and l there.
+// What one step does of row `row` or of its columns from..to; its text calls
+// them i, j or l.
 static void adx_say_of_row(adx_writing *k, const adx_row_loop *r,
                            const adx_step *s)
 {
@@ -1246,9 +1251,10 @@ static void adx_say_of_row(adx_writing *k, const adx_row_loop *r,
                 over, over);
     if (adx_is_inner(m) && r->waits)
         adx_say_row(k, s, m);
-    else if (adx_is_inner(m))
+    else if (adx_is_inner(m)) {
+        adx_say(k->text, "            (void)i;\n");
         adx_say_eight(k, m, "from", "to");
-    else if (m->kind == ADX_MANY_each)
+    } else if (m->kind == ADX_MANY_each)
         adx_say_one(k, s, m);
     else {
         adx_say(k->text, "                {\n");
@@ -1323,7 +1329,7 @@ static void adx_say_where(adx_writing *k, const adx_row_loop *r, uint8_t where)
 // What is done along row `row`, block by block.
 static void adx_say_blocks(adx_writing *k, const adx_row_loop *r)
 {
-    unsigned long columns = adx_many_of(k->p, &k->p->step[r->begin])->k;
+    unsigned long columns = r->columns;
     adx_say(k->text, "            long from;\n"
             "            for (from = 0; from < %lu; from += %d) {\n"
             "            const long to = from + %d < %lu ? from + %d : %lu;\n",

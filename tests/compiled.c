@@ -728,6 +728,21 @@ static void row_terms(const ad_rev *x, ad_rev *y, void *ctx)
     y[0] = ad_dot(TERMS, row, column + FACTORS);
 }
 
+// Two matrices that are not equally wide: the adjoint of each row of one is the
+// product of the other's.
+enum { NARROW = FACTORS / 5 };
+
+static void both_rows(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_rev row[2][TERMS];
+    const int *narrow = (const int *)ctx;
+    for (int k = 0; k < 2; k++)
+        ad_matvec(TERMS, k == *narrow ? NARROW : FACTORS,
+                  x + (k == *narrow ? (size_t)TERMS * FACTORS + FACTORS : 0),
+                  x + (size_t)TERMS * FACTORS, row[k]);
+    y[0] = ad_dot(TERMS, row[0], row[1]);
+}
+
 // How often the text of a gradient says that.
 struct told {
     const char *what;
@@ -773,14 +788,15 @@ static void share_of_rows(const ad_rev *x, ad_rev *y, void *ctx)
     y[0] = ad_dot(TERMS, row, column + FACTORS);
 }
 
-static void check_roots(ad_vector_fn *f, size_t n, size_t weights)
+static void check_roots_of(ad_vector_fn *f, void *ctx, size_t n,
+                           size_t weights)
 {
     static ad_real x[3 * TALL], g[2][3 * TALL], y[2];
     ad_fn *fn[2] = { NULL, NULL };
     for (size_t i = 0; i < n; i++)
         x[i] = (ad_real)(i % 5) + 3;
     for (int k = 0; k < 2; k++)
-        CHECK(ad_fn_record(&fn[k], f, NULL, n, x, 1) == ADREV_OK, "record");
+        CHECK(ad_fn_record(&fn[k], f, ctx, n, x, 1) == ADREV_OK, "record");
     CHECK(compile(fn[0], NULL) == ADREV_OK
           && adx_has_code(&fn[0]->compiled[ADX_KIND_linear]), "compile");
     for (int zero = 0; zero < 2; zero++) {
@@ -798,6 +814,11 @@ static void check_roots(ad_vector_fn *f, size_t n, size_t weights)
     ad_fn_free(fn[1]);
 }
 
+static void check_roots(ad_vector_fn *f, size_t n, size_t weights)
+{
+    check_roots_of(f, NULL, n, weights);
+}
+
 static void test_roots(void)
 {
     check_roots(each_root, 2 * ROOTS, ROOTS);
@@ -807,6 +828,9 @@ static void test_roots(void)
     check_roots(row_roots, n, n - TERMS);
     check_roots(row_terms, n, 0);
     check_roots(share_of_rows, n, 0);
+    for (int narrow = 0; narrow < 2; narrow++)
+        check_roots_of(both_rows, &narrow, (size_t)TERMS * FACTORS + FACTORS
+                                           + (size_t)TERMS * NARROW, 0);
     CHECK(times_told("long row;", row_roots, n) == 1, "rows");
     CHECK(times_told("long row;", row_terms, n) == 1, "known rows");
     CHECK(times_told("long row;", share_of_rows, n) == 0, "shares");

@@ -56,7 +56,7 @@ static int comma_snprintf(char *to, size_t room, const char *format, ...)
 #include "check.h"
 #include "fronts.h"
 
-enum { MOST = 64, BIG = 9, CHAIN = 120, ALL = 1023, MODES = 10, SPARSE = 7,
+enum { BIG = 9, CHAIN = 120, ALL = 1023, MODES = 10, SPARSE = 7,
        DENSE = 127, VECTORS = 31, CASADI = 1024 };
 
 #define UNTOUCHED ((ad_real)-12345.5)
@@ -214,6 +214,31 @@ static void weighed_rows(const ad_rev *x, ad_rev *y, void *ctx)
     y[0] = ad_rec(ad_sub(ad_dot(ROWS, r, x + 7), ad_sin(x[1])));
 }
 
+// Two matrices of as many rows, one of them narrower than the other, and one
+// whose rows are all the same.
+static void narrow_rows(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_rev p[ROWS], q[ROWS], r[ROWS];
+    (void)ctx;
+    residuals(x, p, r);
+    ad_matvec(ROWS, BIG, x + 5, x + 40, q);
+    y[0] = ad_dot(ROWS, p, q);
+    y[1] = ad_dot(ROWS, q, x + 7);
+    ad_matvec_s(ROWS, LONG, x, 0, 1, x + 9, 1, r, 1);
+    y[2] = ad_dot(ROWS, r, x + 11);
+}
+
+static void wide_rows(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_rev p[ROWS], q[ROWS], r[ROWS];
+    (void)ctx;
+    ad_matvec(ROWS, BIG, x + 5, x + 40, q);
+    residuals(x, p, r);
+    ad_each(ADREV_OP_sin, ROWS, p, NULL, NULL, p);
+    y[0] = ad_dot(ROWS, q, p);
+    y[1] = ad_dot(ROWS, q, x + 7);
+}
+
 static void all_rows(const ad_rev *x, ad_rev *y, void *ctx)
 {
     ad_rev p[ROWS], r[ROWS];
@@ -305,6 +330,9 @@ static const struct function {
       VECTORS },
     { "weighed_rows", weighed_rows, FIT, 1, { 0.7, 1.3, 0.4 }, 0, true,
       VECTORS },
+    { "narrow_rows", narrow_rows, FIT, 3, { 0.7, 1.3, 0.4 }, 0, true,
+      VECTORS },
+    { "wide_rows", wide_rows, FIT, 2, { 0.7, 1.3, 0.4 }, 0, true, VECTORS },
     { "all_rows", all_rows, FIT, 1, { 0.7, 1.3, 0.4 }, 0, true, VECTORS },
     { "other_rows", other_rows, FIT, 3, { 0.7, 1.3, 0.4 }, 0, true,
       VECTORS },
@@ -781,9 +809,9 @@ static void print_function(const char *name, ad_fn *fn, unsigned mask,
                            bool casadi, size_t points, const ad_real *xs)
 {
     size_t n = ad_fn_inputs(fn);
-    ad_real v[MOST];
-    ad_real w[MOST];
-    for (size_t i = 0; i < MOST; i++) {
+    ad_real v[FIT];             // the most
+    ad_real w[FIT];
+    for (size_t i = 0; i < FIT; i++) {
         v[i] = (ad_real)(0.5 - 0.125 * (double)(i % 7));
         w[i] = (ad_real)(1 + 0.25 * (double)(i % 3));
     }
