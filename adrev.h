@@ -176,7 +176,7 @@
 // order, long before it is needed. (bench/, gcc: burgers 28 instead of 42 times
 // the plain program, matvec 14 instead of 19, dot-1e7 18.4 instead of 20.8, loop
 // 1.8 instead of 2.1; nn, which is in the cache, 15.3 instead of 14.9. From 2 to
-// 20 kB it is level.) Microcontrollers have no such memory.
+// 20 kB it is level.) Not on 32 bits: microcontrollers have no caches to fill.
 #define ADX_FAR 4800            /* bytes */
 #if (defined __GNUC__ || defined __clang__) && UINTPTR_MAX > 0xffffffff
 #define ADX_FETCH(address) __builtin_prefetch((const void *)(address))

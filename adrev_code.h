@@ -1329,7 +1329,7 @@ static void adx_say_where(adx_writing *k, const adx_row_loop *r, uint8_t where)
 // What is done along row `row`, block by block.
 static void adx_say_blocks(adx_writing *k, const adx_row_loop *r)
 {
-    unsigned long columns = r->columns;
+    const unsigned long columns = r->columns;
     adx_say(k->text, "            long from;\n"
             "            for (from = 0; from < %lu; from += %d) {\n"
             "            const long to = from + %d < %lu ? from + %d : %lu;\n",
@@ -1750,11 +1750,10 @@ static bool adx_has_block(const adx_writing *k)
     return k->p->manys == 0 && k->parts == 1;
 }
 
-// Steps of a loop, for adx_compiled.loop. W numbers are carried on, D are data,
-// P parameters; then comes the number of the step. ROW numbers are kept of each
-// step, and asked for long before they are needed: steps wait for each other,
-// and must not wait for memory, too. (loop with 10^6 steps: 25 to 26 instead of
-// 28 to 31 ns a step, by hand 24 to 25.5. From 2 to 10 kB ahead it is level.)
+// What a loop keeps of a step is asked for long before it is needed:
+// steps wait for each other, and must not wait for memory, too. (loop with 10^6
+// steps: 25 to 26 instead of 28 to 31 ns a step, by hand 24 to 25.5. From 2 to
+// 10 kB ahead it is level.)
 static const char adx_loop_fetch[] =
     "#ifdef __GNUC__\n"
     "#define FETCH(at) \\\n"
@@ -1763,6 +1762,8 @@ static const char adx_loop_fetch[] =
     "#define FETCH(at) ((void)(at), (void)far)\n"
     "#endif\n";
 
+// Steps of a loop, for adx_compiled.loop. W numbers are carried on, D are data,
+// P parameters; then comes the number of the step. ROW are kept of each step.
 static const char adx_loop_ahead[] =
     "    real x[IN], y[W], *at = kept;\n"
     "    (void)sums; (void)fixed_sums;\n"
