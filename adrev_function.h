@@ -1205,6 +1205,8 @@ ADX_INLINE uint32_t adx_emit_of(adx_program *p, uint32_t op, uint32_t x,
         p->report.identity++;
         return same;
     }
+    if (op == ADREV_OP_mul && x == y)
+        op = ADREV_OP_sqr;      // with one partial instead of two
     bool turn = adx_commutes(op) && x > y;
     uint32_t a = turn ? y : x;
     uint32_t b = turn ? x : y;
@@ -1337,6 +1339,8 @@ static adx_numbers adx_emit_each(adx_program *p, size_t n, uint32_t op,
     if (n == 1 || (adx_is_single(&x) && adx_is_single(&y) && adx_is_single(&z)))
         return adx_single(adx_emit(p, op, x.base, y.base, z.base));
     bool times = op == ADREV_OP_mul || op == ADX_OP_chain;
+    if (!p->plain && op == ADREV_OP_mul && x.base == y.base && x.cs == y.cs)
+        op = ADREV_OP_sqr;
     if (!p->plain && times && adx_is_one(p, &x))
         return y;
     if (!p->plain && times && adx_is_one(p, &y))
@@ -4829,7 +4833,7 @@ ADX_INLINE int adx_call_compiled(const adx_compiled *c, size_t parts,
 
 static bool adx_has_code(const adx_compiled *c)
 {
-    return c->f2 != NULL || c->f3 != NULL || c->f4 != NULL || c->f22 != NULL;
+    return c->f22 != NULL || c->f2 != NULL || c->f3 != NULL || c->f4 != NULL;
 }
 
 static size_t adx_count_wanted(size_t wants, const adx_wanted wanted[])
@@ -5281,13 +5285,11 @@ ADX_API ad_status ad_fn_jacobian(ad_fn *fn, const ad_real x[], ad_real J[])
                                  : adx_jacobian_in_lanes(fn, x, J);
 }
 
-ADX_API ad_status ad_fn_linearize(ad_fn *fn, const ad_real x[], ad_real y[],
-                                  ad_real J[])
+// Where no program computes both: first the value, then the matrix.
+ADX_NOINLINE static ad_status adx_linearize_in_turn(ad_fn *fn,
+                                                    const ad_real x[],
+                                                    ad_real y[], ad_real J[])
 {
-    if (fn == NULL || adx_lacks(fn, fn->n, J) || adx_lacks(fn, fn->n, x))
-        return ADREV_ESHAPE;
-    if (adx_is_linearized(fn))
-        return adx_linearize(fn, x, y, J);
     if (y == NULL)
         return adx_jacobian_in_lanes(fn, x, J);
     ad_real *value = (ad_real *)adx_take(&fn->memory, fn->m, sizeof *value);
@@ -5299,6 +5301,15 @@ ADX_API ad_status ad_fn_linearize(ad_fn *fn, const ad_real x[], ad_real y[],
         memcpy(y, value, fn->m * sizeof *y);
     adx_drop(&fn->memory, value);
     return status;
+}
+
+ADX_API ad_status ad_fn_linearize(ad_fn *fn, const ad_real x[], ad_real y[],
+                                  ad_real J[])
+{
+    if (fn == NULL || adx_lacks(fn, fn->n, J) || adx_lacks(fn, fn->n, x))
+        return ADREV_ESHAPE;
+    return adx_is_linearized(fn) ? adx_linearize(fn, x, y, J)
+                                 : adx_linearize_in_turn(fn, x, y, J);
 }
 
 // Both triangles are computed; the lower one counts, so that H is symmetric.

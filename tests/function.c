@@ -1703,6 +1703,12 @@ static void both_orders(const ad_rev *x, ad_rev *y, void *ctx)
     y[0] = ad_rec(ad_sub(ad_add(a, x[0]), ad_add(x[0], b)));
 }
 
+static void squares(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = ad_rec(ad_add(ad_mul(x[0], x[0]), ad_sqr(x[0])));
+}
+
 static void unused(const ad_rev *x, ad_rev *y, void *ctx)
 {
     (void)ctx;
@@ -1773,6 +1779,7 @@ static const struct reported {
     { "sin x sin x",       twice_sine,    1, { 3, 0, 1, 0, 0, 2, 0, 0 } },
     { "sin xy + sin xy",   twice_chain,   1, { 5, 0, 2, 0, 0, 3, 0, 0 } },
     { "xy + x - (x + yx)", both_orders,   1, { 5, 0, 2, 0, 0, 3, 0, 0 } },
+    { "x x + sqr x",       squares,       1, { 3, 0, 1, 0, 0, 2, 0, 0 } },
     { "not used",          unused,        1, { 3, 0, 0, 0, 2, 1, 0, 0 } },
     { "x*1 - 0",           neutral,       1, { 2, 0, 0, 2, 0, 0, 0, 0 } },
     { "-(-x)",             minus_minus,   1, { 2, 0, 0, 1, 1, 0, 0, 0 } },
