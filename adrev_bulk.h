@@ -1825,11 +1825,11 @@ static ad_status adx_map_recorded(const adx_tour *p, adx_bulk *b)
 }
 
 // A function that does nothing but move numbers may have been compiled without
-// ADREV_TRACE: then its comparisons went unseen.
+// ADREV_TRACE: then its comparisons went unseen. NULL, too, is empty.
 static bool adx_is_empty(const ad_fn *fn)
 {
-    ad_fn_report about = ad_fn_about(fn);
-    return about.recorded == 0 && about.guards == 0;
+    return fn == NULL
+        || (fn->program.report.recorded == 0 && fn->program.report.guards == 0);
 }
 
 #define ADX_SAMPLED 16          // one in so many is compared with f itself,

@@ -2714,34 +2714,22 @@ static void adx_put_program(adx_bytes *b, const adx_program *p)
         adx_put_word(b, p->output[i], 4);
 }
 
-// Whether there are steps that no result needs; without memory: no.
-static bool adx_has_dead(const adx_program *p)
-{
-    bool *used = (bool *)adx_take(p->memory, p->numbers, sizeof *used);
-    bool dead = false;
-    if (used == NULL)
-        return false;
-    adx_mark_used(p, used);
-    for (size_t i = 0; i < p->steps && !dead; i++)
-        dead = !adx_is_used(p, &p->step[i], used);
-    adx_drop(p->memory, used);
-    return dead;
-}
-
 ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
 {
     if (fn == NULL || write == NULL)
         return ADREV_ESHAPE;
     adx_program copy;           // without what no result needs
     const adx_program *p = &fn->program;
+    ad_fn_report report;
+    if (!adx_count_kept(p, &report))
+        return ADREV_ENOMEM;
     adx_begin_program(&copy, &fn->memory, false);
-    if (adx_has_dead(p)) {
+    if (!p->counted && report.dead > 0) {
         ad_status status = adx_make_copy(&copy, p);
         if (status != ADREV_OK) {
             adx_free_program(&copy);
             return status;
         }
-        copy.report = p->report;
         p = &copy;
     }
     if (adx_has_external(p)) {  // a file has no functions of the user
@@ -2752,10 +2740,9 @@ ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
     const uint64_t head[] = { ADX_FILE_MAGIC, ADX_FILE_VERSION,
                               sizeof(ad_real) };
     const uint64_t count[] = {
-        fn->n, fn->m, p->numbers, p->steps, p->report.recorded,
-        p->report.constant, p->report.common, p->report.identity,
-        p->report.dead, p->report.operations, p->report.arrays,
-        p->report.guards
+        fn->n, fn->m, p->numbers, p->steps, report.recorded, report.constant,
+        report.common, report.identity, report.dead, report.operations,
+        report.arrays, report.guards
     };
     for (size_t i = 0; i < 3; i++)
         adx_put_word(&b, head[i], 4);
@@ -2763,7 +2750,7 @@ ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
         adx_put_word(&b, count[i], 8);
     adx_put_operations(&b);
     adx_put_program(&b, p);
-    for (size_t i = 0; i < p->report.guards; i++) {
+    for (size_t i = 0; i < report.guards; i++) {
         adx_put_word(&b, (uint32_t)fn->guard[i].line, 4);
         adx_put_string(&b, fn->guard[i].file);
     }
@@ -3105,6 +3092,7 @@ static void adx_get_program(adx_loading *k, ad_fn *fn, size_t numbers,
     adx_get_operations(k);
     adx_get_numbers(k, fn->n, numbers);
     p->report = *report;
+    p->counted = true;
     k->guard = (uint32_t *)adx_take(p->memory, numbers, sizeof *k->guard);
     if (k->guard == NULL)
         adx_spoil(p, ADREV_ENOMEM);
