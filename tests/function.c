@@ -2010,6 +2010,19 @@ SINGLE(trimatvec)
     y[0] = ad_rec(ad_mul(x[0], x[3]));
     y[1] = ad_rec(ad_add(ad_mul(x[2], x[3]), ad_mul(x[1], x[4])));
 }
+// Squares, and what only begins with one.
+ARRAY(squares)
+{
+    ad_scale(3, x[0], x, y);
+    ad_each(ADREV_OP_mul, 3, x + 3, x + 3, NULL, y + 3);
+}
+SINGLE(squares)
+{
+    for (int i = 0; i < 3; i++) {
+        y[i] = ad_rec(ad_mul(x[0], x[i]));
+        y[3 + i] = ad_rec(ad_sqr(x[3 + i]));
+    }
+}
 // Constants among the numbers, and one of them twice.
 ARRAY(mixed)
 {
@@ -2032,7 +2045,7 @@ static const struct array_case array_cases[] = {
     ENTER(dotc, 1), ENTER(norm2, 1), ENTER(sqdist, 1), ENTER(logsumexp, 1),
     ENTER(softmax, 6), ENTER(axpy, 2), ENTER(scale, 3), ENTER(each, 3),
     ENTER(matvec, 2), ENTER(matvecc, 2), ENTER(matmul, 4), ENTER(trimatvec, 2),
-    ENTER(mixed, 2)
+    ENTER(squares, 6), ENTER(mixed, 2)
 #undef ENTER
 };
 
