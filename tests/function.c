@@ -2810,6 +2810,26 @@ static void test_memory(void)
           "a function with an allocator uses malloc");
 }
 
+// A report that cannot be counted is none; later it can.
+static void test_report_without_memory(void)
+{
+    heap h = HEAP;
+    ad_fn *fn = NULL;
+    const ad_fn_report none = { 0 };
+    if (!CHECK(record_from(&h, &two_results, &fn) == ADREV_OK, "record"))
+        return;
+    h.failing = h.allocations + 1;
+    check_report("no memory", ad_fn_about(fn), none);
+    h.failing = 0;
+    ad_fn_report r = ad_fn_about(fn);
+    CHECK(r.recorded == r.constant + r.common + r.identity + r.dead
+                      + r.operations, "recorded %zu, operations %zu",
+          r.recorded, r.operations);
+    check_report("again", ad_fn_about(fn), r);
+    ad_fn_free(fn);
+    CHECK(h.live == 0 && !h.wrong, "a report: %zu blocks leak", h.live);
+}
+
 // Without an allocator all memory comes from malloc, and goes back.
 static void test_malloc(void)
 {
@@ -3096,6 +3116,7 @@ int main(void)
     test_inside();
     test_own_input();
     test_memory();
+    test_report_without_memory();
     test_malloc();
     test_steady();
     test_threads();
