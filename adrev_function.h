@@ -186,8 +186,14 @@ ADX_API void ad_fn_free(ad_fn *fn);
 ADX_API size_t ad_fn_inputs(const ad_fn *fn);
 ADX_API size_t ad_fn_outputs(const ad_fn *fn);
 
-// All zero: no such function, or no memory to count its operations, for which it
-// is looked through (about 2 ns for each).
+// What a function is. All zero: NULL, or a function of constants alone.
+//
+//   returns      `dead`, `operations` and `arrays` are counted now: 0 if there
+//                is no memory for that
+//   cost         1 to 2 ns for each operation; a loaded function has been
+//                counted
+//   memory       a byte for each number, while it counts
+//   threads      any at once, by an allocator that may be called so
 ADX_API ad_fn_report ad_fn_about(const ad_fn *fn);
 
 // The guard for which this thread was last answered ADREV_EPATH, but by ad_fn_map
@@ -683,8 +689,8 @@ typedef struct adx_program {
     adx_cells *cells;           // partials that were read (section 5)
     bool plain;                 // do not simplify
     ad_status status;
-    ad_fn_report report;        // without `dead`, `operations` and `arrays`,
-    bool counted;               // or with them
+    ad_fn_report report;
+    bool counted;               // its `dead`, `operations` and `arrays`, too
     size_t guards;              // steps that adx_emit_guard made
     size_t conditions;          // steps that only guards asked for
     size_t hands_on;            // numbers at most, from `ahead` to `back` (6.5)
@@ -1213,7 +1219,7 @@ ADX_INLINE uint32_t adx_emit_of(adx_program *p, uint32_t op, uint32_t x,
         return same;
     }
     if (op == ADREV_OP_mul && x == y)
-        op = ADREV_OP_sqr;      // with one partial instead of two
+        op = ADREV_OP_sqr;      // one partial: 2 x w instead of x w + x w
     bool turn = adx_commutes(op) && x > y;
     uint32_t a = turn ? y : x;
     uint32_t b = turn ? x : y;
@@ -3593,7 +3599,8 @@ static adx_step *adx_single_product(adx_placing *k, uint32_t x)
         return NULL;
     adx_step *s = &k->step[from];
     bool product = s->op == ADX_OP_chain
-                || (ADX_FUSES_MUL && s->op == ADREV_OP_mul);
+                || (ADX_FUSES_MUL && (s->op == ADREV_OP_mul
+                                      || s->op == ADREV_OP_sqr));
     return product ? s : NULL;
 }
 
@@ -4563,9 +4570,10 @@ static bool adx_count_kept(const adx_program *p, ad_fn_report *report)
 
 ADX_API ad_fn_report ad_fn_about(const ad_fn *fn)
 {
-    static const ad_fn_report none;
-    ad_fn_report report;
-    return fn != NULL && adx_count_kept(&fn->program, &report) ? report : none;
+    ad_fn_report report = { 0 };
+    if (fn != NULL)
+        adx_count_kept(&fn->program, &report);
+    return report;
 }
 
 static void adx_drop_spares(ad_fn *fn, adx_compiled *c)

@@ -8,7 +8,14 @@
  * comes out differently the answer is ADREV_EPATH with the number of that one.
  * Jacobians, tangents and adjoints are those of the tape, within a part of the
  * sum of the absolute values of all paths. Second derivatives are compared with
- * differences of gradients that the oracle computes in long double.          */
+ * differences of gradients that the oracle computes in long double. In lanes
+ * (ad_fn_map and its kin) all is as at single points, bit by bit, and so it is
+ * in machine code, for some programs.                                        */
+
+#define _POSIX_C_SOURCE 200809L     // getpid
+
+#include <stdlib.h>
+#include <unistd.h>
 
 #define ADREV_IMPLEMENTATION
 #include "../adrev_function.h"
@@ -16,13 +23,13 @@
 #include "check.h"
 #include "random_programs.h"
 
-#include <stdlib.h>
-
 #ifndef PROGRAMS
 #define PROGRAMS 1500
 #endif
 
 enum { ELSEWHERE = 5, N = RANDOM_INPUTS, M = RANDOM_OUTPUTS };
+enum { POINTS = 19 };           // side by side: more than two vectors of them
+enum { COMPILED = 50 };         // one program in so many is compiled
 
 #define UNTOUCHED ((ad_real)-12345.5)
 
@@ -33,11 +40,13 @@ enum { ELSEWHERE = 5, N = RANDOM_INPUTS, M = RANDOM_OUTPUTS };
 #define SECOND_ULPS 512
 
 static ad_tape *tape;
+static char cache[64];          // of compiled functions
 static uint64_t seed = 20;
 static int number;              // of the program, for messages
 static long evaluated;          // elsewhere, on the same path
 static long left;               // elsewhere, on another path
 static long seconds;            // second derivatives compared
+static long translated;         // programs in machine code
 static long skipped;            // too close to a kink for differences
 
 // The same bits, and NaN for NaN.
@@ -385,6 +394,117 @@ static void elsewhere(const random_program *p, ad_fn *fn,
     }
 }
 
+/* --- lanes and machine code ----------------------------------------------- */
+
+// What a function answers at some points.
+struct table {
+    ad_real y[POINTS][M];
+    ad_real dy[POINTS][M];
+    ad_real dx[POINTS][N];      // adjoints, from 0
+    uint32_t left[POINTS];      // as ad_fn_map has it
+};
+
+static void one_by_one(const random_program *p, ad_fn *fn,
+                       ad_real x[POINTS][N], struct table *t)
+{
+    ad_real ones[N + M];
+    for (int i = 0; i < N + M; i++)
+        ones[i] = 1;
+    memset(t, 0, sizeof *t);
+    for (int i = 0; i < POINTS; i++) {
+        ad_status s = ad_fn_eval(fn, x[i], t->y[i]);
+        t->left[i] = s == ADREV_EPATH ? 1 + (uint32_t)ad_fn_guard().index : 0;
+        CHECK(s == ADREV_OK || s == ADREV_EPATH, "program %d: %s", number,
+              ad_message(s));
+        CHECK(ad_fn_jvp(fn, x[i], ones, t->dy[i]) == s, "jvp");
+        CHECK(ad_fn_vjp(fn, x[i], ones, t->dx[i]) == s, "vjp");
+        for (int j = 0; j < p->n; j++)
+            t->dx[i][j] += 0;
+    }
+}
+
+static void side_by_side(const random_program *p, ad_fn *fn,
+                         ad_real x[POINTS][N], struct table *t)
+{
+    ad_real one = 1;
+    ad_column in[N], ones[N + M], y[M], dy[M], dx[N];
+    memset(t, 0, sizeof *t);
+    for (int j = 0; j < N + M; j++)
+        ones[j] = (ad_column){ &one, 0 };
+    for (int j = 0; j < p->n; j++) {
+        in[j] = (ad_column){ &x[0][j], N };
+        dx[j] = (ad_column){ &t->dx[0][j], N };
+    }
+    for (int i = 0; i < p->m; i++) {
+        y[i] = (ad_column){ &t->y[0][i], M };
+        dy[i] = (ad_column){ &t->dy[0][i], M };
+    }
+    ad_status s = ad_fn_map(fn, POINTS, in, y, t->left);
+    CHECK(s == ADREV_OK || s == ADREV_EPATH, "program %d: map: %s", number,
+          ad_message(s));
+    CHECK(ad_fn_map_jvp(fn, POINTS, in, ones, dy, NULL) == s, "map_jvp");
+    CHECK(ad_fn_map_vjp(fn, POINTS, in, ones, dx, NULL, NULL) == s, "map_vjp");
+}
+
+static bool all_same(size_t n, const ad_real *a, const ad_real *b)
+{
+    size_t i = 0;
+    while (i < n && same(a[i], b[i]))
+        i++;
+    return i == n;
+}
+
+// finite: only points where all values are; beside them machine code may have
+// another sign of zero.
+static void check_table(const random_program *p, const char *how, bool finite,
+                        const struct table *got, const struct table *want)
+{
+    size_t n = (size_t)p->n;
+    size_t m = (size_t)p->m;
+    for (int i = 0; i < POINTS; i++) {
+        bool all = true;
+        for (int k = 0; k < p->m; k++)
+            all = all && isfinite(want->y[i][k]) && isfinite(want->dy[i][k]);
+        for (int k = 0; k < p->n; k++)
+            all = all && isfinite(want->dx[i][k]);
+        CHECK(got->left[i] == want->left[i], "program %d, %s, point %d: left "
+              "%u, want %u", number, how, i, got->left[i], want->left[i]);
+        if (finite && !all)
+            continue;
+        CHECK(all_same(m, got->y[i], want->y[i]), "program %d, %s, point %d: "
+              "other values", number, how, i);
+        CHECK(all_same(m, got->dy[i], want->dy[i]), "program %d, %s, point %d: "
+              "other tangents", number, how, i);
+        CHECK(all_same(n, got->dx[i], want->dx[i]), "program %d, %s, point %d: "
+              "other adjoints", number, how, i);
+    }
+}
+
+static void check_many(const random_program *p, ad_fn *fn,
+                       ad_real x[POINTS][N])
+{
+    static struct table single, lanes, compiled;
+    one_by_one(p, fn, x, &single);
+    side_by_side(p, fn, x, &lanes);
+    check_table(p, "in lanes", false, &lanes, &single);
+    if (number % COMPILED != 0)
+        return;
+    const ad_compile_options o = { .flags = "-O1 -ffp-contract=off",
+                                   .cache = cache };
+    ad_status s = ad_fn_compile(fn, &o);
+    if (s == ADREV_EEXTERNAL)   // lgamma, whose derivatives have no C text
+        return;
+    if (!CHECK(s == ADREV_OK, "program %d: compile: %s", number, ad_message(s)))
+        return;
+    translated++;
+    one_by_one(p, fn, x, &compiled);
+    check_table(p, "compiled", true, &compiled, &single);
+    side_by_side(p, fn, x, &lanes);
+    check_table(p, "compiled, in lanes", true, &lanes, &single);
+}
+
+/* --- one program, at all points ------------------------------------------- */
+
 static void run_program(void)
 {
     static const double far[ELSEWHERE] = { 1e-6, 1e-3, 0.05, 0.3, 2 };
@@ -402,21 +522,25 @@ static void run_program(void)
     CHECK(ad_fn_about(fn).guards <= (size_t)was.decisions,
           "program %d: %zu guards, %d decisions", number,
           ad_fn_about(fn).guards, was.decisions);
-    for (int i = 0; i < ELSEWHERE; i++) {
-        ad_real x[N];
+    ad_real x[POINTS][N];
+    for (int i = 0; i < POINTS; i++)
         for (int j = 0; j < p.n; j++)
-            x[j] = p.x[j] + (ad_real)oracle_uniform(&seed, -far[i], far[i]);
-        elsewhere(&p, fn, &was, x, i == 2);
-    }
+            x[i][j] = i >= ELSEWHERE ? x[i - ELSEWHERE][j] : p.x[j]
+                    + (ad_real)oracle_uniform(&seed, -far[i], far[i]);
+    for (int i = 0; i < ELSEWHERE; i++)
+        elsewhere(&p, fn, &was, x[i], i == 2);
     elsewhere(&p, fn, &was, p.x, true);     // at last where it was recorded
+    check_many(&p, fn, x);
     ad_fn_free(fn);
 }
 
 int main(void)
 {
+    char line[128];
     tape = ad_tape_new();
     if (!tape)
         return EXIT_FAILURE;
+    snprintf(cache, sizeof cache, "/tmp/adrev-random-%ld", (long)getpid());
     for (number = 0; number < PROGRAMS; number++) {
         ad_use(tape);
         run_program();
@@ -426,6 +550,9 @@ int main(void)
           "%ld points on the path, %ld on others", evaluated, left);
     CHECK(seconds > 20 * skipped, "%ld second derivatives, %ld skipped",
           seconds, skipped);
+    CHECK(translated > PROGRAMS / COMPILED / 2, "%ld compiled", translated);
     ad_tape_free(tape);
+    snprintf(line, sizeof line, "rm -r %s", cache);
+    CHECK(system(line) == 0, "%s", line);
     return check_done("function_random");
 }

@@ -5,7 +5,7 @@
  * into the fewest statements that hold them, or nearly so. However it is cut,
  * value and gradient are the same: all numbers here are exact.
  *
- * To be built with ADREV_FUSE 1, 2, 3, 8 (the default) and 16.               */
+ * To be built with ADREV_FUSE 1, 2, 3, 16 and the default.                   */
 
 #define ADREV_IMPLEMENTATION
 #include "../adrev.h"

@@ -81,6 +81,10 @@ int main(void)
     steps();
     printf("\nComparisons, of values: `ad_lt`, `ad_le`, `ad_gt`, `ad_ge`, "
            "`ad_eq`, `ad_ne`.\n\n"
+           "Of `<math.h>` these are left out: `scalbn` and `scalbln`, which "
+           "are `ad_ldexp`;\nwhat gives integers (`logb`, `ilogb`, `lrint`, "
+           "`lround` ...), to be taken of\n`ad_value`; and `frexp`, `modf`, "
+           "`remquo`, `nextafter`, `nexttoward`.\n\n"
            "## Kinks, ties, limits and extreme arguments\n\n"
            "Tested as they stand by tests/edges.c, in double precision; "
            "0 ulps: the very\nsame number.\n\n"
