@@ -339,6 +339,29 @@ static void run_dead_sum(void)
           (size_t)ad_counts.reverse.written);
 }
 
+// S24 of spec/slang.md: what nothing depends on is not visited, wherever it is.
+// (Its partial is computed as it is recorded.)
+static void run_dead_exp(void)
+{
+    ad_operations want = { 0 };
+    for (int dead = 0; dead < 2; dead++) {
+        begin(1);
+        if (dead)
+            ad_rec(ad_exp(x[0]));
+        ad_rev y = ad_rec(ad_sqr(x[0]));
+        if (dead)
+            ad_rec(ad_exp(x[0]));
+        end(1, &y, (ad_real[]){ 1 }, 1);
+        const ad_operations *got = &ad_counts.reverse;
+        if (!dead)
+            want = *got;
+        CHECK(got->written == 1 && got->mul == want.mul
+                  && got->add == want.add, "dead exp: written %zu, (%zu, %zu), "
+              "want (%zu, %zu)", (size_t)got->written, (size_t)got->add,
+              (size_t)got->mul, (size_t)want.add, (size_t)want.mul);
+    }
+}
+
 int main(void)
 {
     tape = ad_tape_new();
@@ -360,6 +383,7 @@ int main(void)
     run_growth();
     run_kinds();
     run_dead_sum();
+    run_dead_exp();
     ad_tape_free(tape);
     return check_done("counts");
 }
