@@ -1093,7 +1093,9 @@ static uint32_t adx_fixed(adx_program *p, ad_real v)
 }
 
 /* --- 4.5  steps -----------------------------------------------------------
- * Identities keep every bit: x + 0 is not one, for -0 + 0 is 0.              */
+ * Identities keep every bit of values: x + 0 is not one, for -0 + 0 is 0. The
+ * product x x becomes a square, and its adjoint one term instead of two. (Its
+ * factor 2 x overflows only where x x has done so long before.)              */
 
 ADX_NOINLINE static ad_real adx_compute(uint32_t op, ad_real x, ad_real y,
                                         ad_real z)
