@@ -712,7 +712,7 @@ ADX_API void ad_tape_free(ad_tape *t);
 
 // Starts a new recording: values recorded so far become foreign, a failed tape
 // works again, memory is kept. A statement that has a foreign value among its
-// operands fails; what needs its number only does not (comparisons, ad_floor,
+// operands fails; what needs its number only need not (comparisons, ad_floor,
 // ad_value, ad_detach, ad_dual, the side that ad_select leaves). Cost: some
 // counters, whatever the length.
 ADX_API void ad_tape_clear(ad_tape *t);

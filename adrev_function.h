@@ -4549,9 +4549,9 @@ ADX_API size_t ad_fn_outputs(const ad_fn *fn)
     return fn == NULL ? 0 : fn->m;
 }
 
-// What is counted when somebody asks, and known already if a file has said it.
-// (With recording it took a ninth of the time, and of 10^7 operations a tenth of
-// what they may take.) False: no memory.
+// The report with what is counted only when somebody asks, or has been read from
+// a file. (While recording it took a tenth of the time.) False: no memory, and
+// the report is without that.
 static bool adx_count_kept(const adx_program *p, ad_fn_report *report)
 {
     *report = p->report;
@@ -4851,6 +4851,8 @@ ADX_INLINE int adx_call_compiled(const adx_compiled *c, size_t parts,
          : c->f4(given[0].x, given[1].x, given[2].x, y, work);
 }
 
+// f22 first, the only one where ad_fn_linearize asks. (rotquat, bench/: 11.5
+// instead of 12.2 ns.)
 static bool adx_has_code(const adx_compiled *c)
 {
     return c->f22 != NULL || c->f2 != NULL || c->f3 != NULL || c->f4 != NULL;
