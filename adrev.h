@@ -37,6 +37,11 @@
 #ifndef ADREV_H
 #define ADREV_H
 
+#if !defined __cplusplus                                                    \
+    && (!defined __STDC_VERSION__ || __STDC_VERSION__ < 201112L)
+#error adrev needs C11 or later: compile with -std=c11
+#endif
+
 #define ADREV_VERSION_MAJOR 0
 #define ADREV_VERSION_MINOR 1
 #define ADREV_VERSION_PATCH 0
@@ -49,10 +54,11 @@
  * 1  CONFIGURATION                                                  >>config
  *
  * Define a switch before the header is included. ADREV_REAL and
- * ADREV_NO_THREADS alike in every file of the program; ADREV_FUSE and
- * ADREV_TRACE in files that pass one another an ad_expr; ADREV_DEBUG as each
- * file needs it; the others count where ADREV_IMPLEMENTATION is. Not with
- * -ffast-math: zero times infinity is then whatever the compiler likes.
+ * ADREV_NO_THREADS alike in every file of the program: otherwise gcc and clang
+ * do not link it. ADREV_FUSE and ADREV_TRACE in files that pass one another an
+ * ad_expr; ADREV_DEBUG as each file needs it; the others count where
+ * ADREV_IMPLEMENTATION is. Not with -ffast-math: zero times infinity is then
+ * whatever the compiler likes.
  * ======================================================================== */
 
 // ADREV_REAL    the type of a value: double or float.       default double
@@ -240,6 +246,23 @@ ADX_STATIC_ASSERT(ADREV_VALUES <= 4294967294u, "ids are 32 bits wide");
  * ======================================================================== */
 
 typedef ADREV_REAL ad_real;
+
+// Files that do not agree on what a number is must not be linked. Each refers
+// to a symbol that says what it was compiled for, and only that of the
+// implementation is defined. Private copies (ADREV_STATIC) agree with nobody.
+#ifdef ADREV_NO_THREADS
+#define adx_now adx_now_without_threads     // else the linker says less
+#define ADX_ALIKE_(real)                                                    \
+    adx_ADREV_REAL_##real##_and_ADREV_NO_THREADS_in_all_files
+#else
+#define ADX_ALIKE_(real) adx_ADREV_REAL_##real##_in_all_files
+#endif
+#define ADX_ALIKE_OF(real) ADX_ALIKE_(real)
+#define ADX_ALIKE ADX_ALIKE_OF(ADREV_REAL)
+#if !defined ADREV_STATIC && (defined __GNUC__ || defined __clang__)
+ADX_EXTERN const char ADX_ALIKE;
+static const char *const adx_alike __attribute__((used)) = &ADX_ALIKE;
+#endif
 
 // A number that remembers where it came from. Plain data: copy it as you
 // like. All-zero bytes are the constant 0.
@@ -2439,6 +2462,7 @@ ADX_STATIC_ASSERT(sizeof(adx_block) % 8 == 0, "operands start aligned");
 ADX_STATIC_ASSERT(sizeof(ad_tape) % 8 == 0, "the block behind it, too");
 
 #ifndef ADREV_STATIC
+const char ADX_ALIKE = 0;
 ADX_THREAD adx_context adx_now;
 #if ADREV_COUNT
 ADX_THREAD ad_count_both ad_counts;

@@ -83,7 +83,7 @@ extern "C" {
  * and runs in SIMD lanes; elements that take another path are done by
  * themselves. If adrev_parallel.h is, parts of fixed size run on the pool, as
  * the branches of a fork do, and are added in order: the bits do not depend on
- * threads.                                                                   */
+ * threads. Either of them after this header does not compile.                */
 
 // An argument of a map: element i is given the numbers from x[i*step] on.
 //

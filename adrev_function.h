@@ -50,7 +50,7 @@
 #endif
 #include "adrev.h"
 #ifdef ADX_TRACE_UNSET
-#error define ADREV_TRACE as 1 (or 0) before adrev.h, or include this header first
+#error define ADREV_TRACE as 1 (or 0) before the first header of adrev
 #endif
 
 #ifndef ADREV_FUNCTION_H
@@ -393,6 +393,10 @@ ADX_API ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
 #ifdef ADREV_IMPLEMENTATION
 #ifndef ADREV_FUNCTION_IMPLEMENTED
 #define ADREV_FUNCTION_IMPLEMENTED
+
+#ifdef ADREV_BULK_IMPLEMENTED
+#error order: adrev_function.h before adrev_bulk.h and adrev_loop.h, which use it
+#endif
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -40,7 +40,7 @@
  *
  * If adrev_function.h is included before this header where both are
  * implemented, a step is recorded once, and replayed as long as it takes the
- * same path.
+ * same path. The other order does not compile.
  *
  *   1 >>types   2 >>api
  *   3 >>stage   4 >>checkpoint   5 >>schedule   6 >>scan   7 >>connections
