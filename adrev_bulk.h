@@ -300,13 +300,16 @@ static bool adx_bulk_huge(size_t n, size_t size)
     return size != 0 && n > SIZE_MAX / 64 / size;
 }
 
+// No array has more numbers: what is said to have them is not written.
+#define ADX_RESULTS_MOST (SIZE_MAX >> (sizeof(size_t) > 4 ? 24 : 6))
+
 // Results of a call that fails, n rows of `size`, if there can be so many.
 // Returns status.
 static ad_status adx_results_or_nan(ad_status status, size_t n, size_t size,
                                     ad_rev y[])
 {
-    if (status == ADREV_OK || y == NULL || adx_bulk_huge(n, size)
-        || adx_bulk_huge(size, 1))
+    if (status == ADREV_OK || y == NULL || size == 0
+        || n > ADX_RESULTS_MOST / size)
         return status;
     for (size_t i = 0; i < n * size; i++)
         y[i] = adx_no_result();
@@ -1931,7 +1934,8 @@ static ad_status adx_map_replayed(const adx_tour *p, adx_bulk *b)
         status = adx_sample_lanes(p, b, &same);
     if (status != ADREV_OK || same)
         return status;
-    ad_fn_free(b->fn);
+    if (!b->sealed)             // else it is the statement's, as long as that is
+        ad_fn_free(b->fn);
     b->fn = NULL;
     return adx_map_tour(p, b, NULL, b->n);
 }
