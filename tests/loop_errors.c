@@ -1188,6 +1188,77 @@ static void run_fickle(void)
         }
 }
 
+/* --- results larger than any memory ---------------------------------------- */
+
+static void *take_little(size_t bytes, void *user)
+{
+    (void)user;
+    return bytes < (size_t)1 << 30 ? malloc(bytes) : NULL;
+}
+
+static void give_back(void *p, void *user)
+{
+    (void)user;
+    free(p);
+}
+
+enum { HUGE_CALLS = 7 };
+
+static void product(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = ad_rec(ad_mul(x[0], x[1]));
+}
+
+static void one_step(ad_step *s, void *ctx)
+{
+    (void)ctx;
+    s->next[0][0] = s->state[0][0];
+}
+
+// y has two numbers; the call says that it has `most`.
+static ad_status call_huge(int which, size_t most, const ad_rev *x, ad_rev *y)
+{
+    const ad_rows rows = { x, 2, 1 };
+    const bool output = which >= 5;
+    const ad_scan_state state = { .size = output ? 1 : most, .initial = x,
+                                  .last = output ? NULL : y };
+    const ad_scan_output out = { .size = most, .row = y };
+    const ad_scan_desc d = {
+        .step = one_step, .steps = 1, .states = 1, .state = &state,
+        .outputs = output, .output = &out,
+        .schedule = { which == 6 ? ADREV_EVERY : ADREV_STORE_ALL, 1, NULL }
+    };
+    switch (which) {
+    case 0: return ad_reduce(product, NULL, 1, most, x, NULL, y);
+    case 1: return ad_map(product, NULL, 1, 1, &rows, most, y);
+    case 2: return ad_map_prefix(product, product, NULL, 1, 1, &rows, most, y);
+    case 3: return ad_checkpoint(product, NULL, 2, x, most, y);
+    default: return ad_scan(&d, NULL);
+    }
+}
+
+// No array has so many numbers: none is written to say that the call failed.
+static void run_huge(void)
+{
+    const ad_allocator memory = { take_little, give_back, NULL };
+    ad_tape *t = ad_tape_new_with(&memory);
+    ad_tape *before = ad_use(t);
+    for (int which = 0; which < HUGE_CALLS; which++)
+        for (size_t most = SIZE_MAX / 2; most > SIZE_MAX >> 24; most /= 2) {
+            ad_tape_clear(t);
+            ad_rev x[2] = { ad_input(1), ad_input(2) };
+            ad_rev y[2] = { { .v = UNTOUCHED }, { .v = UNTOUCHED } };
+            ad_status s = call_huge(which, most, x, y);
+            CHECK(s == ADREV_ESHAPE || s == ADREV_ENOMEM, "call %d, %zu "
+                  "numbers: %s", which, most, ad_message(s));
+            CHECK(untouched(y, 2), "call %d, %zu numbers: written", which,
+                  most);
+        }
+    ad_use(before);
+    ad_tape_free(t);
+}
+
 int main(void)
 {
     tape = ad_tape_new();
@@ -1210,6 +1281,7 @@ int main(void)
     run_fixed();
     run_hostile();
     run_fickle();
+    run_huge();
     ad_tape_free(tape);
 #ifdef LOOP_ERRORS_REPLAYED
     return check_done("loop_errors_replayed");
