@@ -99,7 +99,7 @@
 #endif
 
 // ADREV_MARKS   depth to which rewound marks may nest.          default 16
-//   8 bytes of the tape each.
+//   24 bytes of the tape each, 16 where pointers have 32 bits.
 #ifndef ADREV_MARKS
 #define ADREV_MARKS 16
 #endif
@@ -2412,10 +2412,12 @@ typedef struct adx_rowing {
 static ADX_THREAD adx_rowing adx_mine_rows ADX_UNUSED;
 
 // Values with ids above begin, up to the begin of the next segment, belong to
-// this job. Only a rewind makes a second one.
+// this job. Only a rewind makes a second one, or ad_grad and its kin.
 typedef struct adx_segment {
     uint32_t job;
     uint32_t begin;
+    const uint16_t *head;       // the entry before it; NULL: no block yet
+    bool session;               // of ad_grad: marks within are of no older one
 } adx_segment;
 
 // Told that the value v, `id` of the tape, is what an operation makes of a, b
@@ -3308,7 +3310,7 @@ static void adx_reset(ad_tape *t, adx_context *c)
     t->failure.file = NULL;
     t->failure.line = 0;
     t->segments = 1;
-    t->segment[0].job = adx_new_job();
+    t->segment[0] = (adx_segment){ .job = adx_new_job() };
     t->sealed = NULL;
     t->most = 0;
     t->lead = 0;
@@ -3428,6 +3430,18 @@ ADX_API ad_tape *ad_use(ad_tape *t)
 
 /* --- 7.8  marks ----------------------------------------------------------- */
 
+// The segment of a mark that is made here. What has just been returned to is
+// of the older one: it may be marked and returned to again and again.
+static const adx_segment *adx_segment_to_mark(const ad_tape *t)
+{
+    const adx_context *c = adx_live(t);
+    size_t i = t->segments - 1;
+    while (i > 0 && t->segment[i].begin == c->seq
+           && t->segment[i].head == c->head && !t->segment[i].session)
+        i--;
+    return &t->segment[i];
+}
+
 ADX_API ad_mark ad_tape_mark(ad_tape *t)
 {
     ad_mark mark = {0};
@@ -3441,9 +3455,34 @@ ADX_API ad_mark ad_tape_mark(ad_tape *t)
     mark.adx_scratch = t->scratch;
     mark.adx_one_way = t->one_way;
     mark.adx_seq = (uint32_t)c->seq;
-    mark.adx_job = t->open > 0 ? 0 : adx_segment_of(t, c->seq)->job;
+    mark.adx_job = t->open > 0 ? 0 : adx_segment_to_mark(t)->job;
     mark.adx_status = t->status;
     return mark;
+}
+
+// Whether a header lies in this block, or behind its last.
+static bool adx_holds(const adx_block *b, const uint16_t *head)
+{
+    return (uintptr_t)head - (uintptr_t)(b + 1) <= b->bytes;
+}
+
+// Whether a mark stands at `end`, where a segment ends, or before it. Between
+// the two lie entries without values, if any.
+static bool adx_stands_before(const ad_tape *t, const ad_mark *mark,
+                              const uint16_t *end)
+{
+    const adx_block *b = t->block;
+    bool later = false;             // `end` is in a later block than b
+
+    if (mark->adx_block == NULL)    // the very beginning
+        return true;
+    while (b != NULL && b != mark->adx_block) {
+        later = later || adx_holds(b, end);
+        b = b->prev;
+    }
+    if (b == NULL || !adx_holds(b, end))
+        return b != NULL && later;
+    return (const uint16_t *)mark->adx_head >= end;
 }
 
 // The segment in which the mark lies; if it is gone: `segments`.
@@ -3454,17 +3493,39 @@ static size_t adx_mark_segment(const ad_tape *t, const ad_mark *mark)
         i++;
     if (i == t->segments)
         return i;
-    size_t end = i + 1 == t->segments ? adx_live(t)->seq
-                                      : t->segment[i + 1].begin;
-    return mark->adx_seq <= end ? i : t->segments;
+    bool last = i + 1 == t->segments;
+    size_t end = last ? adx_live(t)->seq : t->segment[i + 1].begin;
+    const uint16_t *head = last ? adx_live(t)->head : t->segment[i + 1].head;
+    return mark->adx_seq < end || (mark->adx_seq == end
+                                   && adx_stands_before(t, mark, head))
+         ? i : t->segments;
 }
 
-static void adx_begin_segment(ad_tape *t, size_t i, uint32_t job, size_t seq)
+// A segment that begins at the end of the tape.
+static void adx_begin_segment(ad_tape *t, size_t i, uint32_t job, bool session)
 {
-    t->segment[i].job = job;
-    t->segment[i].begin = (uint32_t)seq;
+    adx_context *c = adx_live(t);
+    t->segment[i] = (adx_segment){ job, (uint32_t)c->seq, c->head, session };
     t->segments = i + 1;
-    adx_live(t)->job = job;
+    c->job = job;
+}
+
+// Room for one more segment: the oldest that has no values goes, of those of
+// this session, and its marks with it. Not where an observer knows them.
+static bool adx_drop_segment(ad_tape *t)
+{
+    size_t first = t->segments - 1;
+    while (first > 0 && !t->segment[first].session)
+        first--;
+    for (size_t i = first + 1; t->observer == NULL && i + 1 < t->segments; i++)
+        if (t->segment[i].begin == t->segment[i + 1].begin) {
+            t->segment[i + 1].head = t->segment[i].head;
+            t->segments--;
+            memmove(&t->segment[i], &t->segment[i + 1],
+                    (t->segments - i) * sizeof t->segment[i]);
+            return true;
+        }
+    return false;
 }
 
 // Puts the cursors where the mark was made.
@@ -3499,13 +3560,16 @@ ADX_API ad_status ad_tape_rewind(ad_tape *t, ad_mark mark)
     if (t->open > 0)
         return ADREV_EBUSY;
     size_t i = adx_mark_segment(t, &mark) + 1;
-    bool beyond = mark.adx_block == t->block
-               && (char *)mark.adx_op > (char *)adx_live(t)->op;
-    if (i > t->segments || i > ADREV_MARKS || beyond)
+    if (i > t->segments)
         return ADREV_EMARK;
+    if (i > ADREV_MARKS) {
+        if (!adx_drop_segment(t))
+            return ADREV_EMARK;
+        i--;
+    }
 
     adx_return(t, &mark);
-    adx_begin_segment(t, i, adx_new_job(), mark.adx_seq);
+    adx_begin_segment(t, i, adx_new_job(), false);
     return ADREV_OK;
 }
 
@@ -4514,7 +4578,7 @@ static ad_status adx_open(adx_session *s)
     s->mark = ad_tape_mark(t);
     s->segment = t->segments;
     s->job = adx_new_job();
-    adx_begin_segment(t, s->segment, s->job, adx_live(t)->seq);
+    adx_begin_segment(t, s->segment, s->job, true);
     return ADREV_OK;
 }
 
@@ -6759,7 +6823,7 @@ static void adx_restart(adx_probe *p)
     adx_session *s = &p->session;
     adx_return(s->tape, &p->mark);
     s->job = adx_new_job();
-    adx_begin_segment(s->tape, s->segment, s->job, p->mark.adx_seq);
+    adx_begin_segment(s->tape, s->segment, s->job, true);
 }
 
 // f called with x + h d; NaN if a component does not move.
