@@ -2388,7 +2388,7 @@ struct adx_leap {
 typedef struct adx_annex {
     // the id on t of a value that is known there; or 0
     uint64_t (*import)(ad_tape *t, uint64_t id);
-    // the tape of a value that is not on t; or NULL
+    // the tape of a value that is not on t, if a sweep of t comes there; or NULL
     const ad_tape *(*owner)(const ad_tape *t, ad_rev x);
     // the i-th further tape; or NULL
     ad_tape *(*further)(const ad_tape *t, size_t i);
@@ -4606,6 +4606,28 @@ static ad_status adx_close(adx_session *s, ad_status status)
     return status;
 }
 
+// y as a value of this very tape, if it is one of the recording.
+static ad_rev adx_on_tape(ad_tape *t, ad_rev y)
+{
+    if (y.job == 0 || adx_member(t, y) || t->annex == NULL
+        || t->status != ADREV_OK)
+        return y;
+    uint64_t id = t->annex->import(t, adx_word(&y));
+    if (id != 0)
+        adx_name(&y, y.v, id);
+    return y;
+}
+
+// Results of a program that are of branches which had joined before it began:
+// the sweep of its session does not come to their tapes. Inputs stand for them,
+// and so they are constant to those asked for, as the tape's own older values.
+static void adx_own_results_of(ad_tape *t, size_t m, ad_rev y[])
+{
+    for (size_t i = 0; t->annex != NULL && i < m; i++)
+        if (!adx_member(t, y[i]) && t->annex->owner(t, y[i]) == NULL)
+            y[i] = adx_on_tape(t, y[i]);
+}
+
 ADX_API ad_status ad_grad(ad_scalar_fn *f, void *ctx, size_t n,
                           const ad_real x[], ad_real *y, ad_real g[])
 {
@@ -4624,6 +4646,8 @@ ADX_API ad_status ad_grad(ad_scalar_fn *f, void *ctx, size_t n,
         ad_rev out = f(in, ctx);
         ad_use(s.tape);
         s.tape->floor = s.mark;
+        if (adx_alive(&s))
+            adx_own_results_of(s.tape, 1, &out);
         status = !adx_alive(&s) ? ADREV_EMARK
                : n == 0 ? ad_tape_status(s.tape)    // nothing to ask for
                : ad_gradient(s.tape, out, n, in, g);
@@ -4654,6 +4678,8 @@ ADX_API ad_status ad_jac(ad_vector_fn *f, void *ctx, size_t n,
         f(in, out, ctx);
         ad_use(s.tape);
         s.tape->floor = s.mark;
+        if (adx_alive(&s))
+            adx_own_results_of(s.tape, m, out);
         status = !adx_alive(&s) ? ADREV_EMARK
                : n == 0 ? ad_tape_status(s.tape)
                : ad_jacobian(s.tape, m, out, n, in, J);
@@ -7251,6 +7277,7 @@ static ad_status adx_differentiate(adx_probe *p, size_t n,
     ad_use(t);
     if (!adx_alive(&p->session))
         return ADREV_EMARK;
+    y = adx_on_tape(t, y);
     if (t->status != ADREV_OK)
         return t->status;
     p->y = y.v;

@@ -1624,12 +1624,15 @@ static ad_tape *adx_further_tape(const ad_tape *t, size_t i)
     return w == NULL ? NULL : w->tape;
 }
 
+static bool adx_sweeps_alone(const ad_tape *t);
+
 static const ad_tape *adx_owner_tape(const ad_tape *t, ad_rev x)
 {
     adx_team *team = ((const adx_worker *)t->annexed)->team;
     const adx_task *task = adx_is_root(t) ? adx_task_of(team, x.job) : NULL;
     return task == NULL || adx_unjoined(task) != &team->main
-        || x.seq == 0 || x.seq > adx_live(task->tape)->seq ? NULL : task->tape;
+        || adx_sweeps_alone(t) || x.seq == 0
+        || x.seq > adx_live(task->tape)->seq ? NULL : task->tape;
 }
 
 // The tasks of a chunk are gone. Relaxed: no fork is open, nobody looks.
