@@ -319,24 +319,6 @@ static ad_status adx_bulk_refuse(size_t n, size_t size, ad_rev y[])
     return adx_results_or_nan(adx_failed(ADREV_ESHAPE), n, size, y);
 }
 
-#define ADX_NOT_SET UINT32_MAX      // seq of a result that no function has set
-
-// Results, before a function is called; what is added to them begins at 0.
-static void adx_unset(size_t n, ad_rev y[])
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] = (ad_rev){ 0, ADX_NOT_SET, 0 };
-}
-
-// Whether it set them all.
-static bool adx_all_set(size_t n, const ad_rev y[])
-{
-    for (size_t i = 0; i < n; i++)
-        if (y[i].seq == ADX_NOT_SET && y[i].job == 0)
-            return false;
-    return true;
-}
-
 /* --- 3.2  rows of the operator table -------------------------------------- */
 
 static bool adx_is_fold(ad_opcode op)
