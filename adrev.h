@@ -15,7 +15,8 @@
  *         ad_rev y = ad_rec(ad_mul(x, ad_sin(x)));
  *         double g = 0;
  *         ad_status s = ad_gradient(t, y, 1, &x, &g);
- *         printf("%s: y = %.6f, dy/dx = %.6f\n", ad_message(s), y.v, g);
+ *         printf("%s: y = %.6f, dy/dx = %.6f\n", ad_message(s),
+ *                ad_value(y), g);
  *         ad_tape_free(t);
  *     }
  *
@@ -306,6 +307,7 @@ typedef struct ad_tape ad_tape;
     ROW( EBUSY,    "in use: by a fork that is open, or by another thread" )             \
     ROW( ERACE,    "a value of a branch that may still run" )                           \
     ROW( EPATH,    "a recorded function: a comparison comes out differently here" )     \
+    ROW( EFROZEN,  "a function to be recorded gives other values nearby: x.v, or more than x" )   \
     ROW( EFILE,    "not a saved function, or one that was altered" )                    \
     ROW( ECOMPILE, "a recorded function could not be compiled: it is replayed" )
 
@@ -1398,6 +1400,14 @@ ADX_API ad_status ad_check_print(const ad_check_report *report,
 //   returns      the status of the tape; a failed one is written, too
 ADX_API ad_status ad_dump_text(const ad_tape *t, ad_write_fn *write,
                                void *user);
+
+// The same text into memory: as much of it as there is room for, and a 0 behind.
+// For debuggers, which can call it (docs/debugging.md).
+//
+//   text [room]  out   NULL if room is 0
+//
+//   returns      the length of the whole text, without the 0
+ADX_API size_t ad_dump_string(const ad_tape *t, size_t room, char text[]);
 
 // The same as a graph: `dot -Tsvg`. Inputs are boxes, regions clusters, edges
 // go from a statement to its operands.
@@ -8143,6 +8153,29 @@ ADX_API ad_status ad_dump_text(const ad_tape *t, ad_write_fn *write,
                                void *user)
 {
     return adx_dump(t, write, user, false);
+}
+
+typedef struct adx_string {
+    char *text;
+    size_t room;
+    size_t length;              // of all that was written
+} adx_string;
+
+static void adx_write_string(const char *text, size_t length, void *user)
+{
+    adx_string *s = (adx_string *)user;
+    for (size_t i = 0; i < length; i++, s->length++)
+        if (s->length + 1 < s->room)
+            s->text[s->length] = text[i];
+}
+
+ADX_API size_t ad_dump_string(const ad_tape *t, size_t room, char text[])
+{
+    adx_string s = { text, text == NULL ? 0 : room, 0 };
+    adx_dump(t, adx_write_string, &s, false);
+    if (s.room > 0)
+        text[s.length < s.room ? s.length : s.room - 1] = 0;
+    return s.length;
 }
 
 ADX_API ad_status ad_dump_dot(const ad_tape *t, ad_write_fn *write,

@@ -957,6 +957,17 @@ static void test_dump(void)
         "end: a \\\"part\\\"\nv5: input\nv6 = 3 const + 1 v4 + 1 v5\n";
     CHECK(!PLAIN || strcmp(dumped, text) == 0, "text:\n%s", dumped);
     CHECK(!ADREV_DEBUG || strstr(dumped, "finding.c:") != NULL, "sites");
+    for (size_t room = 0; room < length + 3; room++) {
+        char part[1000] = "#";
+        memset(part + 1, '#', sizeof part - 1);
+        size_t fits = room == 0 ? 0 : room <= length ? room - 1 : length;
+        CHECK(ad_dump_string(t, room, part) == length
+              && memcmp(part, dumped, fits) == 0
+              && part[fits] == (room == 0 ? '#' : 0) && part[fits + 1] == '#',
+              "a string of %zu, with room for %zu", length, room);
+    }
+    CHECK(ad_dump_string(t, 9, NULL) == length
+          && ad_dump_string(NULL, 0, NULL) == 0, "no string");
     CHECK(!ADREV_DEBUG || ADREV_FUSE < 4
           || strstr(dumped, "value -4.39804651e+012") != NULL, "values");
     length = 0;
