@@ -25,7 +25,7 @@
  *         const ad_rows of[] = { { x, 1, 1 }, { x + 3, 2, 0 } };
  *         ad_map_reduce(f, NULL, NULL, 3, 2, of, 1, NULL, &y);
  *         ad_gradient(t, y, 5, x, g);
- *         printf("%g: %g %g %g, %g %g\n", y.v, g[0], g[1], g[2], g[3], g[4]);
+ *         printf("%g: %g %g %g, %g %g\n", ad_value(y), g[0], g[1], g[2], g[3], g[4]);
  *         ad_tape_free(t);
  *     }
  *
@@ -1850,7 +1850,8 @@ static bool adx_is_near(ad_real a, ad_real b)
 static void adx_record_f(adx_bulk *b)
 {
     size_t nx = b->shared + b->width;
-    const ad_fn_options options = { .allocator = &b->memory };
+    const ad_fn_options options = { .allocator = &b->memory,
+                                    .once = true };
     ad_real *at = (ad_real *)adx_take(&b->memory, nx, sizeof *at);
     if (at == NULL)
         return;
