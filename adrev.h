@@ -15,7 +15,8 @@
  *         ad_rev y = ad_rec(ad_mul(x, ad_sin(x)));
  *         double g = 0;
  *         ad_status s = ad_gradient(t, y, 1, &x, &g);
- *         printf("%s: y = %.6f, dy/dx = %.6f\n", ad_message(s), y.v, g);
+ *         printf("%s: y = %.6f, dy/dx = %.6f\n", ad_message(s),
+ *                ad_value(y), g);
  *         ad_tape_free(t);
  *     }
  *
@@ -320,6 +321,8 @@ typedef struct ad_tape ad_tape;
     ROW( ELIMIT,   "the recording has more than ADREV_VALUES values" )                  \
     ROW( EFOREIGN, "a value of another tape, or from before a clear or rewind" )        \
     ROW( EPASSIVE, "a constant where a recorded value is needed" )                      \
+    ROW( EBEYOND,  "a function used x[n] or y[m], or beyond: it has more of them" )     \
+    ROW( ENONFINITE, "stopped at a number that is not finite: see ad_tape_failure" )    \
     ROW( ESHAPE,   "an impossible length, index or option; a null pointer; a result not set" )   \
     ROW( EMARK,    "the mark is not on this recording, or marks nest too deep" )        \
     ROW( EHOOK,    "while tracing: untraced code, an array, an old expression, a query" )          \
@@ -327,6 +330,7 @@ typedef struct ad_tape ad_tape;
     ROW( EBUSY,    "in use: by a fork that is open, or by another thread" )             \
     ROW( ERACE,    "a value of a branch that may still run" )                           \
     ROW( EPATH,    "a recorded function: a comparison comes out differently here" )     \
+    ROW( EFROZEN,  "a function to be recorded gives other values nearby: x.v, or more than x" )   \
     ROW( EFILE,    "not a saved function, or one that was altered" )                    \
     ROW( ECOMPILE, "a recorded function could not be compiled: it is replayed" )
 
@@ -778,6 +782,13 @@ ADX_API const char *ad_message(ad_status status);
 //   file, line   out   NULL and 0 if unknown
 ADX_API void ad_tape_failure(const ad_tape *t, const char **file, int *line);
 
+// Whether the tape is to fail, with ADREV_ENONFINITE, at the first input or
+// result that is infinite or NaN. ad_tape_failure names the place; a debugger
+// stops there with a breakpoint on adx_fail (docs/debugging.md). Of statements
+// compiled with ADREV_DEBUG, and arrays and inputs if the implementation is;
+// others pass unnoticed, and cost nothing. Stays until it is taken back.
+ADX_API void ad_tape_stop_nonfinite(ad_tape *t, bool stop);
+
 // Where a value was recorded, likewise. Cost: one pass over the tape.
 ADX_API void ad_tape_where(const ad_tape *t, ad_rev x, const char **file,
                            int *line);
@@ -869,14 +880,20 @@ ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
 //
 //   x   [n]      in    point
 //   y            out   value; may be NULL
-//   g   [n]      out   gradient
+//   g   [n]      out   gradient; NULL: the value only. Then f is given constants,
+//                      nothing is swept, and a result that is a constant will do
 //
-//   returns      as ad_gradient, and any error met while f was recorded
+//   returns      as ad_gradient, and any error met while f was recorded; the
+//                first is the cause. ADREV_EBEYOND: f used x[n], or one of the
+//                three behind it; ADREV_ESHAPE: neither y nor g, but n > 0
 ADX_API ad_status ad_grad(ad_scalar_fn *f, void *ctx, size_t n,
                           const ad_real x[], ad_real *y, ad_real g[]);
 
 //   y   [m]      out   values; may be NULL
-//   J   [m*n]    out   Jacobian, row by row
+//   J   [m*n]    out   Jacobian, row by row; NULL: the values only, as above
+//
+//   returns      as ad_grad; ADREV_EBEYOND: or f wrote y[m], or one of the three
+//                behind it; ADREV_ESHAPE: or f did not set all of y
 ADX_API ad_status ad_jac(ad_vector_fn *f, void *ctx, size_t n,
                          const ad_real x[], size_t m, ad_real y[],
                          ad_real J[]);
@@ -1227,6 +1244,7 @@ typedef enum ad_verdict {
 // One check: of the derivative by one input or, of very many inputs, along a
 // random direction in some of them.
 typedef struct ad_check_entry {
+    size_t output;          // of ad_check_jac; else 0
     size_t index;           // of the input; of the first of them
     size_t inputs;          // 1: this input alone, and d/dx. More: steps are
                             // relative to each x
@@ -1241,16 +1259,21 @@ typedef struct ad_check_entry {
 // Begin with zeros: ad_check_report report = {0};
 typedef struct ad_check_report {
     ad_check_entry *entry;  // in [room]: filled with all checks if there is
-    size_t room;            // room for n; or else with those that do not agree
-    size_t limit;           // in: most checks of the n inputs; 0: 1000
+    size_t room;            // room for n (m*n, input by input); or else with
+                            // those that do not agree
+    size_t limit;           // in: most checks of the n inputs (of each output);
+                            // 0: 1000
+    bool filled;            // false: no check was made, or the latest failed
+    size_t outputs;         // checked: 1, or m
     size_t listed;          // entries filled
     size_t checks;
     size_t counts[ADREV_VERDICT_COUNT];     // how many of each verdict
     ad_check_entry worst;   // disagrees before kink before noisy; the largest
                             // mismatch of these
-    ad_real value;          // of f at x
+    ad_real value;          // of f at x: of the output of `worst`
     ad_real forward;        // derivative along a random direction: in a
-    ad_real reverse;        // forward sweep, and from the gradient
+    ad_real reverse;        // forward sweep, and from the gradient. Of the
+                            // output with the largest
     ad_real gap;            // between the two; 1: the most rounding explains
     size_t evaluations;     // of f
 } ad_check_report;
@@ -1263,7 +1286,8 @@ typedef struct ad_check_report {
 //
 //   x   [n]      in    point
 //   report       in    entry, room, limit
-//                out   all else; on failure only entry[] may be written
+//                out   all else; on failure only `filled`, which is false then,
+//                      and entry[]
 //
 //   returns      ADREV_OK, whatever was found: see ad_check_passed; as ad_grad,
 //                but a constant y is no error: its gradient is 0
@@ -1274,7 +1298,20 @@ typedef struct ad_check_report {
 ADX_API ad_status ad_check(ad_scalar_fn *f, void *ctx, size_t n,
                            const ad_real x[], ad_check_report *report);
 
-// Whether every check agrees, and forward agrees with reverse.
+// The same of a Jacobian: every output by every input, with the gradient of each
+// output by a reverse sweep of its own. Of a structure's numbers: name_check of
+// adrev_struct.h.
+//
+//   returns      as ad_check, and as ad_jac
+//   cost         m reverse sweeps; an evaluation of f serves all outputs: 12 to
+//                25 for each input whose checks agree
+//   memory       on the tape, as ad_jac, and about 8 (m + 2) (n + 35) bytes
+ADX_API ad_status ad_check_jac(ad_vector_fn *f, void *ctx, size_t n,
+                               const ad_real x[], size_t m,
+                               ad_check_report *report);
+
+// Whether the report is filled, every check agrees, and forward agrees with
+// reverse. NULL is allowed: no.
 ADX_API bool ad_check_passed(const ad_check_report *report);
 
 // A statement of a recording.
@@ -1365,6 +1402,15 @@ ADX_API size_t ad_tape_regions(const ad_tape *t, size_t room,
 
 typedef void ad_write_fn(const char *text, size_t length, void *user);
 
+// A report in words: a table of the checks that it lists, at most 100 of them,
+// worst first (without a list: of the worst one), and what to do about them.
+//
+//   write        called often, with short pieces
+//
+//   returns      ADREV_OK; ADREV_ESHAPE: report or write is NULL
+ADX_API ad_status ad_check_print(const ad_check_report *report,
+                                 ad_write_fn *write, void *user);
+
 // The recording as text, a line for each statement:
 //
 //     v5 = 1 v4 + -0.5 v2 + 3 const     example.c:12, value 0.25
@@ -1377,6 +1423,14 @@ typedef void ad_write_fn(const char *text, size_t length, void *user);
 //   returns      the status of the tape; a failed one is written, too
 ADX_API ad_status ad_dump_text(const ad_tape *t, ad_write_fn *write,
                                void *user);
+
+// The same text into memory: as much of it as there is room for, and a 0 behind.
+// For debuggers, which can call it (docs/debugging.md).
+//
+//   text [room]  out   NULL if room is 0
+//
+//   returns      the length of the whole text, without the 0
+ADX_API size_t ad_dump_string(const ad_tape *t, size_t room, char text[]);
 
 // The same as a graph: `dot -Tsvg`. Inputs are boxes, regions clusters, edges
 // go from a statement to its operands.
@@ -2438,6 +2492,7 @@ struct ad_tape {
     size_t scratch;                 // numbers that a sweep needs besides
     size_t one_way;                 // 1: a statement cannot go forward
     size_t calls;                   // 1: a sweep may call the user's functions
+    size_t stops;                   // 1: fails at a number that is not finite
     size_t open;                    // forks: neither to be swept nor cleared,
                                     // but for ad_grad's part of it
     size_t alone;                   // 1: all of the recording is to be here
@@ -2498,6 +2553,10 @@ static size_t adx_round_up(size_t bytes) { return (bytes + 7) / 8 * 8; }
 
 #define ADX_JOB_BATCH 4096u
 
+// A number that no job has: of what lies behind the arrays that a function is
+// given (8.5).
+#define ADX_JOB_BEYOND (0u - ADX_JOB_BATCH)
+
 #if !defined ADREV_NO_THREADS && !defined __STDC_NO_ATOMICS__
 static _Atomic uint32_t adx_jobs;
 #define ADX_TAKE_JOBS() atomic_fetch_add(&adx_jobs, ADX_JOB_BATCH)
@@ -2517,18 +2576,25 @@ static uint32_t adx_jobs;
 
 static ADX_THREAD uint32_t adx_next_job;
 
+static uint32_t adx_take_jobs(void)
+{
+    uint32_t first = ADX_TAKE_JOBS() + ADX_JOB_ORIGIN;
+    return first == ADX_JOB_BEYOND ? ADX_TAKE_JOBS() + ADX_JOB_ORIGIN : first;
+}
+
 static uint32_t adx_new_job(void)
 {
     // Multiples of the batch are left out, 0 among them.
     if (adx_next_job % ADX_JOB_BATCH == 0)
-        adx_next_job = ADX_TAKE_JOBS() + ADX_JOB_ORIGIN + 1;
+        adx_next_job = adx_take_jobs() + 1;
     return adx_next_job++;
 }
 
 /* --- 7.3  failure --------------------------------------------------------- */
 
-// The first error stays. From here on there is no room.
-static void adx_fail(ad_tape *t, ad_status status)
+// The first error stays. From here on there is no room. Every failure of a tape
+// comes through here: debuggers stop in it (docs/debugging.md).
+ADX_COLD static void adx_fail(ad_tape *t, ad_status status)
 {
     adx_context *c = adx_live(t);
     if (t->status == ADREV_OK) {
@@ -2931,12 +2997,27 @@ static void adx_destroy(ad_tape *t, size_t seq)
     }
 }
 
+// Of a value about to be recorded, where statements know their place.
+static void adx_stop_at(ad_real v)
+{
+    ad_tape *t = adx_now.tape;
+    if (t != NULL && t->stops && v - v != 0)
+        adx_fail(t, ADREV_ENONFINITE);
+}
+
+ADX_API void ad_tape_stop_nonfinite(ad_tape *t, bool stop)
+{
+    if (t != NULL)
+        t->stops = stop;
+}
+
 // The place and the value of the statement that follows.
 ADX_COLD ADX_API void adx_note_site(ad_real v)
 {
     adx_site site = { adx_now.file, v, adx_now.line };
     adx_operand *op = NULL;
 
+    adx_stop_at(v);
     if (adx_now.tape != NULL)
         op = adx_entry(&adx_now, ADX_SITE, ADX_SITE_OPERANDS, 0);
     if (op != NULL)
@@ -3043,6 +3124,8 @@ ADX_API void (ad_inputs)(size_t n, const ad_real x[], ad_rev out[])
     size_t first = adx_add_inputs(&adx_now, n);
     uint64_t id = first == 0 ? 0 : adx_compound(adx_now.job, first);
 
+    for (size_t i = 0; ADREV_DEBUG && first != 0 && i < n; i++)
+        adx_stop_at(x[i]);
     if (first != 0 && n > 8) {
         adx_name_run(n, x, out, id);
         return;
@@ -3085,6 +3168,10 @@ static uint32_t adx_resolve(ad_rev x)
         return 0;
     if (adx_member(t, x))
         return x.seq;
+    if (x.job == ADX_JOB_BEYOND) {
+        adx_fail(t, ADREV_EBEYOND);
+        return 0;
+    }
 
     uint64_t known = t->annex == NULL ? 0
                    : t->annex->import(t, adx_compound(x.job, x.seq));
@@ -3128,7 +3215,8 @@ ADX_API void adx_resolve_all(uint64_t id[], size_t n)
     for (size_t i = 0; i < n; i++) {
         if (id[i] >> 32 == adx_now.job)
             continue;
-        bool ask = t != NULL && t->annex != NULL && id[i] >> 32 != 0;
+        bool ask = t != NULL && t->annex != NULL && id[i] >> 32 != 0
+                && id[i] >> 32 != ADX_JOB_BEYOND;
         uint64_t known = ask ? t->annex->import(t, id[i]) : 0;
         if (known != 0) {
             id[i] = known;
@@ -4219,6 +4307,8 @@ ADX_COLD static ad_status adx_check_others(const ad_tape *t, size_t n,
     for (size_t i = 0; i < n; i++)
         if (x[i].job == 0)
             constants++;
+        else if (x[i].job == ADX_JOB_BEYOND)
+            return ADREV_EBEYOND;
         else if (!adx_member(t, x[i])
                  && (t->annex == NULL || t->annex->owner(t, x[i]) == NULL))
             return ADREV_EFOREIGN;
@@ -4628,6 +4718,72 @@ static void adx_own_results_of(ad_tape *t, size_t m, ad_rev y[])
             y[i] = adx_on_tape(t, y[i]);
 }
 
+// Arrays that a function is given have so many numbers more, of no recording:
+// a function that takes n or m for larger than they are uses these.
+#define ADX_BEYOND ((size_t)4)
+
+static void adx_close_off(size_t n, ad_rev x[])
+{
+    for (size_t i = n; i < n + ADX_BEYOND; i++)
+        x[i] = (ad_rev){ ADX_K(NAN), 1, ADX_JOB_BEYOND };
+}
+
+// Whether f has left them as they were.
+static bool adx_is_closed_off(size_t n, const ad_rev x[])
+{
+    for (size_t i = n; i < n + ADX_BEYOND; i++)
+        if (x[i].job != ADX_JOB_BEYOND)
+            return false;
+    return true;
+}
+
+static ad_rev *adx_array_closed_off(adx_session *s, size_t n)
+{
+    size_t all = n <= SIZE_MAX - ADX_BEYOND ? n + ADX_BEYOND : n;
+    ad_rev *x = adx_array(s, all);
+    if (x != NULL)
+        adx_close_off(n, x);
+    return x;
+}
+
+#define ADX_NOT_SET UINT32_MAX      // seq of a result that no function has set
+
+// Results, before a function is called; what is added to them begins at 0.
+static void adx_unset(size_t n, ad_rev y[])
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = (ad_rev){ 0, ADX_NOT_SET, 0 };
+}
+
+// Whether it set them all.
+static bool adx_all_set(size_t n, const ad_rev y[])
+{
+    for (size_t i = 0; i < n; i++)
+        if (y[i].seq == ADX_NOT_SET && y[i].job == 0)
+            return false;
+    return true;
+}
+
+// The inputs of f: constants where only its value is asked for.
+static void adx_begin_inputs(size_t n, const ad_real x[], ad_rev in[],
+                             bool value_only)
+{
+    if (!value_only)
+        (ad_inputs)(n, x, in);
+    for (size_t i = 0; value_only && i < n; i++)
+        in[i] = adx_passive(x[i]);
+}
+
+// What a query would say of results of which only the value is wanted.
+static ad_status adx_check_results(const ad_tape *t, size_t m,
+                                   const ad_rev y[])
+{
+    ad_status status = ad_tape_status(t);
+    if (status == ADREV_OK)
+        status = adx_check_values(t, m, y, true, false);
+    return status == ADREV_EPASSIVE ? ADREV_OK : status;
+}
+
 ADX_API ad_status ad_grad(ad_scalar_fn *f, void *ctx, size_t n,
                           const ad_real x[], ad_real *y, ad_real g[])
 {
@@ -4637,19 +4793,19 @@ ADX_API ad_status ad_grad(ad_scalar_fn *f, void *ctx, size_t n,
     if (status != ADREV_OK)
         return status;
 
-    ad_rev *in = adx_array(&s, n);
+    ad_rev *in = adx_array_closed_off(&s, n);
     if (in != NULL
-        && (f == NULL || (n > 0 && (x == NULL || g == NULL))))
+        && (f == NULL || (n > 0 && (x == NULL || (g == NULL && y == NULL)))))
         status = ADREV_ESHAPE;
     if (in != NULL && status == ADREV_OK) {
-        (ad_inputs)(n, x, in);
+        adx_begin_inputs(n, x, in, g == NULL);
         ad_rev out = f(in, ctx);
         ad_use(s.tape);
         s.tape->floor = s.mark;
         if (adx_alive(&s))
             adx_own_results_of(s.tape, 1, &out);
         status = !adx_alive(&s) ? ADREV_EMARK
-               : n == 0 ? ad_tape_status(s.tape)    // nothing to ask for
+               : n == 0 || g == NULL ? adx_check_results(s.tape, 1, &out)
                : ad_gradient(s.tape, out, n, in, g);
         s.tape->floor = whole;
         if (status == ADREV_OK && y != NULL)
@@ -4668,20 +4824,25 @@ ADX_API ad_status ad_jac(ad_vector_fn *f, void *ctx, size_t n,
     if (status != ADREV_OK)
         return status;
 
-    ad_rev *in = adx_array(&s, n);
-    ad_rev *out = in == NULL ? NULL : adx_array(&s, m);
+    ad_rev *in = adx_array_closed_off(&s, n);
+    ad_rev *out = in == NULL ? NULL : adx_array_closed_off(&s, m);
     if (out != NULL
-        && (f == NULL || (n > 0 && (x == NULL || (m > 0 && J == NULL)))))
+        && (f == NULL || (n > 0 && (x == NULL || (m > 0 && J == NULL
+                                                  && y == NULL)))))
         status = ADREV_ESHAPE;
     if (out != NULL && status == ADREV_OK) {
-        (ad_inputs)(n, x, in);
+        adx_begin_inputs(n, x, in, J == NULL);
+        adx_unset(m, out);
         f(in, out, ctx);
         ad_use(s.tape);
         s.tape->floor = s.mark;
         if (adx_alive(&s))
             adx_own_results_of(s.tape, m, out);
         status = !adx_alive(&s) ? ADREV_EMARK
-               : n == 0 ? ad_tape_status(s.tape)
+               : s.tape->status != ADREV_OK ? s.tape->status
+               : !adx_is_closed_off(m, out) ? ADREV_EBEYOND
+               : !adx_all_set(m, out) ? ADREV_ESHAPE
+               : n == 0 || J == NULL ? adx_check_results(s.tape, m, out)
                : ad_jacobian(s.tape, m, out, n, in, J);
         s.tape->floor = whole;
         for (size_t i = 0; status == ADREV_OK && y != NULL && i < m; i++)
@@ -5193,6 +5354,7 @@ static void *adx_add_extended(const adx_rule *rule, size_t bytes,
 static void adx_note_value(adx_operand *at, ad_real v)
 {
     adx_site site;
+    adx_stop_at(v);
     memcpy(&site, at, sizeof site);
     if (site.value * 0 != 0)
         return;
@@ -6801,18 +6963,31 @@ typedef struct adx_row {
     ad_real noise;              // of a slope: rounding of f
 } adx_row;
 
+// Steps of a check whose values of f are kept for the other outputs: those of
+// one pass, and more.
+#define ADX_KEPT (3 * (size_t)ADX_ROWS)
+
 typedef struct adx_probe {
-    ad_scalar_fn *f;
+    ad_vector_fn *f;
     void *ctx;
     adx_session session;
     ad_mark mark;               // behind the recording of f
     const ad_real *x;
+    size_t n, m;
     ad_rev *at;                 // [n] constants that f is given
+    ad_rev *to;                 // [m] results of f
+    ad_rev *out;                // [m] results as recorded
     ad_real *d;                 // [n] direction
-    ad_real *g;                 // [n] gradient
-    ad_real y;
+    ad_real *J;                 // [m*n] gradients
+    ad_real *slope;             // [m] forward, along d
+    ad_real *kept;              // [ADX_KEPT*m] values; NULL if m is 1
+    ad_real step[ADX_KEPT];     // of these
+    size_t steps;
+    size_t which;               // the output of the present check, and its
+    const ad_real *g;           // [n] gradient
+    ad_real y;                  // value
+    uint32_t id;                // id; 0: a constant
     ad_real largest;            // |g d| of any input; |g| where d is below 1
-    uint32_t out;               // id of the result; 0: a constant
     uint32_t in;                // id of the first input
     size_t first;               // inputs of the present check
     size_t count;
@@ -6852,19 +7027,41 @@ static void adx_restart(adx_probe *p)
     adx_begin_segment(s->tape, s->segment, s->job, true);
 }
 
+// Whether f was called with that step; i: in which place its values are kept.
+static bool adx_find_kept(const adx_probe *p, ad_real h, size_t *i)
+{
+    for (*i = 0; *i < p->steps; ++*i)
+        if (p->step[*i] == h)
+            return true;
+    return false;
+}
+
+static void adx_keep_values(adx_probe *p, ad_real h)
+{
+    if (p->kept == NULL || p->steps == ADX_KEPT)
+        return;
+    for (size_t i = 0; i < p->m; i++)
+        p->kept[p->steps * p->m + i] = p->to[i].v;
+    p->step[p->steps++] = h;
+}
+
 // f called with x + h d; NaN if a component does not move.
 static ad_real adx_evaluate(adx_probe *p, ad_real h)
 {
     ad_tape *t = p->session.tape;
     bool moved = true;
-    ad_real y = ADX_K(NAN);
+    size_t i;
 
+    if (adx_find_kept(p, h, &i))
+        return p->kept[i * p->m + p->which];
+    adx_unset(p->m, p->to);
+    p->to[p->which].v = ADX_K(NAN);
     for (size_t j = p->first; j < p->first + p->count; j++) {
         p->at[j].v = p->x[j] + h * p->d[j];
         moved = moved && p->at[j].v != p->x[j];
     }
     if (moved && p->status == ADREV_OK) {
-        y = p->f(p->at, p->ctx).v;
+        p->f(p->at, p->to, p->ctx);
         ad_use(t);
         p->evaluations++;
         p->status = adx_alive(&p->session) ? t->status : ADREV_EMARK;
@@ -6873,7 +7070,9 @@ static ad_real adx_evaluate(adx_probe *p, ad_real h)
         p->at[j] = adx_passive(p->x[j]);
     if (p->status == ADREV_OK)
         adx_restart(p);
-    return y;
+    if (moved)
+        adx_keep_values(p, h);
+    return p->to[p->which].v;
 }
 
 // The next row, extrapolated with those of the same pass, of which there are
@@ -7109,7 +7308,7 @@ static ad_real adx_paths(const adx_probe *p)
     size_t values = adx_live(t)->seq;
     ad_real *size = adx_adjoints(t, values, 1);
 
-    if (size == NULL || p->out == 0)
+    if (size == NULL || p->id == 0)
         return 0;
     memset(size, 0, (values + 1) * sizeof *size);
     for (size_t j = p->first; j < p->first + p->count; j++)
@@ -7125,7 +7324,7 @@ static ad_real adx_paths(const adx_probe *p)
             sum += adx_absorb(adm_fabs(at.op[i].d), size[at.op[i].id]);
         size[at.seq] = sum;
     }
-    return adx_finite(size[p->out]) ? size[p->out] : 0;
+    return adx_finite(size[p->id]) ? size[p->id] : 0;
 }
 
 // Whether f does not change at any step, but does much further away: rounding,
@@ -7143,13 +7342,15 @@ static bool adx_absorbed(adx_probe *p)
 
 static ad_check_entry adx_examine(adx_probe *p, size_t first, size_t count)
 {
-    ad_check_entry e = { .index = first, .inputs = count,
+    ad_check_entry e = { .output = p->which, .index = first, .inputs = count,
                          .verdict = ADREV_NOISY };
     const adx_row nothing = { .slope = ADX_K(NAN), .left = ADX_K(NAN),
                               .right = ADX_K(NAN), .error = ADX_K(INFINITY) };
     ad_real g = 0;
     ad_real paths = 0;
 
+    if (p->first != first || p->count != count)
+        p->steps = 0;
     p->first = first;
     p->count = count;
     p->rows = 0;
@@ -7219,137 +7420,233 @@ static ad_check_entry adx_narrow(adx_probe *p, ad_check_entry group)
 
 /* --- 10.4  ad_check ------------------------------------------------------- */
 
+// Disagrees before kink before noisy; of two alike the larger mismatch.
+static bool adx_is_worse(const ad_check_entry *e, const ad_check_entry *than)
+{
+    static const int rank[ADREV_VERDICT_COUNT] = { 0, 3, 2, 1 };
+    int worse = rank[e->verdict] - rank[than->verdict];
+    return worse > 0 || (worse == 0 && e->mismatch > than->mismatch);
+}
+
 static void adx_enter_check(ad_check_report *report, size_t n,
                             const ad_check_entry *e)
 {
-    static const int rank[ADREV_VERDICT_COUNT] = { 0, 3, 2, 1 };
-    int worse = rank[e->verdict] - rank[report->worst.verdict];
     bool all = report->room >= n;
 
     report->counts[e->verdict]++;
-    if (report->checks++ == 0 || worse > 0
-        || (worse == 0 && e->mismatch > report->worst.mismatch))
+    if (report->checks++ == 0 || adx_is_worse(e, &report->worst))
         report->worst = *e;
     if (report->entry != NULL && report->listed < report->room
         && (all || e->verdict != ADREV_AGREES))
         report->entry[report->listed++] = *e;
 }
 
-// The dot-product test: y' along d, forwards and from the gradient.
-static ad_status adx_forward_reverse(adx_probe *p, ad_rev y, size_t n,
-                                     ad_check_report *report)
+// The output that is checked next.
+static void adx_take_output(adx_probe *p, size_t which)
+{
+    p->which = which;
+    p->g = p->J + which * p->n;
+    p->y = p->out[which].v;
+    p->id = p->out[which].job == 0 ? 0 : p->out[which].seq;
+}
+
+// The dot-product test of an output: y' along d, forwards and from its gradient.
+static void adx_compare_sweeps(adx_probe *p, ad_real forward,
+                               ad_check_report *report)
+{
+    ad_real reverse = 0;
+    for (size_t j = 0; j < p->n; j++)
+        reverse += adx_absorb(p->g[j], p->d[j]);
+    p->first = 0;
+    p->count = p->n;
+    ad_real steps = adm_sqrt((ad_real)(adx_live(p->session.tape)->seq - p->in));
+    ad_real off = adm_fabs(forward - reverse);
+    ad_real allowed = ADX_EPSILON * (64 + steps) * adx_paths(p);
+    bool nan = forward != forward && reverse != reverse;
+    ad_real gap = off == 0 || nan || forward == reverse ? 0 : off / allowed;
+    if (gap != gap)
+        gap = ADX_K(INFINITY);
+    if (p->which > 0 && !(gap > report->gap))
+        return;
+    report->forward = forward;
+    report->reverse = reverse;
+    report->gap = gap;
+}
+
+// Gradients of all outputs, each by a reverse sweep: forwards a mistake in a
+// pullback would not be seen.
+static ad_status adx_sweep_outputs(adx_probe *p, ad_check_report *report)
 {
     ad_tape *t = p->session.tape;
-    ad_status status = ad_pushforward(t, n, p->at, p->d, 1, &y,
-                                      &report->forward);
+    ad_status status = ADREV_OK;
+    bool active = false;
 
-    for (size_t j = 0; j < n; j++)
-        report->reverse += adx_absorb(p->g[j], p->d[j]);
-    p->first = 0;
-    p->count = n;
-    ad_real steps = adm_sqrt((ad_real)(adx_live(t)->seq - p->in));
-    ad_real off = adm_fabs(report->forward - report->reverse);
-    ad_real allowed = ADX_EPSILON * (64 + steps) * adx_paths(p);
-    bool nan = report->forward != report->forward
-            && report->reverse != report->reverse;
-    report->gap = off == 0 || nan || report->forward == report->reverse ? 0
-                : off / allowed;
-    if (report->gap != report->gap)
-        report->gap = ADX_K(INFINITY);
+    for (size_t i = 0; i < p->m && status == ADREV_OK; i++) {
+        ad_real *g = p->J + i * p->n;
+        for (size_t j = 0; j < p->n; j++)
+            g[j] = 0;
+        if (p->out[i].job != 0)
+            status = ad_gradient(t, p->out[i], p->n, p->at, g);
+        active = active || p->out[i].job != 0;
+    }
+    if (status == ADREV_OK && active && !t->one_way) {
+        status = ad_pushforward(t, p->n, p->at, p->d, p->m, p->out, p->slope);
+        for (size_t i = 0; status == ADREV_OK && i < p->m; i++) {
+            adx_take_output(p, i);
+            adx_compare_sweeps(p, p->slope[i], report);
+        }
+    }
     return status;
 }
 
-// Records f, its gradient and the random direction.
-static ad_status adx_differentiate(adx_probe *p, size_t n,
-                                   ad_check_report *report)
+// Records f, its gradients and the random direction.
+static ad_status adx_differentiate(adx_probe *p, ad_check_report *report)
 {
     static const ad_mark whole = {0};
     ad_tape *t = p->session.tape;
     uint32_t random = 1;
-    ad_status status = ADREV_OK;
 
-    (ad_inputs)(n, p->x, p->at);
+    (ad_inputs)(p->n, p->x, p->at);
     p->in = p->at[0].seq;
     size_t alone = t->alone;
     t->alone = 1;               // its paths are walked, on this tape
-    ad_rev y = p->f(p->at, p->ctx);
+    adx_unset(p->m, p->out);
+    p->f(p->at, p->out, p->ctx);
     t->alone = alone;
     ad_use(t);
     if (!adx_alive(&p->session))
         return ADREV_EMARK;
-    y = adx_on_tape(t, y);
+    for (size_t i = 0; i < p->m; i++)
+        p->out[i] = adx_on_tape(t, p->out[i]);
     if (t->status != ADREV_OK)
         return t->status;
-    p->y = y.v;
-    p->out = y.job == 0 ? 0 : y.seq;
-    for (size_t j = 0; j < n; j++) {
+    if (!adx_is_closed_off(p->m, p->out))
+        return ADREV_EBEYOND;
+    if (!adx_all_set(p->m, p->out))
+        return ADREV_ESHAPE;
+    for (size_t j = 0; j < p->n; j++) {
         random = random * 1664525u + 1013904223u;
         p->d[j] = adx_scale_of(p->x[j]) * (random >> 31 ? 1 : -1);
-        p->g[j] = 0;
     }
     t->floor = p->session.mark;
-    if (y.job != 0)
-        status = ad_gradient(t, y, n, p->at, p->g);
-    if (status == ADREV_OK && y.job != 0 && !t->one_way)
-        status = adx_forward_reverse(p, y, n, report);
+    ad_status status = adx_sweep_outputs(p, report);
     t->floor = whole;
     return status;
 }
 
+// All checks of the output at hand by `count` inputs from j on.
+static void adx_check_output(adx_probe *p, size_t j, size_t count,
+                          ad_check_report *report)
+{
+    p->largest = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        ad_real slope = adm_fabs(p->g[i]) * adx_most(1, adm_fabs(p->d[i]));
+        p->largest = adx_finite(slope) ? adx_most(slope, p->largest)
+                                       : p->largest;
+    }
+    ad_check_entry e = adx_narrow(p, adx_examine(p, j, count));
+    if (p->status == ADREV_OK)
+        adx_enter_check(report, p->m * p->n, &e);
+}
+
 // All checks, when f is recorded.
-static void adx_compare(adx_probe *p, size_t n, ad_check_report *report)
+static void adx_compare(adx_probe *p, ad_check_report *report)
 {
     size_t limit = report->limit == 0 ? 1000 : report->limit;
-    size_t checks = n < limit ? n : limit;
+    size_t checks = p->n < limit ? p->n : limit;
 
     p->mark = ad_tape_mark(p->session.tape);
     adx_restart(p);
-    for (size_t j = 0; j < n; j++) {
-        ad_real slope = adm_fabs(p->g[j]) * adx_most(1, adm_fabs(p->d[j]));
-        p->largest = adx_finite(slope) ? adx_most(slope, p->largest)
-                                       : p->largest;
+    for (size_t j = 0; j < p->n; j++)
         p->at[j] = adx_passive(p->x[j]);
-    }
     for (size_t i = 0, j = 0; i < checks && p->status == ADREV_OK; i++) {
-        size_t count = n / checks + (i < n % checks);
-        ad_check_entry e = adx_narrow(p, adx_examine(p, j, count));
-        adx_enter_check(report, n, &e);
+        size_t count = p->n / checks + (i < p->n % checks);
+        for (size_t k = 0; k < p->m && p->status == ADREV_OK; k++) {
+            adx_take_output(p, k);
+            adx_check_output(p, j, count, report);
+        }
         j += count;
     }
 }
 
-ADX_API ad_status ad_check(ad_scalar_fn *f, void *ctx, size_t n,
-                           const ad_real x[], ad_check_report *report)
+static ad_real *adx_array_of_reals(adx_session *s, size_t n)
 {
-    adx_probe p = { .f = f, .ctx = ctx, .x = x };
-    if (f == NULL || report == NULL || (n > 0 && x == NULL))
+    return (ad_real *)adx_array(s, n / (sizeof(ad_rev) / sizeof(ad_real)) + 1);
+}
+
+// Memory for a check; false: the tape's status says why.
+static bool adx_equip(adx_probe *p)
+{
+    adx_session *s = &p->session;
+    size_t m = p->m;
+    if (m > 1 && (p->n > SIZE_MAX / m || m > SIZE_MAX / ADX_KEPT)) {
+        adx_fail(s->tape, ADREV_ELIMIT);
+        return false;
+    }
+    return (p->at = adx_array_closed_off(s, p->n)) != NULL
+        && (p->to = adx_array_closed_off(s, m)) != NULL
+        && (p->out = adx_array_closed_off(s, m)) != NULL
+        && (p->d = adx_array_of_reals(s, p->n)) != NULL
+        && (p->J = adx_array_of_reals(s, m * p->n)) != NULL
+        && (p->slope = adx_array_of_reals(s, m)) != NULL
+        && (m == 1
+            || (p->kept = adx_array_of_reals(s, ADX_KEPT * m)) != NULL);
+}
+
+ADX_API ad_status ad_check_jac(ad_vector_fn *f, void *ctx, size_t n,
+                               const ad_real x[], size_t m,
+                               ad_check_report *report)
+{
+    adx_probe p = { .f = f, .ctx = ctx, .x = x, .n = n, .m = m };
+    if (report == NULL)
+        return ADREV_ESHAPE;
+    report->filled = false;
+    if (f == NULL || (n > 0 && x == NULL))
         return ADREV_ESHAPE;
     ad_status status = adx_open(&p.session);
     if (status != ADREV_OK)
         return status;
 
     ad_check_report r = { .entry = report->entry, .room = report->room,
-                          .limit = report->limit };
-    size_t reals = n / (sizeof(ad_rev) / sizeof(ad_real)) + 1;
-    p.at = adx_array(&p.session, n);
-    p.d = p.at == NULL ? NULL : (ad_real *)adx_array(&p.session, reals);
-    p.g = p.d == NULL ? NULL : (ad_real *)adx_array(&p.session, reals);
-    if (p.g != NULL && n > 0) {
-        p.status = adx_differentiate(&p, n, &r);
+                          .limit = report->limit, .filled = true,
+                          .outputs = m };
+    bool any = n > 0 && m > 0;
+    if (any && adx_equip(&p)) {
+        p.status = adx_differentiate(&p, &r);
         if (p.status == ADREV_OK)
-            adx_compare(&p, n, &r);
+            adx_compare(&p, &r);
+        r.value = p.out[r.worst.output].v;
     }
-    r.value = p.y;
-    r.evaluations = p.evaluations + (n > 0);
+    r.evaluations = p.evaluations + any;
     status = adx_close(&p.session, p.status);
     if (status == ADREV_OK)
         *report = r;
     return status;
 }
 
+// A function with one result, as ad_check_jac wants it.
+typedef struct adx_scalar {
+    ad_scalar_fn *f;
+    void *ctx;
+} adx_scalar;
+
+static void adx_as_row(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const adx_scalar *of = (const adx_scalar *)ctx;
+    y[0] = of->f(x, of->ctx);
+}
+
+ADX_API ad_status ad_check(ad_scalar_fn *f, void *ctx, size_t n,
+                           const ad_real x[], ad_check_report *report)
+{
+    adx_scalar one = { f, ctx };
+    return ad_check_jac(f == NULL ? NULL : adx_as_row, &one, n, x, 1, report);
+}
+
 ADX_API bool ad_check_passed(const ad_check_report *report)
 {
-    return report->counts[ADREV_AGREES] == report->checks && report->gap <= 1;
+    return report != NULL && report->filled && report->gap <= 1
+        && report->counts[ADREV_AGREES] == report->checks;
 }
 
 /* --- 10.5  statements, and what is not finite ----------------------------- */
@@ -7745,6 +8042,154 @@ static void adx_print(const adx_writer *w, const char *format, ...)
     va_end(args);
 }
 
+/* --- 10.9  a report in words ---------------------------------------------- */
+
+// A column of a table: filled up to its width.
+typedef struct adx_cell_text {
+    const adx_writer *w;
+    size_t length;
+} adx_cell_text;
+
+static void adx_write_counted(const char *text, size_t length, void *user)
+{
+    adx_cell_text *f = (adx_cell_text *)user;
+    f->length += length;
+    f->w->write(text, length, f->w->user);
+}
+
+static void adx_fill_up(const adx_cell_text *f, size_t width)
+{
+    for (size_t i = f->length; i < width; i++)
+        adx_print(f->w, " ");
+    adx_print(f->w, " ");
+}
+
+static void adx_print_text(const adx_writer *w, const char *text, size_t width)
+{
+    adx_cell_text f = { w, 0 };
+    adx_writer counted = { adx_write_counted, &f };
+    adx_print(&counted, "%s", text);
+    adx_fill_up(&f, width);
+}
+
+static void adx_print_real(const adx_writer *w, ad_real x, size_t width)
+{
+    adx_cell_text f = { w, 0 };
+    adx_writer counted = { adx_write_counted, &f };
+    adx_print(&counted, "%g", (double)x);
+    adx_fill_up(&f, width);
+}
+
+static void adx_print_inputs(const adx_writer *w, const ad_check_entry *e,
+                             size_t width)
+{
+    adx_cell_text f = { w, 0 };
+    adx_writer counted = { adx_write_counted, &f };
+    adx_print(&counted, e->inputs > 1 ? "%z to %z" : "%z", e->index,
+              e->index + e->inputs - 1);
+    adx_fill_up(&f, width);
+}
+
+#define ADX_VERDICT_WIDTH 9
+#define ADX_INDEX_WIDTH  12
+#define ADX_REAL_WIDTH   16
+
+static void adx_print_check(const adx_writer *w, const ad_check_report *r,
+                            const ad_check_entry *e)
+{
+    static const char *const verdict[ADREV_VERDICT_COUNT] = {
+        "agrees", "DISAGREES", "kink", "noisy"
+    };
+    adx_print_text(w, verdict[e->verdict], ADX_VERDICT_WIDTH);
+    if (r->outputs > 1) {
+        ad_check_entry output = { .index = e->output, .inputs = 1 };
+        adx_print_inputs(w, &output, ADX_INDEX_WIDTH);
+    }
+    adx_print_inputs(w, e, ADX_INDEX_WIDTH);
+    adx_print_real(w, e->gradient, ADX_REAL_WIDTH);
+    adx_print_real(w, e->difference, ADX_REAL_WIDTH);
+    adx_print_real(w, e->error, 0);
+    adx_print(w, "\n");
+}
+
+// The worst entry after `last`, of those alike the earlier; NULL: none is left.
+static const ad_check_entry *adx_next_worst(const ad_check_report *r,
+                                            const ad_check_entry *last)
+{
+    const ad_check_entry *next = NULL;
+    for (const ad_check_entry *e = r->entry; e < r->entry + r->listed; e++) {
+        bool left = last == NULL || adx_is_worse(last, e)
+                 || (e > last && !adx_is_worse(e, last));
+        if (left && (next == NULL || adx_is_worse(e, next)))
+            next = e;
+    }
+    return next;
+}
+
+static void adx_print_table(const adx_writer *w, const ad_check_report *r)
+{
+    const size_t most = 100;
+    adx_print_text(w, "verdict", ADX_VERDICT_WIDTH);
+    if (r->outputs > 1)
+        adx_print_text(w, "output", ADX_INDEX_WIDTH);
+    adx_print_text(w, "input", ADX_INDEX_WIDTH);
+    adx_print_text(w, "derivative", ADX_REAL_WIDTH);
+    adx_print_text(w, "differences", ADX_REAL_WIDTH);
+    adx_print(w, "their error\n");
+    if (r->entry == NULL || r->listed == 0)
+        adx_print_check(w, r, &r->worst);
+    const ad_check_entry *e = NULL;
+    for (size_t i = 0; i < r->listed && i < most; i++) {
+        e = adx_next_worst(r, e);
+        adx_print_check(w, r, e);
+    }
+    if (r->listed > most)
+        adx_print(w, "and %z more\n", r->listed - most);
+}
+
+// What to do, in words: of each verdict that there is.
+static void adx_print_advice(const adx_writer *w, const ad_check_report *r)
+{
+    static const char *const advice[ADREV_VERDICT_COUNT] = {
+        "agree: the derivative is that of the differences.",
+        "DISAGREE: a derivative was lost (.v, ad_value, ad_detach, a plain "
+        "double), or a rule of your own is wrong. Take the first of them, and "
+        "ask ad_explain what its derivative is made of.",
+        "are on a kink: the slopes to both sides differ. Move x, or know that "
+        "the derivative is one of many.",
+        "cannot be told: f is too rough or too large here, or not finite. Take "
+        "another x, or scale f."
+    };
+    static const int order[] = { ADREV_DISAGREES, ADREV_KINK, ADREV_NOISY,
+                                 ADREV_AGREES };
+    for (size_t i = 0; i < ADREV_VERDICT_COUNT; i++)
+        if (r->counts[order[i]] > 0)
+            adx_print(w, "%z of %z %s\n", r->counts[order[i]], r->checks,
+                      advice[order[i]]);
+    if (r->gap > 1)
+        adx_print(w, "Forward and reverse sweeps DISAGREE, %g and %g along the "
+                  "same direction: look for a pushforward that is not the "
+                  "transpose of its pullback.\n", (double)r->forward,
+                  (double)r->reverse);
+}
+
+ADX_API ad_status ad_check_print(const ad_check_report *report,
+                                 ad_write_fn *write, void *user)
+{
+    const adx_writer w = { write, user };
+    if (report == NULL || write == NULL)
+        return ADREV_ESHAPE;
+    if (!report->filled)
+        adx_print(&w, "Nothing was checked: look at the status of ad_check.\n");
+    else if (report->checks == 0)
+        adx_print(&w, "Nothing was checked: there is no input or no output.\n");
+    else {
+        adx_print_table(&w, report);
+        adx_print_advice(&w, report);
+    }
+    return ADREV_OK;
+}
+
 static void adx_write_inputs(const adx_writer *w, bool dot, size_t first,
                              size_t last)
 {
@@ -7824,6 +8269,29 @@ ADX_API ad_status ad_dump_text(const ad_tape *t, ad_write_fn *write,
                                void *user)
 {
     return adx_dump(t, write, user, false);
+}
+
+typedef struct adx_string {
+    char *text;
+    size_t room;
+    size_t length;              // of all that was written
+} adx_string;
+
+static void adx_write_string(const char *text, size_t length, void *user)
+{
+    adx_string *s = (adx_string *)user;
+    for (size_t i = 0; i < length; i++, s->length++)
+        if (s->length + 1 < s->room)
+            s->text[s->length] = text[i];
+}
+
+ADX_API size_t ad_dump_string(const ad_tape *t, size_t room, char text[])
+{
+    adx_string s = { text, text == NULL ? 0 : room, 0 };
+    adx_dump(t, adx_write_string, &s, false);
+    if (s.room > 0)
+        text[s.length < s.room ? s.length : s.room - 1] = 0;
+    return s.length;
 }
 
 ADX_API ad_status ad_dump_dot(const ad_tape *t, ad_write_fn *write,

@@ -25,7 +25,7 @@
  *         const ad_rows of[] = { { x, 1, 1 }, { x + 3, 2, 0 } };
  *         ad_map_reduce(f, NULL, NULL, 3, 2, of, 1, NULL, &y);
  *         ad_gradient(t, y, 5, x, g);
- *         printf("%g: %g %g %g, %g %g\n", y.v, g[0], g[1], g[2], g[3], g[4]);
+ *         printf("%g: %g %g %g, %g %g\n", ad_value(y), g[0], g[1], g[2], g[3], g[4]);
  *         ad_tape_free(t);
  *     }
  *
@@ -320,24 +320,6 @@ static ad_status adx_results_or_nan(ad_status status, size_t n, size_t size,
 static ad_status adx_bulk_refuse(size_t n, size_t size, ad_rev y[])
 {
     return adx_results_or_nan(adx_failed(ADREV_ESHAPE), n, size, y);
-}
-
-#define ADX_NOT_SET UINT32_MAX      // seq of a result that no function has set
-
-// Results, before a function is called; what is added to them begins at 0.
-static void adx_unset(size_t n, ad_rev y[])
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] = (ad_rev){ 0, ADX_NOT_SET, 0 };
-}
-
-// Whether it set them all.
-static bool adx_all_set(size_t n, const ad_rev y[])
-{
-    for (size_t i = 0; i < n; i++)
-        if (y[i].seq == ADX_NOT_SET && y[i].job == 0)
-            return false;
-    return true;
 }
 
 /* --- 3.2  rows of the operator table -------------------------------------- */
@@ -1871,7 +1853,8 @@ static bool adx_is_near(ad_real a, ad_real b)
 static void adx_record_f(adx_bulk *b)
 {
     size_t nx = b->shared + b->width;
-    const ad_fn_options options = { .allocator = &b->memory };
+    const ad_fn_options options = { .allocator = &b->memory,
+                                    .once = true };
     ad_real *at = (ad_real *)adx_take(&b->memory, nx, sizeof *at);
     if (at == NULL)
         return;

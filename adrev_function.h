@@ -95,6 +95,8 @@ typedef struct ad_fn_options {
     const ad_allocator *allocator;  // NULL: malloc and free. Called from all
                                     // threads that use the function
     bool plain;                     // keep every operation: do not simplify
+    bool once;                      // do not run f a second time: ADREV_EFROZEN
+                                    // is then never returned
 } ad_fn_options;
 
 // What a recorded function is, and what simplifying it removed. Some array
@@ -150,7 +152,8 @@ extern "C" {
 
 /* --- 3.1  recording ------------------------------------------------------- */
 
-// Runs f once, at x, and keeps what it computes.
+// Runs f at x, and keeps what it computes. Then f is run once more, close by,
+// with constants on an empty tape, and compared with what was kept.
 //
 //   out          out   the function, to be freed with ad_fn_free; NULL unless
 //                      ADREV_OK is returned
@@ -158,10 +161,9 @@ extern "C" {
 //                      A number that it takes by ad_value or ad_dual is one of
 //                      this point: elsewhere that is a guard not passed. One
 //                      that it reads as x.v is one of this point, too, but the
-//                      recording does not see that: elsewhere results are
-//                      wrong, and no status says so. Its external statements
-//                      are evaluated by their rules' replay (adrev.h 5.5), at
-//                      this point, too
+//                      recording does not see that: use ad_value. Its external
+//                      statements are evaluated by their rules' replay
+//                      (adrev.h 5.5), at this point, too
 //   x   [n]      in    where f is run; decides which way its branches go
 //   m            in    results of f, one at least
 //
@@ -172,16 +174,34 @@ extern "C" {
 //                but for ADREV_DEBUG);
 //                ADREV_EFOREIGN: f uses numbers of another recording;
 //                ADREV_EEXTERNAL: the rule of a statement has no replay;
-//                ADREV_ESHAPE; ADREV_ENOMEM; ADREV_ELIMIT: more than 2^31
-//                numbers
+//                ADREV_EFROZEN: a little way from x, f gives other values than
+//                what was recorded, though all guards are passed: it read x.v,
+//                computed in plain numbers, or depends on more than x. Not
+//                noticed where ad_value, or no step from an eighth of x down to
+//                1e-4, lets guards pass; nor of a branch on x.v that is the same
+//                nearby: see ad_fn_check;
+//                ADREV_EBEYOND: f used x[n] or wrote y[m], or one of the three
+//                behind them; ADREV_ESHAPE: or f did not set all of y;
+//                ADREV_ENOMEM; ADREV_ELIMIT: more than 2^31 numbers
 //   cost         4 to 7 gradients on a tape, 20 where all memory is new: every
-//                operation is looked up
+//                operation is looked up; an evaluation of f, and the first one
+//                of the function
 ADX_API ad_status ad_fn_record(ad_fn **out, ad_vector_fn *f, void *ctx,
                                size_t n, const ad_real x[], size_t m);
 ADX_API ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
                                     ad_vector_fn *f, void *ctx, size_t n,
                                     const ad_real x[], size_t m);
 ADX_API void ad_fn_free(ad_fn *fn);
+
+// Whether f is at x what was recorded: runs it there, with constants on an empty
+// tape. For points of your choice, such as those on other sides of its branches.
+//
+//   returns      ADREV_OK; ADREV_EPATH and others of ad_fn_eval, or an error of
+//                f: nothing was compared; ADREV_EFROZEN: results differ by more than rounding
+//                (1e-7 of them; with float 1e-3), or are not set
+//   cost         an evaluation of each
+ADX_API ad_status ad_fn_check(ad_fn *fn, ad_vector_fn *f, void *ctx,
+                              const ad_real x[]);
 
 ADX_API size_t ad_fn_inputs(const ad_fn *fn);
 ADX_API size_t ad_fn_outputs(const ad_fn *fn);
@@ -3407,13 +3427,18 @@ static void adx_record_inputs(adx_recorder *r, size_t n, const ad_rev x[])
 static void adx_record_outputs(adx_recorder *r, const ad_tape *t, size_t m,
                                const ad_rev y[])
 {
-    for (size_t i = 0; i < m; i++) {
-        if (y[i].job != 0 && !adx_member(t, y[i]))
-            adx_spoil(r->p, ADREV_EFOREIGN);
-        adx_new_output(r->p, adx_number_of(r, y[i]));
-    }
     if (ad_tape_status(t) != ADREV_OK)
         adx_spoil(r->p, ad_tape_status(t));
+    for (size_t i = 0; i < m; i++) {
+        if (y[i].job != 0 && !adx_member(t, y[i]))
+            adx_spoil(r->p, y[i].job == ADX_JOB_BEYOND ? ADREV_EBEYOND
+                                                       : ADREV_EFOREIGN);
+        adx_new_output(r->p, adx_number_of(r, y[i]));
+    }
+    if (!adx_is_closed_off(m, y))
+        adx_spoil(r->p, ADREV_EBEYOND);
+    if (!adx_all_set(m, y))
+        adx_spoil(r->p, ADREV_ESHAPE);
 }
 
 /* ===========================================================================
@@ -4642,8 +4667,7 @@ static void adx_run_recorded(adx_recorder *r, ad_vector_fn *f, void *ctx,
     ad_tape_hooks(t, &hooks);
     adx_record_inputs(r, n, x);
     t->observer = n > 0 ? adx_record_node : NULL;
-    for (size_t i = 0; i < m; i++)
-        y[i] = adx_passive(0);
+    adx_unset(m, y);
     f(x, y, ctx);
     if (adx_now.tape != t)              // f has left it: what else is missing?
         adx_spoil(r->p, ADREV_EMARK);
@@ -4652,19 +4676,35 @@ static void adx_run_recorded(adx_recorder *r, ad_vector_fn *f, void *ctx,
     ad_tape_free(t);
 }
 
+// Arrays for f, with what f should not use behind each.
+typedef struct adx_lent {
+    ad_rev *x;
+    ad_rev *y;
+} adx_lent;
+
+static bool adx_lend_arrays(const ad_allocator *a, size_t n, size_t m,
+                          adx_lent *lent)
+{
+    size_t most = SIZE_MAX / 4 / sizeof(ad_rev);
+    lent->x = n > most || m > most ? NULL
+            : (ad_rev *)adx_take(a, n + m + 2 * ADX_BEYOND, sizeof(ad_rev));
+    if (lent->x == NULL)
+        return false;
+    lent->y = lent->x + n + ADX_BEYOND;
+    adx_close_off(n, lent->x);
+    adx_close_off(m, lent->y);
+    return true;
+}
+
+// y: what f computed at x.
 static ad_status adx_record(ad_fn *fn, ad_vector_fn *f, void *ctx,
-                            const ad_real x[])
+                            const ad_real x[], adx_lent *lent)
 {
     adx_program *p = &fn->program;
-    size_t count = fn->n + fn->m;
-    ad_rev *all = (ad_rev *)adx_take(p->memory, count, sizeof *all);
     adx_recorder r = { .p = p };
-    if (all == NULL)
-        return ADREV_ENOMEM;
     for (size_t i = 0; i < fn->n; i++)
-        all[i] = adx_passive(x[i]);
-    adx_run_recorded(&r, f, ctx, fn->n, all, fn->m, all + fn->n);
-    adx_drop(p->memory, all);
+        lent->x[i] = adx_passive(x[i]);
+    adx_run_recorded(&r, f, ctx, fn->n, lent->x, fn->m, lent->y);
     adx_drop(p->memory, r.number);
     fn->guard = r.guard;
     fn->files = r.files;
@@ -4687,6 +4727,9 @@ static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
     return fn;
 }
 
+static ad_status adx_compare_nearby(ad_fn *fn, ad_vector_fn *f, void *ctx,
+                                    const ad_real x[], adx_lent *lent);
+
 ADX_API ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
                                     ad_vector_fn *f, void *ctx, size_t n,
                                     const ad_real x[], size_t m)
@@ -4701,7 +4744,12 @@ ADX_API ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
     ad_fn *fn = adx_new_fn(o, n, m);
     if (fn == NULL)
         return ADREV_ENOMEM;
-    ad_status status = adx_record(fn, f, ctx, x);
+    adx_lent lent;
+    ad_status status = adx_lend_arrays(&fn->memory, n, m, &lent)
+                     ? adx_record(fn, f, ctx, x, &lent) : ADREV_ENOMEM;
+    if (status == ADREV_OK && !o->once && n > 0)
+        status = adx_compare_nearby(fn, f, ctx, x, &lent);
+    adx_drop(&fn->memory, lent.x);
     if (status == ADREV_OK)
         *out = fn;
     else
@@ -6369,6 +6417,194 @@ ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
     adx_drop(&fn->memory, t.partial);
     adx_drop(&fn->memory, t.c);
     adx_free_program(&p);
+    return status;
+}
+
+/* --- 9.9  comparing with f ----------------------------------------------------
+ * A recording does not see what f does with plain numbers. So f is run again,
+ * at a point that passes all guards; what differs there depends on something
+ * that was frozen.                                                           */
+
+// Values of f at x, given constants on a tape that is then gone.
+static ad_status adx_run_plain(const ad_fn *fn, ad_vector_fn *f, void *ctx,
+                               const ad_real x[], adx_lent *lent)
+{
+    ad_tape *t = ad_tape_new_with(&fn->memory);
+    if (t == NULL)
+        return ADREV_ENOMEM;
+    ad_tape *before = ad_use(t);
+    for (size_t i = 0; i < fn->n; i++)
+        lent->x[i] = adx_passive(x[i]);
+    adx_unset(fn->m, lent->y);
+    f(lent->x, lent->y, ctx);
+    ad_use(before);
+    ad_status status = t->status;
+    ad_tape_free(t);
+    if (status == ADREV_OK && !(adx_is_closed_off(fn->m, lent->y)
+                                && adx_all_set(fn->m, lent->y)))
+        status = ADREV_EFROZEN;         // it was otherwise when recorded
+    return status;
+}
+
+static ad_real adx_larger_of(ad_real a, ad_real b)
+{
+    return adx_most(adm_fabs(a), adm_fabs(b));
+}
+
+// Whether two values are the same but for so much of them.
+static bool adx_alike(ad_real a, ad_real b, ad_real part)
+{
+    return a == b || (a != a && b != b)
+        || adm_fabs(a - b) <= part * adx_larger_of(a, b);
+}
+
+ADX_API ad_status ad_fn_check(ad_fn *fn, ad_vector_fn *f, void *ctx,
+                              const ad_real x[])
+{
+    adx_lent lent;
+    if (fn == NULL || f == NULL || (fn->n > 0 && x == NULL))
+        return ADREV_ESHAPE;
+    ad_real *y = (ad_real *)adx_take(&fn->memory, fn->m, sizeof *y);
+    if (y == NULL || !adx_lend_arrays(&fn->memory, fn->n, fn->m, &lent)) {
+        adx_drop(&fn->memory, y);
+        return ADREV_ENOMEM;
+    }
+    ad_status status = ad_fn_eval(fn, x, y);
+    if (status == ADREV_OK)
+        status = adx_run_plain(fn, f, ctx, x, &lent);
+    for (size_t i = 0; status == ADREV_OK && i < fn->m; i++)
+        if (!adx_alike(lent.y[i].v, y[i], ADX_NARROW ? ADX_K(1e-3)
+                                                     : ADX_K(1e-7)))
+            status = ADREV_EFROZEN;
+    adx_drop(&fn->memory, lent.x);
+    adx_drop(&fn->memory, y);
+    return status;
+}
+
+// A comparison close to x. The program is run as it stands, each number in its
+// own place: to make it ready for many evaluations (8.1) takes longer than to
+// record it.
+typedef struct adx_nearby {
+    adx_machine machine;        // which borrows the program's steps
+    const adx_program *p;
+    const ad_real *x;
+    ad_real *near;              // [n] where
+    ad_real *y;                 // [m] f at x, as it was recorded
+    ad_real *r;                 // [m] what was recorded, replayed nearby
+    ad_real *again;             // [m] and at x: it may be rounded differently
+    ad_real *w;                 // numbers of the program
+} adx_nearby;
+
+static bool adx_borrow_steps(adx_machine *m, adx_program *p)
+{
+    *m = (adx_machine){
+        .memory = p->memory, .many = p->many, .manys = p->manys,
+        .output = p->output, .outputs = p->outputs, .inputs = p->inputs,
+        .places = p->numbers
+    };
+    for (size_t i = 0; i < p->manys; i++) {
+        const adx_many *k = &p->many[i];        // as in adx_copy_manys
+        size_t room = 2 * adx_listed(k) + adx_many_results(k);
+        if (k->kind == ADX_MANY_external && room > m->room)
+            m->room = room;
+    }
+    if (!adx_make_room_for(p->memory, (void **)&p->step, &p->step_room,
+                           p->steps, sizeof *p->step))
+        return false;
+    p->step[p->steps] = (adx_step){ .op = ADX_OP_end };
+    m->step = p->step;
+    m->steps = p->steps;
+    return true;
+}
+
+// What was recorded, at x. False: a guard is not passed, or a step fails.
+static bool adx_run_recording(const adx_nearby *c, const ad_real x[],
+                              ad_real y[])
+{
+    const adx_program *p = c->p;
+    memcpy(c->w, x, p->inputs * sizeof *x);
+    for (size_t i = p->inputs; i < p->numbers; i++)
+        if (adx_is_constant_number(p, i))
+            c->w[i] = *adx_constant_of(p, (uint32_t)i);
+    if (adx_steps_plain(&c->machine, c->w) != NULL)
+        return false;
+    for (size_t i = 0; i < p->outputs; i++)
+        y[i] = c->w[p->output[i]];
+    return true;
+}
+
+// A step of each input, up or down, so large a part of it; of 0: up.
+static void adx_move_nearby(const adx_nearby *c, ad_real part)
+{
+    uint32_t random = 1;
+    for (size_t i = 0; i < c->p->inputs; i++) {
+        random = random * 1664525u + 1013904223u;
+        ad_real step = c->x[i] == 0 ? part : part * c->x[i];
+        c->near[i] = c->x[i] + (random >> 31 && c->x[i] != 0 ? -step : step);
+    }
+}
+
+// The first point, from large steps to small, where all guards are passed and
+// results are finite. False: there is none.
+static bool adx_find_nearby(const adx_nearby *c)
+{
+    static const double part[] = { 0x1p-3, 0x1p-7, 0x1p-13 };
+    for (size_t k = 0; k < 3; k++) {
+        adx_move_nearby(c, (ad_real)part[k]);
+        if (adx_run_recording(c, c->near, c->r)
+            && adx_finite_all(c->p->outputs, c->r))
+            return true;
+    }
+    return false;
+}
+
+// Whether f differs there by more than rounding: than a small part of what it
+// has changed by, and than the error of a few operations, and than the
+// recording differs from f at x, where both are the same but for rounding.
+static bool adx_differs(const adx_nearby *c, const adx_lent *lent)
+{
+    const ad_real few = 1024 * ADX_EPSILON;
+    bool replayed = false;
+    for (size_t i = 0; i < c->p->outputs; i++) {
+        ad_real v = lent->y[i].v;
+        ad_real change = adx_larger_of(v - c->y[i], c->r[i] - c->y[i]);
+        ad_real off = adm_fabs(v - c->r[i]);
+        if (adx_alike(v, c->r[i], few) || off <= ADX_TIGHT * change)
+            continue;
+        if (!replayed && !adx_run_recording(c, c->x, c->again))
+            return false;
+        replayed = true;
+        if (!(off <= 64 * adm_fabs(c->again[i] - c->y[i])))
+            return true;
+    }
+    return false;
+}
+
+static ad_status adx_compare_nearby(ad_fn *fn, ad_vector_fn *f, void *ctx,
+                                    const ad_real x[], adx_lent *lent)
+{
+    adx_nearby c = { .p = &fn->program, .x = x };
+    if (!adx_borrow_steps(&c.machine, &fn->program))
+        return ADREV_ENOMEM;
+    ad_real *all = (ad_real *)adx_take(&fn->memory, fn->n + 3 * fn->m
+                                       + c.machine.places + c.machine.room,
+                                       sizeof *all);
+    if (all == NULL)
+        return ADREV_ENOMEM;
+    c.near = all;
+    c.y = c.near + fn->n;
+    c.r = c.y + fn->m;
+    c.again = c.r + fn->m;
+    c.w = c.again + fn->m;
+    for (size_t i = 0; i < fn->m; i++)
+        c.y[i] = lent->y[i].v;
+    ad_status status = ADREV_OK;
+    if (adx_find_nearby(&c)) {
+        status = adx_run_plain(fn, f, ctx, c.near, lent);
+        if (status == ADREV_OK && adx_differs(&c, lent))
+            status = ADREV_EFROZEN;
+    }
+    adx_drop(&fn->memory, all);
     return status;
 }
 

@@ -28,7 +28,7 @@
  *         double g = 0;
  *         ad_scan(&loop, NULL);
  *         ad_status s = ad_gradient(t, y, 1, &r, &g);
- *         printf("%s: y = %.6f, dy/dr = %.6f\n", ad_message(s), y.v, g);
+ *         printf("%s: y = %.6f, dy/dr = %.6f\n", ad_message(s), ad_value(y), g);
  *         ad_tape_free(t);
  *     }
  *
@@ -2420,7 +2420,8 @@ static void adx_record_path(adx_stepping *k, size_t s)
 {
     adx_scan *c = k->scan;
     ad_replays *p = c->replays;
-    const ad_fn_options options = { .allocator = &p->memory };
+    const ad_fn_options options = { .allocator = &p->memory,
+                                    .once = true };
     adx_recorded_step r = { .k = k };
     ad_status before = k->status;
     ad_fn *fn;
@@ -4002,7 +4003,8 @@ static ad_fn *adx_step_function(adx_stepping *k, size_t s, bool *once)
 {
     adx_scan *c = k->scan;
     adx_recorded_step r = { .k = k };
-    const ad_fn_options options = { .allocator = &c->of.memory };
+    const ad_fn_options options = { .allocator = &c->of.memory,
+                                    .once = true };
     ad_fn *fn = NULL;
     *once = true;
     for (size_t i = 0; !adx_is_varying(c) && i < c->replays->paths; i++)

@@ -1223,7 +1223,7 @@ static uint32_t adx_new_jobs(uint32_t n)
 {
     uint32_t first = (adx_next_job + n - 1) / n * n;
     if (first % ADX_JOB_BATCH == 0)
-        first = ADX_TAKE_JOBS() + ADX_JOB_ORIGIN;
+        first = adx_take_jobs();
     adx_next_job = first + n;
     return first;
 }
@@ -1598,6 +1598,7 @@ static adx_worker *adx_take_worker(adx_team *team)
     }
     w->tape->hooks.foreign = team->home.tape->hooks.foreign;
     w->tape->hooks.user = team->home.tape->hooks.user;
+    w->tape->stops = team->home.tape->stops;
     return w;
 }
 

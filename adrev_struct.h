@@ -26,6 +26,8 @@
  *     body_gather(&twin, n, rev)                  to an array, for ad_jacobian
  *     body_pack(&plain, n, real)                  numbers to an array
  *     body_unpack(n, real, &plain)                and back; the rest stays
+ *     body_check(f, ctx, &plain, &twin, &report)  as ad_check, of a function
+ *                                                 ad_rev f(const body_rev *, ctx)
  *     body_make_rev(allocator, &plain, &twin)     nodes for pointers to lead to
  *     body_make_plain(allocator, &twin, &plain)
  *     size_t n = body_count(&twin)                n in this very struct
@@ -33,6 +35,9 @@
  *   other fields are those of the struct that is read, in a cotangent, too
  *   returns      ADREV_OK; ADREV_ESHAPE (a null argument, an n that is not
  *                the count, lists of different lengths); as ad_pullback
+ *   check        needs the twin as room for the copies that f is given: with
+ *                nodes for pointers to lead to. An index counts the numbers as
+ *                body_gather does. f records nothing of its own in it
  *   derivatives  0 for numbers that are constants (ad_detach freezes one),
  *                unless all are: ADREV_EPASSIVE
  *   pointers     NULL, or to lists and trees of the caller's nodes: as many on
@@ -111,9 +116,9 @@
  * ======================================================================== */
 
 typedef enum adx_visit_task {
-    ADX_TASK_INPUTS, ADX_TASK_VALUES, ADX_TASK_ADJOINTS, ADX_TASK_MAKE_REV,
-    ADX_TASK_MAKE_PLAIN, ADX_TASK_COUNT, ADX_TASK_GATHER, ADX_TASK_PACK,
-    ADX_TASK_UNPACK
+    ADX_TASK_INPUTS, ADX_TASK_CONSTANTS, ADX_TASK_VALUES, ADX_TASK_ADJOINTS,
+    ADX_TASK_MAKE_REV, ADX_TASK_MAKE_PLAIN, ADX_TASK_COUNT, ADX_TASK_GATHER,
+    ADX_TASK_SPREAD, ADX_TASK_PACK, ADX_TASK_UNPACK
 } adx_visit_task;
 
 // A conversion on its way through both structs.
@@ -174,6 +179,19 @@ ADX_API ad_status adx_struct_pullback(const ad_shape *s, ad_tape *t, size_t m,
                                       const void *twin, void *plain);
 ADX_API ad_status adx_struct_gradient(const ad_shape *s, ad_tape *t, ad_rev y,
                                       const void *twin, void *plain);
+
+// A function of a struct, for ad_check: `call` knows its type.
+typedef struct adx_struct_fn {
+    ad_rev (*call)(const struct adx_struct_fn *of, const void *twin);
+    void (*f)(void);
+    void *ctx;
+    const ad_shape *shape;
+    void *twin;
+    size_t n;
+} adx_struct_fn;
+
+ADX_API ad_status adx_struct_check(adx_struct_fn *of, const void *plain,
+                                   ad_check_report *report);
 
 /* ===========================================================================
  * 3  FIELDS                                                          >>fields
@@ -244,6 +262,7 @@ ADX_API ad_status adx_struct_gradient(const ad_shape *s, ad_tape *t, ad_rev y,
     ADX_STRUCT_CONVERSIONS(name)                                            \
     ADX_STRUCT_ARRAYS(name)                                                 \
     ADX_STRUCT_DERIVATIVES(name)                                            \
+    ADX_STRUCT_CHECK(name)                                                  \
     typedef struct name name
 
 #define ADX_STRUCT_CONVERSIONS(name)                                        \
@@ -284,6 +303,21 @@ ADX_API ad_status adx_struct_gradient(const ad_shape *s, ad_tape *t, ad_rev y,
         ad_tape *adx_t, ad_rev adx_y, const name##_rev *adx_r, name *adx_g) \
     { return adx_struct_gradient(name##_shape(), adx_t, adx_y, adx_r, adx_g); }
 
+#define ADX_STRUCT_CHECK(name)                                              \
+    typedef ad_rev name##_fn(const name##_rev *x, void *ctx);               \
+    static inline ADX_UNUSED ad_rev adx_call_##name(                        \
+        const adx_struct_fn *adx_of, const void *adx_r)                     \
+    { return ((name##_fn *)adx_of->f)((const name##_rev *)adx_r,            \
+                                      adx_of->ctx); }                       \
+    ADX_INLINE ad_status name##_check(name##_fn *adx_f, void *adx_ctx,      \
+                                      const name *adx_x, name##_rev *adx_r, \
+                                      ad_check_report *adx_report)          \
+    {                                                                       \
+        adx_struct_fn adx_of = { adx_call_##name, (void (*)(void))adx_f,    \
+                                 adx_ctx, name##_shape(), adx_r, 0 };       \
+        return adx_struct_check(&adx_of, adx_x, adx_report);                \
+    }
+
 #endif // ADREV_STRUCT_H
 
 #ifdef ADREV_IMPLEMENTATION
@@ -321,8 +355,13 @@ ADX_API void ad_visit_reals(ad_visitor *v, size_t n, ad_real *plain,
         return;
     if (v->adx_work == ADX_TASK_INPUTS)
         (ad_inputs)(n, plain, twin);
+    else if (v->adx_work == ADX_TASK_CONSTANTS)
+        for (size_t i = 0; i < n; i++)
+            twin[i] = adx_passive(plain[i]);
     else if (v->adx_work == ADX_TASK_GATHER)
         memcpy(v->adx_rev + at, twin, n * sizeof *twin);
+    else if (v->adx_work == ADX_TASK_SPREAD)
+        memcpy(twin, v->adx_rev + at, n * sizeof *twin);
     else if (v->adx_work == ADX_TASK_PACK)
         memcpy(v->adx_real + at, plain, n * sizeof *plain);
     else if (v->adx_work == ADX_TASK_UNPACK)
@@ -478,8 +517,8 @@ static ad_status adx_visit(ad_visitor *v, adx_visit_task task, bool check,
     v->adx_work = task;
     v->adx_check = check;
     v->adx_count = 0;
-    v->from_rev = task != ADX_TASK_INPUTS && task != ADX_TASK_MAKE_REV
-               && task != ADX_TASK_PACK && task != ADX_TASK_UNPACK;
+    v->from_rev = task != ADX_TASK_INPUTS && task != ADX_TASK_CONSTANTS
+               && task != ADX_TASK_MAKE_REV && task != ADX_TASK_PACK && task != ADX_TASK_UNPACK;
     adx_walk_shape(v, s, v->from_rev ? target : source,
                    v->from_rev ? source : target);
     return v->status;
@@ -571,6 +610,41 @@ ADX_API ad_status adx_struct_gradient(const ad_shape *s, ad_tape *t, ad_rev y,
 {
     static const ad_real one = 1;
     return adx_struct_pullback(s, t, 1, &y, &one, twin, plain);
+}
+
+// What ad_check asks for: f of a twin with these numbers.
+static ad_rev adx_struct_at(const ad_rev *x, void *ctx)
+{
+    const adx_struct_fn *of = (const adx_struct_fn *)ctx;
+    ad_visitor v = { .adx_rev = (ad_rev *)x };
+    adx_visit(&v, ADX_TASK_SPREAD, false, of->shape, of->twin, NULL);
+    return of->call(of, of->twin);
+}
+
+ADX_API ad_status adx_struct_check(adx_struct_fn *of, const void *plain,
+                                   ad_check_report *report)
+{
+    adx_session s;
+    if (report == NULL)
+        return ADREV_ESHAPE;
+    report->filled = false;
+    ad_status status = of->f == NULL ? ADREV_ESHAPE
+        : adx_struct_convert(ADX_TASK_CONSTANTS, of->shape, NULL, plain,
+                             of->twin);
+    if (status == ADREV_OK)
+        status = adx_open(&s);
+    if (status != ADREV_OK)
+        return status;
+
+    of->n = adx_struct_count(of->shape, of->twin);
+    ad_real *x = adx_array_of_reals(&s, of->n);
+    if (x != NULL)
+        status = adx_struct_pack(of->shape, plain, of->n, x);
+    if (x != NULL && status == ADREV_OK)
+        status = ad_check(adx_struct_at, of, of->n, x, report);
+    status = adx_close(&s, status);
+    adx_struct_convert(ADX_TASK_CONSTANTS, of->shape, NULL, plain, of->twin);
+    return status;
 }
 
 #endif // ADREV_STRUCT_IMPLEMENTED

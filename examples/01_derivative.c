@@ -26,7 +26,7 @@ int main(void)
     double slope = 0;
     ad_status status = ad_gradient(t, payment, 1, &rate, &slope);
     printf("%s: %.2f per month, %.1f more per point of interest\n",
-           ad_message(status), payment.v, slope / 100);
+           ad_message(status), ad_value(payment), slope / 100);
 
     ad_tape_free(t);
     return status != ADREV_OK;

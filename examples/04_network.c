@@ -73,7 +73,7 @@ static ad_status learn(ad_tape *t, double x[EXAMPLES][2],
         ad_expr wrong = ad_mul(network(in, x[i]), -side(i));
         ad_rev y = ad_rec(ad_softplus(wrong));
         status = ad_gradient(t, y, WEIGHTS, in, part);
-        *loss += y.v;
+        *loss += ad_value(y);
         for (int j = 0; j < WEIGHTS; j++)
             g[j] += part[j];
         ad_tape_rewind(t, mark);
@@ -90,7 +90,7 @@ static void show(const double w[WEIGHTS])
     for (int row = 4; row >= -4; row--) {
         for (int k = -20; k <= 20; k++) {
             const double x[2] = { k / 10.0, row / 4.0 };
-            putchar(network(constant, x).v > 0 ? '#' : '.');
+            putchar(ad_value(network(constant, x)) > 0 ? '#' : '.');
         }
         putchar('\n');
     }

@@ -67,7 +67,7 @@ static ad_status learn(ad_tape *t, filter *f, const ad_real a[3])
     for (int i = 0; i < N; i++)
         s += h[i] * Ph[i];
     for (int i = 0; i < N; i++) {
-        f->x[i] += Ph[i] / s * (1 - y.v);
+        f->x[i] += Ph[i] / s * (1 - ad_value(y));
         for (int j = 0; j < N; j++)
             f->P[i][j] -= Ph[i] * Ph[j] / s;
     }

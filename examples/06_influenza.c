@@ -337,7 +337,7 @@ static void draw(const char *path, const series *s, const fit *f)
         fine.day[i] = first + days * i / (fine.n - 1);
     model(p, in_bed, &fine);
     for (int i = 0; i < fine.n; i++)
-        c.top = fmax(c.top, fine.count[i] = in_bed[i].v);
+        c.top = fmax(c.top, fine.count[i] = ad_value(in_bed[i]));
     for (int i = 0; i < s->n; i++)
         c.top = fmax(c.top, s->count[i]);
 

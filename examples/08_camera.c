@@ -87,7 +87,7 @@ static double improve(ad_tape *t, camera *guess, const ad_rev photo[M])
     if (ad_jacobian(t, M, seen, N, at, *J) != ADREV_OK)
         return HUGE_VAL;
     for (int i = 0; i < M; i++) {
-        r[i] = photo[i].v - seen[i].v;
+        r[i] = ad_value(photo[i]) - ad_value(seen[i]);
         sum += r[i] * r[i] / M;
     }
     solve((const double (*)[N])J, r, step);

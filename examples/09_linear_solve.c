@@ -131,9 +131,9 @@ static int solve(int n, const ad_rev Ab[], ad_rev x[])
         return -1;
 
     for (size_t i = 0; i < N * N; i++)
-        f->lu[i] = Ab[i].v;
+        f->lu[i] = ad_value(Ab[i]);
     for (size_t i = 0; i < N; i++)
-        f->x[i] = Ab[N * N + i].v;
+        f->x[i] = ad_value(Ab[N * N + i]);
     dgetrf_(&n, &n, f->lu, &n, f->pivot, &info);
     if (info == 0 && !backsolve(f, "N", n, f->x))
         info = -1;
@@ -212,7 +212,7 @@ static double gain(const double value[PARTS])
     for (int k = 0; k < PARTS; k++)
         constant[k] = ad_rec(value[k]);
     analyse(constant, voltage);
-    return voltage[OUTPUT - 1].v;
+    return ad_value(voltage[OUTPUT - 1]);
 }
 
 /* --- its derivative ------------------------------------------------------- */
@@ -252,7 +252,7 @@ static double off_forward(ad_tape *t, const double value[PARTS],
             return HUGE_VAL;
         worst = fmax(worst, fabs(change - g[k] * dot[k]));
     }
-    return worst / fabs(out.v);
+    return worst / fabs(ad_value(out));
 }
 
 static void set(double value[PARTS], const char *name, const char *text)
@@ -288,16 +288,17 @@ int main(int argc, char **argv)
     ad_status status = ad_gradient(t, out, PARTS, in, g);
     if (status != ADREV_OK)
         fail(MEMORY, "09_linear_solve: %s", ad_message(status));
-    if (!isfinite(out.v))
+    if (!isfinite(ad_value(out)))
         fail(NUMERICS, "09_linear_solve: the gain is not a finite number");
 
     printf("1 V at the source, at the nodes");
     for (int i = 0; i < NODES; i++)
-        printf(" %.4f", voltage[i].v);
-    printf(" V\ngain %.2f; it changes, if a part is 1 %% larger, by\n", out.v);
+        printf(" %.4f", ad_value(voltage[i]));
+    printf(" V\ngain %.2f; it changes, if a part is 1 %% larger, by\n",
+           ad_value(out));
     for (int k = 0; k < PARTS; k++)
         printf("  %-4s %7g %-3s %+8.4f %%\n", parts[k].name, value[k],
-               parts[k].unit, g[k] * whole(value[k]) / out.v);
+               parts[k].unit, g[k] * whole(value[k]) / ad_value(out));
     printf("largest difference from central differences %s 1e-8\n",
            off_differences(value, g) < 1e-8 ? "<" : ">=");
     printf("largest difference from forward mode %s 1e-12\n",

@@ -81,9 +81,10 @@ static void report(const mixture *m, const double p[], const minimum *found)
     ad_rev constant[MOST_PARAMETERS];       // nothing is recorded of them
     for (int j = 0; j < PER_CLUSTER * m->K; j++)
         constant[j] = ad_rec(p[j]);
-    double total = ad_logsumexp((size_t)m->K, constant).v;
+    double total = ad_value(ad_logsumexp((size_t)m->K, constant));
 
-    printf("%d points, log-likelihood %.3f\n", m->n, likelihood(constant, m).v);
+    printf("%d points, log-likelihood %.3f\n", m->n,
+           ad_value(likelihood(constant, m)));
     for (int k = 0; k < m->K; k++)
         printf("weight %.3f at (%6.3f, %6.3f)\n", exp(p[k] - total),
                p[m->K + k * D], p[m->K + k * D + 1]);

@@ -84,7 +84,7 @@ static double near(size_t steps, const double *x, const double *v, double h)
     ad_rev at[INPUTS];
     for (int i = 0; i < INPUTS; i++)
         at[i] = ad_rec(x[i] + h * v[i]);
-    return misfit(steps, 1, at, NULL).v;
+    return ad_value(misfit(steps, 1, at, NULL));
 }
 
 static void compare(const char *what, size_t steps, double h, const double *x,
@@ -130,7 +130,8 @@ int main(int argc, char **argv)
     ad_status status = ad_gradient(t, y, INPUTS, in, g);
     if (status != ADREV_OK)
         fail(4, "14_wave: %s", ad_message(status));
-    printf("%zu steps of %d points: misfit %.4f\n", steps, POINTS, y.v);
+    printf("%zu steps of %d points: misfit %.4f\n", steps, POINTS,
+           ad_value(y));
     size_t bytes = report.bytes + ad_tape_bytes(t);
     printf("%zu states and the tape: %zu kB; all of them would take %.0f MB\n",
            report.snapshots, (bytes + 9999) / 10000 * 10,

@@ -188,8 +188,99 @@ static void test_bytes(void)
     CHECK(s == ADREV_EFULL, "8 bytes less: got \"%s\"", ad_message(s));
 }
 
+/* --- the first number that is not finite ---------------------------------- */
+
+// One of several ways to meet one; returns the line.
+static int meet(int how, const ad_rev x[])
+{
+    ad_rev y[2];
+    ad_rev good = ad_rec(ad_mul(x[0], 2));
+    ad_rev bad = good;
+    int line = 0;
+    (void)bad;
+    switch (how) {
+    case 0: bad = ad_rec(ad_log(ad_sub(x[0], x[0]))); line = __LINE__; break;
+    case 1: bad = ad_rec(ad_sqrt(ad_neg(x[0]))); line = __LINE__; break;
+    case 2: ad_acc(&bad, ad_div(x[0], 0.0)); line = __LINE__; break;
+    case 3: bad = ad_input((ad_real)INFINITY); line = __LINE__; break;
+    case 4: ad_each(ADREV_OP_log, 2, x + 1, NULL, NULL, y); line = __LINE__; break;
+    case 5:
+        bad = ad_dotc(2, x, (ad_real[]){ 1, (ad_real)NAN }); line = __LINE__;
+        break;
+    case 6:                     // a constant: where it is used
+        bad = ad_logsumexp(1, &(ad_rev){ .v = (ad_real)NAN });
+        break;
+    default: break;
+    }
+    bad = ad_rec(ad_mul(ad_mul(x[0], bad), 0.0));
+    ad_rec(ad_exp(ad_mul(1000, good)));
+    return line == 0 ? __LINE__ - (how == 6 ? 2 : 1) : line;
+}
+
+static void test_stop(void)
+{
+    for (int how = 0; how < 8; how++)
+        for (int stop = 0; stop < 2; stop++) {
+            ad_tape *t = ad_tape_new();
+            ad_tape_stop_nonfinite(t, stop);
+            ad_use(t);
+            ad_rev x[3];
+            ad_real g;
+            ad_inputs(3, (ad_real[]){ 3, 2, 0 }, x);
+            int line = meet(how, x);
+            ad_status want = stop ? ADREV_ENONFINITE : ADREV_OK;
+            CHECK(ad_tape_status(t) == want, "way %d: got \"%s\"", how,
+                  ad_message(ad_tape_status(t)));
+            if (stop)
+                check_failure(t, line, "a number that is not finite");
+            ad_tape_clear(t);                   // it stays set
+            ad_inputs(3, (ad_real[]){ 3, 2, 0 }, x);
+            ad_rev root = ad_rec(ad_sqrt(x[2]));
+            CHECK(ad_gradient(t, root, 1, &x[2], &g) == ADREV_OK
+                  && isinf(g), "a finite number with an infinite slope");
+            meet(how, x);
+            CHECK(ad_tape_status(t) == want, "again, way %d", how);
+            ad_tape_stop_nonfinite(t, false);
+            ad_tape_clear(t);
+            ad_inputs(3, (ad_real[]){ 3, 2, 0 }, x);
+            meet(how, x);
+            CHECK(ad_tape_status(t) == ADREV_OK, "taken back");
+            ad_tape_free(t);
+        }
+    ad_tape_stop_nonfinite(NULL, true);
+}
+
+static ad_rev meets(const ad_rev *x, void *ctx)
+{
+    int *line = ctx;
+    ad_rev y = ad_rec(ad_sin(x[0]));
+    *line = __LINE__ + 1;
+    y = ad_rec(ad_div(y, ad_sub(x[0], x[0])));
+    return ad_rec(ad_atan(y));
+}
+
+static void test_stop_in_job(void)
+{
+    ad_tape *t = ad_tape_new();
+    ad_real x = 3;
+    ad_real y = 77;
+    ad_real g = 77;
+    int line = 0;
+    ad_use(t);
+    CHECK(ad_grad(meets, &line, 1, &x, &y, &g) == ADREV_OK, "not yet");
+    y = g = 77;
+    ad_tape_stop_nonfinite(t, true);
+    CHECK(ad_grad(meets, &line, 1, &x, &y, &g) == ADREV_ENONFINITE && y == 77
+          && g == 77, "in ad_grad");
+    check_failure(t, line, "in ad_grad");
+    CHECK(ad_tape_status(t) == ADREV_OK, "the tape around it goes on");
+    ad_tape_free(t);
+}
+
 int main(void)
 {
+    test_stop();
+    test_stop_in_job();
     test_where();
     test_where_blocks();
     test_foreign();

@@ -788,15 +788,192 @@ static void test_job_fails(ad_tape *t)
     EXPECT(ad_jac(two_rows, &in, 1, &at, 2, out, out + 2), ADREV_EFOREIGN);
     EXPECT(ad_grad(constant, NULL, 1, &at, out, out + 1), ADREV_EPASSIVE);
     EXPECT(ad_grad(square, NULL, 1, NULL, out, out + 1), ADREV_ESHAPE);
-    EXPECT(ad_grad(square, NULL, 1, &at, out, NULL), ADREV_ESHAPE);
+    EXPECT(ad_grad(square, NULL, 1, &at, NULL, NULL), ADREV_ESHAPE);
     EXPECT(ad_jac(two_rows, &in, 1, NULL, 2, out, out + 2), ADREV_ESHAPE);
-    EXPECT(ad_jac(two_rows, &in, 1, &at, 2, out, NULL), ADREV_ESHAPE);
+    EXPECT(ad_jac(two_rows, &in, 1, &at, 2, NULL, NULL), ADREV_ESHAPE);
     untouched(4, out, __LINE__);
 
     EXPECT(ad_tape_status(t), ADREV_OK);
     ad_rev z = ad_rec(ad_mul(y, x));
     EXPECT(ad_gradient(t, z, 1, &x, out), ADREV_OK);
     CHECK(out[0] == 27, "got %g, want 27", (double)out[0]);
+}
+
+// The value only: of constants, too, with nothing left on the tape, nothing
+// swept (there is no room for adjoints), and the errors of the function.
+static void no_rows(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = ad_rec(ad_detach(x[0]));
+    y[1] = ad_rec(7);
+}
+
+static ad_rev long_sum(const ad_rev *x, void *ctx)
+{
+    ad_rev y = x[0];
+    (void)ctx;
+    for (int i = 0; i < 100; i++)
+        y = ad_rec(ad_add(ad_sin(y), x[0]));
+    return y;
+}
+
+static void test_values_only(ad_tape *t)
+{
+    inner in = { .captured = ad_input(5) };
+    const ad_real at = 3;
+    ad_real out[2] = { UNTOUCHED, UNTOUCHED };
+    size_t bytes = ad_tape_bytes(t);
+    EXPECT(ad_grad(square, NULL, 1, &at, out, NULL), ADREV_OK);
+    CHECK(out[0] == 9, "value only: got %g, want 9", (double)out[0]);
+    EXPECT(ad_grad(constant, NULL, 1, &at, out, NULL), ADREV_OK);
+    CHECK(out[0] == 3, "value of a constant: got %g, want 3", (double)out[0]);
+    EXPECT(ad_grad(times_captured, &in, 1, &at, out, NULL), ADREV_OK);
+    CHECK(out[0] == 15, "a captured number: got %g, want 15", (double)out[0]);
+    EXPECT(ad_jac(two_rows, &in, 1, &at, 2, out, NULL), ADREV_OK);
+    CHECK(out[0] == 9 && out[1] == 15, "values only: got %g, %g",
+          (double)out[0], (double)out[1]);
+    EXPECT(ad_jac(no_rows, NULL, 1, &at, 2, out, NULL), ADREV_OK);
+    CHECK(out[0] == 3 && out[1] == 7, "constants: got %g, %g",
+          (double)out[0], (double)out[1]);
+    CHECK(ad_tape_bytes(t) == bytes, "bytes left on the tape");
+
+    ad_real with[2] = { UNTOUCHED, UNTOUCHED };
+    EXPECT(ad_grad(long_sum, NULL, 1, &at, with, with + 1), ADREV_OK);
+    EXPECT(ad_grad(long_sum, NULL, 1, &at, out, NULL), ADREV_OK);
+    CHECK(out[0] == with[0], "value only %.17g, with gradient %.17g",
+          (double)out[0], (double)with[0]);
+    static _Alignas(16) unsigned char few[1200];
+    ad_tape *small = ad_tape_in(few, sizeof few);
+    ad_use(small);
+    EXPECT(ad_grad(long_sum, NULL, 1, &at, out, out + 1), ADREV_EFULL);
+    EXPECT(ad_grad(long_sum, NULL, 1, &at, out, NULL), ADREV_OK);
+    ad_use(t);
+
+    out[0] = UNTOUCHED;
+    out[1] = UNTOUCHED;
+    ad_rev old = in.captured;
+    ad_tape_clear(t);
+    in.captured = ad_rec(ad_mul(ad_input(1), 2));
+    ad_tape_clear(t);
+    EXPECT(ad_grad(times_captured, &in, 1, &at, out, NULL), ADREV_EFOREIGN);
+    EXPECT(ad_jac(two_rows, &in, 1, &at, 2, out, NULL), ADREV_EFOREIGN);
+    untouched(2, out, __LINE__);
+    (void)old;
+}
+
+/* --- arrays that are shorter than a function believes ---------------------- */
+
+// What it does with the numbers x[n] ... x[n + 3] that are not there.
+typedef struct overreach {
+    int how;
+    size_t n;               // from here on
+    size_t m;
+    int calls;
+} overreach;
+
+static ad_rev reaches(const ad_rev *x, void *ctx)
+{
+    overreach *o = ctx;
+    const ad_rev *beyond = x + o->n;
+    o->calls++;
+    switch (o->how) {
+    case 0: return ad_rec(ad_mul(x[0], beyond[0]));
+    case 1: return ad_rec(ad_mul(x[0], beyond[3]));
+    case 2: return beyond[0];
+    case 3: return ad_dot(2, x, beyond);
+    case 4: return ad_sum(o->n + 1, x);
+    case 5: {
+        ad_rev sum = x[0];
+        ad_acc(&sum, beyond[1]);
+        return sum;
+    }
+    case 6: return ad_rec(ad_max(x[0], beyond[0]));
+    case 7: {                   // only a number: it is not a number
+        ad_real v = ad_value(beyond[0]);
+        CHECK(v != v, "beyond the inputs: %g", (double)v);
+        return ad_rec(ad_sqr(x[0]));
+    }
+    default: return ad_rec(ad_sqr(x[0]));
+    }
+}
+
+static void reaches_row(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    y[0] = x[0];
+    y[1] = reaches(x, ctx);
+}
+
+static void test_beyond_inputs(ad_tape *t)
+{
+    const ad_real x[3] = { 3, 4, 5 };
+    for (int how = 0; how < 7; how++)
+        for (size_t n = 1; n <= 3; n++) {
+            overreach o = { .how = how, .n = n };
+            ad_real out[8] = { UNTOUCHED, UNTOUCHED, UNTOUCHED, UNTOUCHED,
+                               UNTOUCHED, UNTOUCHED, UNTOUCHED, UNTOUCHED };
+            EXPECT(ad_grad(reaches, &o, n, x, out, out + 1), ADREV_EBEYOND);
+            EXPECT(ad_grad(reaches, &o, n, x, out, NULL), ADREV_EBEYOND);
+            EXPECT(ad_jac(reaches_row, &o, n, x, 2, out, out + 2),
+                   ADREV_EBEYOND);
+            EXPECT(ad_jac(reaches_row, &o, n, x, 2, out, NULL),
+                   ADREV_EBEYOND);
+            untouched(8, out, __LINE__);
+            ad_check_report report = {0};
+            EXPECT(ad_check(reaches, &o, n, x, &report), ADREV_EBEYOND);
+            EXPECT(ad_tape_status(t), ADREV_OK);
+        }
+    overreach o = { .how = 7, .n = 1 };
+    ad_real y = 0;
+    ad_real g = 0;
+    EXPECT(ad_grad(reaches, &o, 1, x, &y, &g), ADREV_OK);
+    CHECK(g == 6 && o.calls == 1, "gradient %g", (double)g);
+    o.how = 8;
+    EXPECT(ad_grad(reaches, &o, 1, x, &y, &g), ADREV_OK);
+    ad_use(NULL);               // on a tape of its own
+    o.how = 0;
+    EXPECT(ad_grad(reaches, &o, 1, x, &y, &g), ADREV_EBEYOND);
+    ad_use(t);
+}
+
+// Sets as many results as it likes: those with an even number first.
+static void sets(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const overreach *o = ctx;
+    for (size_t i = 0; i < o->m; i++)
+        if (o->how == 0 || i % 2 == 0)
+            y[i] = ad_rec(ad_mul(x[0], (double)i));
+    if (o->how == 2)
+        ad_acc(&y[1], x[0]);    // begins at 0
+}
+
+static void test_results_of_a_function(ad_tape *t)
+{
+    const ad_real x = 3;
+    for (size_t m = 1; m < 4; m++)
+        for (size_t set = 0; set < 7; set++) {
+            overreach o = { .m = set };
+            ad_real out[6] = { UNTOUCHED, UNTOUCHED, UNTOUCHED, UNTOUCHED,
+                               UNTOUCHED, UNTOUCHED };
+            ad_status want = set < m ? ADREV_ESHAPE
+                           : set > m ? ADREV_EBEYOND : ADREV_OK;
+            EXPECT(ad_jac(sets, &o, 1, &x, m, out, out + 3), want);
+            EXPECT(ad_jac(sets, &o, 1, &x, m, out, NULL), want);
+            EXPECT(ad_jac(sets, &o, 0, NULL, 0, NULL, NULL),
+                   set > 0 ? ADREV_EBEYOND : ADREV_OK);
+            if (want != ADREV_OK)
+                untouched(6, out, __LINE__);
+            ad_check_report report = {0};
+            EXPECT(ad_check_jac(sets, &o, 1, &x, m, &report), want);
+            EXPECT(ad_tape_status(t), ADREV_OK);
+        }
+    overreach o = { .how = 1, .m = 2 };
+    ad_real y[2];
+    ad_real J[2];
+    EXPECT(ad_jac(sets, &o, 1, &x, 2, y, J), ADREV_ESHAPE);
+    o.how = 2;
+    EXPECT(ad_jac(sets, &o, 1, &x, 2, y, J), ADREV_OK);
+    CHECK(y[0] == 0 && y[1] == 3 && J[1] == 1, "added to: %g, slope %g",
+          (double)y[1], (double)J[1]);
 }
 
 // On a tape that has failed already a job fails likewise.
@@ -919,6 +1096,7 @@ int main(void)
         test_untraced_code, test_expression_from_before, test_declined,
         test_job_fails, test_job_on_failed_tape, test_job_inside,
         test_job_captures, test_job_without_tape, test_external,
+        test_values_only, test_beyond_inputs, test_results_of_a_function,
     };
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
         run(tests[i]);
@@ -926,6 +1104,8 @@ int main(void)
 
     // Nobody forks here: those are met in parallel_errors.c.
     met[ADREV_EBUSY] = met[ADREV_ERACE] = true;
+    // Statements have no places: see debug.c.
+    met[ADREV_ENONFINITE] = true;
     // Nor are functions recorded: see function.c, saved.c and compiled.c.
     met[ADREV_EPATH] = met[ADREV_EFILE] = met[ADREV_ECOMPILE] = true;
 #define ROW(name, text)                                                     \

@@ -371,7 +371,246 @@ static void test_huge(void)
     free(x);
 }
 
-/* --- 4  programs that misbehave, and little memory ------------------------ */
+// A report that nobody filled, or whose latest check failed, has not passed.
+static void test_unfilled(void)
+{
+    ad_check_report r = {0};
+    field f = { 3, 3 };
+    const ad_real x[3] = { 1, 2, 3 };
+    CHECK(!ad_check_passed(&r), "never filled");
+    CHECK(!ad_check_passed(NULL), "no report");
+    CHECK(ad_check(quartic, &f, 3, x, &r) == ADREV_OK && ad_check_passed(&r),
+          "filled");
+    CHECK(ad_check(quartic, &f, 3, NULL, &r) == ADREV_ESHAPE
+          && !ad_check_passed(&r), "a check that failed");
+}
+
+/* --- 4  Jacobians, and reports in words ------------------------------------ */
+
+// y[i] = x[i] x[i+1] exp(x[i+2]/4); output `row` takes x[column] for a constant.
+typedef struct rows {
+    size_t n, m;
+    size_t row, column;
+    size_t calls;
+} rows;
+
+static void row_products(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    rows *r = ctx;
+    r->calls++;
+    for (size_t i = 0; i < r->m; i++) {
+        ad_rev u[3];
+        for (size_t k = 0; k < 3; k++) {
+            size_t j = (i + k) % r->n;
+            u[k] = i == r->row && j == r->column ? ad_detach(x[j]) : x[j];
+        }
+        y[i] = ad_rec(ad_mul(ad_mul(u[0], u[1]), ad_exp(ad_div(u[2], 4))));
+    }
+}
+
+static void test_jacobian(void)
+{
+    enum { M = 5, COUNT = 4 };
+    ad_check_entry entry[M * COUNT];
+    const ad_real x[COUNT] = { 1, 2, 0.5, 3 };
+    rows f = { COUNT, M, M, COUNT, 0 };
+    ad_check_report r = { .entry = entry, .room = M * COUNT };
+    CHECK(ad_check_jac(row_products, &f, COUNT, x, M, &r) == ADREV_OK
+          && ad_check_passed(&r) && r.checks == M * COUNT && r.outputs == M,
+          "a Jacobian: %s", verdicts[r.worst.verdict]);
+    CHECK(r.evaluations == f.calls && f.calls <= 1 + 30 * COUNT,
+          "%zu evaluations of %zu, for %d inputs", r.evaluations, f.calls,
+          COUNT);
+    for (size_t k = 0; k < M * COUNT; k++) {    // input by input
+        CHECK(entry[k].index == k / M && entry[k].output == k % M,
+              "entry %zu is of output %zu, input %zu", k, entry[k].output,
+              entry[k].index);
+        size_t i = entry[k].output;
+        ad_real e = R(exp((double)x[(i + 2) % COUNT] / 4));
+        ad_real want = 0;
+        for (size_t s = 0; s < 3; s++)
+            if ((i + s) % COUNT == entry[k].index)
+                want += e * (s == 0 ? x[(i + 1) % COUNT] : s == 1 ? x[i % COUNT]
+                             : x[i % COUNT] * x[(i + 1) % COUNT] / 4);
+        CHECK_NEAR(entry[k].gradient, want, SINGLE ? 1e-5 : 1e-13);
+    }
+    for (f.row = 0; f.row < M; f.row++)
+        for (f.column = 0; f.column < COUNT; f.column++) {
+            bool uses = (f.column + COUNT - f.row % COUNT) % COUNT < 3;
+            r = (ad_check_report){ .entry = entry, .room = 3 };
+            CHECK(ad_check_jac(row_products, &f, COUNT, x, M, &r) == ADREV_OK
+                  && ad_check_passed(&r) == !uses
+                  && r.listed == uses
+                  && (!uses || (r.worst.output == f.row
+                                && r.worst.index == f.column
+                                && r.worst.verdict == ADREV_DISAGREES
+                                && entry[0].output == f.row
+                                && entry[0].index == f.column)),
+                  "output %zu, input %zu: found %zu, %zu", f.row, f.column,
+                  r.worst.output, r.worst.index);
+        }
+    r.limit = 2;                                // in groups
+    f.row = 1;
+    f.column = 3;
+    CHECK(ad_check_jac(row_products, &f, COUNT, x, M, &r) == ADREV_OK
+          && r.checks == 2 * M && r.listed == 1 && r.worst.output == 1
+          && r.worst.index == 3 && r.worst.inputs == 1, "in a group");
+}
+
+static bool half_pullback(const void *saved, size_t m, const ad_real dy[],
+                          size_t n, ad_real dx[])
+{
+    (void)saved, (void)m, (void)n;
+    dx[0] += dy[0] / 2;                         // of y = x
+    return true;
+}
+
+static bool whole_pushforward(const void *saved, size_t n, const ad_real dx[],
+                              size_t m, ad_real dy[])
+{
+    (void)saved, (void)n, (void)m;
+    dy[0] = dx[0];
+    return true;
+}
+
+static void second_is_wrong(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    static const ad_external_rule rule = {
+        .pullback = half_pullback, .pushforward = whole_pushforward
+    };
+    ad_real v = ad_value(x[0]);
+    (void)ctx;
+    y[0] = ad_rec(ad_sin(x[0]));
+    ad_external(&rule, NULL, 0, 1, x, 1, &v, &y[1]);
+    y[2] = ad_rec(5);
+}
+
+static void all_constant(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)x, (void)ctx;
+    y[0] = ad_rec(5);
+    y[1] = ad_rec(6);
+}
+
+// A sweep of each output, forwards and back; outputs that are constants.
+static void test_jacobian_sweeps(void)
+{
+    const ad_real x = 1;
+    ad_check_report r = {0};
+    CHECK(ad_check_jac(second_is_wrong, NULL, 1, &x, 3, &r) == ADREV_OK
+          && r.counts[ADREV_DISAGREES] == 1 && r.worst.output == 1
+          && r.worst.gradient == R(0.5) && r.value == 1, "a pullback of half");
+    CHECK(r.gap > 1 && r.forward == 2 * r.reverse, "forward %g, reverse %g",
+          (double)r.forward, (double)r.reverse);
+    CHECK(ad_check_jac(all_constant, NULL, 1, &x, 2, &r) == ADREV_OK
+          && ad_check_passed(&r) && r.checks == 2, "constants");
+    CHECK(ad_check_jac(all_constant, NULL, 0, NULL, 2, &r) == ADREV_OK
+          && ad_check_passed(&r) && r.checks == 0, "no inputs");
+    CHECK(ad_check_jac(all_constant, NULL, 1, &x, 0, &r) == ADREV_OK
+          && r.checks == 0, "no outputs");
+    CHECK(ad_check_jac(NULL, NULL, 1, &x, 1, &r) == ADREV_ESHAPE
+          && ad_check_jac(all_constant, NULL, 1, &x, SIZE_MAX / 8, &r)
+             == ADREV_ELIMIT && !ad_check_passed(&r), "impossible");
+}
+
+typedef struct printed {
+    char text[20000];
+    size_t length;
+} printed;
+
+static void print_to(const char *text, size_t length, void *user)
+{
+    printed *p = user;
+    if (length >= sizeof p->text - p->length)
+        length = sizeof p->text - p->length - 1;
+    memcpy(p->text + p->length, text, length);
+    p->length += length;
+    p->text[p->length] = 0;
+}
+
+// Where a text first occurs; the length: nowhere.
+static size_t place_of(const printed *p, const char *text)
+{
+    const char *at = strstr(p->text, text);
+    return at == NULL ? p->length : (size_t)(at - p->text);
+}
+
+// x0 without its derivative; x1 at a kink; x2; x3 in noise.
+static ad_rev all_verdicts(const ad_rev *x, void *ctx)
+{
+    (void)ctx;
+    double noise = sin(1e20 * (double)ad_value(x[3])) / 100;
+    return ad_rec(ad_add(ad_add(ad_mul(7, ad_detach(x[0])), ad_abs(x[1])),
+                         ad_add(ad_sqr(x[2]), noise)));
+}
+
+static void test_printed(void)
+{
+    static printed p;
+    const ad_real x[4] = { 1, 0, 3, 5 };
+    ad_check_entry entry[4];
+    ad_check_report r = { .entry = entry, .room = 4 };
+    CHECK(ad_check_print(NULL, print_to, &p) == ADREV_ESHAPE
+          && ad_check_print(&r, NULL, &p) == ADREV_ESHAPE && p.length == 0,
+          "null");
+    CHECK(ad_check_print(&r, print_to, &p) == ADREV_OK
+          && place_of(&p, "Nothing was checked") == 0, "unfilled: %s", p.text);
+    p.length = 0;
+    CHECK(ad_check(all_verdicts, NULL, 4, x, &r) == ADREV_OK
+          && r.counts[ADREV_DISAGREES] == 1 && r.counts[ADREV_KINK] == 1
+          && r.counts[ADREV_NOISY] == 1 && r.counts[ADREV_AGREES] == 1,
+          "one of each");
+    ad_check_print(&r, print_to, &p);
+    size_t at[] = {
+        place_of(&p, "verdict   input"), place_of(&p, "DISAGREES 0 "),
+        place_of(&p, "kink      1 "), place_of(&p, "noisy     3 "),
+        place_of(&p, "agrees    2 "), place_of(&p, "1 of 4 DISAGREE"),
+        place_of(&p, "1 of 4 are on a kink"), place_of(&p, "1 of 4 cannot be"),
+        place_of(&p, "1 of 4 agree:")
+    };
+    for (size_t i = 0; i + 1 < sizeof at / sizeof *at; i++)
+        CHECK(at[i] < at[i + 1] && at[i + 1] < p.length,
+              "worst first: line %zu of\n%s", i + 1, p.text);
+    size_t width = 0;                           // columns are aligned
+    for (const char *s = p.text; *s != '1' && *s != 0; s = strchr(s, '\n') + 1) {
+        size_t column = 9 + 1 + 12 + 1 + 16;
+        CHECK(strlen(s) > column && s[column] == ' ' && s[column + 1] != ' ',
+              "column at %zu of\n%s", column, s);
+        width++;
+    }
+    CHECK(width == 5, "%zu lines in the table", width);
+
+    rows f = { 4, 5, 3, 0, 0 };                 // outputs have a column, too
+    p.length = 0;
+    r = (ad_check_report){0};
+    ad_check_jac(row_products, &f, 4, x, 5, &r);
+    ad_check_print(&r, print_to, &p);
+    CHECK(place_of(&p, "verdict   output       input") == 0
+          && place_of(&p, "DISAGREES 3            0 ") < p.length,
+          "of a Jacobian, the worst only:\n%s", p.text);
+    p.length = 0;
+    r.gap = 2;
+    ad_check_print(&r, print_to, &p);
+    CHECK(place_of(&p, "Forward and reverse sweeps DISAGREE") < p.length,
+          "the gap");
+
+    enum { LONG = 250 };
+    static ad_real many[LONG];
+    static ad_check_entry all[LONG];
+    for (int i = 0; i < LONG; i++)
+        many[i] = R(1 + 0.001 * i);
+    field q = { LONG, 177 };
+    r = (ad_check_report){ .entry = all, .room = LONG };
+    p.length = 0;
+    ad_check(quartic, &q, LONG, many, &r);
+    ad_check_print(&r, print_to, &p);
+    CHECK(SINGLE || (place_of(&p, "DISAGREES 177 ") < p.length
+                     && place_of(&p, "and 150 more\n") < p.length
+                     && place_of(&p, "249 of 250 agree") < p.length),
+          "a long table:\n%s", p.text);
+}
+
+/* --- 5  programs that misbehave, and little memory ------------------------ */
 
 typedef struct rogue {
     int what;
@@ -517,7 +756,7 @@ static void test_memory(void)
     CHECK(fits > 0, "fixed memory");
 }
 
-/* --- 5  what is not finite ------------------------------------------------ */
+/* --- 6  what is not finite ------------------------------------------------ */
 
 // Debug builds know where; others must say that they do not.
 static void check_site(const char *file, int line, int want, const char *what)
@@ -582,7 +821,7 @@ static void test_nonfinite(void)
     ad_tape_free(t);
 }
 
-/* --- 6  terms ------------------------------------------------------------- */
+/* --- 7  terms ------------------------------------------------------------- */
 
 static void test_explain(void)
 {
@@ -636,7 +875,7 @@ static void test_explain(void)
     ad_tape_free(t);
 }
 
-/* --- 7  regions and dumps ------------------------------------------------- */
+/* --- 8  regions and dumps ------------------------------------------------- */
 
 // Statements as the text below has them: fused, with running sums seen.
 #ifdef __OPTIMIZE__
@@ -718,6 +957,17 @@ static void test_dump(void)
         "end: a \\\"part\\\"\nv5: input\nv6 = 3 const + 1 v4 + 1 v5\n";
     CHECK(!PLAIN || strcmp(dumped, text) == 0, "text:\n%s", dumped);
     CHECK(!ADREV_DEBUG || strstr(dumped, "finding.c:") != NULL, "sites");
+    for (size_t room = 0; room < length + 3; room++) {
+        char part[1000] = "#";
+        memset(part + 1, '#', sizeof part - 1);
+        size_t fits = room == 0 ? 0 : room <= length ? room - 1 : length;
+        CHECK(ad_dump_string(t, room, part) == length
+              && memcmp(part, dumped, fits) == 0
+              && part[fits] == (room == 0 ? '#' : 0) && part[fits + 1] == '#',
+              "a string of %zu, with room for %zu", length, room);
+    }
+    CHECK(ad_dump_string(t, 9, NULL) == length
+          && ad_dump_string(NULL, 0, NULL) == 0, "no string");
     CHECK(!ADREV_DEBUG || ADREV_FUSE < 4
           || strstr(dumped, "value -4.39804651e+012") != NULL, "values");
     length = 0;
@@ -875,6 +1125,10 @@ int main(void)
     test_wrong(PROGRAMS);
     test_many();
     test_huge();
+    test_unfilled();
+    test_jacobian();
+    test_jacobian_sweeps();
+    test_printed();
     test_rogues();
     test_shapes();
     test_memory();

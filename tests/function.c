@@ -1866,8 +1866,11 @@ static void test_peek(void)
     for (int noticed = 0; noticed < 2; noticed++) {
         bool by_value = noticed == 1;
         double y = 7;
-        ad_fn *fn = recorded("peek", peek, &by_value, 2, at, 1);
-        ad_status s = ad_fn_eval(fn, x, &y);
+        ad_fn *fn = NULL;
+        const ad_fn_options once = { .once = true };    // see frozen.c
+        ad_status s = ad_fn_record_with(&fn, &once, peek, &by_value, 2, at, 1);
+        CHECK(s == ADREV_OK, "%s", ad_message(s));
+        s = ad_fn_eval(fn, x, &y);
         CHECK(by_value ? s == ADREV_EPATH && y == 7 : s == ADREV_OK && y == 15,
               "%s, y is %g", ad_message(s), (double)y);
         ad_fn_free(fn);
@@ -2327,7 +2330,9 @@ static void test_foreign_recording(void)
 {
     const double at[1] = { 2 };
     struct stranger s = { { 0, 0, 0 }, 0 };
-    ad_fn *fn = recorded("keep", keep, &s.z, 1, at, 1);
+    ad_fn *fn = NULL;
+    EXPECT(ad_fn_record_with(&fn, &(ad_fn_options){ .once = true }, keep, &s.z,
+                             1, at, 1), ADREV_OK);
     CHECK(s.z.job != 0, "a number was kept");
     for (s.use = 0; s.use < STRANGE_USES; s.use++)
         refused("a number of an old recording", strange, &s, 1, at, 1,
@@ -2631,7 +2636,9 @@ static void test_inside(void)
     EXPECT(inner, ADREV_OK);
     check_answers("outer", fn, x, &t);
     ad_fn_free(fn);
-    fn = recorded("outer, mixed", outer_mixed, &inner, 1, at, 1);
+    const ad_fn_options once = { .once = true };
+    EXPECT(ad_fn_record_with(&fn, &once, outer_mixed, &inner, 1, at, 1),
+           ADREV_OK);
     EXPECT(inner, ADREV_EFOREIGN);
     check_answers("outer, mixed", fn, x, &t);
     ad_fn_free(fn);
@@ -2721,7 +2728,7 @@ static answers mixture_answers(size_t *results)
 static ad_status record_from(heap *h, size_t *results, ad_fn **fn)
 {
     const ad_allocator from = { heap_alloc, heap_free, h };
-    const ad_fn_options options = { .allocator = &from };
+    const ad_fn_options options = { .allocator = &from, .once = true };
     *fn = garbage;
     return ad_fn_record_with(fn, &options, mixture, results, 3, mixture_at,
                              *results);

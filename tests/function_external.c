@@ -472,6 +472,17 @@ static ad_fn *record(ad_vector_fn *f, const bool *external, size_t n,
     return record_with(NULL, f, external, n, x, m);
 }
 
+// Where calls are counted.
+static ad_fn *record_once(ad_vector_fn *f, const bool *external, size_t n,
+                          size_t m)
+{
+    static const ad_fn_options once = { .once = true };
+    double x[MOST];
+    for (size_t i = 0; i < MOST; i++)
+        x[i] = 0.1 + 0.05 * (double)(i % 9);
+    return record_with(&once, f, external, n, x, m);
+}
+
 /* --- all questions -------------------------------------------------------- */
 
 enum question { EVAL, JVP, VJP, GRADIENT, JACOBIAN, LINEAR, HVP, HESSIAN,
@@ -1123,7 +1134,7 @@ static void test_on_tape(void)
     ad_tape *t = ad_tape_new();
     ad_use(t);
     for (int k = 0; k < 2; k++) {
-        ad_fn *fn = record(tangle, k == 0 ? &with : &without, 4, 3);
+        ad_fn *fn = record_once(tangle, k == 0 ? &with : &without, 4, 3);
         ad_tape_clear(t);
         ad_inputs(4, x, in);
         CHECK(ad_fn_call(fn, in, y) == ADREV_OK, "call");
@@ -1139,7 +1150,7 @@ static void test_on_tape(void)
     ad_inputs(4, x, in);
     tangle(in, y, (void *)(uintptr_t)&with);
     CHECK(ad_pushforward(t, 4, in, v, 3, y, want) == ADREV_OK, "directly");
-    ad_fn *fn = record(tangle, &with, 4, 3);
+    ad_fn *fn = record_once(tangle, &with, 4, 3);
     ad_fn_call(fn, in, y);
     CHECK(ad_pushforward(t, 4, in, v, 3, y, got) == ADREV_OK, "called");
     for (size_t i = 0; i < 3; i++)
@@ -1169,7 +1180,7 @@ static void test_holders(void)
     ad_fn *third = NULL;
     made = 0;
     destroyed = 0;
-    first.fn = record(tangle, &with, 4, 3);
+    first.fn = record_once(tangle, &with, 4, 3);
     CHECK(ad_fn_record(&second.fn, calling, &first, 4, x, 3) == ADREV_OK
               && ad_fn_record(&third, calling, &second, 4, x, 3) == ADREV_OK,
           "calls");
@@ -1215,11 +1226,11 @@ static void rewinding(const ad_rev *x, ad_rev *y, void *ctx)
 static void test_rewound(void)
 {
     static asked a;
-    const ad_fn_options plain = { .plain = true };
+    const ad_fn_options plain = { .plain = true, .once = true };
     made = 0;
     destroyed = 0;
     fill(&a, 0.4);
-    ad_fn *simple = record(rewinding, &with, 3, 2);
+    ad_fn *simple = record_once(rewinding, &with, 3, 2);
     ad_fn *whole = record_with(&plain, rewinding, &with, 3, a.x, 2);
     for (int q = 0; q < QUESTIONS; q++) {
         fill(&a, 0.4);

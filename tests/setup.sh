@@ -9,7 +9,7 @@ install() {
         || { apt-get update && apt-get install -y "$1"; }; } > /dev/null 2>&1
 }
 
-for pair in clang:clang clang++:clang g++:g++ spin:spin tcc:tcc; do
+for pair in clang:clang clang++:clang g++:g++ gdb:gdb spin:spin tcc:tcc; do
     command -v "${pair%%:*}" > /dev/null 2>&1 || install "${pair##*:}"
 done
 

@@ -1222,6 +1222,98 @@ static void run_fixed_memory(void)
     ad_use(tape);
 }
 
+/* --- checks ---------------------------------------------------------------- */
+
+// A product of all numbers of a list, and a factor behind it; one of them may
+// be frozen.
+typedef struct frozen {
+    const item_rev *which;
+    int of;
+} frozen;
+
+static ad_rev list_product(const labelled_rev *l, void *ctx)
+{
+    const frozen *f = ctx;
+    ad_rev y = l->x;
+    int i = 0;
+    for (const item_rev *p = l->first; p != NULL; p = p->next, i++) {
+        ad_rev v = i == f->of ? ad_detach(p->value) : p->value;
+        y = ad_rec(ad_mul(y, ad_add(v, p->label)));
+    }
+    return y;
+}
+
+static ad_rev volume(const vec3_rev *v, void *ctx)
+{
+    bool wrong = *(const bool *)ctx;
+    ad_real x = ad_value(v->x);
+    return wrong ? ad_rec(ad_mul(ad_mul(x, v->y), v->z))
+                 : ad_rec(ad_mul(ad_mul(v->x, v->y), v->z));
+}
+
+static ad_rev of_case(const either_rev *e, void *ctx)
+{
+    (void)ctx;
+    return e->tag == ONE ? ad_rec(ad_mul(e->as.a.x, ad_sin(e->as.a.y)))
+                         : ad_rec(ad_mul(e->as.b.x, e->as.b.i));
+}
+
+static void run_check(void)
+{
+    start();
+    ad_check_report r = {0};
+    ad_check_entry entry[3];
+    vec3 v = { 2, 3, 5 };
+    vec3_rev twin;
+    bool wrong = false;
+    OK(vec3_check(volume, &wrong, &v, &twin, &r));
+    CHECK(ad_check_passed(&r) && r.checks == 3 && r.value == 30, "a product");
+    CHECK(twin.x.job == 0 && twin.z.v == 5, "the twin holds constants");
+    wrong = true;
+    r = (ad_check_report){ .entry = entry, .room = 3 };
+    OK(vec3_check(volume, &wrong, &v, &twin, &r));
+    CHECK(!ad_check_passed(&r) && r.counts[ADREV_DISAGREES] == 1
+          && r.worst.index == 0 && entry[0].gradient == 0, "x is lost");
+
+    item three[3] = { { three + 1, 2, 1 }, { three + 2, 3, 0 }, { NULL, 4, 2 } };
+    labelled l = { three, 3, 7 };
+    item_rev rev[3] = { { .next = rev + 1 }, { .next = rev + 2 }, { NULL } };
+    labelled_rev lr = { .first = rev };
+    for (int of = -1; of < 3; of++) {
+        frozen f = { .of = of };
+        OK(labelled_check(list_product, &f, &l, &lr, &r));
+        CHECK(r.checks == 4 && r.value == 7 * 3 * 3 * 6
+              && ad_check_passed(&r) == (of < 0), "a list");
+        CHECK(of < 0 || r.worst.index == 2 - (size_t)of,    // as gathered
+              "node %d: input %zu", of, r.worst.index);
+    }
+    CHECK(lr.first == rev && rev[2].label == 2 && lr.n == 3, "other fields");
+    rev[1].next = NULL;
+    CHECK(labelled_check(list_product, NULL, &l, &lr, &r) == ADREV_ESHAPE
+          && !ad_check_passed(&r), "lists of different lengths");
+
+    either e = { .tag = ONE, .as.a = { 2, 3, 0.5 } };
+    either_rev er;
+    OK(either_check(of_case, NULL, &e, &er, &r));
+    CHECK(ad_check_passed(&r) && r.checks == 2, "a union");
+    e.tag = TWO;
+    OK(either_check(of_case, NULL, &e, &er, &r));
+    CHECK(ad_check_passed(&r) && r.checks == 1, "its other case");
+
+    CHECK(vec3_check(NULL, NULL, &v, &twin, &r) == ADREV_ESHAPE
+          && !ad_check_passed(&r), "no function");
+    CHECK(vec3_check(volume, &wrong, NULL, &twin, &r) == ADREV_ESHAPE
+          && vec3_check(volume, &wrong, &v, NULL, &r) == ADREV_ESHAPE
+          && vec3_check(volume, &wrong, &v, &twin, NULL) == ADREV_ESHAPE,
+          "null");
+    ad_use(NULL);
+    wrong = false;
+    OK(vec3_check(volume, &wrong, &v, &twin, &r));
+    CHECK(ad_check_passed(&r), "without a tape");
+    ad_use(tape);
+    CHECK(ad_tape_stats(tape).values == 0, "nothing is left on the tape");
+}
+
 #if ADREV_DEBUG
 static void run_where(void)
 {
@@ -1271,6 +1363,7 @@ int main(void)
     run_missing_nodes();
     run_missing_blocks();
     run_fixed_memory();
+    run_check();
 #if ADREV_DEBUG
     run_where();
 #endif
