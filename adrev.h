@@ -305,7 +305,7 @@ typedef struct ad_tape ad_tape;
     ROW( ERACE,    "a value of a branch that may still run" )                           \
     ROW( EPATH,    "a recorded function: a comparison comes out differently here" )     \
     ROW( EFILE,    "not a saved function, or one that was altered" )                    \
-    ROW( ECOMPILE, "a recorded function could not be compiled: it is replayed" )
+    ROW( ECOMPILE, "a recorded function was not compiled (see ad_compile_report): it is replayed" )
 
 #define ADX_ENUM(name, text) ADREV_##name,
 typedef enum ad_status {
