@@ -173,7 +173,7 @@ extern "C" {
 //                ADREV_EFOREIGN: f uses numbers of another recording;
 //                ADREV_EEXTERNAL: the rule of a statement has no replay;
 //                ADREV_ESHAPE; ADREV_ENOMEM; ADREV_ELIMIT: more than 2^31
-//                numbers
+//                numbers; ad_fn_reason says which cause it was
 //   cost         4 to 7 gradients on a tape, 20 where all memory is new: every
 //                operation is looked up
 ADX_API ad_status ad_fn_record(ad_fn **out, ad_vector_fn *f, void *ctx,
@@ -182,6 +182,10 @@ ADX_API ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
                                     ad_vector_fn *f, void *ctx, size_t n,
                                     const ad_real x[], size_t m);
 ADX_API void ad_fn_free(ad_fn *fn);
+
+// Why the last recording on this thread did not become a function, in one
+// sentence: as ad_tape_reason says it. Never NULL, and always valid.
+ADX_API const char *ad_fn_reason(void);
 
 ADX_API size_t ad_fn_inputs(const ad_fn *fn);
 ADX_API size_t ad_fn_outputs(const ad_fn *fn);
@@ -3008,6 +3012,7 @@ typedef struct adx_recorder {
     adx_code_place *guard;        // where each guard stands
     size_t guard_room;
     adx_file_name *files;       // of guards of functions that f calls
+    const char *why;            // it failed; NULL: as the status says
 } adx_recorder;
 
 // Where f has rewound the tape, itself or by ad_grad, ids are given out again:
@@ -3400,6 +3405,15 @@ static void adx_record_inputs(adx_recorder *r, size_t n, const ad_rev x[])
 }
 
 // The results of f, which may be inputs, constants, or foreign.
+// The first reason stays.
+static void adx_refuse_recording(adx_recorder *r, ad_status status,
+                                 const char *why)
+{
+    if (r->p->status == ADREV_OK)
+        r->why = why;
+    adx_spoil(r->p, status);
+}
+
 static void adx_record_outputs(adx_recorder *r, const ad_tape *t, size_t m,
                                const ad_rev y[])
 {
@@ -3409,7 +3423,7 @@ static void adx_record_outputs(adx_recorder *r, const ad_tape *t, size_t m,
         adx_new_output(r->p, adx_number_of(r, y[i]));
     }
     if (ad_tape_status(t) != ADREV_OK)
-        adx_spoil(r->p, ad_tape_status(t));
+        adx_refuse_recording(r, ad_tape_status(t), ad_tape_reason(t));
 }
 
 /* ===========================================================================
@@ -4620,6 +4634,20 @@ ADX_API void ad_fn_free(ad_fn *fn)
     adx_drop(&memory, fn);
 }
 
+static ADX_THREAD const char *adx_last_reason;
+
+ADX_API const char *ad_fn_reason(void)
+{
+    return adx_last_reason == NULL ? ad_message(ADREV_OK) : adx_last_reason;
+}
+
+// The status, once it is known why. why: NULL: as it says.
+static ad_status adx_because(ad_status status, const char *why)
+{
+    adx_last_reason = why == NULL ? ad_message(status) : why;
+    return status;
+}
+
 // Runs f with the hook set, on a tape that is then gone.
 static void adx_run_recorded(adx_recorder *r, ad_vector_fn *f, void *ctx,
                              size_t n, ad_rev x[], size_t m, ad_rev y[])
@@ -4642,7 +4670,8 @@ static void adx_run_recorded(adx_recorder *r, ad_vector_fn *f, void *ctx,
         y[i] = adx_passive(0);
     f(x, y, ctx);
     if (adx_now.tape != t)              // f has left it: what else is missing?
-        adx_spoil(r->p, ADREV_EMARK);
+        adx_refuse_recording(r, ADREV_EMARK, "the function has made another "
+                             "tape current, or none");
     adx_record_outputs(r, t, m, y);
     ad_use(before);
     ad_tape_free(t);
@@ -4656,7 +4685,7 @@ static ad_status adx_record(ad_fn *fn, ad_vector_fn *f, void *ctx,
     ad_rev *all = (ad_rev *)adx_take(p->memory, count, sizeof *all);
     adx_recorder r = { .p = p };
     if (all == NULL)
-        return ADREV_ENOMEM;
+        return adx_because(ADREV_ENOMEM, NULL);
     for (size_t i = 0; i < fn->n; i++)
         all[i] = adx_passive(x[i]);
     adx_run_recorded(&r, f, ctx, fn->n, all, fn->m, all + fn->n);
@@ -4665,7 +4694,7 @@ static ad_status adx_record(ad_fn *fn, ad_vector_fn *f, void *ctx,
     fn->guard = r.guard;
     fn->files = r.files;
     adx_end_program(p);
-    return p->status;
+    return adx_because(p->status, r.why);
 }
 
 static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
@@ -4690,13 +4719,13 @@ ADX_API ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
     static const ad_fn_options none;
     const ad_fn_options *o = options == NULL ? &none : options;
     if (out == NULL)
-        return ADREV_ESHAPE;
+        return adx_because(ADREV_ESHAPE, NULL);
     *out = NULL;
     if (f == NULL || (n > 0 && x == NULL) || m == 0)
-        return ADREV_ESHAPE;
+        return adx_because(ADREV_ESHAPE, NULL);
     ad_fn *fn = adx_new_fn(o, n, m);
     if (fn == NULL)
-        return ADREV_ENOMEM;
+        return adx_because(ADREV_ENOMEM, NULL);
     ad_status status = adx_record(fn, f, ctx, x);
     if (status == ADREV_OK)
         *out = fn;
