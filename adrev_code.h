@@ -136,6 +136,9 @@ typedef struct ad_c_options {
     size_t split;           // statements of one C function at most; 0: 2000
     bool casadi;            // CasADi's entry points besides: see below; not
                             // with single
+    const char *header;     // the code includes it first: "f.h", as written by
+                            // ad_fn_write_h, so that compilers compare the two;
+                            // NULL: none. With exported only
 } ad_c_options;
 
 // What CasADi's external("f", "./f.so"), acados and others load, besides the
@@ -175,10 +178,26 @@ typedef struct ad_c_options {
 //   write        in    called often, with short pieces; NULL: only counts
 //
 //   returns      ADREV_OK; ADREV_ENOMEM; ADREV_ESHAPE: no such function, no such
-//                name, a gradient of several results, or casadi with single;
+//                name (of the header: with a quote, a line's end or more than 200
+//                characters, or of static functions), a gradient of several
+//                results, or casadi with single;
 //                ADREV_EEXTERNAL: lgamma, whose derivatives have no C text, or
 //                an external statement
 ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
+                                ad_write_fn *write, void *user,
+                                size_t *bytes);
+
+// Writes the header of the code that ad_fn_write_c writes with the same options,
+// which say exported: prototypes for C and C++, with the length and meaning of
+// each array in a comment, how many numbers of `work` each function needs, and
+// the patterns of sparse matrices. (`split` makes no difference.) Units are those
+// of x and y: an entry of a gradient has that of y divided by that of its x.
+//
+//   bytes, write       as of ad_fn_write_c
+//
+//   returns      as ad_fn_write_c; ADREV_ESHAPE: also of static functions
+//   cost         as of the code: the same programs are made
+ADX_API ad_status ad_fn_write_h(ad_fn *fn, const ad_c_options *options,
                                 ad_write_fn *write, void *user,
                                 size_t *bytes);
 
@@ -345,10 +364,14 @@ typedef struct adx_text {
     bool absorbing;
     bool exported;
     bool sizes;                 // of work as data, for ad_fn_compile
+    bool header;                // declarations only
+    bool muted;                 // nothing is put
 } adx_text;
 
 static void adx_put_text(adx_text *t, const char *text, size_t n)
 {
+    if (t->muted)
+        return;
     t->bytes += n;
     if (t->write != NULL && n > 0)
         t->write(text, n, t->user);
@@ -1696,6 +1719,79 @@ static void adx_say_check(adx_writing *k)
             small ? "!small && " : "");
 }
 
+// What an array is, for the header. Of a sparse matrix the same, entry by entry.
+static const char *adx_array_meaning(const char *array, bool sparse)
+{
+    static const char *const meaning[][2] = {
+        { "x", "the point" },
+        { "y", "f(x)" },
+        { "v", "a direction of x" },
+        { "dy", "J v: how y changes along v" },
+        { "w", "a weight of each y" },
+        { "dx", "w J: dx[i] = d(w y)/dx[i]" },
+        { "g", "g[i] = dy/dx[i]" },
+        { "hv", "H v, where H has the second derivatives of w y" },
+        { "J", "J[i*n + j] = dy[i]/dx[j], where n is the length of x" },
+        { "H", "H[i*n + j] = d2(w y)/dx[i]dx[j], both triangles" },
+    };
+    if (sparse && strchr("JH", *array) != NULL)
+        return *array == 'J' ? "J[k] = dy[row[k]]/dx[column[k]]"
+                             : "H[k] = d2(w y)/dx[row[k]]dx[column[k]], the"
+                               " lower triangle";
+    for (size_t i = 0; i < sizeof meaning / sizeof *meaning; i++)
+        if (strcmp(array, meaning[i][0]) == 0)
+            return meaning[i][1];
+    return "";
+}
+
+static void adx_say_meaning(adx_writing *k, const char *array, size_t length,
+                            bool out)
+{
+    adx_say(k->text, " *   %-2s [%lu]  %s  %s\n", array, (unsigned long)length,
+            out ? "out" : "in ", adx_array_meaning(array, k->entries != NULL));
+}
+
+// The pattern's rows begin at start[i]: entries k from there to start[i + 1].
+static void adx_declare_pattern(adx_writing *k)
+{
+    adx_text *t = k->text;
+    const adx_entries *g = k->entries;
+    size_t n = g->start[g->rows];
+    size_t room = n == 0 ? 1 : n;
+    adx_say(t, "/* Entries of %s_%s, row by row: those of row i are start[i] to"
+            "\n * start[i + 1] - 1. */\n", t->name, k->what);
+    adx_say(t, "#define %s_%s_NONZEROS %lu\n", t->name, k->what,
+            (unsigned long)n);
+    adx_say(t, "extern const int %s_%s_start[%lu];\n", t->name, k->what,
+            (unsigned long)(g->rows + 1));
+    adx_say(t, "extern const int %s_%s_row[%lu];\n", t->name, k->what,
+            (unsigned long)room);
+    adx_say(t, "extern const int %s_%s_column[%lu];\n\n", t->name, k->what,
+            (unsigned long)room);
+}
+
+// As adx_say_function, without what follows its head. (C++ has no restrict,
+// which is no part of a function's type.)
+static void adx_declare_function(adx_writing *k)
+{
+    adx_text *t = k->text;
+    const adx_results *results = k->results;
+    if (k->entries != NULL)
+        adx_declare_pattern(k);
+    adx_say(t, "/* %s_%s\n", t->name, k->what);
+    for (int i = 0; i < 3 && k->array[i] != NULL; i++)
+        adx_say_meaning(k, k->array[i], k->length[i], false);
+    for (size_t a = 0; a < 2 && results->array[a] != NULL; a++)
+        adx_say_meaning(k, results->array[a], results->length[a], true);
+    adx_say(t, " */\n#define %s_%s_WORK %lu\nint %s_%s(", t->name, k->what,
+            (unsigned long)(k->places == 0 ? 1 : k->places), t->name, k->what);
+    for (int i = 0; i < 3 && k->array[i] != NULL; i++)
+        adx_say(t, "const %s *%s, ", t->real, k->array[i]);
+    for (size_t a = 0; a < 2 && results->array[a] != NULL; a++)
+        adx_say(t, "%s *%s, ", t->real, results->array[a]);
+    adx_say(t, "%s *work);\n\n", t->real);
+}
+
 static void adx_say_function(adx_writing *k)
 {
     adx_text *t = k->text;
@@ -2098,7 +2194,9 @@ static ad_status adx_write_program(adx_job *job, const adx_c_kind *kind,
     }
     q->outputs = results.length[0] + results.length[1];
     bool ok = adx_begin_writing(&k);
-    if (ok) {
+    if (ok && t->header) {
+        adx_declare_function(&k);
+    } else if (ok) {
         adx_say_function(&k);
         if (size != NULL)
             adx_measure_code(&k, t->bytes - before, size);
@@ -2309,8 +2407,11 @@ static ad_status adx_begin_point(adx_point *e)
 static void adx_say_head(adx_point *e, const char *type, const char *what,
                          const char *parameters)
 {
-    adx_say(e->text, "CASADI_SYMBOL_EXPORT %s%s%s%s(%s)\n{\n", type,
-            e->kind->prefix, e->text->name, what, parameters);
+    adx_text *t = e->text;
+    t->muted = false;
+    adx_say(t, "CASADI_SYMBOL_EXPORT %s%s%s%s(%s)%s\n", type, e->kind->prefix,
+            t->name, what, parameters, t->header ? ";" : "\n{");
+    t->muted = t->header;       // what follows is the body
 }
 
 // By CasADi's convention a dense matrix has its size and 1, any other one where
@@ -2536,11 +2637,38 @@ static ad_status adx_write_points(ad_fn *fn, unsigned asked, adx_text *t)
         const adx_point_kind *kind = &adx_point_kinds[i];
         if (kind->functions & asked && (kind->more == 0 || kind->more & asked))
             status = adx_write_point(fn, kind, asked, t);
+        t->muted = false;
     }
     return status;
 }
 
 /* --- 3.9  all of it ------------------------------------------------------ */
+
+// What comes first: of a header all that is true of each function.
+static void adx_say_top(const adx_job *job)
+{
+    adx_text *t = job->text;
+    const char *includes = job->options->header;
+    adx_say(t, "/* %lu inputs, %lu results; written by adrev " ADREV_VERSION
+            ".%s", (unsigned long)job->fn->n, (unsigned long)job->fn->m,
+            t->header ? "" : " */\n\n");
+    if (!t->header && includes != NULL) {
+        adx_say(t, "#include \"");
+        adx_put_text(t, includes, strlen(includes));
+        adx_say(t, "\"\n");
+    }
+    if (!t->header)
+        adx_say(t, "#include <math.h>\n\n");
+    else
+        adx_say(t, "\n *\n * Functions return 0, or 1 + the guard that x did not "
+                "pass: then nothing\n * but work has been written. work has "
+                "%s_..._WORK numbers, whatever is in\n * them. Arrays do not "
+                "overlap. A\n * derivative has the unit of its result divided "
+                "by those of its inputs.\n */\n\n#ifndef %s_H\n#define %s_H"
+                "\n\n#ifdef "
+                "__cplusplus\nextern \"C\" {\n#endif\n\n", t->name, t->name,
+                t->name);
+}
 
 // Helper functions come first, so the programs are made twice; but where
 // nothing is written the order does not matter.
@@ -2551,16 +2679,16 @@ static ad_status adx_write_all(adx_job *job)
     ad_status status = twice ? adx_do_kinds(job, true, false) : ADREV_OK;
     if (status != ADREV_OK)
         return status;
-    adx_say(t, "/* %lu inputs, %lu results; written by adrev " ADREV_VERSION
-            ". */\n\n#include <math.h>\n\n", (unsigned long)job->fn->n,
-            (unsigned long)job->fn->m);
-    if (twice)
+    adx_say_top(job);
+    if (twice && !t->header)
         adx_say_helpers(t, job->needed);
     status = adx_do_kinds(job, !twice, true);
-    if (!twice)
+    if (!twice && !t->header)
         adx_say_helpers(t, job->needed);
     if (job->options->casadi && status == ADREV_OK)
         status = adx_write_points(job->fn, job->asked, t);
+    if (t->header)
+        adx_say(t, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
     return status;
 }
 
@@ -2603,22 +2731,36 @@ static bool adx_is_usable(const char *name)
              && adx_is_listed(adx_math_names, name, n - 1));
 }
 
-static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, bool sizes,
+// The name of a header that is included: NULL is one.
+static bool adx_is_includable(const char *name)
+{
+    return name == NULL || (strlen(name) <= 200
+                            && strpbrk(name, "\"\r\n") == NULL);
+}
+
+// What is written besides a function's plain code.
+typedef enum adx_form { ADX_FORM_code, ADX_FORM_loaded, ADX_FORM_header } adx_form;
+
+static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, adx_form form,
                              ad_write_fn *write, void *user, size_t *bytes,
                              ad_c_size size[])
 {
+    bool sizes = form == ADX_FORM_loaded;
+    bool declared = form == ADX_FORM_header || o->header != NULL;
     unsigned functions = o->functions != 0 ? o->functions
         : ADREV_C_VALUE | ADREV_C_VJP | (fn->m == 1 ? ADREV_C_GRADIENT : 0u);
     if ((functions & ~(unsigned)(sizes ? ADX_C_ALL : ADX_C_ALL >> 2)) != 0
         || (functions & ADREV_C_GRADIENT && fn->m != 1)
-        || (o->casadi && o->single)
-        || (o->name != NULL && !adx_is_usable(o->name)))
+        || (o->casadi && o->single) || (declared && !o->exported)
+        || (o->name != NULL && !adx_is_usable(o->name))
+        || !adx_is_includable(o->header))
         return ADREV_ESHAPE;
     adx_text t = { .write = write, .user = user,
                    .name = o->name == NULL ? "f" : o->name,
                    .real = o->single ? "float" : "double",
                    .single = o->single, .absorbing = o->absorbing,
-                   .exported = o->exported, .sizes = sizes };
+                   .exported = o->exported, .sizes = sizes,
+                   .header = form == ADX_FORM_header };
     adx_job job = { .fn = fn, .options = o, .asked = functions, .text = &t,
                     .size = size };
     ad_status status = adx_write_all(&job);
@@ -2633,8 +2775,16 @@ ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
 {
     static const ad_c_options none;
     return fn == NULL ? ADREV_ESHAPE
-         : adx_write_c(fn, options == NULL ? &none : options, false, write,
+         : adx_write_c(fn, options == NULL ? &none : options, ADX_FORM_code, write,
                        user, bytes, NULL);
+}
+
+ADX_API ad_status ad_fn_write_h(ad_fn *fn, const ad_c_options *options,
+                                ad_write_fn *write, void *user,
+                                size_t *bytes)
+{
+    return fn == NULL || options == NULL ? ADREV_ESHAPE
+         : adx_write_c(fn, options, ADX_FORM_header, write, user, bytes, NULL);
 }
 
 ADX_API ad_status ad_fn_c_size(ad_fn *fn, const ad_c_options *options,
@@ -2645,7 +2795,7 @@ ADX_API ad_status ad_fn_c_size(ad_fn *fn, const ad_c_options *options,
     if (fn == NULL || size == NULL)
         return ADREV_ESHAPE;
     ad_status status = adx_write_c(fn, options == NULL ? &none : options,
-                                   false, NULL, NULL, bytes, found);
+                                   ADX_FORM_code, NULL, NULL, bytes, found);
     if (status == ADREV_OK)
         memcpy(size, found, sizeof found);
     return status;
@@ -4042,15 +4192,15 @@ static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
         .functions = more | adx_to_compile(fn, o->functions)
     };
     size_t bytes = 0;
-    ad_status status = adx_write_c(fn, &code, true, NULL, NULL, &bytes,
+    ad_status status = adx_write_c(fn, &code, ADX_FORM_loaded, NULL, NULL, &bytes,
                                    NULL);
     if (status != ADREV_OK)
         return status;
     bool ok = adx_is_within(&k, bytes, o->limit == 0 ? 2000000 : o->limit)
            && adx_open_cache(&k, o->cache);
     if (ok)
-        status = adx_write_c(fn, &code, true, adx_keep_code, &k.code, NULL,
-                             NULL);
+        status = adx_write_c(fn, &code, ADX_FORM_loaded, adx_keep_code, &k.code,
+                             NULL, NULL);
     k.no_memory = k.code.failed;
     if (ok && status == ADREV_OK && !k.no_memory)
         ok = adx_compile_code(fn, &k);
