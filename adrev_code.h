@@ -285,6 +285,12 @@ typedef struct ad_compile_options {
 // alone: their code may be several times as long as that of the value (see
 // ad_fn_c_size), and compilers take seconds for each megabyte.
 //
+// It pays for functions that are small and evaluated often: the code has every
+// operation once, without loops. A gradient of 10, 1000, 10 000 inputs took 82 ns,
+// 8.2 us, 86 us replayed, 12 ns, 3.2 us, 68 us compiled, and the compiler 0.1, 4 and
+// 90 s; on a tape the last one took 56 us. Beyond about 1 MB of C code, and where
+// fewer than some 10^6 evaluations follow, it does not pay (docs/compiling.md).
+//
 // The code is written as C, compiled by the system's compiler and kept in the
 // cache under the XXH128 of the code, the flags, the compiler's version and, on
 // Linux, what the processor is; next time, in any process, it is only loaded. A
