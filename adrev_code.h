@@ -3609,7 +3609,7 @@ static bool adx_blame_open(adx_cache *k, const char *path)
 }
 
 // What a link stands for comes before the rest of the way.
-static bool adx_follow_link(adx_cache *k, adx_way *w, const struct stat *s)
+static bool adx_follow_symlink(adx_cache *k, adx_way *w, const struct stat *s)
 {
     char all[2 * ADX_PATH + 1];
     ssize_t n = readlink(w->path, all, ADX_PATH);
@@ -3638,7 +3638,7 @@ static bool adx_make_directory(const char *path)
 
 // What is at the end of the way: a link is followed, a directory that is safe
 // may be gone on from.
-static bool adx_look(adx_cache *k, adx_way *w)
+static bool adx_look_at(adx_cache *k, adx_way *w)
 {
     struct stat s;
     const char *path = *w->path == '\0' ? "/" : w->path;
@@ -3647,7 +3647,7 @@ static bool adx_look(adx_cache *k, adx_way *w)
             || lstat(path, &s) != 0))
         return adx_blame_system(k, path);
     if (S_ISLNK(s.st_mode))
-        return adx_follow_link(k, w, &s);
+        return adx_follow_symlink(k, w, &s);
     if (!S_ISDIR(s.st_mode)) {
         errno = ENOTDIR;
         return adx_blame_system(k, path);
@@ -3672,11 +3672,11 @@ static bool adx_go_on(adx_cache *k, adx_way *w)
     if (up && before > 0)
         *strrchr(w->path, '/') = '\0';
     memmove(w->rest, name + n, strlen(name + n) + 1);
-    return stays || adx_look(k, w);
+    return stays || adx_look_at(k, w);
 }
 
 // The directory without links, made if need be; it is ours alone.
-static bool adx_walk(adx_cache *k, const char *directory)
+static bool adx_walk_to_cache(adx_cache *k, const char *directory)
 {
     adx_way w = {0};
     struct stat s;
@@ -3687,7 +3687,7 @@ static bool adx_walk(adx_cache *k, const char *directory)
         return adx_blame(k->report, ADREV_COMPILE_NO_CACHE, "",
                          "a path that is too long");
     snprintf(w.rest, sizeof w.rest, "%s/%s", here, directory);
-    bool ok = adx_look(k, &w);
+    bool ok = adx_look_at(k, &w);
     while (ok && *w.rest != '\0')
         ok = adx_go_on(k, &w);
     if (ok && (stat(w.path, &s) != 0 || !adx_is_ours(&s)))
@@ -3711,7 +3711,7 @@ static bool adx_open_cache(adx_cache *k, const char *directory)
     return *directory == '\0'
          ? adx_blame(k->report, ADREV_COMPILE_NO_CACHE, "",
                      "no directory is named, nor HOME")
-         : adx_walk(k, directory);
+         : adx_walk_to_cache(k, directory);
 }
 
 // A directory that no other call uses. The name alone does not see to that:
@@ -4198,8 +4198,8 @@ static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
         .functions = more | adx_to_compile(fn, o->functions)
     };
     size_t bytes = 0;
-    ad_status status = adx_write_c(fn, &code, ADX_FORM_loaded, NULL, NULL, &bytes,
-                                   NULL);
+    ad_status status = adx_write_c(fn, &code, ADX_FORM_loaded, NULL, NULL,
+                                   &bytes, NULL);
     if (status != ADREV_OK)
         return status;
     bool ok = adx_is_within(&k, bytes, o->limit == 0 ? 2000000 : o->limit)
