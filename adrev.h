@@ -262,7 +262,7 @@ typedef ADREV_REAL ad_real;
 #define ADX_ALIKE ADX_ALIKE_OF(ADREV_REAL)
 #if !defined ADREV_STATIC && (defined __GNUC__ || defined __clang__)
 ADX_EXTERN const char ADX_ALIKE;
-static const char *const adx_alike __attribute__((used)) = &ADX_ALIKE;
+static const char *const adx_agreement __attribute__((used)) = &ADX_ALIKE;
 #endif
 
 // A number that remembers where it came from. Plain data: copy it as you
@@ -317,22 +317,22 @@ typedef struct ad_tape ad_tape;
     ROW( OK,       "success" )                                                          \
     ROW( ENOTAPE,  "no tape: the tape is NULL" )                                        \
     ROW( ENOMEM,   "out of memory: the allocator returned NULL" )                       \
-    ROW( EFULL,    "the fixed memory of the tape is full" )                             \
+    ROW( EFULL,    "the fixed memory of the tape is full: see ad_tape_missing" )        \
     ROW( ELIMIT,   "the recording has more than ADREV_VALUES values" )                  \
     ROW( EFOREIGN, "a value of another tape, or from before a clear or rewind" )        \
-    ROW( EPASSIVE, "a constant where a recorded value is needed" )                      \
+    ROW( EPASSIVE, "a constant where a recorded value is needed: was ad_use forgotten?" )  \
     ROW( EBEYOND,  "a function used x[n] or y[m], or beyond: it has more of them" )     \
     ROW( ENONFINITE, "stopped at a number that is not finite: see ad_tape_failure" )    \
     ROW( ESHAPE,   "an impossible length, index or option; a null pointer; a result not set" )   \
     ROW( EMARK,    "the mark is not on this recording, or marks nest too deep" )        \
-    ROW( EHOOK,    "while tracing: untraced code, an array, an old expression, a query" )          \
+    ROW( EHOOK,    "what cannot be traced: see ad_tape_reason, of a function ad_fn_reason" )  \
     ROW( EEXTERNAL,"an external statement, a loop or a store: a function is missing or failed" ) \
     ROW( EBUSY,    "in use: by a fork that is open, or by another thread" )             \
     ROW( ERACE,    "a value of a branch that may still run" )                           \
     ROW( EPATH,    "a recorded function: a comparison comes out differently here" )     \
     ROW( EFROZEN,  "a function to be recorded gives other values nearby: x.v, or more than x" )   \
     ROW( EFILE,    "not a saved function, or one that was altered" )                    \
-    ROW( ECOMPILE, "a recorded function could not be compiled: it is replayed" )
+    ROW( ECOMPILE, "a recorded function was not compiled (see ad_compile_report): it is replayed" )
 
 #define ADX_ENUM(name, text) ADREV_##name,
 typedef enum ad_status {
@@ -784,10 +784,23 @@ ADX_API void ad_tape_failure(const ad_tape *t, const char **file, int *line);
 
 // Whether the tape is to fail, with ADREV_ENONFINITE, at the first input or
 // result that is infinite or NaN. ad_tape_failure names the place; a debugger
-// stops there with a breakpoint on adx_fail (docs/debugging.md). Of statements
-// compiled with ADREV_DEBUG, and arrays and inputs if the implementation is;
-// others pass unnoticed, and cost nothing. Stays until it is taken back.
+// stops there with a breakpoint on adx_fail_because (docs/debugging.md). Of
+// statements compiled with ADREV_DEBUG, and arrays and inputs if the
+// implementation is; others pass unnoticed, and cost nothing. Stays until it is
+// taken back.
 ADX_API void ad_tape_stop_nonfinite(ad_tape *t, bool stop);
+
+// Why the tape failed, in one sentence: what ad_message says of its status or,
+// where that has several causes (ADREV_EHOOK), which of them it was. Never NULL,
+// and always valid.
+ADX_API const char *ad_tape_reason(const ad_tape *t);
+
+// Bytes by which fixed memory was too small for the statement at which the tape
+// failed with ADREV_EFULL, its adjoints included: with so many more, and no
+// fewer, it is recorded. What comes after it needs more; ad_tape_bytes of a tape
+// that grows says how much in all. 0: the tape has not failed so, or what was
+// missing is no part of it.
+ADX_API size_t ad_tape_missing(const ad_tape *t);
 
 // Where a value was recorded, likewise. Cost: one pass over the tape.
 ADX_API void ad_tape_where(const ad_tape *t, ad_rev x, const char **file,
@@ -2385,6 +2398,14 @@ typedef struct adx_site {
     int line;
 } adx_site;
 
+// Of a failed tape, besides its status.
+typedef struct adx_failure {
+    const char *file;
+    const char *why;        // NULL: as the status says
+    size_t missing;         // bytes of fixed memory
+    int line;
+} adx_failure;
+
 #define ADX_SITE_OPERANDS                                                   \
     ((sizeof(adx_site) + sizeof(adx_operand) - 1) / sizeof(adx_operand))
 
@@ -2508,7 +2529,7 @@ struct ad_tape {
     ad_allocator allocator;         // alloc NULL: fixed memory
     ad_hooks hooks;
     ad_status status;
-    adx_site failure;
+    adx_failure failure;
     size_t segments;
     adx_segment segment[ADREV_MARKS + 1];
 };
@@ -2594,15 +2615,20 @@ static uint32_t adx_new_job(void)
 
 // The first error stays. From here on there is no room. Every failure of a tape
 // comes through here: debuggers stop in it (docs/debugging.md).
-ADX_COLD static void adx_fail(ad_tape *t, ad_status status)
+ADX_COLD static void adx_fail_because(ad_tape *t, ad_status status,
+                                      const char *why)
 {
     adx_context *c = adx_live(t);
     if (t->status == ADREV_OK) {
         t->status = status;
-        t->failure.file = c->file;
-        t->failure.line = c->line;
+        t->failure = (adx_failure){ c->file, why, 0, c->line };
     }
     c->held = adx_gap(c);
+}
+
+static void adx_fail(ad_tape *t, ad_status status)
+{
+    adx_fail_because(t, status, NULL);
 }
 
 // Fails the current tape, if there is one. Returns the first error.
@@ -2634,6 +2660,18 @@ ADX_API void ad_tape_failure(const ad_tape *t, const char **file, int *line)
     *line = t == NULL ? 0 : t->failure.line;
 }
 
+ADX_API const char *ad_tape_reason(const ad_tape *t)
+{
+    ad_status status = ad_tape_status(t);
+    bool more = t != NULL && status != ADREV_OK && t->failure.why != NULL;
+    return more ? t->failure.why : ad_message(status);
+}
+
+ADX_API size_t ad_tape_missing(const ad_tape *t)
+{
+    return ad_tape_status(t) == ADREV_EFULL ? t->failure.missing : 0;
+}
+
 /* --- 7.4  room ------------------------------------------------------------ */
 
 // Fixed memory keeps one adjoint of each value free in the gap. The test in
@@ -2654,25 +2692,38 @@ static size_t adx_usable(const ad_tape *t, const adx_context *c)
     return usable / ADX_LEAST > left ? left * ADX_LEAST : usable;
 }
 
-// Whether an entry with so many operands and values fits exactly; without
-// operands, more values for the last entry.
+// Bytes that an entry with so many operands and values needs in the gap of fixed
+// memory, with all adjoints; without operands, more values for the last entry.
+static size_t adx_need_of(const ad_tape *t, const adx_context *c,
+                          size_t operands, size_t values)
+{
+    size_t data = operands * sizeof(adx_operand);
+    size_t bottom = (size_t)((char *)c->op - (char *)t) + data;
+    return (operands == 0 ? 0 : sizeof(uint16_t) + data)
+         + adx_round_up(bottom) - bottom
+         + (values + c->seq + 1 + t->scratch) * sizeof(ad_real);
+}
+
+// Whether such an entry fits exactly.
 static bool adx_fits(const ad_tape *t, const adx_context *c, size_t operands,
                      size_t values)
 {
     size_t gap = adx_gap(c);
+    if (t->allocator.alloc == NULL)
+        return gap >= adx_need_of(t, c, operands, values);
     size_t data = operands * sizeof(adx_operand);
-    size_t need = operands == 0 ? 0 : sizeof(uint16_t) + data;
-    if (gap < need)
-        return false;
-    if (t->allocator.alloc != NULL)
-        return true;
+    return gap >= (operands == 0 ? 0 : sizeof(uint16_t) + data);
+}
 
-    size_t bottom = (size_t)((char *)c->op - (char *)t) + data;
-    size_t free = gap - need;
-    size_t padding = adx_round_up(bottom) - bottom;
-    return free >= padding
-        && (free - padding) / sizeof(ad_real)
-            >= values + c->seq + 1 + t->scratch;
+// Fixed memory that is too small for such an entry. It grows in steps of 8.
+static void adx_fail_full(ad_tape *t, const adx_context *c, size_t operands,
+                          size_t values)
+{
+    bool first = t->status == ADREV_OK;
+    size_t need = adx_need_of(t, c, operands, values);
+    adx_fail(t, ADREV_EFULL);
+    if (first && values <= ADREV_VALUES && need > adx_gap(c))
+        t->failure.missing = adx_round_up(need - adx_gap(c));
 }
 
 // Opens as much of the gap as is safe, and no less than `need` if that fits.
@@ -2755,8 +2806,10 @@ static adx_block *adx_next_block(ad_tape *t, size_t need)
     return b != NULL && b->bytes >= need ? b : adx_add_block(t, need);
 }
 
-// Makes room for an entry in this block or in the next.
-static bool adx_make_room(ad_tape *t, adx_context *c, size_t need)
+// Makes room for an entry in this block or in the next. values: that it makes;
+// in fixed memory there is room for one of them, also where it makes none.
+static bool adx_make_room(ad_tape *t, adx_context *c, size_t need,
+                          size_t values)
 {
     if (c->seq >= ADREV_VALUES) {
         adx_fail(t, ADREV_ELIMIT);
@@ -2765,7 +2818,7 @@ static bool adx_make_room(ad_tape *t, adx_context *c, size_t need)
     if (t->block != NULL && adx_settle(t, c, need))
         return true;
     if (t->allocator.alloc == NULL) {
-        adx_fail(t, ADREV_EFULL);
+        adx_fail_full(t, c, need / sizeof(adx_operand), values + (values == 0));
         return false;
     }
 
@@ -2788,10 +2841,11 @@ ADX_COLD ADX_API bool adx_grow(size_t need)
     if (t == NULL || t->status != ADREV_OK)
         return false;
     if (adx_now.trace) {
-        adx_fail(t, ADREV_EHOOK);
+        adx_fail_because(t, ADREV_EHOOK, "code that was compiled without "
+                         "ADREV_TRACE records while operations are traced");
         return false;
     }
-    return adx_make_room(t, &adx_now, need);
+    return adx_make_room(t, &adx_now, need, 1);
 }
 
 #ifndef ADREV_NO_STDLIB
@@ -2894,14 +2948,14 @@ static adx_operand *adx_entry(adx_context *c, unsigned header, size_t operands,
     ad_tape *t = c->tape;
     size_t need = sizeof(uint16_t) + operands * sizeof(adx_operand);
 
-    if (t->status != ADREV_OK || !adx_make_room(t, c, need))
+    if (t->status != ADREV_OK || !adx_make_room(t, c, need, values))
         return NULL;
     if (values > ADREV_VALUES - c->seq) {
         adx_fail(t, ADREV_ELIMIT);
         return NULL;
     }
     if (!adx_fits(t, c, operands, values)) {
-        adx_fail(t, ADREV_EFULL);
+        adx_fail_full(t, c, operands, values);
         return NULL;
     }
     c->op += operands;
@@ -3045,8 +3099,12 @@ static bool adx_extend_inputs(ad_tape *t, adx_context *c, size_t n)
     if (!first && (c->head == adx_top(t->block) || *c->head != ADX_INPUTS
                    || c->head == t->sealed))
         return false;
-    if (n > ADREV_VALUES - c->seq || !adx_fits(t, c, 0, n))
+    if (n > ADREV_VALUES - c->seq)
         return false;
+    if (!adx_fits(t, c, 0, n)) {
+        adx_fail_full(t, c, 0, n);
+        return false;
+    }
     if (first)
         t->lead += n;
     else
@@ -3346,7 +3404,9 @@ ADX_NOINLINE ADX_API ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a,
 // An expression that the hook was not told of.
 ADX_COLD ADX_API void adx_refuse(void)
 {
-    adx_failed(ADREV_EHOOK);
+    if (adx_now.tape != NULL)
+        adx_fail_because(adx_now.tape, ADREV_EHOOK, "an expression that was "
+                         "made before operations were traced is recorded");
 }
 
 // What ad_rec makes of a single value while operations are traced: they are
@@ -3376,7 +3436,8 @@ ADX_API void ad_tape_hooks(ad_tape *t, const ad_hooks *hooks)
     if (t == NULL)
         return;
     if (t->observer != NULL) {
-        adx_fail(t, ADREV_EHOOK);
+        adx_fail_because(t, ADREV_EHOOK, "hooks are set on the tape on which "
+                         "a function is recorded");
         return;
     }
     adx_context *c = adx_live(t);
@@ -3395,8 +3456,7 @@ static void adx_reset(ad_tape *t, adx_context *c)
     if (t->annex != NULL)
         t->annex->clear(t);
     t->status = ADREV_OK;
-    t->failure.file = NULL;
-    t->failure.line = 0;
+    memset(&t->failure, 0, sizeof t->failure);
     t->segments = 1;
     t->segment[0] = (adx_segment){ .job = adx_new_job() };
     t->sealed = NULL;
@@ -4350,7 +4410,8 @@ ADX_COLD static ad_status adx_check_open(ad_tape *t)
         return ADREV_OK;
     if (t->open > 0)
         return ADREV_EBUSY;
-    adx_fail(t, ADREV_EHOOK);
+    adx_fail_because(t, ADREV_EHOOK, "derivatives are asked of the tape on "
+                     "which a function is recorded");
     return ADREV_EHOOK;
 }
 
@@ -5288,7 +5349,8 @@ static bool adx_recording(void)
     if (t == NULL || t->status != ADREV_OK)
         return false;
     if (adx_now.trace && t->hooks.array == NULL)
-        adx_fail(t, ADREV_EHOOK);
+        adx_fail_because(t, ADREV_EHOOK, "an array or external statement, and "
+                         "the hooks that trace have none for it");
     return t->status == ADREV_OK;
 }
 

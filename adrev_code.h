@@ -136,6 +136,9 @@ typedef struct ad_c_options {
     size_t split;           // statements of one C function at most; 0: 2000
     bool casadi;            // CasADi's entry points besides: see below; not
                             // with single
+    const char *header;     // the code includes it first: "f.h", as written by
+                            // ad_fn_write_h, so that compilers compare the two;
+                            // NULL: none. With exported only
 } ad_c_options;
 
 // What CasADi's external("f", "./f.so"), acados and others load, besides the
@@ -175,10 +178,26 @@ typedef struct ad_c_options {
 //   write        in    called often, with short pieces; NULL: only counts
 //
 //   returns      ADREV_OK; ADREV_ENOMEM; ADREV_ESHAPE: no such function, no such
-//                name, a gradient of several results, or casadi with single;
+//                name (of the header: with a quote, a line's end or more than 200
+//                characters, or of static functions), a gradient of several
+//                results, or casadi with single;
 //                ADREV_EEXTERNAL: lgamma, whose derivatives have no C text, or
 //                an external statement
 ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
+                                ad_write_fn *write, void *user,
+                                size_t *bytes);
+
+// Writes the header of the code that ad_fn_write_c writes with the same options,
+// which say exported: prototypes for C and C++, with the length and meaning of
+// each array in a comment, how many numbers of `work` each function needs, and
+// the patterns of sparse matrices. (`split` makes no difference.) Units are those
+// of x and y: an entry of a gradient has that of y divided by that of its x.
+//
+//   bytes, write       as of ad_fn_write_c
+//
+//   returns      as ad_fn_write_c; ADREV_ESHAPE: also of static functions
+//   cost         as of the code: the same programs are made
+ADX_API ad_status ad_fn_write_h(ad_fn *fn, const ad_c_options *options,
                                 ad_write_fn *write, void *user,
                                 size_t *bytes);
 
@@ -203,6 +222,38 @@ typedef struct ad_c_size {
 ADX_API ad_status ad_fn_c_size(ad_fn *fn, const ad_c_options *options,
                                ad_c_size size[], size_t *bytes);
 
+// Why ad_fn_compile answered ADREV_ECOMPILE, and what `text` of its report is.
+#define ADREV_COMPILE_TABLE(ROW)                                                        \
+    ROW( DONE,        "nothing was refused" )                                           \
+    ROW( NOWHERE,     "this system, or this build of adrev, loads no machine code" )    \
+    ROW( TOO_LONG,    "the C code has more bytes than the options' limit" )             \
+    ROW( PRIVILEGED,  "the program has more rights than its user (setuid)" )            \
+    ROW( NO_CACHE,    "the cache directory cannot be found, made or written" )          \
+    ROW( NOT_PRIVATE, "others could touch this directory, the cache or on the way to it" )   \
+    ROW( QUOTE,       "in these words of the options a quote or a backslash is open" )  \
+    ROW( NO_COMPILER, "no such compiler could be run" )                                 \
+    ROW( REFUSED,     "the compiler refused its flags or the code" )                    \
+    ROW( NOT_LOADED,  "the library that was compiled could not be loaded" )
+
+#define ADX_ENUM(name, text) ADREV_COMPILE_##name,
+typedef enum ad_compile_reason {
+    ADREV_COMPILE_TABLE(ADX_ENUM) ADREV_COMPILE_COUNT
+} ad_compile_reason;
+#undef ADX_ENUM
+
+// The reason in words; never NULL.
+ADX_API const char *ad_compile_message(ad_compile_reason reason);
+
+// What a call of ad_fn_compile met.
+typedef struct ad_compile_report {
+    ad_compile_reason reason;   // of ADREV_ECOMPILE; else ADREV_COMPILE_DONE
+    size_t bytes;               // of C code; 0: none was written
+    char text[2000];            // what the reason speaks of: the directory, the
+                                // words, the beginning of what the compiler or
+                                // the system said. Its end is cut off if it is
+                                // longer; "": there is nothing to add
+} ad_compile_report;
+
 // How ad_fn_compile works. All-zero: as the comments say first.
 //
 // compiler and flags are words, as CC and CFLAGS of a makefile are: "ccache gcc",
@@ -224,6 +275,7 @@ typedef struct ad_compile_options {
     unsigned functions;     // ADREV_C_VALUE | ...: only these, of which
                             // ADREV_C_JACOBIAN and ADREV_C_GRADIENT mean
                             // ADREV_C_LINEARIZE; 0: see below
+    ad_compile_report *report;  // out: why not; NULL: of no interest
 } ad_compile_options;
 
 // Evaluates the function from now on by machine code: value, products, gradient,
@@ -233,6 +285,12 @@ typedef struct ad_compile_options {
 // alone: their code may be several times as long as that of the value (see
 // ad_fn_c_size), and compilers take seconds for each megabyte.
 //
+// It pays for functions that are small and evaluated often: the code has every
+// operation once, without loops. A gradient of 10, 1000, 10 000 inputs took 82 ns,
+// 8.2 us, 86 us replayed, 12 ns, 3.2 us, 68 us compiled, and the compiler 0.1, 4 and
+// 90 s; on a tape the last one took 56 us. Beyond about 1 MB of C code, and where
+// fewer than some 10^6 evaluations follow, it does not pay (docs/compiling.md).
+//
 // The code is written as C, compiled by the system's compiler and kept in the
 // cache under the XXH128 of the code, the flags, the compiler's version and, on
 // Linux, what the processor is; next time, in any process, it is only loaded. A
@@ -240,15 +298,18 @@ typedef struct ad_compile_options {
 // and nobody else can write them, and if its hash is that of what was compiled.
 // Nobody else but root may be able to put another directory in the cache's
 // place: those above it belong to the user or to root, and are not writable by a
-// group or by all, unless they are sticky, as /tmp is.
+// group or by all, unless they are sticky, as /tmp is; so do links on the way.
+// Where that is not so, nothing is made.
 //
-//   returns      ADREV_OK; ADREV_ECOMPILE: no compiler, or none of this, a
-//                quote of the options is open, the code is too long, no cache,
-//                a cache that others could touch, a program with more rights
-//                than its user (setuid), or no such thing on this system: the
-//                function is evaluated as before; ADREV_ESHAPE: no such
-//                function; else as ad_fn_write_c. Nothing is printed, nor what
-//                the compiler says
+// The compiler runs in a process that this one waits for: where a handler of
+// SIGCHLD waits for any child, it may meet this one. Its signals and its umask
+// are its own, and no file of this program is open in it but those that the
+// program hands on to all.
+//
+//   returns      ADREV_OK; ADREV_ECOMPILE: see ad_compile_reason; the function
+//                is evaluated as before; ADREV_ESHAPE: no such function; else
+//                as ad_fn_write_c. Nothing is printed, nor what the compiler
+//                says: the options' report has that
 //   threads      while no other thread uses the function
 ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options);
 
@@ -309,10 +370,14 @@ typedef struct adx_text {
     bool absorbing;
     bool exported;
     bool sizes;                 // of work as data, for ad_fn_compile
+    bool header;                // declarations only
+    bool muted;                 // nothing is put
 } adx_text;
 
 static void adx_put_text(adx_text *t, const char *text, size_t n)
 {
+    if (t->muted)
+        return;
     t->bytes += n;
     if (t->write != NULL && n > 0)
         t->write(text, n, t->user);
@@ -1660,6 +1725,79 @@ static void adx_say_check(adx_writing *k)
             small ? "!small && " : "");
 }
 
+// What an array is, for the header. Of a sparse matrix the same, entry by entry.
+static const char *adx_array_meaning(const char *array, bool sparse)
+{
+    static const char *const meaning[][2] = {
+        { "x", "the point" },
+        { "y", "f(x)" },
+        { "v", "a direction of x" },
+        { "dy", "J v: how y changes along v" },
+        { "w", "a weight of each y" },
+        { "dx", "w J: dx[i] = d(w y)/dx[i]" },
+        { "g", "g[i] = dy/dx[i]" },
+        { "hv", "H v, where H has the second derivatives of w y" },
+        { "J", "J[i*n + j] = dy[i]/dx[j], where n is the length of x" },
+        { "H", "H[i*n + j] = d2(w y)/dx[i]dx[j], both triangles" },
+    };
+    if (sparse && strchr("JH", *array) != NULL)
+        return *array == 'J' ? "J[k] = dy[row[k]]/dx[column[k]]"
+                             : "H[k] = d2(w y)/dx[row[k]]dx[column[k]], the"
+                               " lower triangle";
+    for (size_t i = 0; i < sizeof meaning / sizeof *meaning; i++)
+        if (strcmp(array, meaning[i][0]) == 0)
+            return meaning[i][1];
+    return "";
+}
+
+static void adx_say_meaning(adx_writing *k, const char *array, size_t length,
+                            bool out)
+{
+    adx_say(k->text, " *   %-2s [%lu]  %s  %s\n", array, (unsigned long)length,
+            out ? "out" : "in ", adx_array_meaning(array, k->entries != NULL));
+}
+
+// The pattern's rows begin at start[i]: entries k from there to start[i + 1].
+static void adx_declare_pattern(adx_writing *k)
+{
+    adx_text *t = k->text;
+    const adx_entries *g = k->entries;
+    size_t n = g->start[g->rows];
+    size_t room = n == 0 ? 1 : n;
+    adx_say(t, "/* Entries of %s_%s, row by row: those of row i are start[i] to"
+            "\n * start[i + 1] - 1. */\n", t->name, k->what);
+    adx_say(t, "#define %s_%s_NONZEROS %lu\n", t->name, k->what,
+            (unsigned long)n);
+    adx_say(t, "extern const int %s_%s_start[%lu];\n", t->name, k->what,
+            (unsigned long)(g->rows + 1));
+    adx_say(t, "extern const int %s_%s_row[%lu];\n", t->name, k->what,
+            (unsigned long)room);
+    adx_say(t, "extern const int %s_%s_column[%lu];\n\n", t->name, k->what,
+            (unsigned long)room);
+}
+
+// As adx_say_function, without what follows its head. (C++ has no restrict,
+// which is no part of a function's type.)
+static void adx_declare_function(adx_writing *k)
+{
+    adx_text *t = k->text;
+    const adx_results *results = k->results;
+    if (k->entries != NULL)
+        adx_declare_pattern(k);
+    adx_say(t, "/* %s_%s\n", t->name, k->what);
+    for (int i = 0; i < 3 && k->array[i] != NULL; i++)
+        adx_say_meaning(k, k->array[i], k->length[i], false);
+    for (size_t a = 0; a < 2 && results->array[a] != NULL; a++)
+        adx_say_meaning(k, results->array[a], results->length[a], true);
+    adx_say(t, " */\n#define %s_%s_WORK %lu\nint %s_%s(", t->name, k->what,
+            (unsigned long)(k->places == 0 ? 1 : k->places), t->name, k->what);
+    for (int i = 0; i < 3 && k->array[i] != NULL; i++)
+        adx_say(t, "const %s *%s, ", t->real, k->array[i]);
+    for (size_t a = 0; a < 2 && results->array[a] != NULL; a++)
+        adx_say(t, "%s *%s, ", t->real, results->array[a]);
+    adx_say(t, "%s *work);\n\n", t->real);
+}
+
 static void adx_say_function(adx_writing *k)
 {
     adx_text *t = k->text;
@@ -2062,7 +2200,9 @@ static ad_status adx_write_program(adx_job *job, const adx_c_kind *kind,
     }
     q->outputs = results.length[0] + results.length[1];
     bool ok = adx_begin_writing(&k);
-    if (ok) {
+    if (ok && t->header) {
+        adx_declare_function(&k);
+    } else if (ok) {
         adx_say_function(&k);
         if (size != NULL)
             adx_measure_code(&k, t->bytes - before, size);
@@ -2273,8 +2413,11 @@ static ad_status adx_begin_point(adx_point *e)
 static void adx_say_head(adx_point *e, const char *type, const char *what,
                          const char *parameters)
 {
-    adx_say(e->text, "CASADI_SYMBOL_EXPORT %s%s%s%s(%s)\n{\n", type,
-            e->kind->prefix, e->text->name, what, parameters);
+    adx_text *t = e->text;
+    t->muted = false;
+    adx_say(t, "CASADI_SYMBOL_EXPORT %s%s%s%s(%s)%s\n", type, e->kind->prefix,
+            t->name, what, parameters, t->header ? ";" : "\n{");
+    t->muted = t->header;       // what follows is the body
 }
 
 // By CasADi's convention a dense matrix has its size and 1, any other one where
@@ -2500,11 +2643,38 @@ static ad_status adx_write_points(ad_fn *fn, unsigned asked, adx_text *t)
         const adx_point_kind *kind = &adx_point_kinds[i];
         if (kind->functions & asked && (kind->more == 0 || kind->more & asked))
             status = adx_write_point(fn, kind, asked, t);
+        t->muted = false;
     }
     return status;
 }
 
 /* --- 3.9  all of it ------------------------------------------------------ */
+
+// What comes first: of a header all that is true of each function.
+static void adx_say_top(const adx_job *job)
+{
+    adx_text *t = job->text;
+    const char *includes = job->options->header;
+    adx_say(t, "/* %lu inputs, %lu results; written by adrev " ADREV_VERSION
+            ".%s", (unsigned long)job->fn->n, (unsigned long)job->fn->m,
+            t->header ? "" : " */\n\n");
+    if (!t->header && includes != NULL) {
+        adx_say(t, "#include \"");
+        adx_put_text(t, includes, strlen(includes));
+        adx_say(t, "\"\n");
+    }
+    if (!t->header)
+        adx_say(t, "#include <math.h>\n\n");
+    else
+        adx_say(t, "\n *\n * Functions return 0, or 1 + the guard that x did not "
+                "pass: then nothing\n * but work has been written. work has "
+                "%s_..._WORK numbers, whatever is in\n * them. Arrays do not "
+                "overlap. A\n * derivative has the unit of its result divided "
+                "by those of its inputs.\n */\n\n#ifndef %s_H\n#define %s_H"
+                "\n\n#ifdef "
+                "__cplusplus\nextern \"C\" {\n#endif\n\n", t->name, t->name,
+                t->name);
+}
 
 // Helper functions come first, so the programs are made twice; but where
 // nothing is written the order does not matter.
@@ -2515,16 +2685,16 @@ static ad_status adx_write_all(adx_job *job)
     ad_status status = twice ? adx_do_kinds(job, true, false) : ADREV_OK;
     if (status != ADREV_OK)
         return status;
-    adx_say(t, "/* %lu inputs, %lu results; written by adrev " ADREV_VERSION
-            ". */\n\n#include <math.h>\n\n", (unsigned long)job->fn->n,
-            (unsigned long)job->fn->m);
-    if (twice)
+    adx_say_top(job);
+    if (twice && !t->header)
         adx_say_helpers(t, job->needed);
     status = adx_do_kinds(job, !twice, true);
-    if (!twice)
+    if (!twice && !t->header)
         adx_say_helpers(t, job->needed);
     if (job->options->casadi && status == ADREV_OK)
         status = adx_write_points(job->fn, job->asked, t);
+    if (t->header)
+        adx_say(t, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
     return status;
 }
 
@@ -2567,22 +2737,36 @@ static bool adx_is_usable(const char *name)
              && adx_is_listed(adx_math_names, name, n - 1));
 }
 
-static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, bool sizes,
+// The name of a header that is included: NULL is one.
+static bool adx_is_includable(const char *name)
+{
+    return name == NULL || (strlen(name) <= 200
+                            && strpbrk(name, "\"\r\n") == NULL);
+}
+
+// What is written besides a function's plain code.
+typedef enum adx_form { ADX_FORM_code, ADX_FORM_loaded, ADX_FORM_header } adx_form;
+
+static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, adx_form form,
                              ad_write_fn *write, void *user, size_t *bytes,
                              ad_c_size size[])
 {
+    bool sizes = form == ADX_FORM_loaded;
+    bool declared = form == ADX_FORM_header || o->header != NULL;
     unsigned functions = o->functions != 0 ? o->functions
         : ADREV_C_VALUE | ADREV_C_VJP | (fn->m == 1 ? ADREV_C_GRADIENT : 0u);
     if ((functions & ~(unsigned)(sizes ? ADX_C_ALL : ADX_C_ALL >> 2)) != 0
         || (functions & ADREV_C_GRADIENT && fn->m != 1)
-        || (o->casadi && o->single)
-        || (o->name != NULL && !adx_is_usable(o->name)))
+        || (o->casadi && o->single) || (declared && !o->exported)
+        || (o->name != NULL && !adx_is_usable(o->name))
+        || !adx_is_includable(o->header))
         return ADREV_ESHAPE;
     adx_text t = { .write = write, .user = user,
                    .name = o->name == NULL ? "f" : o->name,
                    .real = o->single ? "float" : "double",
                    .single = o->single, .absorbing = o->absorbing,
-                   .exported = o->exported, .sizes = sizes };
+                   .exported = o->exported, .sizes = sizes,
+                   .header = form == ADX_FORM_header };
     adx_job job = { .fn = fn, .options = o, .asked = functions, .text = &t,
                     .size = size };
     ad_status status = adx_write_all(&job);
@@ -2597,8 +2781,16 @@ ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
 {
     static const ad_c_options none;
     return fn == NULL ? ADREV_ESHAPE
-         : adx_write_c(fn, options == NULL ? &none : options, false, write,
+         : adx_write_c(fn, options == NULL ? &none : options, ADX_FORM_code, write,
                        user, bytes, NULL);
+}
+
+ADX_API ad_status ad_fn_write_h(ad_fn *fn, const ad_c_options *options,
+                                ad_write_fn *write, void *user,
+                                size_t *bytes)
+{
+    return fn == NULL || options == NULL ? ADREV_ESHAPE
+         : adx_write_c(fn, options, ADX_FORM_header, write, user, bytes, NULL);
 }
 
 ADX_API ad_status ad_fn_c_size(ad_fn *fn, const ad_c_options *options,
@@ -2609,7 +2801,7 @@ ADX_API ad_status ad_fn_c_size(ad_fn *fn, const ad_c_options *options,
     if (fn == NULL || size == NULL)
         return ADREV_ESHAPE;
     ad_status status = adx_write_c(fn, options == NULL ? &none : options,
-                                   false, NULL, NULL, bytes, found);
+                                   ADX_FORM_code, NULL, NULL, bytes, found);
     if (status == ADREV_OK)
         memcpy(size, found, sizeof found);
     return status;
@@ -3181,14 +3373,29 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
  * nobody finds a part of one.
  * ======================================================================== */
 
+// The first reason stays. Returns false, for its caller to return.
+static bool adx_blame(ad_compile_report *r, ad_compile_reason reason,
+                      const char *text, const char *more)
+{
+    if (r->reason != ADREV_COMPILE_DONE)
+        return false;
+    r->reason = reason;
+    snprintf(r->text, sizeof r->text, "%s%s%s", text,
+             *text != '\0' && *more != '\0' ? ": " : "", more);
+    return false;
+}
+
 #if !ADREV_COMPILE
 
 static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
-                             unsigned more)
+                             ad_compile_report *report, unsigned more)
 {
     (void)options;
     (void)more;
-    return fn == NULL ? ADREV_ESHAPE : ADREV_ECOMPILE;
+    if (fn == NULL)
+        return ADREV_ESHAPE;
+    adx_blame(report, ADREV_COMPILE_NOWHERE, "", "");
+    return ADREV_ECOMPILE;
 }
 
 #else
@@ -3197,28 +3404,51 @@ static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/auxv.h>
 #endif
 
-// Strict C11 hides these from the headers of some systems.
-extern char *realpath(const char *restrict path, char *restrict resolved);
+// Strict C11 hides these from the headers of some systems. (In parentheses:
+// some are macros elsewhere.)
+extern int (lstat)(const char *restrict path, struct stat *restrict s);
+extern ssize_t (readlink)(const char *restrict path, char *restrict to,
+                          size_t room);
+extern int (sigemptyset)(sigset_t *set);
+extern int (sigaddset)(sigset_t *set, int signal);
+extern char **environ;
 
-#if defined O_NOFOLLOW
-#define ADX_NO_LINK O_NOFOLLOW
-#elif defined __O_NOFOLLOW
-#define ADX_NO_LINK __O_NOFOLLOW
+#if defined O_NOFOLLOW && defined O_CLOEXEC
+#define ADX_OPENING (O_NOFOLLOW | O_CLOEXEC)
+#elif defined __O_NOFOLLOW && defined __O_CLOEXEC
+#define ADX_OPENING (__O_NOFOLLOW | __O_CLOEXEC)
 #else
-#define ADX_NO_LINK 0
+#define ADX_OPENING 0
 #endif
 #define ADX_STICKY 01000        // in this directory only owners rename
 #define ADX_BLANKS " \t\r\n"    // between the words of a command
+#define ADX_PATH 900            // bytes of a path; longer ones are refused
+
+// One call of ad_fn_compile. What fails blames the first reason on the report,
+// or sets no_memory, and returns false or NULL.
+typedef struct adx_cache {
+    const ad_allocator *memory;
+    ad_compile_report *report;
+    bool no_memory;
+    const char *compiler;
+    const char *flags;
+    char directory[ADX_PATH / 2];
+    char own[ADX_PATH];         // where this call compiles
+    char library[ADX_PATH];
+    char key[33];               // of the function: what its library's name
+    adx_bytes code;             // begins with
+} adx_cache;
 
 /* --- 5.1  files ------------------------------------------------------------ */
-
-#define ADX_PATH 900            // bytes of a path; longer ones are refused
 
 static void adx_close_library(void *library) { dlclose(library); }
 
@@ -3228,39 +3458,59 @@ static bool adx_is_ours(const struct stat *s)
     return s->st_uid == geteuid() && (s->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-// Whether nobody but us and root can rename what is ours in this directory.
-static bool adx_is_safe(const char *directory)
+// Whether nobody but us and root can rename or replace what is ours in this
+// directory.
+static bool adx_is_safe(const struct stat *s)
 {
-    struct stat s;
-    return stat(directory, &s) == 0 && S_ISDIR(s.st_mode)
-        && (s.st_uid == geteuid() || s.st_uid == 0)
-        && ((s.st_mode & (S_IWGRP | S_IWOTH)) == 0
-            || (s.st_mode & ADX_STICKY) != 0);
+    return (s->st_uid == geteuid() || s->st_uid == 0)
+        && ((s->st_mode & (S_IWGRP | S_IWOTH)) == 0
+            || (s->st_mode & ADX_STICKY) != 0);
 }
 
-// Whether that is true of all directories of a path without symbolic links, so
-// that nobody can put another directory in its place.
-static bool adx_is_guarded(char *path)
+// Blames what the system says of a file.
+static bool adx_blame_system(adx_cache *k, const char *path)
 {
-    bool safe = adx_is_safe("/");
-    for (char *at = path + 1; *at != '\0' && safe; at++)
-        if (*at == '/') {
-            *at = '\0';
-            safe = adx_is_safe(path);
-            *at = '/';
-        }
-    return safe && adx_is_safe(path);
+    return adx_blame(k->report, ADREV_COMPILE_NO_CACHE, path, strerror(errno));
+}
+
+static int adx_open_any(const char *path, int flags)
+{
+    int file;
+    do
+        file = open(path, flags | ADX_OPENING, S_IRUSR | S_IWUSR);
+    while (file < 0 && errno == EINTR);
+    return file;
+}
+
+// Opens a file that no other process inherits. Never as 0, 1 or 2: a program
+// that has closed these may go on printing, and not into what is compiled.
+static int adx_open_file(const char *path, int flags)
+{
+    int low[3];                 // what lies there until the file is open
+    size_t n = 0;
+    while (n < 3 && (low[n] = adx_open_any("/dev/null", O_RDWR)) >= 0
+           && low[n++] < 3)
+        ;
+    int file = adx_open_any(path, flags);
+    int wrong = errno;
+    while (n > 0)
+        close(low[--n]);
+    errno = wrong;
+    return file;
 }
 
 // All of an open file, to be dropped; NULL: it cannot be read.
-static char *adx_read_open(const ad_allocator *a, int file, size_t *bytes)
+static char *adx_read_open(adx_cache *k, int file, size_t *bytes)
 {
     char *data = NULL;
     size_t room = 0;
     size_t n = 0;
     for (;;) {
-        if (!adx_make_room_for(a, (void **)&data, &room, n + 4096, 1))
+        if (!adx_make_room_for(k->memory, (void **)&data, &room, n + 4096,
+                               1)) {
+            k->no_memory = true;
             break;
+        }
         ssize_t got = read(file, data + n, room - n);
         if (got == 0) {
             *bytes = n;
@@ -3270,30 +3520,30 @@ static char *adx_read_open(const ad_allocator *a, int file, size_t *bytes)
             break;
         n += got > 0 ? (size_t)got : 0;
     }
-    adx_drop(a, data);
+    adx_drop(k->memory, data);
     return NULL;
 }
 
 // All of a file that is ours. What is looked at is what is read: the file is
 // open before.
-static char *adx_read_file(const ad_allocator *a, const char *path,
-                           size_t *bytes)
+static char *adx_read_file(adx_cache *k, const char *path, size_t *bytes)
 {
     struct stat s;
     char *data = NULL;
-    int file = open(path, O_RDONLY | ADX_NO_LINK);
+    int file = adx_open_file(path, O_RDONLY);
     if (file < 0)
         return NULL;
     if (fstat(file, &s) == 0 && S_ISREG(s.st_mode) && adx_is_ours(&s))
-        data = adx_read_open(a, file, bytes);
+        data = adx_read_open(k, file, bytes);
     close(file);
     return data;
 }
 
-// Makes a file that nobody else can read or write from the beginning.
+// Makes a file that nobody else can read or write from the beginning, and that
+// we can, whatever the umask is.
 static bool adx_write_file(const char *path, const char *data, size_t n)
 {
-    int file = open(path, O_WRONLY | O_CREAT | O_EXCL, S_IRUSR | S_IWUSR);
+    int file = adx_open_file(path, O_WRONLY | O_CREAT | O_EXCL);
     if (file < 0)
         return false;
     size_t at = 0;
@@ -3303,7 +3553,8 @@ static bool adx_write_file(const char *path, const char *data, size_t n)
             break;
         at += put > 0 ? (size_t)put : 0;
     }
-    return close(file) == 0 && at == n;
+    bool closed = close(file) == 0 || errno == EINTR;
+    return closed && at == n && chmod(path, S_IRUSR | S_IWUSR) == 0;
 }
 
 static void adx_hex(const XXH128_hash_t *h, char text[33])
@@ -3313,22 +3564,200 @@ static void adx_hex(const XXH128_hash_t *h, char text[33])
 }
 
 // The hash of a file as text.
-static bool adx_hash_file(const ad_allocator *a, const char *path,
-                          char text[33])
+static bool adx_hash_file(adx_cache *k, const char *path, char text[33])
 {
     size_t n;
-    char *data = adx_read_file(a, path, &n);
+    char *data = adx_read_file(k, path, &n);
     if (data == NULL)
         return false;
     XXH128_hash_t h = XXH3_128bits(data, n);
     adx_hex(&h, text);
-    adx_drop(a, data);
+    adx_drop(k->memory, data);
     return true;
 }
 
-/* --- 5.2  commands ---------------------------------------------------------
+/* --- 5.2  the cache --------------------------------------------------------
+ * Whoever shares the machine may make links and directories where he can write,
+ * /tmp first of all, and exchange them at any time. So a way is walked from the
+ * root, name by name: nothing is entered, followed or made in a directory where
+ * others could exchange it, and what was looked at stays what it is.         */
+
+typedef struct adx_way {
+    char path[ADX_PATH / 2];    // walked: directories that are safe, no links
+    char rest[ADX_PATH];        // not yet
+    int links;                  // that were followed
+} adx_way;
+
+// The longest chain of links that is followed, as Linux has it.
+#define ADX_LINKS_MOST 40
+
+// Whether the program has more rights than who started it: then what the
+// environment names (HOME, PATH) is not to be run.
+static bool adx_is_privileged(void)
+{
+#ifdef AT_SECURE
+    if (getauxval(AT_SECURE) != 0)
+        return true;
+#endif
+    return geteuid() != getuid() || getegid() != getgid();
+}
+
+// Blames the directory that others could touch.
+static bool adx_blame_open(adx_cache *k, const char *path)
+{
+    return adx_blame(k->report, ADREV_COMPILE_NOT_PRIVATE, "", path);
+}
+
+// What a link stands for comes before the rest of the way.
+static bool adx_follow_symlink(adx_cache *k, adx_way *w, const struct stat *s)
+{
+    char all[2 * ADX_PATH + 1];
+    ssize_t n = readlink(w->path, all, ADX_PATH);
+    if (s->st_uid != geteuid() && s->st_uid != 0)
+        return adx_blame_open(k, w->path);
+    if (n < 0)
+        return adx_blame_system(k, w->path);
+    snprintf(all + n, sizeof all - (size_t)n, "/%s", w->rest);
+    if (++w->links > ADX_LINKS_MOST || strlen(all) >= sizeof w->rest)
+        return adx_blame(k->report, ADREV_COMPILE_NO_CACHE, w->path,
+                         "too many links, or too long");
+    memcpy(w->rest, all, sizeof w->rest);
+    *strrchr(w->path, '/') = '\0';
+    if (*w->rest == '/')
+        w->path[0] = '\0';
+    return true;
+}
+
+// Makes the directory at the end of the way, for us alone whatever the umask
+// is. It may be there by now: another process makes it, too.
+static bool adx_make_directory(const char *path)
+{
+    return mkdir(path, S_IRWXU) == 0 ? chmod(path, S_IRWXU) == 0
+                                     : errno == EEXIST;
+}
+
+// What is at the end of the way: a link is followed, a directory that is safe
+// may be gone on from.
+static bool adx_look_at(adx_cache *k, adx_way *w)
+{
+    struct stat s;
+    const char *path = *w->path == '\0' ? "/" : w->path;
+    if (lstat(path, &s) != 0
+        && (errno != ENOENT || !adx_make_directory(path)
+            || lstat(path, &s) != 0))
+        return adx_blame_system(k, path);
+    if (S_ISLNK(s.st_mode))
+        return adx_follow_symlink(k, w, &s);
+    if (!S_ISDIR(s.st_mode)) {
+        errno = ENOTDIR;
+        return adx_blame_system(k, path);
+    }
+    return adx_is_safe(&s) || adx_blame_open(k, path);
+}
+
+// One name further.
+static bool adx_go_on(adx_cache *k, adx_way *w)
+{
+    char *name = w->rest + strspn(w->rest, "/");
+    size_t n = strcspn(name, "/");
+    size_t before = strlen(w->path);
+    bool up = n == 2 && strncmp(name, "..", 2) == 0;
+    bool stays = up || n == 0 || (n == 1 && *name == '.');
+    if (!stays && before + n + 2 > sizeof w->path)
+        return adx_blame(k->report, ADREV_COMPILE_NO_CACHE, w->path,
+                         "a path that is too long");
+    if (!stays)
+        snprintf(w->path + before, sizeof w->path - before, "/%.*s", (int)n,
+                 name);
+    if (up && before > 0)
+        *strrchr(w->path, '/') = '\0';
+    memmove(w->rest, name + n, strlen(name + n) + 1);
+    return stays || adx_look_at(k, w);
+}
+
+// The directory without links, made if need be; it is ours alone.
+static bool adx_walk_to_cache(adx_cache *k, const char *directory)
+{
+    adx_way w = {0};
+    struct stat s;
+    char here[ADX_PATH / 2] = "";
+    if (*directory != '/' && getcwd(here, sizeof here) == NULL)
+        return adx_blame_system(k, ".");
+    if (strlen(directory) >= sizeof here)
+        return adx_blame(k->report, ADREV_COMPILE_NO_CACHE, "",
+                         "a path that is too long");
+    snprintf(w.rest, sizeof w.rest, "%s/%s", here, directory);
+    bool ok = adx_look_at(k, &w);
+    while (ok && *w.rest != '\0')
+        ok = adx_go_on(k, &w);
+    if (ok && (stat(w.path, &s) != 0 || !adx_is_ours(&s)))
+        ok = adx_blame_open(k, w.path);
+    memcpy(k->directory, w.path, sizeof w.path);
+    return ok;
+}
+
+static bool adx_open_cache(adx_cache *k, const char *directory)
+{
+    const char *xdg = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    char name[ADX_PATH] = "";
+    if (adx_is_privileged())
+        return adx_blame(k->report, ADREV_COMPILE_PRIVILEGED, "", "");
+    if (directory == NULL && xdg != NULL && *xdg == '/')
+        snprintf(name, sizeof name, "%s/adrev", xdg);
+    else if (directory == NULL && home != NULL && *home != '\0')
+        snprintf(name, sizeof name, "%s/.cache/adrev", home);
+    directory = directory == NULL ? name : directory;
+    return *directory == '\0'
+         ? adx_blame(k->report, ADREV_COMPILE_NO_CACHE, "",
+                     "no directory is named, nor HOME")
+         : adx_walk_to_cache(k, directory);
+}
+
+// A directory that no other call uses. The name alone does not see to that:
+// processes of several machines, or containers, may share the cache and have
+// the same number. But mkdir makes a directory, or fails.
+static bool adx_make_own(adx_cache *k)
+{
+    static atomic_uint calls;
+    for (int tries = 0; tries < 10000; tries++) {
+        // relaxed: only its being different counts
+        unsigned call = atomic_fetch_add_explicit(&calls, 1,
+                                                  memory_order_relaxed);
+        snprintf(k->own, sizeof k->own, "%s/%ld-%u", k->directory,
+                 (long)getpid(), call);
+        if (mkdir(k->own, S_IRWXU) == 0)
+            return chmod(k->own, S_IRWXU) == 0      // whatever the umask is
+                || adx_blame_system(k, k->own);
+        if (errno != EEXIST)
+            break;
+    }
+    return adx_blame_system(k, k->own);
+}
+
+// A file there. Names are the same in every call, and so are the libraries,
+// whose symbols name their source.
+static const char *adx_own_file(const adx_cache *k, const char *name,
+                                char path[ADX_PATH + 16])
+{
+    snprintf(path, ADX_PATH + 16, "%s/%s", k->own, name);
+    return path;
+}
+
+static void adx_remove_own(const adx_cache *k)
+{
+    static const char *const name[] = { "said", "status", "f.c", "f.so" };
+    char path[ADX_PATH + 16];
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+        remove(adx_own_file(k, name[i], path));
+    rmdir(k->own);
+}
+
+/* --- 5.3  commands ---------------------------------------------------------
  * The shell only starts them: every word is between single quotes, where no
- * character but that quote means anything.                                   */
+ * character but that quote means anything. What a command says and its status
+ * go into files: a program that ignores SIGCHLD, or waits for any child, takes
+ * the status before we can.                                                  */
 
 static void adx_keep_code(const char *text, size_t n, void *user)
 {
@@ -3391,139 +3820,120 @@ static bool adx_add_words(adx_bytes *b, const char *text)
     return text != NULL;
 }
 
-// "{ 'compiler' "; false: there is none.
-static bool adx_begin_command(adx_bytes *b, const char *compiler)
+// "umask 077; { 'compiler' "; false: there is none. (Compilers hand files on to
+// one another: a umask that takes the owner's rights would stop them.)
+static bool adx_begin_command(adx_cache *k, adx_bytes *b)
 {
-    adx_add_text(b, "{ ");
-    return compiler[strspn(compiler, ADX_BLANKS)] != '\0'
-        && adx_add_words(b, compiler);
+    adx_add_text(b, "umask 077; { ");
+    if (k->compiler[strspn(k->compiler, ADX_BLANKS)] == '\0')
+        return adx_blame(k->report, ADREV_COMPILE_NO_COMPILER, "",
+                         "its name is empty");
+    return adx_add_words(b, k->compiler)
+        || adx_blame(k->report, ADREV_COMPILE_QUOTE, "", k->compiler);
 }
 
-// Runs a command, of which nothing is printed, nor that there is no such
-// program, and drops it. ok: it is whole.
-static bool adx_end_command(adx_bytes *b, bool ok)
+// A process of its own for the shell, with no signal blocked and those to their
+// defaults that compilers rely on. 0: it has ended.
+static int adx_run_shell(char *command)
 {
-    static const char end[] = "; } > /dev/null 2>&1";
-    adx_keep_code(end, sizeof end, b);
-    ok = ok && !b->failed && system((const char *)b->v) == 0;
+    static char name[] = "sh";
+    static char option[] = "-c";
+    char *words[] = { name, option, command, NULL };
+    sigset_t signals;
+    posix_spawnattr_t how;
+    pid_t process;
+    int wrong = posix_spawnattr_init(&how);
+    if (wrong != 0)
+        return wrong;
+    sigemptyset(&signals);
+    posix_spawnattr_setsigmask(&how, &signals);
+    sigaddset(&signals, SIGCHLD);
+    sigaddset(&signals, SIGPIPE);
+    posix_spawnattr_setsigdefault(&how, &signals);
+    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK
+                                   | POSIX_SPAWN_SETSIGDEF);
+    wrong = posix_spawn(&process, "/bin/sh", NULL, &how, words, environ);
+    posix_spawnattr_destroy(&how);
+    // Anything but EINTR says that it has ended, whoever asked for its status.
+    while (wrong == 0 && waitpid(process, NULL, 0) < 0 && errno == EINTR)
+        ;
+    return wrong;
+}
+
+// The number in the file; -1: none, the shell itself was ended.
+static int adx_read_status(adx_cache *k, const char *path)
+{
+    size_t n = 0;
+    int status = 0;
+    char *data = adx_read_file(k, path, &n);
+    for (size_t i = 0; i + 1 < n && adx_is_digit(data[i]); i++)
+        status = 10 * status + (data[i] - '0');
+    adx_drop(k->memory, data);
+    return n < 2 ? -1 : status;
+}
+
+// Blames the compiler, with the head of what it said.
+static bool adx_blame_compiler(adx_cache *k, int status, const char *said)
+{
+    char text[sizeof k->report->text];
+    size_t n = 0;
+    int file = adx_open_file(said, O_RDONLY);
+    for (ssize_t got = 1; file >= 0 && n + 1 < sizeof text && got != 0;) {
+        got = read(file, text + n, sizeof text - 1 - n);
+        if (got < 0 && errno != EINTR)
+            break;
+        n += got > 0 ? (size_t)got : 0;
+    }
+    if (file >= 0)
+        close(file);
+    while (n > 0 && strchr(ADX_BLANKS, text[n - 1]) != NULL)
+        n--;
+    text[n] = '\0';
+    if (n == 0)
+        snprintf(text, sizeof text, "status %d, and not a word", status);
+    // 126 and 127 are the shell's own: it found nothing to run
+    return adx_blame(k->report, status == 126 || status == 127
+                     ? ADREV_COMPILE_NO_COMPILER : ADREV_COMPILE_REFUSED, "",
+                     text);
+}
+
+// Runs a command and drops it. Nothing of it is printed, nor that there is no
+// such program. ok: it is whole.
+static bool adx_end_command(adx_cache *k, adx_bytes *b, bool ok)
+{
+    char said[ADX_PATH + 16];
+    char status[ADX_PATH + 16];
+    adx_own_file(k, "said", said);
+    adx_own_file(k, "status", status);
+    adx_add_text(b, "; } < /dev/null > ");
+    adx_add_quoted(b, said);
+    adx_add_text(b, "2>&1; echo $? > ");
+    adx_add_quoted(b, status);
+    adx_keep_code("", 1, b);
+    k->no_memory = k->no_memory || b->failed;
+    ok = ok && !k->no_memory;
+    if (ok) {
+        remove(status);
+        int wrong = adx_run_shell((char *)b->v);
+        int code = wrong != 0 ? -1 : adx_read_status(k, status);
+        ok = code == 0
+          || (wrong != 0 ? adx_blame(k->report, ADREV_COMPILE_NO_COMPILER,
+                                     "/bin/sh", strerror(wrong))
+                         : adx_blame_compiler(k, code, said));
+    }
     adx_drop(b->memory, b->v);
     return ok;
 }
 
-/* --- 5.3  the cache -------------------------------------------------------- */
-
-typedef struct adx_cache {
-    const ad_allocator *memory;
-    const char *compiler;
-    const char *flags;
-    char directory[ADX_PATH / 2];
-    char own[ADX_PATH];         // where this call compiles
-    char library[ADX_PATH];
-    char key[33];               // of the function: what its library's name
-    adx_bytes code;             // begins with
-} adx_cache;
-
-// Whether the program has more rights than who started it: then what the
-// environment names (HOME, PATH) is not to be run.
-static bool adx_is_privileged(void)
-{
-#ifdef AT_SECURE
-    if (getauxval(AT_SECURE) != 0)
-        return true;
-#endif
-    return geteuid() != getuid() || getegid() != getgid();
-}
-
-// The cache under its name without symbolic links; it is ours alone.
-static bool adx_settle_cache(adx_cache *k)
-{
-    struct stat s;
-    char *path = realpath(k->directory, NULL);
-    bool fits = path != NULL && strlen(path) < sizeof k->directory;
-    if (fits)
-        snprintf(k->directory, sizeof k->directory, "%s", path);
-    free(path);
-    return fits && adx_is_guarded(k->directory)
-        && stat(k->directory, &s) == 0 && adx_is_ours(&s);
-}
-
-// Every directory on the way is made.
-static bool adx_open_cache(adx_cache *k, const char *directory)
-{
-    const char *xdg = getenv("XDG_CACHE_HOME");
-    const char *home = getenv("HOME");
-    if (adx_is_privileged())
-        return false;
-    int n = directory != NULL
-          ? snprintf(k->directory, sizeof k->directory, "%s", directory)
-          : xdg != NULL && *xdg == '/'
-          ? snprintf(k->directory, sizeof k->directory, "%s/adrev", xdg)
-          : home != NULL
-          ? snprintf(k->directory, sizeof k->directory, "%s/.cache/adrev",
-                     home) : -1;
-    if (n <= 0 || (size_t)n >= sizeof k->directory)
-        return false;
-    for (char *at = k->directory + 1; *at != '\0'; at++)
-        if (*at == '/') {
-            *at = '\0';
-            mkdir(k->directory, S_IRWXU);
-            *at = '/';
-        }
-    mkdir(k->directory, S_IRWXU);
-    return adx_settle_cache(k);
-}
-
-// A directory that no other call uses. The name alone does not see to that:
-// processes of several machines, or containers, may share the cache and have
-// the same number. But mkdir makes a directory, or fails.
-static bool adx_make_own(adx_cache *k)
-{
-    static atomic_uint calls;
-    for (int tries = 0; tries < 10000; tries++) {
-        // relaxed: only its being different counts
-        unsigned call = atomic_fetch_add_explicit(&calls, 1,
-                                                  memory_order_relaxed);
-        snprintf(k->own, sizeof k->own, "%s/%ld-%u", k->directory,
-                 (long)getpid(), call);
-        if (mkdir(k->own, S_IRWXU) == 0)
-            return chmod(k->own, S_IRWXU) == 0;     // whatever the umask is
-        if (errno != EEXIST)
-            return false;
-    }
-    return false;
-}
-
-// A file there. Names are the same in every call, and so are the libraries,
-// whose symbols name their source.
-static const char *adx_own_file(const adx_cache *k, const char *name,
-                                char path[ADX_PATH + 16])
-{
-    snprintf(path, ADX_PATH + 16, "%s/%s", k->own, name);
-    return path;
-}
-
-static void adx_remove_own(const adx_cache *k)
-{
-    static const char *const name[] = { "version", "f.c", "f.so" };
-    char path[ADX_PATH + 16];
-    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
-        remove(adx_own_file(k, name[i], path));
-    rmdir(k->own);
-}
-
 // What the compiler says of itself.
-static char *adx_compiler_version(const adx_cache *k, size_t *n)
+static char *adx_compiler_version(adx_cache *k, size_t *n)
 {
     char path[ADX_PATH + 16];
     adx_bytes command = { .memory = k->memory };
-    adx_own_file(k, "version", path);
-    bool ok = adx_begin_command(&command, k->compiler);
-    adx_add_text(&command, "--version > ");
-    adx_add_quoted(&command, path);
-    if (!adx_end_command(&command, ok)
-        || chmod(path, S_IRUSR | S_IWUSR) != 0)
-        return NULL;
-    return adx_read_file(k->memory, path, n);
+    bool ok = adx_begin_command(k, &command);
+    adx_add_text(&command, "--version");
+    return adx_end_command(k, &command, ok)
+         ? adx_read_file(k, adx_own_file(k, "said", path), n) : NULL;
 }
 
 // What the processor is, where the system says it: -march=native means another
@@ -3572,6 +3982,7 @@ static bool adx_make_key(adx_cache *k)
         adx_hex(&h, k->key);
     }
     adx_drop(k->memory, all.v);
+    k->no_memory = k->no_memory || all.failed;
     return !all.failed;
 }
 
@@ -3595,7 +4006,7 @@ static bool adx_find_library(adx_cache *k)
         if (strlen(name) != 68 || strncmp(name, k->key, 32) != 0)
             continue;
         adx_name_library(k, name + 33);
-        found = adx_hash_file(k->memory, k->library, hash)
+        found = adx_hash_file(k, k->library, hash)
              && memcmp(hash, name + 33, 32) == 0;
     }
     closedir(all);
@@ -3612,18 +4023,21 @@ static bool adx_build(adx_cache *k)
     adx_own_file(k, "f.c", source);
     adx_own_file(k, "f.so", made);
     if (!adx_write_file(source, (const char *)k->code.v, k->code.n))
-        return false;
-    bool ok = adx_begin_command(&command, k->compiler)
-           && adx_add_words(&command, k->flags);
+        return adx_blame_system(k, source);
+    bool ok = adx_begin_command(k, &command)
+           && (adx_add_words(&command, k->flags)
+               || adx_blame(k->report, ADREV_COMPILE_QUOTE, "", k->flags));
     adx_add_text(&command, "-fPIC -shared -o ");
     adx_add_quoted(&command, made);
     adx_add_quoted(&command, source);
     adx_add_text(&command, "-lm");
-    if (!adx_end_command(&command, ok) || chmod(made, S_IRWXU) != 0
-        || !adx_hash_file(k->memory, made, hash))
+    if (!adx_end_command(k, &command, ok))
         return false;
+    if (chmod(made, S_IRWXU) != 0 || !adx_hash_file(k, made, hash))
+        return adx_blame(k->report, ADREV_COMPILE_REFUSED, "",
+                         "it made no library");
     adx_name_library(k, hash);
-    return rename(made, k->library) == 0;
+    return rename(made, k->library) == 0 || adx_blame_system(k, k->library);
 }
 
 /* --- 5.4  loading ---------------------------------------------------------- */
@@ -3675,11 +4089,51 @@ static void adx_take_code(adx_compiled *c, void *library,
         c->loop = NULL;
 }
 
-static bool adx_load(ad_fn *fn, const char *path)
+// The library by a name in which dlopen replaces nothing. In the path it would
+// replace $ORIGIN, $LIB and $PLATFORM: a path with a $ goes by way of the
+// directory, which is opened, and what is loaded is what was looked at.
+static void *adx_open_library(const char *directory, const char *path)
 {
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL)
-        return false;
+    struct stat s;
+    struct stat by;
+    char name[ADX_PATH];
+    void *library = NULL;
+    if (strchr(path, '$') == NULL)
+        return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    int file = adx_open_file(directory, O_RDONLY);
+    int n = snprintf(name, sizeof name, "/proc/self/fd/%d", file);
+    if (file >= 0 && fstat(file, &s) == 0 && stat(name, &by) == 0
+        && s.st_dev == by.st_dev && s.st_ino == by.st_ino) {
+        snprintf(name + n, sizeof name - (size_t)n, "%s", strrchr(path, '/'));
+        library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    }
+    if (file >= 0)
+        close(file);
+    return library;
+}
+
+static bool adx_offers_code(void *library)
+{
+    for (size_t i = 0; i < ADX_C_KINDS; i++)
+        if (adx_symbol(library, adx_c_kinds[i].what, "") != NULL)
+            return true;
+    return false;
+}
+
+static bool adx_load(ad_fn *fn, adx_cache *k)
+{
+    dlerror();                  // of other calls: forgotten
+    void *library = adx_open_library(k->directory, k->library);
+    if (library == NULL) {
+        const char *why = dlerror();
+        return adx_blame(k->report, ADREV_COMPILE_NOT_LOADED, "",
+                         why != NULL ? why : "a $ in the cache's path");
+    }
+    if (!adx_offers_code(library)) {
+        dlclose(library);
+        return adx_blame(k->report, ADREV_COMPILE_NOT_LOADED, "",
+                         "its functions are hidden");
+    }
     for (size_t i = 0; i < ADX_C_KINDS; i++)
         if (adx_c_kinds[i].bit & ADX_C_LOADED)
             adx_take_code(&fn->compiled[adx_c_kinds[i].kind], library,
@@ -3691,14 +4145,14 @@ static bool adx_load(ad_fn *fn, const char *path)
     return true;
 }
 
-static ad_status adx_compile_code(ad_fn *fn, adx_cache *k)
+static bool adx_compile_code(ad_fn *fn, adx_cache *k)
 {
     if (!adx_make_own(k))
-        return ADREV_ECOMPILE;
+        return false;
     bool ok = adx_make_key(k) && (adx_find_library(k) || adx_build(k))
-           && adx_load(fn, k->library);
+           && adx_load(fn, k);
     adx_remove_own(k);
-    return ok ? ADREV_OK : ADREV_ECOMPILE;
+    return ok;
 }
 
 static unsigned adx_to_compile(const ad_fn *fn, unsigned asked)
@@ -3717,15 +4171,25 @@ static unsigned adx_to_compile(const ad_fn *fn, unsigned asked)
 #define ADX_C_FLAGS "-O3 -march=native -ffp-contract=off " \
     "-fno-semantic-interposition -fno-tree-slp-vectorize"
 
+static bool adx_is_within(adx_cache *k, size_t bytes, size_t limit)
+{
+    char text[64];
+    k->report->bytes = bytes;
+    snprintf(text, sizeof text, "%zu bytes, limit %zu", bytes, limit);
+    return bytes <= limit
+        || adx_blame(k->report, ADREV_COMPILE_TOO_LONG, "", text);
+}
+
 // more: functions besides those that ad_fn_compile promises.
 static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
-                             unsigned more)
+                             ad_compile_report *report, unsigned more)
 {
     static const ad_compile_options none;
     const ad_compile_options *o = options == NULL ? &none : options;
     if (fn == NULL || o->functions >> ADREV_C_COUNT != 0)
         return ADREV_ESHAPE;
-    adx_cache k = { .memory = &fn->memory, .code = { .memory = &fn->memory } };
+    adx_cache k = { .memory = &fn->memory, .report = report,
+                    .code = { .memory = &fn->memory } };
     k.compiler = o->compiler == NULL ? "cc" : o->compiler;
     k.flags = o->flags == NULL ? ADX_C_FLAGS : o->flags;
     const ad_c_options code = {
@@ -3734,27 +4198,42 @@ static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
         .functions = more | adx_to_compile(fn, o->functions)
     };
     size_t bytes = 0;
-    size_t limit = o->limit == 0 ? 2000000 : o->limit;
-    ad_status status = adx_write_c(fn, &code, true, NULL, NULL, &bytes,
-                                   NULL);
-    if (status == ADREV_OK
-        && (bytes > limit || !adx_open_cache(&k, o->cache)))
-        status = ADREV_ECOMPILE;
-    if (status == ADREV_OK)
-        status = adx_write_c(fn, &code, true, adx_keep_code, &k.code, NULL,
-                             NULL);
-    if (status == ADREV_OK)
-        status = k.code.failed ? ADREV_ENOMEM : adx_compile_code(fn, &k);
+    ad_status status = adx_write_c(fn, &code, ADX_FORM_loaded, NULL, NULL,
+                                   &bytes, NULL);
+    if (status != ADREV_OK)
+        return status;
+    bool ok = adx_is_within(&k, bytes, o->limit == 0 ? 2000000 : o->limit)
+           && adx_open_cache(&k, o->cache);
+    if (ok)
+        status = adx_write_c(fn, &code, ADX_FORM_loaded, adx_keep_code, &k.code,
+                             NULL, NULL);
+    k.no_memory = k.code.failed;
+    if (ok && status == ADREV_OK && !k.no_memory)
+        ok = adx_compile_code(fn, &k);
     adx_drop(k.memory, k.code.v);
-    return status;
+    return status != ADREV_OK ? status : k.no_memory ? ADREV_ENOMEM
+         : ok ? ADREV_OK : ADREV_ECOMPILE;
 }
 
 #endif // ADREV_COMPILE
 
 ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options)
 {
-    return adx_compile(fn, options, 0);
+    ad_compile_report unread;
+    ad_compile_report *report = options == NULL || options->report == NULL
+                              ? &unread : options->report;
+    memset(report, 0, sizeof *report);
+    return adx_compile(fn, options, report, 0);
 }
+
+#define ADX_TEXT(name, text) text,
+ADX_API const char *ad_compile_message(ad_compile_reason reason)
+{
+    static const char *const texts[] = { ADREV_COMPILE_TABLE(ADX_TEXT) };
+    return (unsigned)reason < ADREV_COMPILE_COUNT ? texts[reason]
+                                                  : "no reason of adrev";
+}
+#undef ADX_TEXT
 
 #endif // ADREV_CODE_IMPLEMENTED
 #endif // ADREV_IMPLEMENTATION

@@ -182,7 +182,8 @@ extern "C" {
 //                nearby: see ad_fn_check;
 //                ADREV_EBEYOND: f used x[n] or wrote y[m], or one of the three
 //                behind them; ADREV_ESHAPE: or f did not set all of y;
-//                ADREV_ENOMEM; ADREV_ELIMIT: more than 2^31 numbers
+//                ADREV_ENOMEM; ADREV_ELIMIT: more than 2^31 numbers;
+//                ad_fn_reason says which cause it was
 //   cost         4 to 7 gradients on a tape, 20 where all memory is new: every
 //                operation is looked up; an evaluation of f, and the first one
 //                of the function
@@ -202,6 +203,10 @@ ADX_API void ad_fn_free(ad_fn *fn);
 //   cost         an evaluation of each
 ADX_API ad_status ad_fn_check(ad_fn *fn, ad_vector_fn *f, void *ctx,
                               const ad_real x[]);
+
+// Why the last recording on this thread did not become a function, in one
+// sentence: as ad_tape_reason says it. Never NULL, and always valid.
+ADX_API const char *ad_fn_reason(void);
 
 ADX_API size_t ad_fn_inputs(const ad_fn *fn);
 ADX_API size_t ad_fn_outputs(const ad_fn *fn);
@@ -3032,6 +3037,7 @@ typedef struct adx_recorder {
     adx_code_place *guard;        // where each guard stands
     size_t guard_room;
     adx_file_name *files;       // of guards of functions that f calls
+    const char *why;            // it failed; NULL: as the status says
 } adx_recorder;
 
 // Where f has rewound the tape, itself or by ad_grad, ids are given out again:
@@ -3424,11 +3430,20 @@ static void adx_record_inputs(adx_recorder *r, size_t n, const ad_rev x[])
 }
 
 // The results of f, which may be inputs, constants, or foreign.
+// The first reason stays.
+static void adx_refuse_recording(adx_recorder *r, ad_status status,
+                                 const char *why)
+{
+    if (r->p->status == ADREV_OK)
+        r->why = why;
+    adx_spoil(r->p, status);
+}
+
 static void adx_record_outputs(adx_recorder *r, const ad_tape *t, size_t m,
                                const ad_rev y[])
 {
     if (ad_tape_status(t) != ADREV_OK)
-        adx_spoil(r->p, ad_tape_status(t));
+        adx_refuse_recording(r, ad_tape_status(t), ad_tape_reason(t));
     for (size_t i = 0; i < m; i++) {
         if (y[i].job != 0 && !adx_member(t, y[i]))
             adx_spoil(r->p, y[i].job == ADX_JOB_BEYOND ? ADREV_EBEYOND
@@ -4649,6 +4664,20 @@ ADX_API void ad_fn_free(ad_fn *fn)
     adx_drop(&memory, fn);
 }
 
+static ADX_THREAD const char *adx_last_reason;
+
+ADX_API const char *ad_fn_reason(void)
+{
+    return adx_last_reason == NULL ? ad_message(ADREV_OK) : adx_last_reason;
+}
+
+// The status, once it is known why. why: NULL: as it says.
+static ad_status adx_because(ad_status status, const char *why)
+{
+    adx_last_reason = why == NULL ? ad_message(status) : why;
+    return status;
+}
+
 // Runs f with the hook set, on a tape that is then gone.
 static void adx_run_recorded(adx_recorder *r, ad_vector_fn *f, void *ctx,
                              size_t n, ad_rev x[], size_t m, ad_rev y[])
@@ -4670,7 +4699,8 @@ static void adx_run_recorded(adx_recorder *r, ad_vector_fn *f, void *ctx,
     adx_unset(m, y);
     f(x, y, ctx);
     if (adx_now.tape != t)              // f has left it: what else is missing?
-        adx_spoil(r->p, ADREV_EMARK);
+        adx_refuse_recording(r, ADREV_EMARK, "the function has made another "
+                             "tape current, or none");
     adx_record_outputs(r, t, m, y);
     ad_use(before);
     ad_tape_free(t);
@@ -4709,7 +4739,7 @@ static ad_status adx_record(ad_fn *fn, ad_vector_fn *f, void *ctx,
     fn->guard = r.guard;
     fn->files = r.files;
     adx_end_program(p);
-    return p->status;
+    return adx_because(p->status, r.why);
 }
 
 static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
@@ -4737,18 +4767,20 @@ ADX_API ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
     static const ad_fn_options none;
     const ad_fn_options *o = options == NULL ? &none : options;
     if (out == NULL)
-        return ADREV_ESHAPE;
+        return adx_because(ADREV_ESHAPE, NULL);
     *out = NULL;
     if (f == NULL || (n > 0 && x == NULL) || m == 0)
-        return ADREV_ESHAPE;
+        return adx_because(ADREV_ESHAPE, NULL);
     ad_fn *fn = adx_new_fn(o, n, m);
     if (fn == NULL)
-        return ADREV_ENOMEM;
+        return adx_because(ADREV_ENOMEM, NULL);
     adx_lent lent;
     ad_status status = adx_lend_arrays(&fn->memory, n, m, &lent)
-                     ? adx_record(fn, f, ctx, x, &lent) : ADREV_ENOMEM;
+                     ? adx_record(fn, f, ctx, x, &lent)
+                     : adx_because(ADREV_ENOMEM, NULL);
     if (status == ADREV_OK && !o->once && n > 0)
-        status = adx_compare_nearby(fn, f, ctx, x, &lent);
+        status = adx_because(adx_compare_nearby(fn, f, ctx, x, &lent),
+                             NULL);
     adx_drop(&fn->memory, lent.x);
     if (status == ADREV_OK)
         *out = fn;

@@ -2445,9 +2445,11 @@ static void adx_record_path(adx_stepping *k, size_t s)
         fn->program.carried = c->window;
         fn->program.parameters = c->parameters;
     }
-    if (c->compiled)
-        adx_compile(fn, NULL, adx_handed_on(fn) == 0
-                              ? 0u : (unsigned)(ADX_C_AHEAD | ADX_C_BACK));
+    if (c->compiled) {
+        ad_compile_report unread = { .reason = ADREV_COMPILE_DONE };
+        adx_compile(fn, NULL, &unread, adx_handed_on(fn) == 0
+                    ? 0u : (unsigned)(ADX_C_AHEAD | ADX_C_BACK));
+    }
     p->path[p->paths++] = (adx_step_path){ .fn = fn, .stop = r.stop,
                                            .upto = s };
     c->report->paths++;

@@ -1101,7 +1101,7 @@ struct adx_team {
     _Atomic(adx_directory *) directory;
     adx_mutex mutex;                // of the two lists, and of the directory
     atomic_int failed;              // the first status of a branch,
-    adx_site failure;               // and where: under the mutex
+    adx_failure failure;            // and where: under the mutex
     uint32_t limbo;                 // job of what is recorded between a fork
     bool measure;                   // and its branches: of no task
 };

@@ -616,6 +616,76 @@ static void test_full(ad_tape *unused)
     ad_tape_free(t);
 }
 
+// Inputs, statements, arrays and an external statement, as far as they fit.
+static bool spread_back(const void *saved, size_t m, const ad_real dy[],
+                        size_t n, ad_real dx[])
+{
+    (void)saved;
+    for (size_t i = 0; i < n; i++)
+        dx[i] += dy[i % m];
+    return true;
+}
+
+static void record_all_kinds(void)
+{
+    static const ad_external_rule rule = { .name = "m",
+                                           .pullback = spread_back };
+    static const ad_real v[20] = { 1, 2, 3, 4, 5, 6 };
+    ad_rev x[20], y[20];
+    ad_inputs(10, v, x);
+    ad_inputs(10, v, x + 10);
+    for (size_t i = 0; i < 20; i++)
+        y[i] = ad_rec(ad_mul(x[i], ad_add(x[19 - i], ad_sin(x[5]))));
+    ad_inputs(3, v, x);
+    ad_matvec(4, 4, x, y, y + 16);
+    ad_external(&rule, v, sizeof v, 2, x + 3, 3, v, y);
+    ad_rec(ad_mul(ad_logsumexp(20, y), ad_dot(10, x, y + 10)));
+}
+
+// What is missing is exactly that: with 8 bytes less nothing more is recorded.
+// In the end the tape has as many bytes as one that grows says it needs.
+static void test_missing(ad_tape *t)
+{
+    enum { MOST = 20000 };
+    static _Alignas(16) unsigned char buffer[MOST];
+    ad_tape_clear(t);
+    CHECK(ad_tape_missing(t) == 0 && ad_tape_missing(NULL) == 0, "missing");
+    record_all_kinds();
+    size_t want = ad_tape_bytes(t);
+    size_t bytes = 0;
+    size_t values = 0;
+    size_t missing = 8;
+    while (ad_tape_in(buffer, bytes) == NULL)
+        bytes += 8;
+    for (int k = 0; k < 1000 && missing > 0 && bytes < MOST; k++) {
+        ad_tape *fixed = ad_tape_in(buffer, bytes);
+        ad_use(fixed);
+        record_all_kinds();
+        size_t recorded = ad_tape_stats(fixed).values;
+        bool less = k > 0 && missing > 8 && !ADREV_DEBUG;
+        CHECK(k == 0 || recorded > values || ADREV_DEBUG, "%zu bytes more",
+              missing);
+        CHECK((ad_tape_missing(fixed) > 0)
+              == (ad_tape_status(fixed) == ADREV_EFULL), "%s, %zu missing",
+              ad_message(ad_tape_status(fixed)), ad_tape_missing(fixed));
+        size_t next = ad_tape_missing(fixed);
+        fixed = less ? ad_tape_in(buffer, bytes - 8) : NULL;
+        ad_use(fixed);
+        if (less) {
+            record_all_kinds();
+            CHECK(ad_tape_stats(fixed).values == values
+                  && ad_tape_missing(fixed) == 8, "%zu bytes: too many said",
+                  missing);
+        }
+        values = recorded;
+        missing = next;
+        bytes += missing;
+    }
+    CHECK(missing == 0 && bytes == want, "%zu bytes, want %zu", bytes, want);
+    ad_use(t);
+    ad_tape_clear(t);
+}
+
 /* --- limits --------------------------------------------------------------- */
 
 static void test_limit(ad_tape *t)
@@ -653,6 +723,10 @@ static void test_limit_inputs(ad_tape *t)
 
 /* --- hooks ---------------------------------------------------------------- */
 
+#define BECAUSE(t, about)                                                   \
+    CHECK(strstr(ad_tape_reason(t), about) != NULL, "\"%s\" is not about "   \
+          "\"%s\"", ad_tape_reason(t), about)
+
 static void ignore(void *user, const ad_operation *operation)
 {
     (void)user;
@@ -676,9 +750,11 @@ static void test_untraced_code(ad_tape *t)
     CHECK(z.v == 8, "got %g, want 8", (double)z.v);
     EXPECT(ad_tape_status(t), ADREV_EHOOK);
     REFUSED(t, y, x, ADREV_EHOOK);
+    BECAUSE(t, "compiled without ADREV_TRACE");
 
     ad_tape_hooks(t, NULL);
     ad_tape_clear(t);
+    BECAUSE(t, ad_message(ADREV_OK));
     x = ad_input(2);
     z = errors_plain_product(x, x);
     ad_real g = 0;
@@ -711,12 +787,30 @@ static void test_expression_from_before(ad_tape *t)
     EXPECT(ad_tape_status(t), ADREV_OK);
     y = twice_from_before(t, x);
     EXPECT(ad_tape_status(t), ADREV_FUSE > 1 ? ADREV_EHOOK : ADREV_OK);
-    if (ADREV_FUSE > 1)
+    if (ADREV_FUSE > 1) {
         REFUSED(t, y, x, ADREV_EHOOK);
+        BECAUSE(t, "an expression that was made before");
+    }
     ad_tape_clear(t);
     twice_from_before(t, old);
     EXPECT(ad_tape_status(t), ADREV_EFOREIGN);
     works_after_clear(t, __LINE__);
+}
+
+static void test_untraced_array(ad_tape *t)
+{
+    const ad_hooks hooks = { .trace = ignore };
+    ad_mark mark = ad_tape_mark(t);
+    ad_tape_hooks(t, &hooks);
+    ad_rev x = ad_input(2);
+    ad_sum(1, &x);
+    EXPECT(ad_tape_status(t), ADREV_EHOOK);
+    BECAUSE(t, "an array or external statement");
+    EXPECT(ad_tape_rewind(t, mark), ADREV_OK);
+    BECAUSE(t, ad_message(ADREV_OK));
+    ad_rec(ad_mul(x, x));               // gone by the rewind: another cause
+    BECAUSE(t, ad_message(ADREV_EFOREIGN));
+    BECAUSE(NULL, ad_message(ADREV_ENOTAPE));
 }
 
 static void test_declined(ad_tape *t)
@@ -1092,8 +1186,9 @@ int main(void)
         test_too_long, test_empty,
         test_bad_marks, test_marks_too_deep,
         test_no_memory, test_no_memory_to_sweep, test_reserve_too_much,
-        test_every_size, test_full, test_limit, test_limit_inputs,
-        test_untraced_code, test_expression_from_before, test_declined,
+        test_every_size, test_full, test_missing, test_limit, test_limit_inputs,
+        test_untraced_code, test_expression_from_before, test_untraced_array,
+        test_declined,
         test_job_fails, test_job_on_failed_tape, test_job_inside,
         test_job_captures, test_job_without_tape, test_external,
         test_values_only, test_beyond_inputs, test_results_of_a_function,
@@ -1107,7 +1202,8 @@ int main(void)
     // Statements have no places: see debug.c.
     met[ADREV_ENONFINITE] = true;
     // Nor are functions recorded: see function.c, saved.c and compiled.c.
-    met[ADREV_EPATH] = met[ADREV_EFILE] = met[ADREV_ECOMPILE] = true;
+    met[ADREV_EPATH] = met[ADREV_EFROZEN] = met[ADREV_EFILE] = true;
+    met[ADREV_ECOMPILE] = true;
 #define ROW(name, text)                                                     \
     CHECK(met[ADREV_##name], "ADREV_" #name " was never met: " text);
     ADREV_STATUS_TABLE(ROW)

@@ -2184,9 +2184,16 @@ static void refused(const char *name, ad_vector_fn *f, void *ctx, size_t n,
     CHECK(s == want, "%s: got \"%s\", want \"%s\"", name, ad_message(s),
           ad_message(want));
     CHECK(fn == NULL || s == ADREV_OK, "%s: a function", name);
+    CHECK(want == ADREV_EHOOK || want == ADREV_EMARK
+          || strcmp(ad_fn_reason(), ad_message(want)) == 0, "%s: \"%s\"", name,
+          ad_fn_reason());
     if (s == ADREV_OK)
         ad_fn_free(fn);
 }
+
+#define BECAUSE(about)                                                      \
+    CHECK(strstr(ad_fn_reason(), about) != NULL, "\"%s\" is not about \"%s\"", \
+          ad_fn_reason(), about)
 
 static void test_null_record(void)
 {
@@ -2373,6 +2380,7 @@ static void test_asks_its_tape(void)
     for (size_t values = 1; values < 40; values += 19)
         refused("its tape's gradient", asks_its_tape, &values, 1, at, 1,
                 ADREV_EHOOK);
+    BECAUSE("derivatives are asked of the tape");
 }
 
 static size_t told;
@@ -2402,7 +2410,29 @@ static void test_sets_hooks(void)
     refused("hooks of its own", sets_hooks, (void *)&hooks, 1, at, 1,
             ADREV_EHOOK);
     refused("no hooks", sets_hooks, NULL, 1, at, 1, ADREV_EHOOK);
+    BECAUSE("hooks are set on the tape");
     CHECK(told == 0, "its hook was told of %zu operations", told);
+}
+
+// Nor may it leave its tape.
+static void leaves_tape(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    y[0] = ad_rec(ad_mul(x[0], x[0]));
+    ad_use(ctx);
+}
+
+static void test_leaves_tape(void)
+{
+    const double at[1] = { 2 };
+    ad_tape *t = ad_tape_new();
+    refused("no tape", leaves_tape, NULL, 1, at, 1, ADREV_EMARK);
+    BECAUSE("another tape current");
+    refused("another tape", leaves_tape, t, 1, at, 1, ADREV_EMARK);
+    BECAUSE("another tape current");
+    ad_fn_free(recorded("after all that", title, NULL, 2,
+                        (const double[]){ 1, 2 }, 1));
+    BECAUSE(ad_message(ADREV_OK));
+    ad_tape_free(t);
 }
 
 enum { OWN_REWOUND, OWN_GRAD, OWN_TWICE, OWN_AS_MANY, OWN_CONSTANT, OWN_OUTPUT,
@@ -2532,6 +2562,7 @@ static void test_untraced(void)
     ad_rev x = ad_input(2);
     refused("compiled without ADREV_TRACE", hidden, &traced, 1, at, 1,
             ADREV_EHOOK);
+    BECAUSE("compiled without ADREV_TRACE");
     EXPECT(ad_tape_status(t), ADREV_OK);
     ad_rev y = errors_plain_product(x, x);
     CHECK(y.job != 0 && ad_tape_status(t) == ADREV_OK, "fine without a hook");
@@ -3119,6 +3150,7 @@ int main(void)
     test_guard_place();
     test_asks_its_tape();
     test_sets_hooks();
+    test_leaves_tape();
     test_untraced();
     test_current_tape();
     test_inside();
