@@ -451,17 +451,26 @@ ADX_API ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
     ROW( and,        2, x != 0 && y != 0,       0,                              0,                 0 )     \
     ROW( share,      2, adx_share(x, y),        0,                              0,                 0 )     \
     ROW( cosine,     2, adx_cosine(x, y),       y == 0 ? 0 : 1 / y,             y == 0 ? 0 : -v / y, 0 )   \
-    ROW( over_square, 2, adx_over_square(x, y), adx_over_square(y, x) * adx_over_square(y, x) - v * v,     \
-                                                -2 * v * adx_over_square(y, x), 0 )                        \
-    ROW( atan_dx,    1, adx_atan_dx(x),         -2 * x * v * v,                 0,                 0 )     \
+    ROW( hypot_dx,   3, adx_hypot_dx(x, y, z),  z == 0 ? 0 : adx_hypot_dx(y, x, z) / adm_sqrt(z) * (adx_hypot_dx(y, x, z) / adm_sqrt(z)), \
+                                                z == 0 ? 0 : -v * adx_hypot_dx(y, x, z) / z, 0 )           \
+    ROW( over_square, 2, adx_over_square(x, y), adx_over_square_dx(x, y),                                  \
+                                                -2 * adx_absorb(v, adx_over_square(y, x)), 0 )             \
+    ROW( over_square_dx, 2, adx_over_square_dx(x, y),                                                      \
+                                                -2 * adx_absorb(adx_over_square(x, y), v + 2 * adx_over_square(y, x) * adx_over_square(y, x)), \
+                                                -2 * adx_absorb(adx_over_square(y, x), v - 2 * adx_over_square(x, y) * adx_over_square(x, y)), 0 ) \
+    ROW( asin_dx,    1, adx_asin_dx(x),         x * v * v * v,                  0,                 0 )     \
+    ROW( atanh_dx,   1, adx_atanh_dx(x),        2 * x * v * v,                  0,                 0 )     \
+    ROW( atan_dx,    1, adx_atan_dx(x),         -2 * adx_absorb(x, v) * v,      0,                 0 )     \
     ROW( tanh_dx,    2, adx_tanh_dx(x, y),      -2 * y * v,                     0,                 0 )     \
     ROW( expm1_dx,   2, adx_expm1_dx(x, y),     v,                              0,                 0 )     \
     ROW( sigmoid_dx, 1, adx_sigmoid_dx(x),      -v * adm_tanh(x / 2),           0,                 0 )     \
-    ROW( gauss,      1, adx_gauss(x),           -2 * x * v,                     0,                 0 )     \
-    ROW( pow_dx,     3, adx_pow_dx(x, y, z),    y == 0 ? 0 : y * adx_pow_dx(x, y - 1, adm_pow(x, y - 1)),  \
-                                                adm_pow(x, y - 1) + y * adx_pow_dy(x, y - 1, adm_pow(x, y - 1)), 0 ) \
-    ROW( pow_dy,     3, adx_pow_dy(x, y, z),    y * adx_pow_dy(x, y - 1, adm_pow(x, y - 1)) + adm_pow(x, y - 1), \
-                                                x == 0 && y > 0 ? 0 : v * adm_log(x), 0 )                  \
+    ROW( gauss,      1, adx_gauss(x),           -2 * adx_absorb(x, v),          0,                 0 )     \
+    ROW( pow_dx,     3, adx_pow_dx(x, y, z),    adx_pow_dxx(x, y, z),           adx_pow_dxy(x, y, z), 0 )  \
+    ROW( pow_dy,     3, adx_pow_dy(x, y, z),    adx_pow_dxy(x, y, z),           adx_absorb(v, adm_log(x)), 0 ) \
+    ROW( pow_dxx,    3, adx_pow_dxx(x, y, z),   adx_absorb(y, adx_pow_dxx(x, y - 1, adx_pow(x, y - 1))),   \
+                                                adx_pow_dx(x, y - 1, adx_pow(x, y - 1)) + adx_absorb(y, adx_pow_dxy(x, y - 1, adx_pow(x, y - 1))), 0 ) \
+    ROW( pow_dxy,    3, adx_pow_dxy(x, y, z),   adx_pow_dx(x, y - 1, adx_pow(x, y - 1)) + adx_absorb(y, adx_pow_dxy(x, y - 1, adx_pow(x, y - 1))), \
+                                                adx_absorb(adx_pow_dy(x, y - 1, adx_pow(x, y - 1)), 2 + adx_absorb(y, adm_log(x))), 0 ) \
     ROW( digamma,    1, adx_digamma(x),         adx_polygamma(1, x),            0,                 0 )     \
     ROW( polygamma,  2, adx_polygamma(x, y),    0,                              adx_polygamma(x + 1, y), 0 ) \
     ROW( weight,     2, adx_weight(x, y),       v,                              -v,                0 )
@@ -483,6 +492,29 @@ enum {
 };
 #undef ADX_ENUM
 
+enum { ADX_REFLECTED = 20 };    // orders for which x < -20 is reflected
+
+// The derivative of order n of u = pi cot(pi x), which is a polynomial in u:
+// u' = -(pi^2 + u^2).
+static double adx_cot_derivative(int n, double x)
+{
+    const double pi = 3.14159265358979323846;
+    double p[ADX_REFLECTED + 2] = { 0, 1 };
+    double u = (double)adx_pi_cot_pi((ad_real)x);
+    double sum = 0;
+    for (int degree = 1; degree <= n; degree++) {
+        double q[ADX_REFLECTED + 2] = { 0 };
+        for (int j = 1; j <= degree; j++) {
+            q[j - 1] -= pi * pi * j * p[j];
+            q[j + 1] -= j * p[j];
+        }
+        memcpy(p, q, sizeof p);
+    }
+    for (int j = n + 1; j >= 0; j--)
+        sum = sum * u + p[j];
+    return sum;
+}
+
 // The derivative of order k of digamma: recurrence to x >= 15 + k, and the
 // asymptotic series, whose first term left out is below 1e-17 of the first.
 static ad_real adx_polygamma(ad_real k, ad_real x)
@@ -495,7 +527,12 @@ static ad_real adx_polygamma(ad_real k, ad_real x)
     double z = (double)x;
     double sum = 0;
 
-    if ((z <= 0 && z == floor(z)) || z < -1e6 || z != z)
+    if ((z <= 0 && z == floor(z)) || z != z)
+        return ADX_K(NAN);
+    if (z < -20 && n <= ADX_REFLECTED)
+        return (fmod(n, 2) == 0 ? 1 : -1) * adx_polygamma(k, 1 - x)
+             - (ad_real)adx_cot_derivative((int)n, z);
+    if (z < -1e6)
         return ADX_K(NAN);
     if (!(n <= 170))            // n! is infinite, and the recurrence endless
         return ADX_K(NAN);
@@ -2792,8 +2829,9 @@ static adx_cost adx_cost_of(uint32_t op)
     case ADREV_OP_eq: case ADREV_OP_ne:
     case ADX_OP_chain: case ADX_OP_chain_add: case ADX_OP_chain_sub:
     case ADX_OP_mul_add: case ADX_OP_mul_sub: case ADX_OP_or: case ADX_OP_and:
-    case ADX_OP_share: case ADX_OP_cosine: case ADX_OP_atan_dx: case ADX_OP_guard:
-    case ADX_OP_many:
+    case ADX_OP_share: case ADX_OP_cosine: case ADX_OP_hypot_dx:
+    case ADX_OP_asin_dx: case ADX_OP_atanh_dx: case ADX_OP_atan_dx:
+    case ADX_OP_guard: case ADX_OP_many:
         return ADX_SHORT;
     case ADREV_OP_cbrt: case ADREV_OP_asin: case ADREV_OP_atan2:
     case ADREV_OP_sinh: case ADREV_OP_tanh: case ADREV_OP_asinh:
@@ -2801,6 +2839,7 @@ static adx_cost adx_cost_of(uint32_t op)
     case ADREV_OP_erfc: case ADREV_OP_lgamma: case ADREV_OP_tgamma:
     case ADREV_OP_pow: case ADREV_OP_powi: case ADREV_OP_remainder:
     case ADREV_OP_softplus: case ADX_OP_digamma: case ADX_OP_polygamma:
+    case ADX_OP_pow_dxx: case ADX_OP_pow_dxy:
         return ADX_LONG;
     default:
         return ADX_CALL;

@@ -10,10 +10,11 @@
 #
 #     // flags: -DADREV_TRACE=1
 #     // with: errors_plain.c
-#     // needs: xxhash.h
+#     // needs: xxhash.h quadmath.h
+#     // libs: -lquadmath
 #     // plan: listed
 #
-# `needs` is a header without which it is skipped by name; a test that is
+# `needs` are headers without which it is skipped by name; a test that is
 # `listed` runs only where a plan names it, not for `all`.
 #
 # Every build is strict, runs, and prints `name: N passed, M failed`. The
@@ -49,20 +50,22 @@ one() {
         *) source=$source.c; std=-std=c11 ;;
     esac
     case $flags in *-std=*) std= ;; esac
-    needs=$(field "$source" needs)
-    if [ -n "$needs" ] && ! echo "#include <$needs>" \
-        | $cc -fsyntax-only -x c - > /dev/null 2>&1; then
-        { echo "$name: skipped, $needs is not installed"
-          echo "$name: 0 passed, 0 failed"; } > "$log"
-        return
-    fi
+    for header in $(field "$source" needs); do
+        if ! echo "#include <$header>" \
+            | $cc -fsyntax-only -x c - > /dev/null 2>&1; then
+            { echo "$name: skipped, $header is not installed"
+              echo "$name: 0 passed, 0 failed"; } > "$log"
+            return
+        fi
+    done
     units=
     for unit in $(field "$source" with); do
         units="$units $here/$unit"
     done
     # shellcheck disable=SC2086  # flags and units are lists
     if $cc $std $strict -Werror $flags $(field "$source" flags) -I"$root" \
-        "$source" $units -o "$out/$1.bin" -lm > "$log" 2>&1; then
+        "$source" $units -o "$out/$1.bin" $(field "$source" libs) -lm \
+        > "$log" 2>&1; then
         (cd "$root" && timeout 300 "$out/$1.bin") > "$log" 2>&1
         status=$?
         rm -f "$out/$1.bin"

@@ -1,5 +1,5 @@
 /* The reference of the operations, as Markdown: made from the rows of
- * ADREV_OPS, ADREV_STEPS and ADREV_EDGES by `make docs`.
+ * ADREV_OPS, ADREV_STEPS, ADREV_EDGES and ADREV_EDGES_SECOND by `make docs`.
  *
  * SPDX-License-Identifier: MIT-0
  */
@@ -55,7 +55,8 @@ static const char *number(double x, char text[40])
     return x != x ? "nan" : text;
 }
 
-static void edge(const char *name, int arity, const double x[3],
+// Of `partials` only those that a row of this arity has.
+static void edge(const char *name, int arity, const double x[3], int partials,
                  const double want[3], double ulps, const char *because)
 {
     char text[40];
@@ -65,8 +66,8 @@ static void edge(const char *name, int arity, const double x[3],
         printf("%s%s", k > 0 ? ", " : "", number(x[k], text));
     printf(")` |");
     for (int k = 0; k < 3; k++)
-        printf(" %s%s", k < arity ? number(want[k], text) : "",
-               k < arity ? " |" : "|");
+        printf(" %s%s", k < partials ? number(want[k], text) : "",
+               k < partials ? " |" : "|");
     printf(" %g | %s |\n", ulps, because);
 }
 
@@ -92,9 +93,20 @@ int main(void)
            "|---|---|---|---|---|---|\n");
 #define EDGE(op, x, y, z, dx, dy, dz, ulps, because)                        \
     edge(#op, ad_op_table()[ADREV_OP_##op].arity,                           \
-         (const double[]){ x, y, z }, (const double[]){ dx, dy, dz },       \
-         ulps, because);
+         (const double[]){ x, y, z }, ad_op_table()[ADREV_OP_##op].arity,   \
+         (const double[]){ dx, dy, dz }, ulps, because);
     ADREV_EDGES(EDGE)
+#undef EDGE
+    printf("\nSecond partials, as recorded functions have them "
+           "(adrev_function.h), tested by\ntests/second.c.\n\n"
+           "| at | d2/dx2 | d2/dxdy | d2/dy2 | ulps | because |\n"
+           "|---|---|---|---|---|---|\n");
+#define EDGE(op, x, y, dxx, dxy, dyy, ulps, because)                        \
+    edge(#op, ad_op_table()[ADREV_OP_##op].arity,                           \
+         (const double[]){ x, y, 0 },                                       \
+         ad_op_table()[ADREV_OP_##op].arity == 1 ? 1 : 3,                   \
+         (const double[]){ dxx, dxy, dyy }, ulps, because);
+    ADREV_EDGES_SECOND(EDGE)
 #undef EDGE
     return 0;
 }
