@@ -2984,6 +2984,46 @@ static void adx_libc_free(void *block, void *user)
 static const ad_allocator adx_libc = { adx_malloc, adx_libc_free, NULL };
 #endif
 
+// Lengths come from the caller, and sums and products of them must not wrap:
+// these stop at SIZE_MAX, which no memory has and no array.
+static inline size_t adx_size_plus(size_t a, size_t b)
+{
+    return a > SIZE_MAX - b ? SIZE_MAX : a + b;
+}
+
+static inline size_t adx_size_times(size_t a, size_t b)
+{
+    return b != 0 && a > SIZE_MAX / b ? SIZE_MAX : a * b;
+}
+
+static inline size_t adx_magnitude(ptrdiff_t step)
+{
+    return step < 0 ? 0 - (size_t)step : (size_t)step;
+}
+
+// The most elements of an array: what is kept for each is at most 64 bytes, so
+// that the bytes of all can be counted.
+#define ADX_MOST_ELEMENTS (SIZE_MAX / 64)
+
+// Whether an array of n elements cannot be, or is missing.
+static inline bool adx_no_array(size_t n, const void *x)
+{
+    return n > ADX_MOST_ELEMENTS || (n > 0 && x == NULL);
+}
+
+// Of a matrix with strides: the elements, or those that lie between the first
+// and the last one, whatever is more.
+static inline size_t adx_spread_of(size_t rows, ptrdiff_t rs, size_t cols,
+                                   ptrdiff_t cs)
+{
+    if (rows == 0 || cols == 0)
+        return 0;
+    size_t between = adx_size_plus(adx_size_times(rows - 1, adx_magnitude(rs)),
+                              adx_size_times(cols - 1, adx_magnitude(cs)));
+    size_t n = adx_size_times(rows, cols);
+    return n > between ? n : between;
+}
+
 // Bytes of n things, and one more; SIZE_MAX: more than there can be.
 static inline size_t adx_room_of(size_t n, size_t size)
 {
@@ -3299,6 +3339,10 @@ ADX_APART void adx_name_run(size_t n, const ad_real x[], ad_rev out[],
 
 ADX_API void (ad_inputs)(size_t n, const ad_real x[], ad_rev out[])
 {
+    if (n > ADX_MOST_ELEMENTS) {
+        adx_failed(ADREV_ESHAPE);
+        return;
+    }
     size_t first = adx_add_inputs(&adx_now, n);
     uint64_t id = first == 0 ? 0 : adx_compound(adx_now.job, first);
 
@@ -3640,7 +3684,8 @@ ADX_API ad_tape *ad_tape_in(void *buffer, size_t bytes)
     size_t skip = (0 - (uintptr_t)buffer) % _Alignof(max_align_t);
     size_t least = sizeof(ad_tape) + sizeof(adx_block) + sizeof(ad_real);
 
-    if (buffer == NULL || bytes < skip + adx_round_up(least))
+    if (buffer == NULL || bytes < skip + adx_round_up(least)
+        || bytes > SIZE_MAX / 4)
         return NULL;
     static const adx_context none = {0};
     if (adx_now.tape == (ad_tape *)((char *)buffer + skip))
@@ -4033,10 +4078,9 @@ ADX_API ad_status ad_tape_reserve(ad_tape *t, size_t statements,
     if (t == NULL)
         return ADREV_ENOTAPE;
     adx_context *c = adx_live(t);
-    size_t most = SIZE_MAX / 64;
     if (t->status != ADREV_OK)
         return t->status;
-    if (statements > most || operands > most)
+    if (statements > ADX_MOST_ELEMENTS || operands > ADX_MOST_ELEMENTS)
         return t->allocator.alloc == NULL ? ADREV_EFULL : ADREV_ENOMEM;
 
     size_t inputs = c->head == t->start ? 0 : ADX_LEAST;
@@ -4505,7 +4549,7 @@ ADX_INLINE ad_status adx_check_values(const ad_tape *t, size_t n,
     uint64_t low = adx_compound(last->job, (size_t)last->begin + 1);
     size_t i = run ? n - 1 : 0;
 
-    if (n > 0 && x == NULL)
+    if (adx_no_array(n, x))
         return ADREV_ESHAPE;
     if (run && adx_word(x) - low >= length)
         return adx_check_others(t, n, x, some);
@@ -4536,7 +4580,7 @@ ADX_COLD static ad_status adx_check_open(ad_tape *t)
 }
 
 // What all queries check, for outputs y and independents x. `missing`: another
-// array is NULL. The length is checked before x is read.
+// array is NULL or impossible. Lengths are checked before anything is read.
 ADX_INLINE ad_status adx_check(ad_tape *t, size_t m, const ad_rev y[],
                                size_t n, const ad_rev x[], bool missing,
                                bool *run)
@@ -4545,10 +4589,11 @@ ADX_INLINE ad_status adx_check(ad_tape *t, size_t m, const ad_rev y[],
     *run = false;
     if (status == ADREV_OK && ADX_UNLIKELY(t->open > 0 || t->observer != NULL))
         status = adx_check_open(t);
+    if (status == ADREV_OK && (missing || n > ADX_MOST_ELEMENTS))
+        status = ADREV_ESHAPE;
     if (status == ADREV_OK)
         status = adx_check_values(t, m, y, true, false);
-    if (status == ADREV_OK
-        && ((n > adx_live(t)->seq && t->annex == NULL) || missing))
+    if (status == ADREV_OK && n > adx_live(t)->seq && t->annex == NULL)
         status = ADREV_ESHAPE;
     if (status == ADREV_OK) {
         *run = adx_is_run(n, x);
@@ -4606,7 +4651,7 @@ ADX_NOINLINE static ad_status adx_pullback(ad_tape *t, size_t m,
                                            const ad_real dy[], size_t n,
                                            const ad_rev x[], ad_real dx[])
 {
-    bool missing = (m > 0 && dy == NULL) || (n > 0 && dx == NULL);
+    bool missing = adx_no_array(m, dy) || adx_no_array(n, dx);
     bool run;
     ad_status status = adx_check(t, m, y, n, x, missing, &run);
     if (status != ADREV_OK)
@@ -4699,7 +4744,7 @@ ADX_API ad_status ad_pushforward(ad_tape *t, size_t n, const ad_rev x[],
                                  const ad_real dx[], size_t m,
                                  const ad_rev y[], ad_real dy[])
 {
-    bool missing = (m > 0 && dy == NULL) || (n > 0 && dx == NULL);
+    bool missing = adx_no_array(m, dy) || adx_no_array(n, dx);
     bool run;
     ad_status status = adx_check(t, m, y, n, x, missing, &run);
     if (status != ADREV_OK)
@@ -4776,7 +4821,7 @@ static bool adx_prefers_forward(const ad_tape *t, size_t m, size_t n)
 ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
                               size_t n, const ad_rev x[], ad_real J[])
 {
-    bool missing = m > 0 && n > 0 && J == NULL;
+    bool missing = m > ADX_MOST_ELEMENTS || adx_no_array(adx_size_times(m, n), J);
     bool run;
     ad_status status = adx_check(t, m, y, n, x, missing, &run);
     if (status != ADREV_OK)
@@ -5164,11 +5209,13 @@ typedef struct adx_ids {
     bool listed;
 } adx_ids;
 
+// The stride of a single row or column does not matter, however large it is.
 static adx_view adx_matrix(size_t rows, size_t cols, const ad_rev x[],
                            ptrdiff_t rs, ptrdiff_t cs)
 {
     const ad_real *v = x == NULL ? NULL : &x->v;
-    return (adx_view){ x, v, rows, cols, rs, cs, ADX_UNIT };
+    return (adx_view){ x, v, rows, cols, rows > 1 ? rs : 0,
+                       cols > 1 ? cs : 0, ADX_UNIT };
 }
 
 static adx_view adx_vector(size_t n, const ad_rev x[], ptrdiff_t inc)
@@ -5178,7 +5225,7 @@ static adx_view adx_vector(size_t n, const ad_rev x[], ptrdiff_t inc)
 
 static adx_view adx_constants(size_t n, const ad_real c[], ptrdiff_t inc)
 {
-    return (adx_view){ NULL, c, 1, n, 0, inc, 1 };
+    return (adx_view){ NULL, c, 1, n, 0, n > 1 ? inc : 0, 1 };
 }
 
 static inline ptrdiff_t adx_offset(const adx_view *a, size_t i, size_t j)
@@ -5205,13 +5252,25 @@ static inline adx_view adx_lying(const adx_view *a)
     return row;
 }
 
-// Whether an array of n elements is missing: the tape then fails.
+// Whether an array of n elements cannot be, or is missing: the tape then fails.
 static bool adx_missing(size_t n, const void *x)
 {
-    if (n == 0 || x != NULL)
+    if (!adx_no_array(n, x))
         return false;
     adx_failed(ADREV_ESHAPE);
     return true;
+}
+
+// The same of a vector, and of a matrix, with strides.
+static bool adx_missing_s(size_t n, const void *x, ptrdiff_t inc)
+{
+    return adx_missing(adx_spread_of(1, 0, n, inc), x);
+}
+
+static bool adx_missing_matrix(size_t rows, size_t cols, const void *x,
+                               ptrdiff_t rs, ptrdiff_t cs)
+{
+    return adx_missing(adx_spread_of(rows, rs, cols, cs), x);
 }
 
 static ad_rev adx_no_result(void) { return adx_passive(ADX_K(NAN)); }
@@ -5282,6 +5341,8 @@ static bool adx_even_row(size_t n, const ad_rev x[], ptrdiff_t inc,
 {
     if (inc == 1)
         return adx_in_steps(n, x, id, step);
+    if (inc == 0)
+        n = n > 0;              // the same number again and again
     uint64_t other = 0;
     for (size_t j = 0; j < n; j++, id += step, x += inc)
         other |= adx_word(x) ^ id;
@@ -5905,7 +5966,7 @@ static ad_rev adx_sum_of(ad_real v, size_t n, const adx_part *part)
 
 ADX_API ad_rev (ad_sum_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
 {
-    if (adx_missing(n, x))
+    if (adx_missing_s(n, x, incx))
         return adx_no_result();
     const adx_part part = { .x = adx_vector(n, x, incx), .scale = 1 };
     ad_real v = 0;
@@ -5941,7 +6002,7 @@ static ad_real adx_scalar_product(const adx_view *a, const adx_view *b)
 ADX_API ad_rev (ad_dotc_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
                            const ad_real *c, ptrdiff_t incc)
 {
-    if (adx_missing(n, x) || adx_missing(n, c))
+    if (adx_missing_s(n, x, incx) || adx_missing_s(n, c, incc))
         return adx_no_result();
     const adx_part part = { .x = adx_vector(n, x, incx),
                             .d = adx_constants(n, c, incc), .scale = 1 };
@@ -5968,7 +6029,7 @@ static ad_real adx_length(const adx_view *x)
 
 ADX_API ad_rev (ad_norm2_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
 {
-    if (adx_missing(n, x))
+    if (adx_missing_s(n, x, incx))
         return adx_no_result();
     const adx_part part = { .x = adx_vector(n, x, incx), .scale = 1,
                             .own = true };
@@ -5992,7 +6053,7 @@ ADX_API ad_rev (ad_norm2_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
 ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
                              const ad_rev *y, ptrdiff_t incy)
 {
-    if (adx_missing(n, x) || adx_missing(n, y))
+    if (adx_missing_s(n, x, incx) || adx_missing_s(n, y, incy))
         return adx_no_result();
     const adx_part part[] = {
         { .x = adx_vector(n, x, incx), .scale = 1, .own = true },
@@ -6031,7 +6092,7 @@ static ad_real adx_largest(const adx_view *x)
 
 ADX_API ad_rev (ad_logsumexp_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
 {
-    if (adx_missing(n, x))
+    if (adx_missing_s(n, x, incx))
         return adx_no_result();
     const adx_part part = { .x = adx_vector(n, x, incx), .scale = 1,
                             .own = true };
@@ -6065,7 +6126,7 @@ ADX_API ad_rev (ad_logsumexp_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
 ADX_API void (ad_axpy_s)(size_t n, ad_rev a, const ad_rev *x, ptrdiff_t incx,
                          ad_rev *y, ptrdiff_t incy)
 {
-    if (adx_missing(n, x) || adx_missing(n, y))
+    if (adx_missing_s(n, x, incx) || adx_missing_s(n, y, incy))
         return;
     const adx_view factor = adx_vector(n, &a, 0);
     const adx_view from = adx_vector(n, x, incx);
@@ -6090,7 +6151,7 @@ ADX_API void (ad_axpy_s)(size_t n, ad_rev a, const ad_rev *x, ptrdiff_t incx,
 ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
                           ptrdiff_t incx, ad_rev *y, ptrdiff_t incy)
 {
-    if (adx_missing(n, x) || adx_missing(n, y))
+    if (adx_missing_s(n, x, incx) || adx_missing_s(n, y, incy))
         return;
     const adx_view from = adx_vector(n, x, incx);
     const adx_part part[] = {
@@ -6246,8 +6307,8 @@ ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev *a,
         return;
     }
     size_t arity = (size_t)ad_op_table()[op].arity;
-    if (adx_missing(n, a) || (arity > 1 && adx_missing(n, b))
-        || (arity > 2 && adx_missing(n, c)) || adx_missing(n, y))
+    if (adx_missing_s(n, a, inca) || (arity > 1 && adx_missing_s(n, b, incb))
+        || (arity > 2 && adx_missing_s(n, c, incc)) || adx_missing_s(n, y, incy))
         return;
     adx_part part[3] = { { .x = adx_vector(n, a, inca) },
                          { .x = adx_vector(n, b, incb) },
@@ -6342,7 +6403,7 @@ static adx_softmax *adx_add_softmax(const adx_view *x)
 ADX_API void (ad_softmax_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
                             ad_rev *y, ptrdiff_t incy)
 {
-    if (adx_missing(n, x) || adx_missing(n, y))
+    if (adx_missing_s(n, x, incx) || adx_missing_s(n, y, incy))
         return;
     const adx_view from = adx_vector(n, x, incx);
     adx_softmax *s = adx_add_softmax(&from);
@@ -6551,7 +6612,7 @@ static adx_product *adx_add_product(const adx_view *a, const adx_view *b,
                                     const ad_real **value)
 {
     *value = NULL;
-    if (a->rows * a->cols * b->cols == 0 || !adx_recording())
+    if (adx_size(a) == 0 || b->cols == 0 || !adx_recording())
         return NULL;
     adx_ids ai;
     adx_ids bi;
@@ -6677,7 +6738,7 @@ static ad_rev adx_square_sum(const adx_view *x)
 ADX_API ad_rev (ad_dot_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
                           const ad_rev *y, ptrdiff_t incy)
 {
-    if (adx_missing(n, x) || adx_missing(n, y))
+    if (adx_missing_s(n, x, incx) || adx_missing_s(n, y, incy))
         return adx_no_result();
     const adx_view a = adx_vector(n, x, incx);
     const adx_view b = adx_vector(n, y, incy);
@@ -6698,8 +6759,9 @@ ADX_API void (ad_matmul_s)(size_t m, size_t k, size_t n, const ad_rev *A,
                            ptrdiff_t brs, ptrdiff_t bcs, ad_rev *C,
                            ptrdiff_t crs, ptrdiff_t ccs)
 {
-    if (adx_missing(m * k, A) || adx_missing(k * n, B)
-        || adx_missing(m * n, C))
+    if (adx_missing_matrix(m, k, A, ars, acs)
+        || adx_missing_matrix(k, n, B, brs, bcs)
+        || adx_missing_matrix(m, n, C, crs, ccs) || m == 0 || n == 0)
         return;
     const adx_view a = adx_matrix(m, k, A, ars, acs);
     const adx_view b = adx_matrix(k, n, B, brs, bcs);
@@ -6715,7 +6777,8 @@ ADX_API void (ad_matvec_s)(size_t m, size_t n, const ad_rev *A,
                            ptrdiff_t ars, ptrdiff_t acs, const ad_rev *x,
                            ptrdiff_t incx, ad_rev *y, ptrdiff_t incy)
 {
-    if (adx_missing(m * n, A) || adx_missing(n, x) || adx_missing(m, y))
+    if (adx_missing_matrix(m, n, A, ars, acs) || adx_missing_s(n, x, incx)
+        || adx_missing_s(m, y, incy))
         return;
     const adx_view a = adx_matrix(m, n, A, ars, acs);
     const adx_view b = adx_matrix(n, 1, x, incx, 0);
@@ -6725,7 +6788,8 @@ ADX_API void (ad_matvec_s)(size_t m, size_t n, const ad_rev *A,
 ADX_API void (ad_matvecc)(size_t m, size_t n, const ad_real A[],
                           const ad_rev x[], ad_rev y[])
 {
-    if (adx_missing(m * n, A) || adx_missing(n, x) || adx_missing(m, y))
+    if (adx_missing(adx_size_times(m, n), A) || adx_missing(n, x)
+        || adx_missing(m, y))
         return;
     const adx_view a = { NULL, A, m, n, (ptrdiff_t)n, 1, 1 };
     const adx_view b = adx_matrix(n, 1, x, 1, 0);
@@ -6861,12 +6925,13 @@ static adx_triangle *adx_add_triangle(const adx_view *d, const adx_view *l,
 ADX_API void (ad_trimatvec)(size_t n, const ad_rev d[], const ad_rev l[],
                             const ad_rev x[], ad_rev y[])
 {
-    if (adx_missing(n / 2, l) || adx_missing(n, x) || adx_missing(n, y))
+    size_t below = n == 0 ? 0 : adx_size_times(n, n - 1) / 2;
+    if (adx_missing(below, l) || adx_missing(n, x) || adx_missing(n, y))
         return;
     static const ad_real one = 1;
     const adx_view diagonal = d == NULL ? adx_constants(n, &one, 0)
                                         : adx_vector(n, d, 1);
-    const adx_view lower = adx_vector(n == 0 ? 0 : n * (n - 1) / 2, l, 1);
+    const adx_view lower = adx_vector(below, l, 1);
     const adx_view from = adx_vector(n, x, 1);
     const adx_triangle *s = adx_add_triangle(&diagonal, &lower, &from);
 
@@ -7076,9 +7141,8 @@ ADX_API ad_status (ad_external)(const ad_external_rule *rule,
                                 const ad_rev x[], size_t m,
                                 const ad_real v[], ad_rev y[])
 {
-    bool missing = (n > 0 && x == NULL) || v == NULL || y == NULL
-                || (bytes > 0 && saved == NULL)
-                || bytes > SIZE_MAX / 8 || n > SIZE_MAX / 64;
+    bool missing = adx_no_array(n, x) || adx_no_array(m, v) || adx_no_array(m, y)
+                || (bytes > 0 && saved == NULL) || bytes > SIZE_MAX / 8;
     ad_status status = adx_external_status(rule, m, missing);
     ad_tape *t = adx_now.tape;
     const adx_view from = adx_vector(n, x, 1);
@@ -7097,7 +7161,7 @@ ADX_API ad_status (ad_external)(const ad_external_rule *rule,
             memcpy((char *)s->saved, saved, bytes);
         adx_tell_external(s, &from, bytes, &kept);
     }
-    for (size_t i = 0; y != NULL && v != NULL && i < m; i++)
+    for (size_t i = 0; !adx_no_array(m, y) && v != NULL && i < m; i++)
         adx_result(&y[i], v[i], s == NULL ? NULL : &s->e, i);
     if (s == NULL) {
         if (rule != NULL && rule->destroy != NULL && (saved || bytes == 0))

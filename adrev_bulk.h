@@ -294,10 +294,11 @@ static ad_status adx_bulk_short(void)
                       ? ADREV_EFULL : ADREV_ENOMEM);
 }
 
-// Whether n*size numbers are too many to be counted in bytes.
+// Whether n rows of this size cannot be; nor can one of them without the other.
 static bool adx_bulk_huge(size_t n, size_t size)
 {
-    return size != 0 && n > SIZE_MAX / 64 / size;
+    return n > ADX_MOST_ELEMENTS || size > ADX_MOST_ELEMENTS
+        || adx_size_times(n, size) > ADX_MOST_ELEMENTS;
 }
 
 // No array has more numbers: what is said to have them is not written.
@@ -308,8 +309,8 @@ static bool adx_bulk_huge(size_t n, size_t size)
 static ad_status adx_results_or_nan(ad_status status, size_t n, size_t size,
                                     ad_rev y[])
 {
-    if (status == ADREV_OK || y == NULL || size == 0
-        || n > ADX_RESULTS_MOST / size)
+    if (status == ADREV_OK || y == NULL || adx_bulk_huge(n, size)
+        || n * size > ADX_RESULTS_MOST)
         return status;
     for (size_t i = 0; i < n * size; i++)
         y[i] = adx_no_result();
@@ -433,8 +434,7 @@ static ad_rev adx_reduced(ad_opcode op, size_t n, const ad_rev x[])
 ADX_API ad_status ad_reduce_op(ad_opcode op, size_t n, const ad_rev x[],
                                ad_rev *y)
 {
-    if (!adx_is_fold(op) || (n > 0 && x == NULL) || y == NULL
-        || adx_bulk_huge(n, 1))
+    if (!adx_is_fold(op) || adx_no_array(n, x) || y == NULL)
         return adx_bulk_refuse(1, 1, y);
     if (adx_now_status() == ADREV_OK)
         *y = adx_reduced(op, n, x);
@@ -573,8 +573,7 @@ static ad_status adx_prefixes(ad_opcode op, size_t n, const ad_rev x[],
 ADX_API ad_status ad_prefix_op(ad_opcode op, size_t n, const ad_rev x[],
                                ad_rev y[])
 {
-    if (!adx_is_fold(op) || (n > 0 && (x == NULL || y == NULL))
-        || adx_bulk_huge(n, 1))
+    if (!adx_is_fold(op) || adx_no_array(n, x) || adx_no_array(n, y))
         return adx_bulk_refuse(n, 1, y);
     return adx_results_or_nan(adx_prefixes(op, n, x, y), n, 1, y);
 }
@@ -770,9 +769,8 @@ static ad_status adx_fill_bins(ad_opcode op, size_t n, const ptrdiff_t ix[],
 ADX_API ad_status ad_histogram(ad_opcode op, size_t n, const ptrdiff_t ix[],
                                const ad_rev v[], size_t m, ad_rev bin[])
 {
-    if (!adx_is_fold(op) || (n > 0 && (ix == NULL || v == NULL))
-        || (m > 0 && bin == NULL) || adx_bulk_huge(n, 1)
-        || adx_bulk_huge(m, 1))
+    if (!adx_is_fold(op) || adx_no_array(n, ix) || adx_no_array(n, v)
+        || adx_no_array(m, bin))
         return adx_bulk_refuse(m, 1, bin);
     return adx_results_or_nan(adx_fill_bins(op, n, ix, v, m, bin), m, 1, bin);
 }
@@ -860,9 +858,10 @@ static void adx_move_part(size_t i, void *arg)
 
 static void adx_move_all(adx_move *m)
 {
+    if (m->n == 0 || m->size == 0)
+        return;                 // however many rows of nothing there are
 #ifdef ADREV_PARALLEL_IMPLEMENTED
-    if (adx_mine.inside == 0 && m->size > 0
-        && m->n > ADX_MOVE_TOGETHER / m->size) {
+    if (adx_mine.inside == 0 && m->n > ADX_MOVE_TOGETHER / m->size) {
         size_t tiles = m->tiled ? ADX_TILE : 1;
         m->grain = (ADX_MOVE_PART / m->size / tiles + 1) * tiles;
         adx_execute(adx_mine.execute, adx_mine.user,
@@ -1011,19 +1010,18 @@ ADX_API ad_status ad_rearrange(size_t dims, const size_t shape[],
         return adx_bulk_refuse(count, 1, y);
     adx_move move = { .mover = adx_move_walk, .x = x, .y = y, .n = count,
                       .size = 1, .walk = &walk };
-    if (count > 0)
-        adx_move_all(&move);
+    adx_move_all(&move);
     return ADREV_OK;
 }
 
 ADX_API ad_status ad_concat(size_t parts, const size_t n[],
                             const ad_rev *const x[], size_t size, ad_rev y[])
 {
-    bool right = parts == 0 || (n != NULL && x != NULL);
+    bool right = !adx_no_array(parts, n) && !adx_no_array(parts, x);
     size_t total = 0;
     for (size_t i = 0; right && i < parts; i++) {
-        right = !adx_bulk_huge(n[i], 1) && !adx_bulk_huge(total, 1);
-        total += n[i];
+        total = adx_size_plus(total, n[i]);
+        right = !adx_bulk_huge(total, size);
     }
     total = right ? total : 0;
     for (size_t i = 0; right && i < parts; i++)
@@ -1137,11 +1135,6 @@ static const ad_real *adx_strip_of(const adx_bulk *b, const adx_strip *s,
 static size_t adx_part_count(size_t n, size_t size)
 {
     return (n + size - 1) / size;
-}
-
-static size_t adx_magnitude(ptrdiff_t step)
-{
-    return step < 0 ? 0 - (size_t)step : (size_t)step;
 }
 
 // Operands of an argument: each number of overlapping windows once.
@@ -2652,11 +2645,12 @@ static bool adx_rows_possible(size_t n, const ad_rows *x)
 static bool adx_size_bulk(adx_bulk *b, const ad_rows x[], const ad_rev y[])
 {
     bool fit = b->d > 0 && !adx_bulk_huge(b->n, b->d)
-            && (b->sources == 0 || x != NULL) && b->sources < SIZE_MAX / 256
+            && !adx_no_array(b->sources, x)
             && (y != NULL || (b->n == 0 && b->kind != ADX_BULK_REDUCE));
     for (size_t k = 0; fit && k < b->sources; k++) {
         fit = adx_rows_possible(b->n, &x[k]);
-        *(x[k].step == 0 ? &b->shared : &b->width) += x[k].size;
+        size_t *sum = x[k].step == 0 ? &b->shared : &b->width;
+        *sum = adx_size_plus(*sum, x[k].size);
         fit = fit && !adx_bulk_huge(b->n, b->width)
            && !adx_bulk_huge(b->shared, 1);
     }

@@ -273,6 +273,9 @@ ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
 // Taylor coefficients: y[k*m + i] is that of t^k in y[i] along x + t v, for
 // k = 0 ... order; derivatives are k! times as large.
 //
+//   order        in    at most 100000, else ADREV_ESHAPE
+//   y  [(order + 1)*m]  out
+//
 //   returns      as above; ADREV_EEXTERNAL wherever a result needs an external
 //                statement
 //   cost         order^2 times an evaluation; operations on arrays are taken
@@ -3444,9 +3447,19 @@ static void adx_record_call(adx_recorder *r, const ad_array_operation *o)
     adx_end_making(&k);
 }
 
+// Rows, columns and operands of a step are counted in 32 bits. With stride 0
+// there may be more operands than numbers.
+static void adx_limit_operands(adx_program *p, const ad_array_operation *o)
+{
+    for (int i = 0; i < 3; i++)
+        if (adx_size_times(o->arg[i].rows, o->arg[i].cols) >= ADX_FROM_INPUT)
+            adx_spoil(p, ADREV_ELIMIT);
+}
+
 static void adx_record_array(void *user, const ad_array_operation *o)
 {
     adx_recorder *r = (adx_recorder *)user;
+    adx_limit_operands(r->p, o);
     if (r->p->status != ADREV_OK)
         return;
     if (o->rule == &adx_call_rule) {
@@ -3455,7 +3468,9 @@ static void adx_record_array(void *user, const ad_array_operation *o)
     }
     r->p->report.recorded++;
     adx_numbers y = adx_record_many(r, o);
-    for (size_t i = 0; i < o->results && y.base != ADX_NOWHERE; i++)
+    if (y.base == ADX_NOWHERE || r->p->status != ADREV_OK)
+        return;
+    for (size_t i = 0; i < o->results; i++)
         adx_name_number(r, o->result.seq + i, adx_in_range(&y, 0, i));
 }
 
@@ -4808,8 +4823,10 @@ ADX_API ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
     if (out == NULL)
         return adx_because(ADREV_ESHAPE, NULL);
     *out = NULL;
-    if (f == NULL || (n > 0 && x == NULL) || m == 0)
+    if (f == NULL || adx_no_array(n, x) || m == 0)
         return adx_because(ADREV_ESHAPE, NULL);
+    if (adx_size_plus(n, m) >= ADX_FROM_INPUT)
+        return adx_because(ADREV_ELIMIT, NULL);
     ad_fn *fn = adx_new_fn(o, n, m);
     if (fn == NULL)
         return adx_because(ADREV_ENOMEM, NULL);
@@ -5910,12 +5927,18 @@ static ad_status adx_map_batches(adx_mapping *k, adx_desk *desk, size_t blocks)
 }
 #endif
 
-static bool adx_lacks_columns(size_t n, const ad_column c[], bool optional)
+// Whether a column that must be there is not, or is longer than can be.
+static bool adx_lacks_columns(size_t n, const ad_column c[], bool optional,
+                              size_t points)
 {
-    for (size_t i = 0; n > 0 && c != NULL && i < n; i++)
-        if (c[i].v == NULL && !optional)
+    if (c == NULL)
+        return n > 0 && !optional;
+    for (size_t i = 0; i < n; i++) {
+        size_t spread = adx_spread_of(1, 0, points, c[i].step);
+        if (c[i].v == NULL ? !optional : spread > ADX_MOST_ELEMENTS)
             return true;
-    return n > 0 && c == NULL && !optional;
+    }
+    return points > ADX_MOST_ELEMENTS;
 }
 
 static ad_status adx_map_all(adx_mapping *k, adx_kind kind)
@@ -5938,8 +5961,8 @@ static ad_status adx_map_all(adx_mapping *k, adx_kind kind)
 ADX_API ad_status ad_fn_map(ad_fn *fn, size_t points, const ad_column x[],
                             const ad_column y[], uint32_t left[])
 {
-    if (fn == NULL || adx_lacks_columns(fn->n, x, false)
-        || adx_lacks_columns(fn->m, y, y != NULL))
+    if (fn == NULL || adx_lacks_columns(fn->n, x, false, points)
+        || adx_lacks_columns(fn->m, y, y != NULL, points))
         return ADREV_ESHAPE;
     adx_mapping k = { .fn = fn, .points = points, .given = { x },
                       .given_n = { fn->n }, .wanted = { y },
@@ -5951,9 +5974,9 @@ ADX_API ad_status ad_fn_map_jvp(ad_fn *fn, size_t points, const ad_column x[],
                                 const ad_column dx[], const ad_column dy[],
                                 uint32_t left[])
 {
-    if (fn == NULL || adx_lacks_columns(fn->n, x, false)
-        || adx_lacks_columns(fn->n, dx, false)
-        || adx_lacks_columns(fn->m, dy, dy != NULL))
+    if (fn == NULL || adx_lacks_columns(fn->n, x, false, points)
+        || adx_lacks_columns(fn->n, dx, false, points)
+        || adx_lacks_columns(fn->m, dy, dy != NULL, points))
         return ADREV_ESHAPE;
     adx_mapping k = { .fn = fn, .points = points, .given = { x, dx },
                       .given_n = { fn->n, fn->n }, .wanted = { dy },
@@ -5965,9 +5988,10 @@ ADX_API ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
                                 const ad_column w[], const ad_column dx[],
                                 const ad_column y[], uint32_t left[])
 {
-    if (fn == NULL || adx_lacks_columns(fn->n, x, false)
-        || adx_lacks_columns(fn->m, w, false)
-        || adx_lacks_columns(fn->n, dx, dx != NULL))
+    if (fn == NULL || adx_lacks_columns(fn->n, x, false, points)
+        || adx_lacks_columns(fn->m, w, false, points)
+        || adx_lacks_columns(fn->n, dx, dx != NULL, points)
+        || adx_lacks_columns(fn->m, y, true, points))
         return ADREV_ESHAPE;
     adx_mapping k = { .fn = fn, .points = points, .given = { x, w },
                       .given_n = { fn->n, fn->m }, .wanted = { dx, y },
@@ -6461,10 +6485,13 @@ static const adx_step *adx_run_series(adx_series *t, const ad_real x[],
     return NULL;
 }
 
+#define ADX_ORDER_MOST 100000
+
 ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
                                const ad_real v[], size_t order, ad_real y[])
 {
-    if (fn == NULL || y == NULL || ((x == NULL || v == NULL) && fn->n > 0))
+    if (fn == NULL || y == NULL || ((x == NULL || v == NULL) && fn->n > 0)
+        || order > ADX_ORDER_MOST)
         return ADREV_ESHAPE;
     adx_program p;
     adx_series t = { .p = &p, .order = order };
@@ -6473,8 +6500,7 @@ ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
     if (status == ADREV_OK)
         adx_continue_series(&t);
     status = p.status;
-    t.c = order > 100000 ? NULL
-        : (ad_real *)adx_take(&fn->memory, p.numbers,
+    t.c = (ad_real *)adx_take(&fn->memory, p.numbers,
                               (order + 1) * sizeof *t.c);
     if (status == ADREV_OK && t.c == NULL)
         status = ADREV_ENOMEM;
@@ -6688,18 +6714,26 @@ static ad_status adx_compare_nearby(ad_fn *fn, ad_vector_fn *f, void *ctx,
 
 /* --- 10.1  lists ------------------------------------------------------------ */
 
+// Entries are counted in 32 bits. Tests make it less.
+#ifndef ADX_ENTRIES_MOST
+#define ADX_ENTRIES_MOST UINT32_MAX
+#endif
+
 typedef struct adx_list_of {
     const ad_allocator *memory;
     uint32_t *v;
     size_t n;
     size_t room;
-    bool failed;
+    bool failed;                // no memory, or:
+    bool full;
 } adx_list_of;
 
 static void adx_list_add(adx_list_of *l, uint32_t v)
 {
-    if (!l->failed && adx_make_room_for(l->memory, (void **)&l->v, &l->room,
-                                        l->n, sizeof *l->v))
+    l->full = l->full || l->n >= ADX_ENTRIES_MOST;
+    if (!l->failed && !l->full
+        && adx_make_room_for(l->memory, (void **)&l->v, &l->room, l->n,
+                             sizeof *l->v))
         l->v[l->n++] = v;
     else
         l->failed = true;
@@ -6873,7 +6907,7 @@ static bool adx_reach_all(adx_reaching *k, uint32_t start[])
 }
 
 // p: without steps of many results.
-static bool adx_jacobian_graph(const adx_program *p, adx_entries *g)
+static bool adx_jacobian_graph(adx_program *p, adx_entries *g)
 {
     const ad_allocator *a = p->memory;
     adx_reaching k = { .p = p, .stack = { .memory = a }, .order = { .memory = a },
@@ -6890,6 +6924,8 @@ static bool adx_jacobian_graph(const adx_program *p, adx_entries *g)
             memcpy(g->col, k.to.v, k.to.n * sizeof *k.to.v);
         ok = adx_sort_graph(a, g);
     }
+    if (!ok && k.to.full)
+        adx_spoil(p, ADREV_ELIMIT);
     adx_drop(a, k.stack.v);
     adx_drop(a, k.order.v);
     adx_drop(a, k.to.v);
@@ -7089,7 +7125,7 @@ static void adx_find_pairs(adx_sets *k, const bool used[],
     }
 }
 
-static bool adx_hessian_graph(const adx_program *p, adx_entries *g)
+static bool adx_hessian_graph(adx_program *p, adx_entries *g)
 {
     const ad_allocator *a = p->memory;
     unsigned curved[ADX_OP_COUNT];
@@ -7112,6 +7148,8 @@ static bool adx_hessian_graph(const adx_program *p, adx_entries *g)
         ok = !k.item.failed && !pairs.failed
           && adx_graph_of_pairs(a, &pairs, p->inputs, g);
     }
+    if (!ok && (k.item.full || pairs.full))
+        adx_spoil(p, ADREV_ELIMIT);
     adx_drop(a, k.at);
     adx_drop(a, k.n);
     adx_drop(a, k.wanted);
@@ -7503,6 +7541,8 @@ static ad_status adx_make_pattern(ad_fn *fn, bool hessian, adx_pattern **out)
     if (ok)
         ok = hessian ? adx_hessian_graph(&p, &s->g) && adx_plan_hessian(s)
                      : adx_jacobian_graph(&p, &s->g) && adx_plan_jacobian(s);
+    if (status == ADREV_OK)
+        status = p.status;
     adx_free_program(&p);
     if (!ok) {
         adx_free_pattern(s);

@@ -962,8 +962,8 @@ static ad_status adx_call_checkpoint(const ad_checkpoint_options *o,
 
     if (adx_now_status() != ADREV_OK)
         return adx_now_status();
-    if (f == NULL || (n > 0 && x == NULL) || (m > 0 && y == NULL)
-        || (o->context > 0 && ctx == NULL)
+    if (f == NULL || adx_no_array(n, x) || adx_no_array(m, y)
+        || adx_no_array(o->context, ctx)
         || (unsigned)o->keep > ADREV_KEEP_AUTOMATIC)
         return adx_failed(ADREV_ESHAPE);
     if (a == NULL) {
@@ -1788,7 +1788,7 @@ static size_t adx_depth(const ad_scan_state *x)
     const int *tap;
     size_t taps = adx_taps_of_state(x, &tap);
     size_t depth = 0;
-    if (tap == NULL)
+    if (adx_no_array(taps, tap))
         return 0;
     for (size_t i = 0; i < taps; i++) {
         if (tap[i] >= 0 || tap[i] < -INT_MAX)
@@ -1807,7 +1807,7 @@ static bool adx_reach_of(const ad_scan_sequence *u, size_t steps, size_t *low,
     size_t taps = adx_taps_of_sequence(u, &tap);
     int first = 0;
     int last = INT_MIN;
-    if (tap == NULL)
+    if (adx_no_array(taps, tap))
         return false;
     for (size_t i = 0; i < taps; i++) {
         first = tap[i] < first ? tap[i] : first;
@@ -1822,17 +1822,34 @@ static bool adx_reach_of(const ad_scan_sequence *u, size_t steps, size_t *low,
 
 #define ADX_NUMBERS_MOST (SIZE_MAX / 256)
 
-static bool adx_fits_scan(size_t rows, size_t size)
+// All numbers that a scan reads, keeps or returns; SIZE_MAX: they cannot be
+// counted.
+static size_t adx_scan_numbers(const ad_scan_desc *d)
 {
-    return size == 0 || rows <= ADX_NUMBERS_MOST / size;
+    size_t all = d->parameters;
+    const int *tap;
+    for (size_t j = 0; j < d->states; j++) {
+        const ad_scan_state *x = &d->state[j];
+        size_t rows = adx_size_plus(adx_depth(x), adx_taps_of_state(x, &tap));
+        rows = adx_size_plus(rows, x->rows == NULL ? 1 : d->steps);
+        all = adx_size_plus(all, adx_size_times(rows, x->size));
+    }
+    for (size_t j = 0; j < d->sequences; j++) {
+        const ad_scan_sequence *u = &d->sequence[j];
+        size_t rows = adx_size_plus(u->rows, adx_taps_of_sequence(u, &tap));
+        all = adx_size_plus(all, adx_size_times(rows, u->size));
+    }
+    for (size_t j = 0; j < d->outputs; j++) {
+        const ad_scan_output *o = &d->output[j];
+        size_t rows = o->row == NULL ? 1 : adx_size_plus(d->steps, 1);
+        all = adx_size_plus(all, adx_size_times(rows, o->size));
+    }
+    return all;
 }
 
-static bool adx_right_state(const ad_scan_state *x, size_t steps)
+static bool adx_right_state(const ad_scan_state *x)
 {
-    size_t depth = adx_depth(x);
-    return depth > 0 && adx_fits_scan(depth, x->size)
-        && (x->size == 0 || x->initial != NULL)
-        && (x->rows == NULL || adx_fits_scan(steps, x->size));
+    return adx_depth(x) > 0 && (x->size == 0 || x->initial != NULL);
 }
 
 static bool adx_right_sequence(const ad_scan_sequence *u, size_t steps)
@@ -1840,30 +1857,25 @@ static bool adx_right_sequence(const ad_scan_sequence *u, size_t steps)
     size_t low;
     size_t rows;
     return adx_reach_of(u, steps, &low, &rows)
-        && (steps == 0 || u->rows >= rows) && adx_fits_scan(u->rows, u->size)
+        && (steps == 0 || u->rows >= rows)
         && (u->rows == 0 || u->size == 0 || u->row != NULL);
 }
 
 static bool adx_right_scan(const ad_scan_desc *d)
 {
-    if ((d->states > 0 && d->state == NULL)
-        || (d->sequences > 0 && d->sequence == NULL)
-        || (d->outputs > 0 && d->output == NULL)
-        || (d->parameters > 0 && d->parameter == NULL)
-        || (d->untraced_bytes > 0 && d->untraced == NULL)
-        || d->untraced_bytes > SIZE_MAX / 4)
+    if (adx_no_array(d->states, d->state)
+        || adx_no_array(d->sequences, d->sequence)
+        || adx_no_array(d->outputs, d->output)
+        || adx_no_array(d->parameters, d->parameter)
+        || adx_no_array(d->untraced_bytes, d->untraced))
         return false;
     for (size_t j = 0; j < d->states; j++)
-        if (!adx_right_state(&d->state[j], d->steps))
+        if (!adx_right_state(&d->state[j]))
             return false;
     for (size_t j = 0; j < d->sequences; j++)
         if (!adx_right_sequence(&d->sequence[j], d->steps))
             return false;
-    for (size_t j = 0; j < d->outputs; j++)
-        if (d->output[j].row != NULL
-            && !adx_fits_scan(d->steps, d->output[j].size))
-            return false;
-    return true;
+    return adx_scan_numbers(d) <= ADX_NUMBERS_MOST;
 }
 
 // What lies behind the last piece on both sides makes it longer: a loop over
@@ -3945,7 +3957,8 @@ static ad_status adx_do_scan(const ad_scan_desc *d, ad_vector_fn *f,
 static void adx_spoil_results(const ad_scan_desc *d, ad_status status,
                               bool right)
 {
-    for (size_t j = 0; d->state != NULL && j < d->states; j++) {
+    bool known = !adx_no_array(d->states, d->state);
+    for (size_t j = 0; known && j < d->states; j++) {
         const ad_scan_state *x = &d->state[j];
         adx_results_or_nan(status, adx_depth(x), x->size, x->last);
         if (right)
@@ -4456,10 +4469,8 @@ ADX_API ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
                                ad_connection answer[])
 {
     bool run;
-    ad_status status = adx_check(t, m, y, 0, NULL, n > 0 && answer == NULL,
-                                 &run);
-    if (status == ADREV_OK && n > 0 && x == NULL)
-        status = ADREV_ESHAPE;
+    bool missing = adx_no_array(n, x) || adx_no_array(n, answer);
+    ad_status status = adx_check(t, m, y, 0, NULL, missing, &run);
     for (size_t i = 0; status == ADREV_OK && i < n; i++)
         if (x[i].job != 0 && !adx_member(t, x[i]))
             status = ADREV_EFOREIGN;

@@ -357,7 +357,8 @@ ADX_API void ad_tape_measure(ad_tape *t, bool on);
 //   cost         one pass over the tape
 ADX_API size_t ad_tape_jobs(const ad_tape *t, size_t room, ad_job job[]);
 
-// What the graph of these n jobs, all of a recording, allows.
+// What the graph of these n jobs, all of a recording, allows; all 0 if there
+// cannot be so many.
 ADX_API ad_parallelism ad_job_parallelism(size_t n, const ad_job job[]);
 
 // Seconds that the jobs take on so many workers, of which none is idle while a
@@ -366,7 +367,7 @@ ADX_API ad_parallelism ad_job_parallelism(size_t n, const ad_job job[]);
 //
 //   primal, reverse   out   may be NULL
 //
-//   returns      ADREV_OK, ADREV_ENOMEM
+//   returns      ADREV_OK, ADREV_ENOMEM, ADREV_ESHAPE
 ADX_API ad_status ad_job_predict(size_t n, const ad_job job[],
                                  unsigned workers, double *primal,
                                  double *reverse);
@@ -1508,6 +1509,8 @@ static uint64_t adx_import_value(ad_tape *t, uint64_t id)
 
 ADX_API void ad_capture(size_t n, const ad_rev x[], ad_rev y[])
 {
+    if (adx_missing(n, x) || adx_missing(n, y))
+        return;
     for (size_t i = 0; i < n; i++) {
         uint64_t id = adx_word(&x[i]);
         if (id >> 32 != adx_now.job && id >> 32 != 0)
@@ -2711,8 +2714,9 @@ ADX_API ad_status ad_parallel_jacobian(ad_tape *t, size_t m, const ad_rev y[],
     bool run;
     if (t == NULL || t->allocator.alloc == NULL || t->annex != NULL)
         return ad_jacobian(t, m, y, n, x, J);
-    ad_status status = adx_check(t, m, y, n, x, m > 0 && n > 0 && J == NULL,
-                                 &run);
+    bool missing = m > ADX_MOST_ELEMENTS
+                || adx_no_array(adx_size_times(m, n), J);
+    ad_status status = adx_check(t, m, y, n, x, missing, &run);
     if (status != ADREV_OK)
         return status;
     adx_jacobian j = { .tape = t, .m = m, .n = n, .y = y, .x = x, .J = J };
@@ -2939,7 +2943,7 @@ static void adx_complete(adx_graph *g, size_t j, double time)
             adx_arrive(g, g->fork[j], time);
         return;
     }
-    for (size_t k = 0; k < job->branches; k++)
+    for (size_t k = 0; k < job->branches && job->fork + k < g->n; k++)
         adx_arrive(g, job->fork + k, time);
     if (job->branches == 0 && job->join != 0)
         adx_arrive(g, job->join, time);
@@ -2988,6 +2992,8 @@ ADX_API ad_parallelism ad_job_parallelism(size_t n, const ad_job job[])
     ad_parallelism p;
     double span;
     memset(&p, 0, sizeof p);
+    if (adx_no_array(n, job))
+        return p;
     p.jobs = n;
     p.tasks = n > 0;
     for (size_t i = 0; i < n; i++) {
@@ -3065,6 +3071,8 @@ ADX_API ad_status ad_job_predict(size_t n, const ad_job job[],
                                  double *reverse)
 {
     size_t p = workers == 0 ? 1 : workers;
+    if (adx_no_array(n, job))
+        return ADREV_ESHAPE;
     bool ok = primal == NULL || adx_simulate(n, job, false, p, primal);
     if (ok && reverse != NULL)
         ok = adx_simulate(n, job, true, p, reverse);

@@ -102,9 +102,9 @@
     enum { name##_most = 0 };                                               \
     static inline ADX_UNUSED const ad_shape *name##_shape(void)             \
     {                                                                       \
-        static const ad_shape adx_shape = { sizeof(struct name),            \
+        static const ad_shape adx_own_shape = { sizeof(struct name),        \
             sizeof(struct name##_rev), 0, NULL, visitor };                  \
-        return &adx_shape;                                                  \
+        return &adx_own_shape;                                                  \
     }                                                                       \
     ADX_STRUCT_FUNCTIONS(name)
 
@@ -348,6 +348,10 @@ ADX_API void ad_visit_reals(ad_visitor *v, size_t n, ad_real *plain,
 {
     size_t at = v->adx_count;
 
+    if (n > ADX_MOST_ELEMENTS - at)
+        v->status = ADREV_ESHAPE;
+    if (v->status != ADREV_OK)
+        return;
     v->adx_count += n;
     if (v->adx_check && v->adx_tape != NULL)
         adx_check_reals(v, n, twin);
@@ -378,6 +382,10 @@ ADX_API void ad_visit_reals(ad_visitor *v, size_t n, ad_real *plain,
 ADX_API void ad_visit_other(ad_visitor *v, size_t bytes, void *plain,
                             void *twin)
 {
+    if (bytes > ADX_MOST_ELEMENTS)
+        v->status = ADREV_ESHAPE;
+    if (v->status != ADREV_OK)
+        return;
     if (!v->adx_check && v->adx_work < ADX_TASK_COUNT && bytes > 0)
         memcpy(v->from_rev ? plain : twin, v->from_rev ? twin : plain, bytes);
 }
@@ -558,7 +566,9 @@ static ad_status adx_visit_array(ad_visitor *v, adx_visit_task task,
 {
     if (one == NULL || (n > 0 && v->adx_real == NULL && v->adx_rev == NULL))
         return ADREV_ESHAPE;
-    adx_visit(v, task, true, s, one, NULL);
+    ad_status status = adx_visit(v, task, true, s, one, NULL);
+    if (status != ADREV_OK)
+        return status;
     return v->adx_count != n ? ADREV_ESHAPE
                              : adx_visit(v, task, false, s, one, NULL);
 }
