@@ -43,6 +43,13 @@
 #error adrev needs C11 or later: compile with -std=c11
 #endif
 
+// gcc shows each macro on the way to a mistake, three lines a time, unless they
+// are of a system header. ADREV_STRICT brings them back, and warnings about the
+// header itself: for work on adrev.
+#if defined __GNUC__ && !defined __clang__ && !defined ADREV_STRICT
+#pragma GCC system_header
+#endif
+
 #define ADREV_VERSION_MAJOR 0
 #define ADREV_VERSION_MINOR 1
 #define ADREV_VERSION_PATCH 0
@@ -158,6 +165,7 @@
 #else
 #define ADX_INLINE static inline ADX_UNUSED
 #endif
+#define ADX_CHECKED __attribute__((warn_unused_result))
 #define ADX_COLD __attribute__((noinline, cold))
 #define ADX_NOINLINE __attribute__((noinline))
 #define ADX_APART static __attribute__((noinline, unused))
@@ -169,6 +177,7 @@
 #define ADX_LANES 1
 #else
 #define ADX_INLINE static inline
+#define ADX_CHECKED
 #define ADX_COLD
 #define ADX_NOINLINE
 #define ADX_APART static
@@ -265,9 +274,11 @@ ADX_EXTERN const char ADX_ALIKE;
 static const char *const adx_agreement __attribute__((used)) = &ADX_ALIKE;
 #endif
 
+// The names of the structs are what compilers add to a message about a type.
+
 // A number that remembers where it came from. Plain data: copy it as you
 // like. All-zero bytes are the constant 0.
-typedef struct ad_rev {
+typedef struct ad_rev_is_no_double_use_ad_mul_ad_exp_ad_value {
     ad_real v;          // value
     uint32_t seq;       // which value of the recording; 0: none
     uint32_t job;       // which recording; 0: a constant
@@ -300,7 +311,7 @@ typedef struct adx_slot {
 
 // An expression that is not recorded yet. It lives in registers: once the
 // operators are inlined, n, dual and leaf are known to the compiler.
-typedef struct ad_expr {
+typedef struct ad_expr_use_ad_rec_to_record_it {
     ad_real v;                      // value
     ad_real d;                      // tangent, if dual
     unsigned n;                     // number of recorded operands
@@ -1847,9 +1858,10 @@ ADX_DEFINE(integer, long long)
 ADX_DEFINE(unsigned, unsigned long long)
 #undef ADX_DEFINE
 
-// One dispatch per operand. The GNU form names the operand once; the other
-// writes its text twice, which doubles with every level of nesting. A type
-// that is not listed (a pointer, _Float16, a complex number) does not compile.
+// One dispatch per operand: overloading where the compiler has it, else by the
+// type of its name. Where there is neither the text of the operand stands there
+// twice, which doubles with every level of nesting. A type that is not listed (a
+// pointer, _Float16, a complex number) does not compile.
 #ifdef __cplusplus
 ADX_INLINE ad_expr adx_promote(ad_expr e) { return e; }
 ADX_INLINE ad_expr adx_promote(ad_rev x) { return adx_promote_rev(x); }
@@ -1860,6 +1872,22 @@ template <class Number> ADX_INLINE ad_expr adx_promote(Number v)
 }
 #define ADX_EXPR_PLAIN(a) adx_promote(a)
 #else
+#ifdef __clang__
+#define ADX_OVERLOAD ADX_INLINE __attribute__((overloadable))
+ADX_OVERLOAD ad_expr adx_promote(ad_expr e) { return e; }
+ADX_OVERLOAD ad_expr adx_promote(ad_rev x) { return adx_promote_rev(x); }
+ADX_OVERLOAD ad_expr adx_promote(ad_fwd x) { return adx_promote_fwd(x); }
+ad_expr adx_promote(const void *x) __attribute__((
+    overloadable, error("a pointer is no number: x[0] or *x")));
+#define ADX_NUMBERS(ROW)                                                    \
+    ROW(float) ROW(double) ROW(long double) ROW(int) ROW(long)              \
+    ROW(long long) ROW(unsigned) ROW(unsigned long) ROW(unsigned long long)
+#define ADX_DEFINE(type)                                                    \
+    ADX_OVERLOAD ad_expr adx_promote(type v)                                \
+        { return adx_constant((ad_real)v); }
+ADX_NUMBERS(ADX_DEFINE)
+#undef ADX_DEFINE
+#endif
 #define ADX_PROMOTE(a)                                                      \
     _Generic((a),                                                           \
         ad_rev: adx_promote_rev, ad_expr: adx_promote_self,                 \
@@ -1873,7 +1901,19 @@ template <class Number> ADX_INLINE ad_expr adx_promote(Number v)
         unsigned char: adx_promote_integer,                                 \
         unsigned short: adx_promote_integer, int: adx_promote_integer,      \
         long: adx_promote_integer, long long: adx_promote_integer)(a)
-#if defined __GNUC__ || defined __clang__
+// The operand is named so that its text stands there once. A mistake in it leaves
+// the name undeclared: it is then that of a number nobody defines, so that gcc has
+// no more to say. Names within names need to differ only where gcc warns of it.
+#if defined __clang__
+#define ADX_EXPR_PLAIN adx_promote
+#elif defined __GNUC__ && !defined ADREV_STRICT
+extern const ad_rev adx_named;
+#define ADX_EXPR_PLAIN(a)                                                   \
+    __extension__({                                                         \
+        __auto_type adx_named = (a);                                        \
+        ADX_PROMOTE(adx_named);                                             \
+    })
+#elif defined __GNUC__
 #define ADX_EXPR_NAMED(a, k)                                                \
     __extension__({                                                         \
         __auto_type adx_operand_##k = (a);                                  \
@@ -1888,8 +1928,10 @@ template <class Number> ADX_INLINE ad_expr adx_promote(Number v)
 
 #if ADREV_DEBUG
 #define ADX_EXPR(a) (adx_here(__FILE__, __LINE__), ADX_EXPR_PLAIN(a))
+#elif defined __clang__
+#define ADX_EXPR adx_promote        // directly: a line less for each mistake
 #else
-#define ADX_EXPR(a) ADX_EXPR_PLAIN(a)
+#define ADX_EXPR ADX_EXPR_PLAIN
 #endif
 
 /* --- 6.4  one statement --------------------------------------------------- */
@@ -2043,7 +2085,7 @@ ADX_INLINE bool adx_is_node(ad_expr e)
 // Records an expression. A partial of 1 on the value just before, as in
 // s = s + x*y, is stored as a flag: 12 bytes less, and in the sweep the
 // adjoint of the sum stays in a register.
-ADX_INLINE ad_rev adx_rec(ad_expr e)
+ADX_INLINE ADX_CHECKED ad_rev adx_rec(ad_expr e)
 {
     e = adx_merge(e);
     if (e.n == 0)
@@ -2164,7 +2206,7 @@ ADX_INLINE ad_expr adx_watch(ad_expr e, ad_opcode code, unsigned arity,
 }
 
 #define ADX_OP_1(name)                                                      \
-    ADX_INLINE ad_expr adx_op_##name(ad_expr a)                                \
+    ADX_INLINE ADX_CHECKED ad_expr adx_op_##name(ad_expr a)                                \
     {                                                                       \
         ad_real v = adx_f_##name(a.v, 0, 0);                                \
         ad_real fa = adx_active(a) ? adx_fx_##name(a.v, 0, 0, v) : 0;       \
@@ -2173,7 +2215,7 @@ ADX_INLINE ad_expr adx_watch(ad_expr e, ad_opcode code, unsigned arity,
     }
 
 #define ADX_OP_2(name)                                                      \
-    ADX_INLINE ad_expr adx_op_##name(ad_expr a, ad_expr b)                     \
+    ADX_INLINE ADX_CHECKED ad_expr adx_op_##name(ad_expr a, ad_expr b)                     \
     {                                                                       \
         ad_real v = adx_f_##name(a.v, b.v, 0);                              \
         ad_real fa = adx_active(a) ? adx_fx_##name(a.v, b.v, 0, v) : 0;     \
@@ -2183,7 +2225,7 @@ ADX_INLINE ad_expr adx_watch(ad_expr e, ad_opcode code, unsigned arity,
     }
 
 #define ADX_OP_3(name)                                                      \
-    ADX_INLINE ad_expr adx_op_##name(ad_expr a, ad_expr b, ad_expr c)          \
+    ADX_INLINE ADX_CHECKED ad_expr adx_op_##name(ad_expr a, ad_expr b, ad_expr c)          \
     {                                                                       \
         ad_real v = adx_f_##name(a.v, b.v, c.v);                            \
         ad_real fa = adx_active(a) ? adx_fx_##name(a.v, b.v, c.v, v) : 0;   \
@@ -2204,7 +2246,7 @@ ADREV_OPS(ADX_DEFINE)
 
 // Both sides share the slots of the result, so the side not taken leaves
 // neither an operand nor a NaN behind.
-ADX_INLINE ad_expr adx_select(bool c, ad_expr a, ad_expr b)
+ADX_INLINE ADX_CHECKED ad_expr adx_select(bool c, ad_expr a, ad_expr b)
 {
     const adx_slot none = ADX_ZERO;
     ad_real v = adx_f_select(c, a.v, b.v);
@@ -2240,7 +2282,7 @@ ADX_INLINE ad_real adx_observe(ad_opcode code, ad_real v, ad_expr a, ad_expr b)
 }
 
 #define ADX_DEFINE(name, ...)                                               \
-    ADX_INLINE ad_expr adx_op_##name(ad_expr a)                             \
+    ADX_INLINE ADX_CHECKED ad_expr adx_op_##name(ad_expr a)                             \
     {                                                                       \
         ad_real v = adx_f_##name(a.v);                                      \
         ad_expr e = adx_constant(adx_observe(ADREV_OP_##name, v, a, a));    \
@@ -2251,7 +2293,7 @@ ADREV_STEPS(ADX_DEFINE)
 #undef ADX_DEFINE
 
 #define ADX_DEFINE(name, operator)                                          \
-    ADX_INLINE bool adx_op_##name(ad_expr a, ad_expr b)                     \
+    ADX_INLINE ADX_CHECKED bool adx_op_##name(ad_expr a, ad_expr b)                     \
     {                                                                       \
         bool holds = a.v operator b.v;                                      \
         adx_observe(ADREV_OP_##name, holds, a, b);                          \
@@ -2327,6 +2369,21 @@ ADX_INLINE void adx_acc_fwd(ad_fwd *s, ad_expr e)
 
 ADX_INLINE ad_expr adx_exponent(int k) { return adx_constant((ad_real)k); }
 
+// 0.5 as an exponent would be 0.
+#ifdef __cplusplus
+#define ADX_EXPONENT(k) adx_exponent(k)
+#else
+#if defined __GNUC__ && (!defined __clang__ || __clang_major__ >= 14)
+ad_expr adx_no_exponent(long double k) __attribute__((
+    error("the exponent of ad_powi and ad_ldexp is an integer: see ad_pow")));
+#else
+ad_expr adx_no_exponent(long double k);         // that nobody defines
+#endif
+#define ADX_EXPONENT(k)                                                     \
+    _Generic((k), float: adx_no_exponent, double: adx_no_exponent,          \
+             long double: adx_no_exponent, default: adx_exponent)(k)
+#endif
+
 /* --- 6.7  fronts -------------------------------------------------------------
  * What users write. An operand may be an ad_rev, an ad_fwd, an ad_expr or any
  * arithmetic type (a bit-field as +s.b), and is evaluated once. Recorded
@@ -2334,7 +2391,18 @@ ADX_INLINE ad_expr adx_exponent(int k) { return adx_constant((ad_real)k); }
 
 // Record an expression as one statement (ADREV_FUSE operands; longer ones are
 // split). Of constants alone it is a constant. Of an ad_rev it is that value.
+#if defined __clang__ && !defined __cplusplus && !ADREV_DEBUG
+// One macro less for clang to show with each mistake in e.
+#define ADX_DEFINE(type)                                                    \
+    ADX_OVERLOAD ADX_CHECKED ad_rev adx_rec_any(type e)                     \
+        { return adx_rec(adx_promote(e)); }
+ADX_DEFINE(ad_rev) ADX_DEFINE(ad_fwd) ADX_DEFINE(ad_expr)
+ADX_NUMBERS(ADX_DEFINE)
+#undef ADX_DEFINE
+#define ad_rec adx_rec_any
+#else
 #define ad_rec(e) adx_rec(ADX_EXPR(e))
+#endif
 
 // The expression of a number, for functions that take an ad_expr. Make them
 // static inline: only then is it in registers.
@@ -2379,8 +2447,8 @@ ADX_INLINE void adx_acc(ad_fwd *s, ad_expr e) { adx_acc_fwd(s, e); }
     adx_select((condition) ? true : false, ADX_EXPR(a), ADX_EXPR(b))
 
 // Integer exponents: int, and a parameter, not an operand.
-#define ad_powi(a, k)  adx_op_powi(ADX_EXPR(a), adx_exponent(k))
-#define ad_ldexp(a, k) adx_op_ldexp(ADX_EXPR(a), adx_exponent(k))
+#define ad_powi(a, k)  adx_op_powi(ADX_EXPR(a), ADX_EXPONENT(k))
+#define ad_ldexp(a, k) adx_op_ldexp(ADX_EXPR(a), ADX_EXPONENT(k))
 
 #define ad_add(a, b)       adx_op_add(ADX_EXPR(a), ADX_EXPR(b))
 #define ad_sub(a, b)       adx_op_sub(ADX_EXPR(a), ADX_EXPR(b))

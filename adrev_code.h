@@ -3686,7 +3686,8 @@ static bool adx_walk_to_cache(adx_cache *k, const char *directory)
     if (strlen(directory) >= sizeof here)
         return adx_blame(k->report, ADREV_COMPILE_NO_CACHE, "",
                          "a path that is too long");
-    snprintf(w.rest, sizeof w.rest, "%s/%s", here, directory);
+    snprintf(w.rest, sizeof w.rest, "%s/%.*s", here, (int)sizeof here - 1,
+             directory);
     bool ok = adx_look_at(k, &w);
     while (ok && *w.rest != '\0')
         ok = adx_go_on(k, &w);

@@ -476,7 +476,7 @@ static void own_tape(size_t i, void *ctx)
     each(4, inner_branch, &s);
     d->status[i] = ad_gradient(own, ad_sum(4, s.part), 2, in, g);
     // what belongs to the other recording is foreign here
-    ad_rec(ad_sin(d->x[i]));
+    DROP(ad_rec(ad_sin(d->x[i])));
     if (ad_tape_status(own) != ADREV_EFOREIGN)
         d->status[i] = ADREV_EFOREIGN;
     ad_use(before);

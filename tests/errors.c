@@ -180,7 +180,7 @@ static void test_stale_operand(ad_tape *t)
     EXPECT(ad_tape_status(t), ADREV_EFOREIGN);
     REFUSED(t, before, x, ADREV_EFOREIGN);
     size_t values = ad_tape_stats(t).values;
-    ad_rec(ad_mul(x, x));
+    DROP(ad_rec(ad_mul(x, x)));
     ad_input(1);
     CHECK(ad_tape_stats(t).values == values, "a failed tape records");
 }
@@ -195,12 +195,12 @@ static void test_stale_operand_forms(ad_tape *t)
         ad_rev x = ad_input(3);
         ad_rev s = plain(1);
         switch (form) {
-        case 0: ad_rec(ad_sin(old)); break;
-        case 1: ad_rec(ad_add(ad_mul(x, x), ad_mul(old, 2))); break;
+        case 0: DROP(ad_rec(ad_sin(old))); break;
+        case 1: DROP(ad_rec(ad_add(ad_mul(x, x), ad_mul(old, 2)))); break;
         case 2: ad_acc(&s, old); break;
         case 3: ad_acc(&old, x); break;
-        case 4: ad_rec(old); break;
-        case 5: ad_rec(ad_select(true, old, x)); break;
+        case 4: DROP(ad_rec(old)); break;
+        case 5: DROP(ad_rec(ad_select(true, old, x))); break;
         }
         ad_status got = ad_tape_status(t);
         CHECK(got == ADREV_EFOREIGN, "form %d of a stale operand: got \"%s\"",
@@ -218,7 +218,7 @@ static void test_other_tape(ad_tape *t)
     REFUSED(t, x, theirs, ADREV_EFOREIGN);
     REFUSED(t, theirs, x, ADREV_EFOREIGN);
     REFUSED(other, x, theirs, ADREV_EFOREIGN);
-    ad_rec(ad_mul(x, theirs));
+    DROP(ad_rec(ad_mul(x, theirs)));
     EXPECT(ad_tape_status(t), ADREV_EFOREIGN);
     EXPECT(ad_tape_status(other), ADREV_OK);
     ad_tape_free(other);
@@ -231,7 +231,7 @@ static void test_freed_tape(ad_tape *t)
     ad_rev theirs = ad_input(2);
     ad_tape_free(other);
     CHECK(ad_use(t) == NULL, "a freed tape is current");
-    ad_rec(ad_mul(theirs, 2));
+    DROP(ad_rec(ad_mul(theirs, 2)));
     EXPECT(ad_tape_status(t), ADREV_EFOREIGN);
 }
 
@@ -263,7 +263,7 @@ static void test_rewound_value(ad_tape *t)
     REFUSED(t, late, x, ADREV_EFOREIGN);
     REFUSED(t, next, late, ADREV_EFOREIGN);
     EXPECT(ad_tape_status(t), ADREV_OK);
-    ad_rec(ad_mul(late, x));
+    DROP(ad_rec(ad_mul(late, x)));
     EXPECT(ad_tape_status(t), ADREV_EFOREIGN);
     // An error since the mark is forgotten.
     EXPECT(ad_tape_rewind(t, mark), ADREV_OK);
@@ -418,13 +418,13 @@ static void test_bad_marks(ad_tape *t)
     EXPECT(ad_tape_rewind(t, (ad_mark){ 0 }), ADREV_EMARK);
 
     ad_mark early = ad_tape_mark(t);
-    ad_rec(ad_mul(x, x));
+    DROP(ad_rec(ad_mul(x, x)));
     ad_mark late = ad_tape_mark(t);
-    ad_rec(ad_mul(x, x));
+    DROP(ad_rec(ad_mul(x, x)));
     EXPECT(ad_tape_rewind(t, early), ADREV_OK);
     EXPECT(ad_tape_rewind(t, late), ADREV_EMARK);
-    ad_rec(ad_mul(x, x));
-    ad_rec(ad_mul(x, x));
+    DROP(ad_rec(ad_mul(x, x)));
+    DROP(ad_rec(ad_mul(x, x)));
     EXPECT(ad_tape_rewind(t, late), ADREV_EMARK);
     EXPECT(ad_tape_rewind(t, early), ADREV_OK);
     REFUSED(t, plain(1), x, ADREV_EPASSIVE);
@@ -444,7 +444,7 @@ static void test_marks_too_deep(ad_tape *t)
     for (ad_status s = ADREV_OK; s == ADREV_OK && depth < 1000; depth++) {
         y = ad_rec(ad_mul(y, 1.5));
         ad_mark mark = ad_tape_mark(t);
-        ad_rec(ad_mul(y, y));
+        DROP(ad_rec(ad_mul(y, y)));
         s = ad_tape_rewind(t, mark);
         met[s] = true;
         CHECK(s == ADREV_OK || s == ADREV_EMARK, "got \"%s\"", ad_message(s));
@@ -639,7 +639,7 @@ static void record_all_kinds(void)
     ad_inputs(3, v, x);
     ad_matvec(4, 4, x, y, y + 16);
     ad_external(&rule, v, sizeof v, 2, x + 3, 3, v, y);
-    ad_rec(ad_mul(ad_logsumexp(20, y), ad_dot(10, x, y + 10)));
+    DROP(ad_rec(ad_mul(ad_logsumexp(20, y), ad_dot(10, x, y + 10))));
 }
 
 // What is missing is exactly that: with 8 bytes less nothing more is recorded.
@@ -808,7 +808,7 @@ static void test_untraced_array(ad_tape *t)
     BECAUSE(t, "an array or external statement");
     EXPECT(ad_tape_rewind(t, mark), ADREV_OK);
     BECAUSE(t, ad_message(ADREV_OK));
-    ad_rec(ad_mul(x, x));               // gone by the rewind: another cause
+    DROP(ad_rec(ad_mul(x, x)));               // gone by the rewind: another cause
     BECAUSE(t, ad_message(ADREV_EFOREIGN));
     BECAUSE(NULL, ad_message(ADREV_ENOTAPE));
 }
@@ -819,7 +819,7 @@ static void test_declined(ad_tape *t)
     ad_rev old = ad_input(2);
     ad_tape_clear(t);
     ad_tape_hooks(t, &hooks);
-    ad_rec(ad_mul(old, ad_input(1)));
+    DROP(ad_rec(ad_mul(old, ad_input(1))));
     EXPECT(ad_tape_status(t), ADREV_EFOREIGN);
     ad_tape_hooks(t, NULL);
     works_after_clear(t, __LINE__);
@@ -1075,7 +1075,7 @@ static void test_job_on_failed_tape(ad_tape *t)
 {
     ad_rev old = ad_input(1);
     ad_tape_clear(t);
-    ad_rec(ad_mul(old, old));
+    DROP(ad_rec(ad_mul(old, old)));
     const ad_real at = 2;
     ad_real out[2] = { UNTOUCHED, UNTOUCHED };
     EXPECT(ad_grad(square, NULL, 1, &at, out, out + 1), ADREV_EFOREIGN);

@@ -578,7 +578,7 @@ static void test_jobs(void)
     test_no_job();
     ad_job job = { 0 };
     ad_tape_clear(tape);
-    ad_rec(ad_sin(ad_input(1)));
+    DROP(ad_rec(ad_sin(ad_input(1))));
     CHECK(ad_tape_jobs(tape, 1, &job) == 1 && job.values == 2
               && job.statements == 1 && job.branches == 0 && job.join == 0,
           "a recording without forks is one job");

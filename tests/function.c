@@ -1712,7 +1712,7 @@ static void squares(const ad_rev *x, ad_rev *y, void *ctx)
 static void unused(const ad_rev *x, ad_rev *y, void *ctx)
 {
     (void)ctx;
-    ad_rec(ad_exp(ad_sub(x[1], x[0])));
+    DROP(ad_rec(ad_exp(ad_sub(x[1], x[0]))));
     y[0] = ad_rec(ad_mul(x[0], x[0]));
 }
 
@@ -2289,7 +2289,7 @@ static void strange(const ad_rev *x, ad_rev *y, void *ctx)
     case 5: y[0] = ad_sum(2, (const ad_rev[2]){ x[0], s->z }); break;
     case 6: y[0] = ad_rec(ad_mul(x[0], ad_detach(s->z))); break;
     case 7:
-        ad_rec(s->z);
+        DROP(ad_rec(s->z));
         y[0] = ad_rec(ad_mul(x[0], x[0]));
         CHECK(y[0].v == 4 && y[0].job == 0, "after a failure: %g of job %u",
               y[0].v, y[0].job);
@@ -2352,7 +2352,7 @@ static void test_foreign_recording(void)
     // Nor can a tape use them.
     ad_tape *t = ad_tape_new();
     ad_use(t);
-    ad_rec(ad_mul(s.z, ad_input(1)));
+    DROP(ad_rec(ad_mul(s.z, ad_input(1))));
     EXPECT(ad_tape_status(t), ADREV_EFOREIGN);
     ad_use(NULL);
     ad_tape_free(t);
@@ -2455,7 +2455,7 @@ static void own_numbers(const ad_rev *x, ad_rev *y, void *ctx)
     ad_rev b = x[0];
     double g;
     if (use == OWN_REWOUND) {
-        ad_rec(ad_sin(x[0]));
+        DROP(ad_rec(ad_sin(x[0])));
         EXPECT(ad_tape_rewind(t, mark), ADREV_OK);
         a = ad_input(3);
     } else if (use == OWN_GRAD) {
@@ -2465,7 +2465,7 @@ static void own_numbers(const ad_rev *x, ad_rev *y, void *ctx)
         a = ad_input(3);
     } else if (use == OWN_TWICE) {      // the second mark is of another job
         for (int i = 0; i < 9; i++)
-            ad_rec(ad_sin(x[0]));
+            DROP(ad_rec(ad_sin(x[0])));
         EXPECT(ad_tape_rewind(t, mark), ADREV_OK);
         ad_input(4);
         a = ad_input(3);
@@ -2473,7 +2473,7 @@ static void own_numbers(const ad_rev *x, ad_rev *y, void *ctx)
         ad_input(5);
         EXPECT(ad_tape_rewind(t, second), ADREV_OK);
     } else if (use == OWN_AS_MANY) {    // ids go on as if nothing had been
-        ad_rec(ad_sin(x[0]));
+        DROP(ad_rec(ad_sin(x[0])));
         EXPECT(ad_tape_rewind(t, mark), ADREV_OK);
         a = ad_input(3);
         b = ad_rec(ad_neg(x[0]));
@@ -2725,7 +2725,7 @@ static void mixture(const ad_rev *x, ad_rev *y, void *ctx)
 {
     const size_t *results = ctx;
     ad_rev s = ad_rec(ad_mul(ad_sin(x[0]), ad_exp(x[1])));
-    ad_rec(ad_tan(s));
+    DROP(ad_rec(ad_tan(s)));
     if (ad_lt(s, 100))
         s = ad_rec(ad_add(s, ad_mul(ad_floor(x[2]), ad_sin(x[0]))));
     for (int i = 0; i < 20; i++)

@@ -170,7 +170,7 @@ static const ad_external_rule harmless = { .name = "harmless",
 
 static void use_within(void *ctx)
 {
-    ad_rec(ad_sin(*(ad_rev *)ctx));
+    DROP(ad_rec(ad_sin(*(ad_rev *)ctx)));
 }
 
 static ad_rev grad_of(const ad_rev *x, void *ctx)
@@ -184,7 +184,7 @@ static void use_value(race *r, ad_rev v)
     ad_rev pair[2] = { r->x, v };
     ad_real one = 1;
     switch (r->use) {
-    case ADD: ad_rec(ad_add(r->x, v)); break;
+    case ADD: DROP(ad_rec(ad_add(r->x, v))); break;
     case ACCUMULATE: ad_acc(&s, v); break;
     case SUM: ad_sum(2, pair); break;
     case DOT: ad_dot(1, &r->x, &v); break;
@@ -316,13 +316,13 @@ static void grandchild(void *ctx)
         cousin below = *c;
         below.depth--;
         ad_fork2(quiet, NULL, grandchild, &below);
-        ad_rec(ad_mul(*c->mine, c->old));       // its own grandchild's: legal
+        DROP(ad_rec(ad_mul(*c->mine, c->old)));       // its own grandchild's: legal
         return;
     }
     *c->mine = ad_rec(ad_mul(c->x, c->old));
     if (c->others->job != 0) {
         atomic_fetch_add(c->used, 1);
-        ad_rec(ad_mul(*c->others, 2));
+        DROP(ad_rec(ad_mul(*c->others, 2)));
     }
 }
 
@@ -372,7 +372,7 @@ static void test_races_by_hand(void)
             ad_branch_enter(&b, &fork, i);
             v[i] = ad_rec(ad_sin(x));
             if (k == 2)
-                ad_rec(ad_mul(v[permutations[p][0]], x));
+                DROP(ad_rec(ad_mul(v[permutations[p][0]], x)));
             ad_branch_leave(&b);
         }
         ad_fork_close(&fork);
@@ -407,7 +407,7 @@ static void make_stale(void *ctx)
 
 static void use_stale(void *ctx)
 {
-    ad_rec(ad_sin(*(const ad_rev *)ctx));
+    DROP(ad_rec(ad_sin(*(const ad_rev *)ctx)));
 }
 
 static void check_foreign(ad_rev v, bool in_branch, const char *what)

@@ -28,6 +28,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
 out=$root/build/$(basename "$plan" .txt)
 strict="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wdouble-promotion"
+strict="$strict -DADREV_STRICT=1"       # warnings about the headers, too
 
 field() {
     sed -n "1,6s|^// $2: *||p" "$1"

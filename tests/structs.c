@@ -1277,7 +1277,7 @@ static void run_check(void)
 
     item three[3] = { { three + 1, 2, 1 }, { three + 2, 3, 0 }, { NULL, 4, 2 } };
     labelled l = { three, 3, 7 };
-    item_rev rev[3] = { { .next = rev + 1 }, { .next = rev + 2 }, { NULL } };
+    item_rev rev[3] = { { .next = rev + 1 }, { .next = rev + 2 }, { .next = NULL } };
     labelled_rev lr = { .first = rev };
     for (int of = -1; of < 3; of++) {
         frozen f = { .of = of };

@@ -150,7 +150,7 @@ static void test_foreign(void)
         }
     for (int i = 0; i < THREADS; i++) {
         ad_use(workers[i].tape);
-        ad_rec(ad_sin(workers[(i + 1) % THREADS].last[RECORDINGS - 1]));
+        DROP(ad_rec(ad_sin(workers[(i + 1) % THREADS].last[RECORDINGS - 1])));
         CHECK(ad_tape_status(workers[i].tape) == ADREV_EFOREIGN,
               "a value of another thread is used");
         ad_tape_clear(workers[i].tape);

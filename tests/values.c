@@ -226,7 +226,7 @@ static void run_foreign(void)
         exit(EXIT_FAILURE);
     u = ad_input(2);
     ad_use(other);
-    ad_rec(ad_mul(u, ad_input(3)));
+    DROP(ad_rec(ad_mul(u, ad_input(3))));
     CHECK(ad_tape_status(other) == ADREV_EFOREIGN, "of another tape");
     CHECK(ad_tape_status(tape) == ADREV_OK, "whose tape does not suffer");
     ad_use(tape);
