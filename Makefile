@@ -6,6 +6,7 @@ STRICT = -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion \
          -Wdouble-promotion -Werror
 FAST   = -O3 -march=native
 JOBS   = 2
+SECONDS = 60
 B      = build
 
 EXAMPLES = $(notdir $(basename $(wildcard examples/[0-9]*.c)))
@@ -48,6 +49,9 @@ stress:             ## 2000 random programs under random schedules, TSan (long)
 hostile:            ## smallest blocks, every switch flipped
 	@$(SUITE) tests/plans/hostile.txt
 
+fuzz:               ## each fuzzer for SECONDS=60, clang's libFuzzer
+	@sh tests/fuzz.sh clang "-g" $B/fuzz $(SECONDS)
+
 mutate:             ## each partial wrong by 1e-4 must be noticed (long)
 	@sh tests/mutate.sh $(JOBS)
 
@@ -56,7 +60,7 @@ chain:              ## 10^8 statements on a stack of 64 kB (4 GB of memory)
 	$(CC) $(STRICT) -O2 -I. tests/chain.c -o $B/chain -lm -pthread
 	$B/chain 100000000
 
-coverage:           ## lines and branches of adrev.h that the suite reaches
+coverage:           ## lines and branches of each header that the suite reaches
 	@sh tests/coverage.sh $(JOBS)
 
 bench:              ## the table of BENCHMARKS.md, gcc and clang
@@ -76,5 +80,5 @@ lint:               ## contents, versions, references, limits
 clean:
 	rm -rf $B
 
-.PHONY: help test run examples matrix asan tsan stress hostile mutate chain \
-        coverage bench docs lint clean
+.PHONY: help test run examples matrix asan tsan stress hostile fuzz mutate \
+        chain coverage bench docs lint clean

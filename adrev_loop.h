@@ -1508,16 +1508,21 @@ static void adx_free_timetable(adx_timetable *p)
     p->levels = 0;
 }
 
-// Up to three levels for a loop of p->end steps and states of p->bytes.
+// Whether it is one, wherever it is followed.
+static bool adx_right_schedule(const ad_schedule *s)
+{
+    const ad_store *store = s->store;
+    return (unsigned)s->kind <= ADREV_BYTES
+        && (s->kind == ADREV_STORE_ALL || s->n > 0)
+        && (store == NULL || (store->put != NULL && store->get != NULL
+                              && store->every > 0));
+}
+
+// Up to three levels for a loop of p->end steps and states of p->bytes, by a
+// right schedule.
 static ad_status adx_list_levels(adx_timetable *p, const ad_schedule *s)
 {
-    if ((unsigned)s->kind > ADREV_BYTES
-        || (s->kind != ADREV_STORE_ALL && s->n == 0))
-        return ADREV_ESHAPE;
     if (s->store != NULL) {
-        if (s->store->put == NULL || s->store->get == NULL
-            || s->store->every == 0)
-            return ADREV_ESHAPE;
         p->run = adx_new_job();         // a number of which there is one
         p->level[p->levels++] = (adx_kept_level){
             .every = s->store->every < p->end ? s->store->every : p->end,
@@ -3975,7 +3980,8 @@ static ad_status adx_scan_with(const ad_scan_desc *d, ad_vector_fn *f,
     bool right = (d->step != NULL || f != NULL) && adx_right_scan(d);
     ad_status status = adx_now_status();
     if (status == ADREV_OK)
-        status = right ? adx_do_scan(d, f, report) : adx_failed(ADREV_ESHAPE);
+        status = right && adx_right_schedule(&d->schedule)
+               ? adx_do_scan(d, f, report) : adx_failed(ADREV_ESHAPE);
     if (status == ADREV_OK)
         return status;
     adx_spoil_results(d, status, right);

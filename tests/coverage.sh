@@ -1,6 +1,6 @@
 #!/bin/sh
-# Lines and branches of adrev.h that the suite reaches. Needs gcovr, which is
-# installed with apt-get where that is possible.   sh tests/coverage.sh JOBS
+# Lines and branches of each header that the suite reaches. Needs gcovr, which
+# is installed with apt-get where that is possible.   sh tests/coverage.sh JOBS
 # SPDX-License-Identifier: MIT-0
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -10,8 +10,13 @@ if ! command -v gcovr > /dev/null 2>&1; then
     echo "skipped: gcovr is not installed"
     exit 0
 fi
+# Tests of recorded functions are listed, and not among `all`.
+listed=$(cd "$root/tests" && grep -l '^// plan: listed' ./*.c \
+    | sed 's|^./||; s|\.c$||' | tr '\n' ' ')
 plan=$(mktemp)
-echo "gcc | -O0 --coverage -fprofile-abs-path | all" > "$plan"
+for tests in all "$listed"; do
+    echo "gcc | -O0 --coverage -fprofile-abs-path | $tests"
+done > "$plan"
 sh "$root/tests/run.sh" "$1" "$plan"
 cd "$root" || exit 2
 # From version 6 on functions that stand in several programs must be kept apart.
@@ -19,9 +24,9 @@ merge=
 if gcovr --help | grep -q -e --merge-mode-functions; then
     merge=--merge-mode-functions=separate
 fi
-# shellcheck disable=SC2086  # none or one
-gcovr -r . --object-directory build --filter 'adrev\.h' --branches \
-      --exclude-throw-branches $merge
-# shellcheck disable=SC2086
-gcovr -r . --object-directory build --filter 'adrev\.h' $merge
+# Branches first, then lines; a row for each header.
+for what in "--branches --exclude-throw-branches" ""; do
+    # shellcheck disable=SC2086  # none or several
+    gcovr -r . --object-directory build --filter 'adrev[a-z_]*\.h' $what $merge
+done
 rm -f "$plan"

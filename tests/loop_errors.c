@@ -374,6 +374,29 @@ static void run_bytes(void)
         }
 }
 
+// A schedule that is none is refused also where it would not be followed: in
+// fixed memory, without a tape, and of no step.
+static void run_schedules(void)
+{
+    static ad_real room[1 << 16];
+    for (int where = 0; where < 3; where++)
+        for (int which = 27; which < 34; which++) {
+            struct loop l;
+            ad_tape *fixed = ad_tape_in(room, sizeof room);
+            ad_tape_clear(tape);
+            ad_use(where == 0 ? fixed : where == 1 ? NULL : tape);
+            memset(&mis, 0, sizeof mis);
+            make(&l);
+            const char *name = spoil_sizes(&l, which);
+            l.d.steps = where == 2 ? 0 : l.d.steps;
+            ad_status s = ad_scan(&l.d, &l.report);
+            CHECK(s == ADREV_ESHAPE, "%s, %d: %s", name, where,
+                  ad_message(s));
+            CHECK(mis.run == 0, "%s, %d: a step ran", name, where);
+            ad_use(tape);
+        }
+}
+
 static void f_of_loop(const ad_rev *x, ad_rev *y, void *ctx)
 {
     (void)ctx;
@@ -1267,6 +1290,7 @@ int main(void)
     ad_use(tape);
     works(tape, "nothing", NULL);
     run_shapes();
+    run_schedules();
     run_bytes();
     run_loop_shapes();
     run_limits();

@@ -298,7 +298,7 @@ static bool random_small(ad_real v)
     return fabs((double)v) <= RANDOM_BOUND;         // and no NaN
 }
 
-static void random_make(random_program *p, uint64_t *seed)
+static inline void random_make(random_program *p, uint64_t *seed)
 {
     random_trace t;
     p->n = 1 + random_below(seed, RANDOM_INPUTS);
@@ -445,9 +445,10 @@ typedef struct random_exact {
     long double slope[RANDOM_NODES][3];
 } random_exact;
 
-static void random_exact_values(const random_program *p, const random_trace *t,
-                                const long double *x, bool anchor,
-                                random_exact *e)
+static inline void random_exact_values(const random_program *p,
+                                       const random_trace *t,
+                                       const long double *x, bool anchor,
+                                       random_exact *e)
 {
     for (int i = 0; i < p->n; i++)
         e->v[i] = x[i];
@@ -514,9 +515,11 @@ static long double random_bend(const random_trace *t, const random_node *node,
 
 // d NULL: instead of a direction, the rounding of every value, in units of its
 // size.
-static void random_second_size(const random_program *p, const random_trace *t,
-                               const random_exact *e, const long double *w,
-                               const long double *d, long double *size)
+static inline void random_second_size(const random_program *p,
+                                      const random_trace *t,
+                                      const random_exact *e,
+                                      const long double *w,
+                                      const long double *d, long double *size)
 {
     long double tangent[RANDOM_VALUES] = { 0 };
     long double adjoint[RANDOM_VALUES] = { 0 };
