@@ -297,6 +297,8 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
  * variable or, if another C function or an array needs it, a place in `work`.
  * ======================================================================== */
 
+ADX_SELDOM_BEGIN
+
 /* --- 3.1  text ----------------------------------------------------------- */
 
 typedef struct adx_text {
@@ -3171,6 +3173,8 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
     return status;
 }
 
+ADX_SELDOM_END
+
 /* ===========================================================================
  * 5  MACHINE CODE                                                   >>compile
  *
@@ -3215,6 +3219,8 @@ extern char *realpath(const char *restrict path, char *restrict resolved);
 #endif
 #define ADX_STICKY 01000        // in this directory only owners rename
 #define ADX_BLANKS " \t\r\n"    // between the words of a command
+
+ADX_SELDOM_BEGIN
 
 /* --- 5.1  files ------------------------------------------------------------ */
 
@@ -3748,6 +3754,8 @@ static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
     adx_drop(k.memory, k.code.v);
     return status;
 }
+
+ADX_SELDOM_END
 
 #endif // ADREV_COMPILE
 
