@@ -213,6 +213,33 @@
 #define ADX_UNSET_END
 #endif
 
+// Around functions that run once for many sweeps or replays: checks, dumps, what
+// prints, saves, loads or plans. Compilers spend a third (gcc) to a half (clang)
+// of the time on them. No loop over the numbers of a recording belongs there,
+// nor a helper of one. Not at -O0, whose code is meant to stay as written, nor
+// where size was asked for.
+#if !defined __OPTIMIZE__ || defined __OPTIMIZE_SIZE__
+#define ADX_SELDOM_BEGIN
+#define ADX_SELDOM_END
+#elif defined __clang__
+#define ADX_PRAGMA(...) _Pragma(#__VA_ARGS__)
+#define ADX_SELDOM_BEGIN                                                    \
+    ADX_PRAGMA(clang attribute push(__attribute__((minsize)),               \
+                                    apply_to = function))                   \
+    ADX_PRAGMA(clang attribute push(__attribute__((noinline)),              \
+                                    apply_to = function))
+#define ADX_SELDOM_END                                                      \
+    ADX_PRAGMA(clang attribute pop) ADX_PRAGMA(clang attribute pop)
+#elif defined __GNUC__
+#define ADX_SELDOM_BEGIN                                                    \
+    _Pragma("GCC push_options")                                             \
+    _Pragma("GCC optimize(\"Og\", \"inline-functions-called-once\")")
+#define ADX_SELDOM_END _Pragma("GCC pop_options")
+#else
+#define ADX_SELDOM_BEGIN
+#define ADX_SELDOM_END
+#endif
+
 #if ADREV_COUNT
 #define ADX_TALLY(direction, what, times)                                   \
     ((void)(ad_counts.direction.what += (uint64_t)(times)))
@@ -7255,6 +7282,8 @@ ADX_API ad_status (ad_external)(const ad_external_rule *rule,
  * other tools walk over the entries; kinds that they do not know are passed by.
  * ======================================================================== */
 
+ADX_SELDOM_BEGIN
+
 /* --- 10.1  differences -------------------------------------------------------
  * Steps are powers of 2, in units of the scale of x: a row of the tableau for
  * each, three passes with different first steps. Slopes are "along d", the
@@ -8613,6 +8642,8 @@ ADX_API ad_status ad_dump_dot(const ad_tape *t, ad_write_fn *write,
 {
     return adx_dump(t, write, user, true);
 }
+
+ADX_SELDOM_END
 
 #endif // ADREV_IMPLEMENTED
 #endif // ADREV_IMPLEMENTATION

@@ -358,6 +358,8 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
  * variable or, if another C function or an array needs it, a place in `work`.
  * ======================================================================== */
 
+ADX_SELDOM_BEGIN
+
 /* --- 3.1  text ----------------------------------------------------------- */
 
 typedef struct adx_text {
@@ -3363,6 +3365,8 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
     return status;
 }
 
+ADX_SELDOM_END
+
 /* ===========================================================================
  * 5  MACHINE CODE                                                   >>compile
  *
@@ -3447,6 +3451,8 @@ typedef struct adx_cache {
     char key[33];               // of the function: what its library's name
     adx_bytes code;             // begins with
 } adx_cache;
+
+ADX_SELDOM_BEGIN
 
 /* --- 5.1  files ------------------------------------------------------------ */
 
@@ -4215,6 +4221,8 @@ static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
     return status != ADREV_OK ? status : k.no_memory ? ADREV_ENOMEM
          : ok ? ADREV_OK : ADREV_ECOMPILE;
 }
+
+ADX_SELDOM_END
 
 #endif // ADREV_COMPILE
 

@@ -2679,6 +2679,8 @@ static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
     return q->status;
 }
 
+ADX_SELDOM_BEGIN
+
 /* --- 6.4  matrices --------------------------------------------------------
  * All directions in one program, each a vector of zeros and ones: what is zero
  * in a direction is found zero when the program is made.                     */
@@ -3050,6 +3052,8 @@ static ad_status adx_make_train(adx_program *q, const adx_program *p)
     adx_free_program(&one);
     return status == ADREV_OK ? q->status : status;
 }
+
+ADX_SELDOM_END
 
 /* ===========================================================================
  * 7  RECORDING                                                      >>record

@@ -1493,6 +1493,8 @@ static bool adx_go_back(adx_timetable *p, size_t level, size_t begin,
     return ok;
 }
 
+ADX_SELDOM_BEGIN
+
 /* --- 5.4  plans ----------------------------------------------------------- */
 
 static void adx_free_timetable(adx_timetable *p)
@@ -1559,6 +1561,8 @@ static ad_status adx_make_timetable(adx_timetable *p, const ad_schedule *s,
     }
     return status;
 }
+
+ADX_SELDOM_END
 
 /* ===========================================================================
  * 6  SCAN                                                             >>scan
@@ -1769,6 +1773,8 @@ typedef struct adx_stepping {
     adx_results_list *list;     // and its results
 } adx_stepping;
 
+ADX_SELDOM_BEGIN
+
 /* --- 6.1  descriptions ------------------------------------------------------
  * What is asked for is counted first, then written down.                     */
 
@@ -1952,6 +1958,8 @@ static void adx_describe(adx_scan *c, const ad_scan_desc *d)
     }
     c->in += c->parameters + 1;     // and the number of the step
 }
+
+ADX_SELDOM_END
 
 /* --- 6.2  one step -------------------------------------------------------- */
 
@@ -4244,6 +4252,8 @@ static bool adx_scan_replay(const void *saved, const ad_external_point *at)
  * and 0. A statement that is run again marks what its run connects.
  * ======================================================================== */
 
+ADX_SELDOM_BEGIN
+
 static void adx_mark_id(ad_real mark[], const adx_ids *ids, size_t i)
 {
     if (!adx_is_constant(ids))
@@ -4498,6 +4508,8 @@ ADX_API ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
                   : mark[x[i].seq] != 0 ? ADREV_CONNECTED : ADREV_DISCONNECTED;
     return status;
 }
+
+ADX_SELDOM_END
 
 #endif // ADREV_LOOP_IMPLEMENTED
 #endif // ADREV_IMPLEMENTATION

@@ -2745,6 +2745,8 @@ ADX_API ad_status ad_parallel_jacobian(ad_tape *t, size_t m, const ad_rev y[],
  * an entry of a fork.
  * ======================================================================== */
 
+ADX_SELDOM_BEGIN
+
 ADX_API void ad_tape_measure(ad_tape *t, bool on)
 {
     if (t == NULL || t->allocator.alloc == NULL)
@@ -3107,6 +3109,8 @@ ADX_API ad_status ad_dump_jobs_dot(const ad_tape *t, ad_write_fn *write,
     free(job);
     return ad_tape_status(t);
 }
+
+ADX_SELDOM_END
 
 #endif // ADREV_PARALLEL_IMPLEMENTED
 #endif // ADREV_IMPLEMENTATION
