@@ -7922,7 +7922,8 @@ static bool adx_equip(adx_probe *p)
 {
     adx_session *s = &p->session;
     size_t m = p->m;
-    if (m > 1 && (p->n > SIZE_MAX / m || m > SIZE_MAX / ADX_KEPT)) {
+    if (adx_size_times(m, p->n) == SIZE_MAX
+        || adx_size_times(m, ADX_KEPT) == SIZE_MAX) {
         adx_fail(s->tape, ADREV_ELIMIT);
         return false;
     }
@@ -7944,7 +7945,7 @@ ADX_API ad_status ad_check_jac(ad_vector_fn *f, void *ctx, size_t n,
     if (report == NULL)
         return ADREV_ESHAPE;
     report->filled = false;
-    if (f == NULL || (n > 0 && x == NULL))
+    if (f == NULL || adx_no_array(n, x))
         return ADREV_ESHAPE;
     ad_status status = adx_open(&p.session);
     if (status != ADREV_OK)

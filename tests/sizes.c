@@ -508,6 +508,21 @@ static ad_status do_check(void)
     return ad_check(scalar, given(at[0]), at[0], real(at[0]), &r);
 }
 
+static ad_status do_check_jac(void)
+{
+    ad_check_report r = { .room = at[2], .limit = at[3] };
+    r.entry = room_for(at[2], sizeof *r.entry);
+    wanted = at[1];
+    return ad_check_jac(several, given(at[0]), at[0], real(at[0]), at[1], &r);
+}
+
+static ad_status do_print(void)
+{
+    const ad_check_report r = { .filled = true, .room = at[0],
+                                .checks = at[1], .limit = at[2] };
+    return ad_check_print(&r, ignore, NULL);
+}
+
 static ad_status do_passed(void)
 {
     ad_check_report r = { .room = at[0], .checks = at[1], .listed = at[2] };
@@ -568,6 +583,7 @@ static ad_status do_write_c(int what)
     ad_fn *f = new_fn();
     return end_fn(f, what == 0 ? ad_fn_write_c(f, &o, ignore, NULL, &bytes)
                    : what == 1 ? ad_fn_c_size(f, &o, size, &bytes)
+                   : what == 3 ? ad_fn_write_h(f, &o, ignore, NULL, &bytes)
                                : ad_fn_compile(f, &c));
 }
 
@@ -842,7 +858,11 @@ static ad_status do_parallelism(void)
         ad_external(&rule, plain(at[0], 1), at[0], at[1], rev(at[1]), at[2],  \
                     real(at[2]), rev(at[2])))                                 \
     ROW(ad_check, , 3, ANY, do_check())                                       \
+    ROW(ad_check_jac, , 4, ANY, do_check_jac())                               \
+    ROW(ad_check_print, , 3, ONCE, do_print())                                \
     ROW(ad_check_passed, , 3, ONCE, do_passed())                              \
+    ROW(ad_dump_string, , 1, ANY,                                             \
+        (ad_dump_string(tape, at[0], room_for(at[0], 1)), ADREV_OK))          \
     ROW(ad_explain, , 1, ANY,                                                 \
         ad_explain(tape, own[1], own[0], at[0],                               \
                    room_for(at[0], sizeof(ad_term)), &(ad_explanation){ 0 })) \
@@ -992,6 +1012,7 @@ static ad_status do_parallelism(void)
     ROW(ad_fn_map_vjp, , 5, ONCE, do_map(2))                                  \
     ROW(ad_fn_write_c, , 2, ONCE, do_write_c(0))                              \
     ROW(ad_fn_c_size, , 2, ONCE, do_write_c(1))                               \
+    ROW(ad_fn_write_h, , 2, ONCE, do_write_c(3))                              \
     ROW(ad_fn_compile, , 2, ONCE, do_write_c(2))                              \
     ROW(ad_fn_load, , 1, ONCE, do_load())
 
@@ -1121,8 +1142,9 @@ static ad_status run_mode(void)
     answer = ADREV_ENOMEM;
     tape = NULL;
     if (now == RECORDED) {
+        static const ad_fn_options once = { .once = true };
         ad_fn *f = NULL;
-        ad_fn_record(&f, make_recorded, NULL, 64, x, 1);
+        ad_fn_record_with(&f, &once, make_recorded, NULL, 64, x, 1);
         ad_fn_free(f);
         return answer;
     }
