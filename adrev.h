@@ -8521,7 +8521,8 @@ ADX_API ad_status ad_check_print(const ad_check_report *report,
                                  ad_write_fn *write, void *user)
 {
     const adx_writer w = { write, user };
-    if (report == NULL || write == NULL)
+    if (report == NULL || write == NULL || report->listed > report->room
+        || adx_no_array(report->listed, report->entry))
         return ADREV_ESHAPE;
     if (!report->filled)
         adx_print(&w, "Nothing was checked: look at the status of ad_check.\n");

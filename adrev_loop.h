@@ -2430,6 +2430,10 @@ static void adx_step_as_function(const ad_rev *x, ad_rev *y, void *ctx)
     adx_recorded_step *r = (adx_recorded_step *)ctx;
     adx_point_at(r->k, x, y);
     r->stop = adx_call_step(r->k, x, y);
+    // What a step has not set has been noticed, and is not the recorder's to say.
+    for (size_t i = 0; i < r->k->scan->out; i++)
+        if (!adx_all_set(1, &y[i]))
+            y[i] = adx_passive(0);
 }
 
 // Numbers that going back need not compute again are worth three quarters of
