@@ -740,7 +740,8 @@ static ad_status do_scan(bool arrays_too)
     const ad_scan_output output = {
         .size = at[4], .row = arrays_too ? rev2(steps, at[4]) : NULL
     };
-    const ad_store store = { .put = put, .get = get, .every = at[8] };
+    static ad_store store;              // the tape calls it when it is cleared
+    store = (ad_store){ .put = put, .get = get, .every = at[8] };
     char *untraced = plain(at[6], 1);
     const ad_scan_desc d = {
         .step = step, .ctx = given(at[1]), .steps = steps, .states = 1, .state = &state,
