@@ -934,6 +934,10 @@ ADX_API ad_status ad_tape_status(const ad_tape *t);
 // The status in words; never NULL.
 ADX_API const char *ad_message(ad_status status);
 
+// A status that may be dropped here: ad_ignore(ad_pool_use(pool)). (gcc warns
+// in spite of a cast to void.)
+ADX_INLINE void ad_ignore(ad_status status) { (void)status; }
+
 // Where the error of a failed tape happened. Known if the statement was
 // compiled with ADREV_DEBUG.
 //
