@@ -265,6 +265,10 @@
 #define ADX_API ADX_EXTERN
 #endif
 
+// A function that may fail, and nothing but its status says so: compilers warn
+// where that is dropped. (What fails and leaves that on the tape is ADX_API.)
+#define ADX_TRY ADX_API ADX_CHECKED
+
 // Thread-local without a constructor. In a shared library, initial-exec saves
 // a call for each access; elsewhere the compiler chooses no worse by itself.
 #ifdef ADREV_NO_THREADS
@@ -898,6 +902,11 @@ ADREV_STEPS(ADX_DEFINE)
  * untouched; a tape that is NULL is allowed, and a query says ADREV_ENOTAPE;
  * a tape is used by one thread at a time, different tapes by different
  * threads at once; nothing is allocated.
+ *
+ * Compilers warn of a status that is dropped; ad_ignore drops it on purpose.
+ * Not of what records on the current tape (ad_external; ad_map, ad_scan and
+ * the like): the tape keeps that status, and the next query returns it. Nor of
+ * ad_check_print, ad_dump_text and ad_dump_dot, which say nothing new by it.
  * ======================================================================== */
 
 // A program that adrev can differentiate: R^n -> R, and R^n -> R^m.
@@ -954,7 +963,7 @@ ADX_API ad_stats ad_tape_stats(const ad_tape *t);
 // altogether, and their sweep, need no allocation.
 //
 //   returns      ADREV_OK; ADREV_ENOMEM or ADREV_EFULL, the tape as it was
-ADX_API ad_status ad_tape_reserve(ad_tape *t, size_t statements,
+ADX_TRY ad_status ad_tape_reserve(ad_tape *t, size_t statements,
                                   size_t operands);
 
 // Makes a tape current on the calling thread: what is computed from now on is
@@ -967,10 +976,14 @@ ADX_API ad_tape *ad_use(ad_tape *t);
 
 // Recording cannot return a status. A tape that met an error remembers it,
 // records nothing more, and every query returns it, until ad_tape_clear.
-ADX_API ad_status ad_tape_status(const ad_tape *t);
+ADX_TRY ad_status ad_tape_status(const ad_tape *t);
 
 // The status in words; never NULL.
 ADX_API const char *ad_message(ad_status status);
+
+// A status that may be dropped here: ad_ignore(ad_pool_use(pool)). (gcc warns
+// in spite of a cast to void.)
+ADX_INLINE void ad_ignore(ad_status status) { (void)status; }
 
 // Where the error of a failed tape happened. Known if the statement was
 // compiled with ADREV_DEBUG.
@@ -1013,7 +1026,7 @@ ADX_API ad_mark ad_tape_mark(ad_tape *t);
 //                or rewound marks nest deeper than ADREV_MARKS; ADREV_ENOTAPE
 //   cost         constant; afterwards a value from before the mark costs a
 //                function call at each use
-ADX_API ad_status ad_tape_rewind(ad_tape *t, ad_mark mark);
+ADX_TRY ad_status ad_tape_rewind(ad_tape *t, ad_mark mark);
 
 /* --- 5.2  inputs ---------------------------------------------------------- */
 
@@ -1046,7 +1059,7 @@ ADX_API void ad_inputs(size_t n, const ad_real x[], ad_rev out[]);
 //   cost         one reverse sweep over the recording
 //   memory       8 bytes per value, kept for the next sweep
 //   see          examples/01_derivative.c, tests/tape.c
-ADX_API ad_status ad_gradient(ad_tape *t, ad_rev y, size_t n,
+ADX_TRY ad_status ad_gradient(ad_tape *t, ad_rev y, size_t n,
                               const ad_rev x[], ad_real g[]);
 
 // Adjoints of x for given adjoints of y: dx = dy J. May be repeated.
@@ -1057,7 +1070,7 @@ ADX_API ad_status ad_gradient(ad_tape *t, ad_rev y, size_t n,
 //   dx  [n]      out   dx[j] = sum over i of dy[i] dy[i]/dx[j]
 //
 //   returns, cost, memory: as ad_gradient
-ADX_API ad_status ad_pullback(ad_tape *t, size_t m, const ad_rev y[],
+ADX_TRY ad_status ad_pullback(ad_tape *t, size_t m, const ad_rev y[],
                               const ad_real dy[], size_t n, const ad_rev x[],
                               ad_real dx[]);
 
@@ -1067,7 +1080,7 @@ ADX_API ad_status ad_pullback(ad_tape *t, size_t m, const ad_rev y[],
 //   dy  [m]      out   0 for outputs that are constants, unless all are
 //
 //   returns, cost, memory: as ad_pullback, with one forward sweep
-ADX_API ad_status ad_pushforward(ad_tape *t, size_t n, const ad_rev x[],
+ADX_TRY ad_status ad_pushforward(ad_tape *t, size_t n, const ad_rev x[],
                                  const ad_real dx[], size_t m,
                                  const ad_rev y[], ad_real dy[]);
 
@@ -1080,7 +1093,7 @@ ADX_API ad_status ad_pushforward(ad_tape *t, size_t n, const ad_rev x[],
 //   cost         a sweep for each 8 outputs (reverse) or, if there are fewer
 //                inputs than outputs, for each 8 inputs (forward)
 //   memory       64 bytes per value; fixed memory that has less does with it
-ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
+ADX_TRY ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
                               size_t n, const ad_rev x[], ad_real J[]);
 
 // The whole job in one call: inputs, program, sweep. Uses the current tape
@@ -1095,7 +1108,7 @@ ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
 //   returns      as ad_gradient, and any error met while f was recorded; the
 //                first is the cause. ADREV_EBEYOND: f used x[n], or one of the
 //                three behind it; ADREV_ESHAPE: neither y nor g, but n > 0
-ADX_API ad_status ad_grad(ad_scalar_fn *f, void *ctx, size_t n,
+ADX_TRY ad_status ad_grad(ad_scalar_fn *f, void *ctx, size_t n,
                           const ad_real x[], ad_real *y, ad_real g[]);
 
 //   y   [m]      out   values; may be NULL
@@ -1103,7 +1116,7 @@ ADX_API ad_status ad_grad(ad_scalar_fn *f, void *ctx, size_t n,
 //
 //   returns      as ad_grad; ADREV_EBEYOND: or f wrote y[m], or one of the three
 //                behind it; ADREV_ESHAPE: or f did not set all of y
-ADX_API ad_status ad_jac(ad_vector_fn *f, void *ctx, size_t n,
+ADX_TRY ad_status ad_jac(ad_vector_fn *f, void *ctx, size_t n,
                          const ad_real x[], size_t m, ad_real y[],
                          ad_real J[]);
 
@@ -1504,7 +1517,7 @@ typedef struct ad_check_report {
 //                100 for any other
 //   memory       on the tape, as ad_grad, and 16 bytes per input
 //   see          docs/finding-mistakes.md, tests/finding.c
-ADX_API ad_status ad_check(ad_scalar_fn *f, void *ctx, size_t n,
+ADX_TRY ad_status ad_check(ad_scalar_fn *f, void *ctx, size_t n,
                            const ad_real x[], ad_check_report *report);
 
 // The same of a Jacobian: every output by every input, with the gradient of each
@@ -1515,7 +1528,7 @@ ADX_API ad_status ad_check(ad_scalar_fn *f, void *ctx, size_t n,
 //   cost         m reverse sweeps; an evaluation of f serves all outputs: 12 to
 //                25 for each input whose checks agree
 //   memory       on the tape, as ad_jac, and about 8 (m + 2) (n + 35) bytes
-ADX_API ad_status ad_check_jac(ad_vector_fn *f, void *ctx, size_t n,
+ADX_TRY ad_status ad_check_jac(ad_vector_fn *f, void *ctx, size_t n,
                                const ad_real x[], size_t m,
                                ad_check_report *report);
 
@@ -1553,7 +1566,7 @@ typedef struct ad_nonfinite {
 //   returns      ADREV_OK, found or not; ADREV_EFOREIGN: of a recording with
 //                forks (see ad_tape_serial); else as ad_gradient
 //   cost, memory as ad_gradient, and two passes
-ADX_API ad_status ad_find_nonfinite(ad_tape *t, ad_rev y, ad_nonfinite *found);
+ADX_TRY ad_status ad_find_nonfinite(ad_tape *t, ad_rev y, ad_nonfinite *found);
 
 // A use of x in a statement, and what it contributes to dy/dx.
 typedef struct ad_term {
@@ -1580,7 +1593,7 @@ typedef struct ad_explanation {
 //
 //   returns, cost, memory: as ad_gradient, and one pass; ADREV_EFOREIGN: of a
 //                recording with forks (see ad_tape_serial)
-ADX_API ad_status ad_explain(ad_tape *t, ad_rev y, ad_rev x, size_t room,
+ADX_TRY ad_status ad_explain(ad_tape *t, ad_rev y, ad_rev x, size_t room,
                              ad_term term[], ad_explanation *sum);
 
 // Names what is recorded on the current tape between these two calls. Regions

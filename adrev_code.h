@@ -24,9 +24,9 @@
  *         ad_fn *fn;
  *         const double at[] = { 1, 2 };
  *         const ad_c_options gradient = { .functions = ADREV_C_GRADIENT };
- *         if (ad_fn_record(&fn, f, NULL, 2, at, 1) != ADREV_OK)
+ *         if (ad_fn_record(&fn, f, NULL, 2, at, 1) != ADREV_OK
+ *             || ad_fn_write_c(fn, &gradient, put, stdout, NULL) != ADREV_OK)
  *             return 1;
- *         ad_fn_write_c(fn, &gradient, put, stdout, NULL);
  *         ad_fn_free(fn);
  *     }
  *
@@ -183,7 +183,7 @@ typedef struct ad_c_options {
 //                results, or casadi with single;
 //                ADREV_EEXTERNAL: lgamma, whose derivatives have no C text, or
 //                an external statement
-ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
+ADX_TRY ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
                                 ad_write_fn *write, void *user,
                                 size_t *bytes);
 
@@ -197,7 +197,7 @@ ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
 //
 //   returns      as ad_fn_write_c; ADREV_ESHAPE: also of static functions
 //   cost         as of the code: the same programs are made
-ADX_API ad_status ad_fn_write_h(ad_fn *fn, const ad_c_options *options,
+ADX_TRY ad_status ad_fn_write_h(ad_fn *fn, const ad_c_options *options,
                                 ad_write_fn *write, void *user,
                                 size_t *bytes);
 
@@ -219,7 +219,7 @@ typedef struct ad_c_size {
 //   returns      as ad_fn_write_c
 //   cost         half of it, and mostly that of making the programs, so that an
 //                estimate would hardly be cheaper
-ADX_API ad_status ad_fn_c_size(ad_fn *fn, const ad_c_options *options,
+ADX_TRY ad_status ad_fn_c_size(ad_fn *fn, const ad_c_options *options,
                                ad_c_size size[], size_t *bytes);
 
 // Why ad_fn_compile answered ADREV_ECOMPILE, and what `text` of its report is.
@@ -311,7 +311,7 @@ typedef struct ad_compile_options {
 //                as ad_fn_write_c. Nothing is printed, nor what the compiler
 //                says: the options' report has that
 //   threads      while no other thread uses the function
-ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options);
+ADX_TRY ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options);
 
 /* --- 2.2  files --------------------------------------------------------------
  * A saved function is the same on every machine: little-endian, with numbers in
@@ -323,7 +323,7 @@ ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options);
 //
 //   returns      ADREV_OK; ADREV_ENOMEM; ADREV_ESHAPE; ADREV_EEXTERNAL: an
 //                external statement, whose rule is no part of a file
-ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user);
+ADX_TRY ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user);
 
 // The function that was saved. Whatever the bytes are, nothing else happens
 // than that a function is made or a status returned.
@@ -333,7 +333,7 @@ ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user);
 //   options      in    `plain` is not used; may be NULL
 //
 //   returns      ADREV_OK; ADREV_EFILE; ADREV_ENOMEM; ADREV_ESHAPE
-ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
+ADX_TRY ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
                              const ad_fn_options *options);
 
 #ifdef __cplusplus

@@ -19,10 +19,10 @@
  *         ad_fn *fn;
  *         const double at[] = { 0, 0 }, x[] = { 1, 2 }, one = 1;
  *         double y, g[2], H[4];
- *         if (ad_fn_record(&fn, f, NULL, 2, at, 1) != ADREV_OK)
+ *         if (ad_fn_record(&fn, f, NULL, 2, at, 1) != ADREV_OK
+ *             || ad_fn_gradient(fn, x, &y, g) != ADREV_OK
+ *             || ad_fn_hessian(fn, x, &one, H) != ADREV_OK)
  *             return 1;
- *         ad_fn_gradient(fn, x, &y, g);
- *         ad_fn_hessian(fn, x, &one, H);
  *         printf("%.4f (%.4f, %.4f)\n", y, g[0], g[1]);
  *         printf("%.4f %.4f %.4f %.4f\n", H[0], H[1], H[2], H[3]);
  *         ad_fn_free(fn);
@@ -187,9 +187,9 @@ extern "C" {
 //   cost         4 to 7 gradients on a tape, 20 where all memory is new: every
 //                operation is looked up; an evaluation of f, and the first one
 //                of the function
-ADX_API ad_status ad_fn_record(ad_fn **out, ad_vector_fn *f, void *ctx,
+ADX_TRY ad_status ad_fn_record(ad_fn **out, ad_vector_fn *f, void *ctx,
                                size_t n, const ad_real x[], size_t m);
-ADX_API ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
+ADX_TRY ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
                                     ad_vector_fn *f, void *ctx, size_t n,
                                     const ad_real x[], size_t m);
 ADX_API void ad_fn_free(ad_fn *fn);
@@ -201,7 +201,7 @@ ADX_API void ad_fn_free(ad_fn *fn);
 //                f: nothing was compared; ADREV_EFROZEN: results differ by more than rounding
 //                (1e-7 of them; with float 1e-3), or are not set
 //   cost         an evaluation of each
-ADX_API ad_status ad_fn_check(ad_fn *fn, ad_vector_fn *f, void *ctx,
+ADX_TRY ad_status ad_fn_check(ad_fn *fn, ad_vector_fn *f, void *ctx,
                               const ad_real x[]);
 
 // Why the last recording on this thread did not become a function, in one
@@ -234,22 +234,22 @@ ADX_API ad_guard ad_fn_guard(void);
 
 //   x   [n]      in    any point
 //   y   [m]      out   f(x)
-ADX_API ad_status ad_fn_eval(ad_fn *fn, const ad_real x[], ad_real y[]);
+ADX_TRY ad_status ad_fn_eval(ad_fn *fn, const ad_real x[], ad_real y[]);
 
 // dy = J v.
-ADX_API ad_status ad_fn_jvp(ad_fn *fn, const ad_real x[], const ad_real v[],
+ADX_TRY ad_status ad_fn_jvp(ad_fn *fn, const ad_real x[], const ad_real v[],
                             ad_real dy[]);
 
 // dx = w J.
-ADX_API ad_status ad_fn_vjp(ad_fn *fn, const ad_real x[], const ad_real w[],
+ADX_TRY ad_status ad_fn_vjp(ad_fn *fn, const ad_real x[], const ad_real w[],
                             ad_real dx[]);
 
 // Of a function with one result: its value (y may be NULL) and gradient.
-ADX_API ad_status ad_fn_gradient(ad_fn *fn, const ad_real x[], ad_real *y,
+ADX_TRY ad_status ad_fn_gradient(ad_fn *fn, const ad_real x[], ad_real *y,
                                  ad_real g[]);
 
 // hv = H v, with H the second derivatives of the sum of w[i] y[i].
-ADX_API ad_status ad_fn_hvp(ad_fn *fn, const ad_real x[], const ad_real w[],
+ADX_TRY ad_status ad_fn_hvp(ad_fn *fn, const ad_real x[], const ad_real w[],
                             const ad_real v[], ad_real hv[]);
 
 // Value (y may be NULL) and Jacobian at once, J[i*n + j] = dy[i]/dx[j]: what
@@ -258,7 +258,7 @@ ADX_API ad_status ad_fn_hvp(ad_fn *fn, const ad_real x[], const ad_real w[],
 //   cost         of small functions that of one program for all of it, which
 //                is made first (ADREV_MATRIX_MOST); else of a value and a
 //                Jacobian
-ADX_API ad_status ad_fn_linearize(ad_fn *fn, const ad_real x[], ad_real y[],
+ADX_TRY ad_status ad_fn_linearize(ad_fn *fn, const ad_real x[], ad_real y[],
                                   ad_real J[]);
 
 // Dense: J as above, H[i*n + j] = d2(w y)/dx[i]dx[j].
@@ -266,8 +266,8 @@ ADX_API ad_status ad_fn_linearize(ad_fn *fn, const ad_real x[], ad_real y[],
 //   cost         of large functions, J: n/ADREV_LANES_MOST forward passes or
 //                m/ADREV_LANES_MOST reverse ones, whichever is less; H:
 //                n/ADREV_LANES_MOST of both
-ADX_API ad_status ad_fn_jacobian(ad_fn *fn, const ad_real x[], ad_real J[]);
-ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
+ADX_TRY ad_status ad_fn_jacobian(ad_fn *fn, const ad_real x[], ad_real J[]);
+ADX_TRY ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
                                 const ad_real w[], ad_real H[]);
 
 // Taylor coefficients: y[k*m + i] is that of t^k in y[i] along x + t v, for
@@ -280,7 +280,7 @@ ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
 //                statement
 //   cost         order^2 times an evaluation; operations on arrays are taken
 //                apart
-ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
+ADX_TRY ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
                                const ad_real v[], size_t order, ad_real y[]);
 
 // y = f(x) as one statement of the current recording. While a function is
@@ -293,7 +293,7 @@ ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
 //   returns      ADREV_OK; as ad_fn_eval; else the status of the tape. While a
 //                function is recorded, a call that fails is the end of that:
 //                ad_fn_record returns the same status
-ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[]);
+ADX_TRY ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[]);
 
 /* --- 3.3  sparse matrices -----------------------------------------------------
  * Where a matrix may have entries at all is found once, from the program; so is
@@ -317,17 +317,17 @@ typedef struct ad_sparsity {
 //   start [m+1]  out   first entry of each row, and their number; may be NULL
 //                      (Hessian: [n+1])
 //   row, column [nonzeros]   out   of each entry; may be NULL
-ADX_API ad_status ad_fn_jacobian_pattern(ad_fn *fn, ad_sparsity *about,
+ADX_TRY ad_status ad_fn_jacobian_pattern(ad_fn *fn, ad_sparsity *about,
                                          size_t start[], size_t row[],
                                          size_t column[]);
-ADX_API ad_status ad_fn_hessian_pattern(ad_fn *fn, ad_sparsity *about,
+ADX_TRY ad_status ad_fn_hessian_pattern(ad_fn *fn, ad_sparsity *about,
                                         size_t start[], size_t row[],
                                         size_t column[]);
 
 //   value [nonzeros]   out   in the order of the pattern
-ADX_API ad_status ad_fn_jacobian_sparse(ad_fn *fn, const ad_real x[],
+ADX_TRY ad_status ad_fn_jacobian_sparse(ad_fn *fn, const ad_real x[],
                                         ad_real value[]);
-ADX_API ad_status ad_fn_hessian_sparse(ad_fn *fn, const ad_real x[],
+ADX_TRY ad_status ad_fn_hessian_sparse(ad_fn *fn, const ad_real x[],
                                        const ad_real w[], ad_real value[]);
 
 /* --- 3.4  paths --------------------------------------------------------------
@@ -359,7 +359,7 @@ ADX_API void ad_traced_free(ad_traced *traced);
 //                paths by k comparisons, k + 1 evaluations at most. Where none
 //                is right, a recording and one more
 //   threads      one at a time
-ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
+ADX_TRY ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
                                ad_fn **fn);
 
 // How many paths are kept, and how often f was recorded.
@@ -393,11 +393,11 @@ typedef struct ad_column {
 //                are not written, all others are; ADREV_EEXTERNAL: the same,
 //                and at some of them an external statement failed;
 //                ADREV_ESHAPE; ADREV_ENOMEM
-ADX_API ad_status ad_fn_map(ad_fn *fn, size_t points, const ad_column x[],
+ADX_TRY ad_status ad_fn_map(ad_fn *fn, size_t points, const ad_column x[],
                             const ad_column y[], uint32_t left[]);
 
 // dy = J dx at all points; columns of dy overlap none of x and dx.
-ADX_API ad_status ad_fn_map_jvp(ad_fn *fn, size_t points, const ad_column x[],
+ADX_TRY ad_status ad_fn_map_jvp(ad_fn *fn, size_t points, const ad_column x[],
                                 const ad_column dx[], const ad_column dy[],
                                 uint32_t left[]);
 
@@ -408,7 +408,7 @@ ADX_API ad_status ad_fn_map_jvp(ad_fn *fn, size_t points, const ad_column x[],
 //   w   [m]      in    weights of the results: { &one, 0 } for a gradient
 //   dx  [n]      in/out columns of the adjoints, which overlap none of x and w
 //   y   [m]      out   values, which overlap none of x and w; may be NULL
-ADX_API ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
+ADX_TRY ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
                                 const ad_column w[], const ad_column dx[],
                                 const ad_column y[], uint32_t left[]);
 

@@ -802,7 +802,7 @@ static void slang_at(const struct slang *s, struct call *c, ad_fn *fn,
     struct truth t = truth_of(s, x);
     double y[MOST];
     check_answers(s->name, fn, x, &t);
-    ad_fn_eval(fn, x, y);
+    CHECK(ad_fn_eval(fn, x, y) == ADREV_OK, "%s: value", s->name);
     for (size_t i = 0; i < s->m; i++)
         CHECK(same(y[i], is.y[i]), "%s: result %zu is %.17g, on a tape %.17g",
               s->name, i, y[i], is.y[i]);
