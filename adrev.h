@@ -1366,34 +1366,34 @@ ADX_API void ad_trimatvec(size_t n, const ad_rev d[], const ad_rev l[],
                           const ad_rev x[], ad_rev y[]);
 
 #if ADREV_DEBUG
-#define ADX_SITED(call) (adx_here(__FILE__, __LINE__), call)
-#define ad_external(...)    ADX_SITED(ad_external(__VA_ARGS__))
-#define ad_sum(...)         ADX_SITED(ad_sum(__VA_ARGS__))
-#define ad_sum_s(...)       ADX_SITED(ad_sum_s(__VA_ARGS__))
-#define ad_dot(...)         ADX_SITED(ad_dot(__VA_ARGS__))
-#define ad_dot_s(...)       ADX_SITED(ad_dot_s(__VA_ARGS__))
-#define ad_dotc(...)        ADX_SITED(ad_dotc(__VA_ARGS__))
-#define ad_dotc_s(...)      ADX_SITED(ad_dotc_s(__VA_ARGS__))
-#define ad_norm2(...)       ADX_SITED(ad_norm2(__VA_ARGS__))
-#define ad_norm2_s(...)     ADX_SITED(ad_norm2_s(__VA_ARGS__))
-#define ad_sqdist(...)      ADX_SITED(ad_sqdist(__VA_ARGS__))
-#define ad_sqdist_s(...)    ADX_SITED(ad_sqdist_s(__VA_ARGS__))
-#define ad_logsumexp(...)   ADX_SITED(ad_logsumexp(__VA_ARGS__))
-#define ad_logsumexp_s(...) ADX_SITED(ad_logsumexp_s(__VA_ARGS__))
-#define ad_softmax(...)     ADX_SITED(ad_softmax(__VA_ARGS__))
-#define ad_softmax_s(...)   ADX_SITED(ad_softmax_s(__VA_ARGS__))
-#define ad_axpy(...)        ADX_SITED(ad_axpy(__VA_ARGS__))
-#define ad_axpy_s(...)      ADX_SITED(ad_axpy_s(__VA_ARGS__))
-#define ad_scale(...)       ADX_SITED(ad_scale(__VA_ARGS__))
-#define ad_scale_s(...)     ADX_SITED(ad_scale_s(__VA_ARGS__))
-#define ad_each(...)        ADX_SITED(ad_each(__VA_ARGS__))
-#define ad_each_s(...)      ADX_SITED(ad_each_s(__VA_ARGS__))
-#define ad_matvec(...)      ADX_SITED(ad_matvec(__VA_ARGS__))
-#define ad_matvec_s(...)    ADX_SITED(ad_matvec_s(__VA_ARGS__))
-#define ad_matvecc(...)     ADX_SITED(ad_matvecc(__VA_ARGS__))
-#define ad_matmul(...)      ADX_SITED(ad_matmul(__VA_ARGS__))
-#define ad_matmul_s(...)    ADX_SITED(ad_matmul_s(__VA_ARGS__))
-#define ad_trimatvec(...)   ADX_SITED(ad_trimatvec(__VA_ARGS__))
+#define ADX_PLACED(call) (adx_here(__FILE__, __LINE__), call)
+#define ad_external(...)    ADX_PLACED(ad_external(__VA_ARGS__))
+#define ad_sum(...)         ADX_PLACED(ad_sum(__VA_ARGS__))
+#define ad_sum_s(...)       ADX_PLACED(ad_sum_s(__VA_ARGS__))
+#define ad_dot(...)         ADX_PLACED(ad_dot(__VA_ARGS__))
+#define ad_dot_s(...)       ADX_PLACED(ad_dot_s(__VA_ARGS__))
+#define ad_dotc(...)        ADX_PLACED(ad_dotc(__VA_ARGS__))
+#define ad_dotc_s(...)      ADX_PLACED(ad_dotc_s(__VA_ARGS__))
+#define ad_norm2(...)       ADX_PLACED(ad_norm2(__VA_ARGS__))
+#define ad_norm2_s(...)     ADX_PLACED(ad_norm2_s(__VA_ARGS__))
+#define ad_sqdist(...)      ADX_PLACED(ad_sqdist(__VA_ARGS__))
+#define ad_sqdist_s(...)    ADX_PLACED(ad_sqdist_s(__VA_ARGS__))
+#define ad_logsumexp(...)   ADX_PLACED(ad_logsumexp(__VA_ARGS__))
+#define ad_logsumexp_s(...) ADX_PLACED(ad_logsumexp_s(__VA_ARGS__))
+#define ad_softmax(...)     ADX_PLACED(ad_softmax(__VA_ARGS__))
+#define ad_softmax_s(...)   ADX_PLACED(ad_softmax_s(__VA_ARGS__))
+#define ad_axpy(...)        ADX_PLACED(ad_axpy(__VA_ARGS__))
+#define ad_axpy_s(...)      ADX_PLACED(ad_axpy_s(__VA_ARGS__))
+#define ad_scale(...)       ADX_PLACED(ad_scale(__VA_ARGS__))
+#define ad_scale_s(...)     ADX_PLACED(ad_scale_s(__VA_ARGS__))
+#define ad_each(...)        ADX_PLACED(ad_each(__VA_ARGS__))
+#define ad_each_s(...)      ADX_PLACED(ad_each_s(__VA_ARGS__))
+#define ad_matvec(...)      ADX_PLACED(ad_matvec(__VA_ARGS__))
+#define ad_matvec_s(...)    ADX_PLACED(ad_matvec_s(__VA_ARGS__))
+#define ad_matvecc(...)     ADX_PLACED(ad_matvecc(__VA_ARGS__))
+#define ad_matmul(...)      ADX_PLACED(ad_matmul(__VA_ARGS__))
+#define ad_matmul_s(...)    ADX_PLACED(ad_matmul_s(__VA_ARGS__))
+#define ad_trimatvec(...)   ADX_PLACED(ad_trimatvec(__VA_ARGS__))
 #endif
 
 /* --- 5.6  operation counts --------------------------------------------------
@@ -1703,8 +1703,8 @@ ADX_EXTERN ADX_THREAD adx_context adx_now;
 #define ADX_COUNT   0xffu
 #define ADX_LEAF    0x400u      // a recorded value and nothing else
 #define ADX_WATCHED 0x800u      // compiled with ADREV_TRACE
-#define ADX_SITED   0x1000u     // compiled with ADREV_DEBUG
-#define ADX_HOW ((ADREV_TRACE ? ADX_WATCHED : 0u) | (ADREV_DEBUG ? ADX_SITED : 0u))
+#define ADX_NOTED   0x1000u     // compiled with ADREV_DEBUG
+#define ADX_HOW ((ADREV_TRACE ? ADX_WATCHED : 0u) | (ADREV_DEBUG ? ADX_NOTED : 0u))
 
 // Cold paths, in section 7.
 ADX_API bool adx_grow(size_t need);
@@ -1830,10 +1830,11 @@ ADREV_COMPARISONS(ADX_DEFINE)
 #ifndef __cplusplus
 // Types that an operand may have, and the functions that take them.
 #define ADX_OWN_TYPES(ROW)                                                  \
-    ROW(real, double) ROW(long_double, long double)                         \
+    ROW(float, float) ROW(double, double) ROW(long_double, long double)     \
     ROW(integer, long long) ROW(unsigned, unsigned long long)
 #define ADX_NUMBERS(own)                                                    \
-    float: own##_real, double: own##_real, long double: own##_long_double,  \
+    float: own##_float, double: own##_double,                               \
+    long double: own##_long_double,                                         \
     unsigned: own##_unsigned, unsigned long: own##_unsigned,                \
     unsigned long long: own##_unsigned, _Bool: own##_integer,               \
     char: own##_integer, signed char: own##_integer,                        \
@@ -2293,11 +2294,14 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(apart, dual)(const ad_expr_dual *e)
 // Slots of an operand: one, if it is recorded first.
 #define ADX_LEFT(n, split) ((split) ? 1 : (n))
 
-#define ADX_UNMIXED(nx, ny)                                                 \
-    ADX_STATIC_ASSERT(                                                      \
-        (nx) / ADX_FORWARD * ((ny) % ADX_FORWARD) == 0                      \
-        && (ny) / ADX_FORWARD * ((nx) % ADX_FORWARD) == 0,                  \
-        "an ad_fwd and an ad_rev in one expression: ad_value of one of them")
+// An ad_fwd and an ad_rev in one expression: the one would be a constant for the
+// other, and nobody would see that it is not differentiated.
+#define ADX_MIXED(nx, ny)                                                   \
+    ((nx) / ADX_FORWARD * ((ny) % ADX_FORWARD) != 0                         \
+     || (ny) / ADX_FORWARD * ((nx) % ADX_FORWARD) != 0)
+#define ADX_UNMIXED                                                         \
+    ADX_STATIC_ASSERT(!adx_mixed, "an ad_fwd and an ad_rev in one "         \
+                      "expression: take ad_value of one of them")
 
 // Only the slots are left to set.
 #define ADX_NEW(r, value)                                                 \
@@ -2343,10 +2347,11 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(apart, dual)(const ad_expr_dual *e)
             adx_nx = ADX_WIDTH(adx_x), adx_ny = ADX_WIDTH(adx_y),           \
             adx_sx = ADX_SPLIT_X(adx_nx, adx_ny),                           \
             adx_sy = ADX_SPLIT_Y(adx_nx, adx_ny),                           \
-            adx_at = ADX_LEFT(adx_nx, adx_sx),                              \
-            adx_n = adx_at + ADX_LEFT(adx_ny, adx_sy)                       \
+            adx_iy = ADX_LEFT(adx_nx, adx_sx),                              \
+            adx_n = adx_iy + ADX_LEFT(adx_ny, adx_sy),                      \
+            adx_mixed = ADX_MIXED(adx_nx, adx_ny)                           \
         };                                                                  \
-        ADX_UNMIXED(adx_nx, adx_ny);                                        \
+        ADX_UNMIXED;                                                        \
         ADX_OF_WIDTH(adx_n) adx_r;                                          \
         ADX_NEW(adx_r, adx_f_##name(adx_x.head.v, adx_y.head.v, 0))       \
         const ad_real adx_fx = adx_nx == 0 ? 0                              \
@@ -2354,7 +2359,7 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(apart, dual)(const ad_expr_dual *e)
         const ad_real adx_fy = adx_ny == 0 ? 0                              \
             : adx_fy_##name(adx_x.head.v, adx_y.head.v, 0, adx_r.head.v);   \
         ADX_SCALE(adx_r, 0, adx_x, adx_fx, adx_sx)                          \
-        ADX_SCALE(adx_r, adx_at, adx_y, adx_fy, adx_sy)                     \
+        ADX_SCALE(adx_r, adx_iy, adx_y, adx_fy, adx_sy)                     \
         ADX_COUNT_OP(name, (adx_nx % ADX_FORWARD != 0)                      \
                            + (adx_ny % ADX_FORWARD != 0))                   \
         ADX_WATCH(adx_r, adx_traced_2(ADREV_OP_##name, adx_r.head.v,        \
@@ -2379,13 +2384,14 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(apart, dual)(const ad_expr_dual *e)
             adx_sx = adx_wide && adx_nx > 1,                                \
             adx_sy = adx_wide && adx_ny > 1,                                \
             adx_sz = adx_wide && adx_nz > 1,                                \
-            adx_at = ADX_LEFT(adx_nx, adx_sx),                              \
-            adx_bt = adx_at + ADX_LEFT(adx_ny, adx_sy),                     \
-            adx_n = adx_bt + ADX_LEFT(adx_nz, adx_sz)                       \
+            adx_iy = ADX_LEFT(adx_nx, adx_sx),                              \
+            adx_iz = adx_iy + ADX_LEFT(adx_ny, adx_sy),                     \
+            adx_n = adx_iz + ADX_LEFT(adx_nz, adx_sz),                      \
+            adx_mixed = ADX_MIXED(adx_nx, adx_ny)                           \
+                     || ADX_MIXED(adx_nx, adx_nz)                           \
+                     || ADX_MIXED(adx_ny, adx_nz)                           \
         };                                                                  \
-        ADX_UNMIXED(adx_nx, adx_ny);                                        \
-        ADX_UNMIXED(adx_nx, adx_nz);                                        \
-        ADX_UNMIXED(adx_ny, adx_nz);                                        \
+        ADX_UNMIXED;                                                        \
         ADX_OF_WIDTH(adx_n) adx_r;                                          \
         const ad_real adx_u = adx_x.head.v;                                 \
         const ad_real adx_v = adx_y.head.v;                                 \
@@ -2398,8 +2404,8 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(apart, dual)(const ad_expr_dual *e)
         const ad_real adx_fz = adx_nz == 0 ? 0                              \
             : adx_fz_##name(adx_u, adx_v, adx_w, adx_r.head.v);             \
         ADX_SCALE(adx_r, 0, adx_x, adx_fx, adx_sx)                          \
-        ADX_SCALE(adx_r, adx_at, adx_y, adx_fy, adx_sy)                     \
-        ADX_SCALE(adx_r, adx_bt, adx_z, adx_fz, adx_sz)                     \
+        ADX_SCALE(adx_r, adx_iy, adx_y, adx_fy, adx_sy)                     \
+        ADX_SCALE(adx_r, adx_iz, adx_z, adx_fz, adx_sz)                     \
         ADX_COUNT_OP(name, (adx_nx % ADX_FORWARD != 0)                      \
                            + (adx_ny % ADX_FORWARD != 0)                    \
                            + (adx_nz % ADX_FORWARD != 0))                   \
@@ -2509,9 +2515,10 @@ ADX_INLINE void ADX_NAME(choose, dual)(ad_expr_dual *r, bool c, adx_head *x,
         ADX_LOUD                                                            \
         enum {                                                              \
             adx_nx = ADX_WIDTH(adx_x), adx_ny = ADX_WIDTH(adx_y),           \
-            adx_n = adx_nx > adx_ny ? adx_nx : adx_ny                       \
+            adx_n = adx_nx > adx_ny ? adx_nx : adx_ny,                      \
+            adx_mixed = ADX_MIXED(adx_nx, adx_ny)                           \
         };                                                                  \
-        ADX_UNMIXED(adx_nx, adx_ny);                                        \
+        ADX_UNMIXED;                                                        \
         ADX_OF_WIDTH(adx_n) adx_r;                                          \
         ADX_NEW(adx_r, adx_f_select(adx_c, adx_x.head.v, adx_y.head.v))   \
         ADX_CALL(choose, adx_r)(&adx_r, adx_c, &adx_x.head, adx_nx,         \
@@ -2547,9 +2554,9 @@ ADX_INLINE void ADX_NAME(choose, dual)(ad_expr_dual *r, bool c, adx_head *x,
         ADX_OPERAND(adx_x, a)                                               \
         ADX_OPERAND(adx_y, b)                                               \
         ADX_LOUD                                                            \
-        const bool adx_holds = adx_f_##name(adx_x.head.v, adx_y.head.v);    \
-        ADX_OBSERVE(ADREV_OP_##name, adx_holds, adx_x, adx_y)               \
-        adx_holds;                                                          \
+        const bool adx_true = adx_f_##name(adx_x.head.v, adx_y.head.v);    \
+        ADX_OBSERVE(ADREV_OP_##name, adx_true, adx_x, adx_y)                \
+        adx_true;                                                           \
     })
 
 /* --- 6.7  leaving the recording ------------------------------------------- */
@@ -2639,9 +2646,10 @@ ADX_INLINE bool ADX_NAME(last, dual)(const ad_expr_dual *e)
     })
 
 #define ADX_RECORD(e)                                                       \
-    ADX_EVALUATE(e, ADX_STATIC_ASSERT(                                      \
-        ADX_WIDTH(adx_e) < ADX_FORWARD,                                     \
-        "an ad_fwd is not recorded: ad_dual evaluates it");)
+    ADX_EVALUATE(e,                                                         \
+        enum { adx_mixed = ADX_WIDTH(adx_e) >= ADX_FORWARD };               \
+        ADX_STATIC_ASSERT(!adx_mixed, "an ad_fwd is not recorded: ad_dual " \
+                          "evaluates it");)
 
 #ifdef __cplusplus
 #define ad_expr auto
@@ -2793,8 +2801,8 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
 
 /* --- 6.9  fronts -------------------------------------------------------------
  * What users write. An operand may be an ad_rev, an ad_fwd, an ad_expr or any
- * arithmetic type (a bit-field as +s.b), and is evaluated once. Recorded
- * numbers are constants to ad_dual, forward numbers are constants to ad_rec.   */
+ * arithmetic type (a bit-field as +s.b), and is evaluated once. An
+ * ad_fwd and an ad_rev do not meet in one expression.                          */
 
 // Record an expression as one statement (ADREV_FUSE operands; longer ones are
 // split). Of constants alone it is a constant. Of an ad_rev it is that value.
@@ -4095,7 +4103,7 @@ ADX_NOINLINE ADX_API ad_rev adx_record_apart(ad_real v, unsigned how, adx_slot s
         adx_refuse();
     if (traced || (how & ADX_LEAF))
         return adx_numbered(v, slot[0].id);
-    if (how & ADX_SITED)
+    if (how & ADX_NOTED)
         adx_note_site(v);
 
     adx_absorb_slots(n, slot, zero);
@@ -4120,7 +4128,7 @@ static void adx_refuse_dual(void)
 }
 
 // An operator of n arguments a with partials f.
-static adx_number adx_call(unsigned how, ad_opcode code, ad_real v, unsigned n,
+static adx_number adx_call_any(unsigned how, ad_opcode code, ad_real v, unsigned n,
                            const adx_number a[], const ad_real f[])
 {
     adx_number e = { .v = v };
@@ -4161,20 +4169,20 @@ static adx_number adx_call(unsigned how, ad_opcode code, ad_real v, unsigned n,
 #define ADX_CALL_1(name)                                                    \
     ad_real v = adx_f_##name(a.v, 0, 0);                                    \
     ad_real f = a.kind ? adx_fx_##name(a.v, 0, 0, v) : 0;                   \
-    return adx_call(how, ADREV_OP_##name, v, 1, &a, &f);
+    return adx_call_any(how, ADREV_OP_##name, v, 1, &a, &f);
 #define ADX_CALL_2(name)                                                    \
     ad_real v = adx_f_##name(a.v, b.v, 0);                                  \
     adx_number arg[2] = { a, b };                                           \
     ad_real f[2] = { a.kind ? adx_fx_##name(a.v, b.v, 0, v) : 0,            \
                      b.kind ? adx_fy_##name(a.v, b.v, 0, v) : 0 };          \
-    return adx_call(how, ADREV_OP_##name, v, 2, arg, f);
+    return adx_call_any(how, ADREV_OP_##name, v, 2, arg, f);
 #define ADX_CALL_3(name)                                                    \
     ad_real v = adx_f_##name(a.v, b.v, c.v);                                \
     adx_number arg[3] = { a, b, c };                                        \
     ad_real f[3] = { a.kind ? adx_fx_##name(a.v, b.v, c.v, v) : 0,          \
                      b.kind ? adx_fy_##name(a.v, b.v, c.v, v) : 0,          \
                      c.kind ? adx_fz_##name(a.v, b.v, c.v, v) : 0 };        \
-    return adx_call(how, ADREV_OP_##name, v, 3, arg, f);
+    return adx_call_any(how, ADREV_OP_##name, v, 3, arg, f);
 #define ADX_DEFINE(name, n, ...)                                            \
     ADX_API adx_number adx_call_##name(ADX_CALLED_##n) { ADX_CALL_##n(name) }
 ADREV_OPS(ADX_DEFINE)
@@ -4222,7 +4230,7 @@ ADX_API adx_number adx_call_choose(unsigned how, bool c, adx_number a,
     adx_number e = c ? a : b;
 
     if ((how & ADX_WATCHED) && adx_now.trace)
-        return adx_call(how, ADREV_OP_select, e.v, 3, arg, f);
+        return adx_call_any(how, ADREV_OP_select, e.v, 3, arg, f);
     e.kind = a.kind | b.kind;
     return e;
 }

@@ -1515,7 +1515,7 @@ ADX_API void ad_capture(size_t n, const ad_rev x[], ad_rev y[])
     for (size_t i = 0; i < n; i++) {
         uint64_t id = adx_word(&x[i]);
         if (id >> 32 != adx_now.job && id >> 32 != 0)
-            id = adx_id_here(id);
+            id = adx_known_id(id);
         adx_name(&y[i], x[i].v, id);
     }
 }

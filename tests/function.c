@@ -997,14 +997,14 @@ static void leave_dual(const ad_rev *x, ad_rev *y, void *ctx)
 {
     ad_fwd d = ad_dual(x[1]);
     (void)ctx;
-    y[0] = ad_rec(ad_mul(x[0], d));
+    y[0] = ad_rec(ad_mul(x[0], ad_value(d)));
 }
 
 static void leave_dual_expression(const ad_rev *x, ad_rev *y, void *ctx)
 {
     ad_fwd d = ad_dual(ad_sub(ad_mul(2, x[1]), 3));
     (void)ctx;
-    y[0] = ad_rec(ad_mul(x[0], d));
+    y[0] = ad_rec(ad_mul(x[0], ad_value(d)));
 }
 
 #define DEFINE(name, ...)                                                   \
