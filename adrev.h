@@ -162,8 +162,10 @@
 #if defined __GNUC__ || defined __clang__
 #ifdef __OPTIMIZE__
 #define ADX_INLINE static inline __attribute__((always_inline, unused))
-#else
+#elif defined __clang__
 #define ADX_INLINE static inline ADX_UNUSED
+#else       // at -O0 a gradient takes 1.6 times as long without
+#define ADX_INLINE static inline __attribute__((unused, optimize("O2")))
 #endif
 #define ADX_CHECKED __attribute__((warn_unused_result))
 #define ADX_COLD __attribute__((noinline, cold))
@@ -200,10 +202,9 @@
 #define ADX_FETCH(address) ((void)(address))
 #endif
 
-// Whether an expression is recorded as one statement: that takes an optimiser, and
-// GNU C's blocks that are expressions. Else each operator is called and recorded.
-#if (defined __GNUC__ || defined __clang__) && defined __OPTIMIZE__         \
-    && ADREV_FUSE > 1
+// Whether an expression is recorded as one statement: that takes GNU C's blocks
+// that are expressions. Else each operator is called and recorded.
+#if (defined __GNUC__ || defined __clang__) && ADREV_FUSE > 1
 #define ADX_FUSES 1
 #else
 #define ADX_FUSES 0
@@ -2679,8 +2680,8 @@ template <class Any> ADX_INLINE auto ad_detach(const Any &x)
 #else // ADX_FUSES
 
 /* --- 6.8  where nothing is fused ---------------------------------------------
- * Each operator is a call (7.7) and a statement of its own: without an optimiser
- * that is 10 times as fast as what fuses, and the least code.                   */
+ * Each operator is a call (7.7) and a statement of its own: that is the least
+ * code, and plain C11.                                                         */
 
 typedef adx_number ad_expr;
 typedef adx_number ad_expr_0, ad_expr_1, ad_expr_2, ad_expr_3, ad_expr_4,

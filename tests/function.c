@@ -3014,7 +3014,8 @@ static void run_chain(const ad_rev *x, ad_rev *y, void *ctx)
     double h = 1.0 / (double)c->steps;
     ad_rev v = x[0];
     for (size_t i = 0; i < c->steps; i++)
-        v = ad_rec(ad_fma(h, i % 1000 ? ad_sin(v) : ad_mul(x[1], x[1]), v));
+        v = ad_rec(ad_fma(h, i % 1000 ? ad_rec(ad_sin(v))
+                                      : ad_rec(ad_mul(x[1], x[1])), v));
     y[0] = v;
 }
 
