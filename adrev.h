@@ -1833,6 +1833,9 @@ ADREV_COMPARISONS(ADX_DEFINE)
 #define ADX_OWN_TYPES(ROW)                                                  \
     ROW(float, float) ROW(double, double) ROW(long_double, long double)     \
     ROW(integer, long long) ROW(unsigned, unsigned long long)
+#define ADX_ARITHMETIC(ROW)                                                 \
+    ROW(float) ROW(double) ROW(long double) ROW(int) ROW(long)              \
+    ROW(long long) ROW(unsigned) ROW(unsigned long) ROW(unsigned long long)
 #define ADX_NUMBERS(own)                                                    \
     float: own##_float, double: own##_double,                               \
     long double: own##_long_double,                                         \
@@ -2110,7 +2113,24 @@ template <class Number> ADX_INLINE ad_expr_0 adx_own(Number v)
 {
     return adx_constant((ad_real)v);
 }
-#define ADX_OWN(x) adx_own(x)
+#elif defined __clang__
+#define ADX_OVERLOAD ADX_INLINE ADX_CHECKED __attribute__((overloadable))
+#define ADX_DEFINE(N)                                                       \
+    ADX_OVERLOAD ad_expr_##N adx_own(ad_expr_##N e) { return e; }           \
+    ADX_OVERLOAD ad_expr_##N adx_made(ad_expr_##N e) { return e; }
+ADX_WIDTHS(ADX_DEFINE)
+ADX_DEFINE(0)
+ADX_DEFINE(dual)
+#undef ADX_DEFINE
+#define ADX_DEFINE(type)                                                    \
+    ADX_OVERLOAD ad_expr_0 adx_own(type v)                                  \
+        { return adx_constant((ad_real)v); }
+ADX_ARITHMETIC(ADX_DEFINE)
+#undef ADX_DEFINE
+ADX_OVERLOAD ad_expr_1 adx_own(ad_rev x) { return adx_leaf(x); }
+ADX_OVERLOAD ad_expr_dual adx_own(ad_fwd x) { return adx_from_fwd(x); }
+ad_expr_0 adx_own(const void *x) __attribute__((
+    overloadable, error("a pointer is no number: x[0] or *x")));
 #else
 #define ADX_DEFINE(N)                                                       \
     ADX_INLINE ad_expr_##N adx_own_##N(ad_expr_##N e) { return e; }
@@ -2123,17 +2143,31 @@ ADX_DEFINE(dual)
         { return adx_constant((ad_real)v); }
 ADX_OWN_TYPES(ADX_DEFINE)
 #undef ADX_DEFINE
-#define ADX_OWN(x)                                                          \
-    _Generic((x),                                                           \
-        ad_rev: adx_leaf, ad_fwd: adx_from_fwd, ADX_EXPRS(own),              \
-        ADX_NUMBERS(adx_own))(x)
+#define adx_own(x)                                                          \
+    _Generic((x), ad_rev: adx_leaf, ad_fwd: adx_from_fwd, ADX_EXPRS(own),   \
+             ADX_NUMBERS(adx_own))(x)
 #endif
 
-// The operand a under the name x: its text stands once in an operator.
-#define ADX_OPERAND(x, a)                                                   \
-    ADX_NOTE_PLACE                                                                \
-    ADX_LET x##_ = (a);                                                     \
-    ADX_LET x = ADX_OWN(x##_);
+// What an operator returns: clang warns if nobody uses it.
+#if !defined __clang__ || defined __cplusplus
+#define adx_made(e) e
+#endif
+
+// How an operator begins, goes on and ends. The operands stand between, in the macro
+// that the user calls: each further macro that passes them on would be three more
+// lines of clang's about a mistake in them. Their names hide those of the operators
+// around: that is meant.
+#define ADX_TAKE                                                            \
+    __extension__({                                                         \
+        ADX_QUIET                                                           \
+        ADX_NOTE_PLACE                                                      \
+        ADX_LET adx_x_ =
+#define ADX_TAKE_1 ADX_TAKE
+#define ADX_TAKE_2 ADX_TAKE
+#define ADX_TAKE_3 ADX_TAKE
+#define ADX_TAKE_TEST ADX_TAKE
+#define ADX_AND_Y ; ADX_LET adx_y_ =
+#define ADX_AND_Z ; ADX_LET adx_z_ =
 
 /* --- 6.5  one statement --------------------------------------------------- */
 
@@ -2157,6 +2191,7 @@ ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
 //        first and left out. (burgers, bench/: 7 operands a statement instead of
 //        12; loop: 4 of 6.)
 // apart  otherwise it is recorded in section 7, which merges the same slots
+// rec    the one or the other
 // split  records what has no room in an expression further out; returns its id
 #define ADX_OUT(i)       (out >> (i) & 1)
 #define ADX_LEAVE_OUT(i, k)                                                 \
@@ -2216,10 +2251,15 @@ ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
         return adx_record_apart(e->head.v, how | (N), slot, e->head.zero,   \
                                 out);                                       \
     }                                                                       \
+    ADX_INLINE ADX_CHECKED ad_rev ADX_NAME(rec, N)(ad_expr_##N e)           \
+    {                                                                       \
+        if (ADX_LIKELY(ADX_NAME(fits, N)(&e)))                              \
+            return ADX_NAME(write, N)(&e);                                  \
+        return ADX_NAME(apart, N)(&e);                                      \
+    }                                                                       \
     ADX_APART uint64_t ADX_NAME(split, N)(const ad_expr_##N *e)             \
     {                                                                       \
-        ad_rev y = ADX_NAME(fits, N)(e) ? ADX_NAME(write, N)(e)             \
-                                        : ADX_NAME(apart, N)(e);            \
+        ad_rev y = ADX_NAME(rec, N)(*e);                                    \
         return adx_word(&y);                                                \
     }
 ADX_WIDTHS(ADX_DEFINE)
@@ -2234,54 +2274,21 @@ ADX_WIDTHS(ADX_DEFINE)
 #undef ADX_PUT
 #undef ADX_COPY
 
-// Constants, and forward numbers, are not recorded.
-ADX_INLINE bool ADX_NAME(fits, 0)(const ad_expr_0 *e) { (void)e; return true; }
-ADX_INLINE ADX_CHECKED ad_rev ADX_NAME(write, 0)(const ad_expr_0 *e)
+// Constants are not recorded, and forward numbers become an ad_fwd.
+ADX_INLINE ADX_CHECKED ad_rev ADX_NAME(rec, 0)(ad_expr_0 e)
 {
-    return adx_passive(e->head.v);
-}
-ADX_INLINE ADX_CHECKED ad_rev ADX_NAME(apart, 0)(const ad_expr_0 *e)
-{
-    return adx_passive(e->head.v);
+    return adx_passive(e.head.v);
 }
 
-ADX_INLINE bool ADX_NAME(fits, dual)(const ad_expr_dual *e)
-{
-    (void)e;
-    return true;
-}
-ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(write, dual)(const ad_expr_dual *e)
+ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(rec, dual)(ad_expr_dual e)
 {
     ad_fwd y;
-    y.v = e->head.v;
-    y.d = e->d;
+    y.v = e.head.v;
+    y.d = e.d;
     return y;
 }
-ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(apart, dual)(const ad_expr_dual *e)
-{
-    return ADX_NAME(write, dual)(e);
-}
 
-// An expression of recorded numbers as a number, one of forward numbers as an
-// ad_fwd. The branch stands here, not in a function: clang 14 takes time that
-// grows with the square of a function's longest piece without one.
-#define ADX_EVALUATE(e, ...)                                                \
-    __extension__({                                                         \
-        ADX_QUIET                                                           \
-        ADX_OPERAND(adx_e, e)                                               \
-        ADX_LOUD                                                            \
-        __VA_ARGS__                                                         \
-        ADX_TYPE_OF(ADX_CALL(write, adx_e)(&adx_e)) adx_r;                  \
-        if (ADX_LIKELY(ADX_CALL(fits, adx_e)(&adx_e)))                      \
-            adx_r = ADX_CALL(write, adx_e)(&adx_e);                         \
-        else                                                                \
-            adx_r = ADX_CALL(apart, adx_e)(&adx_e);                         \
-        adx_r;                                                              \
-    })
-
-/* --- 6.6  operators ----------------------------------------------------------
- * Operands have names, which hide those of the operators around them: that is
- * meant (ADX_QUIET).                                                            */
+/* --- 6.6  operators ------------------------------------------------------- */
 
 // Of two operands with nx and ny slots that have no room in one statement, the
 // larger is recorded first; if the other then still has none, that one, too.
@@ -2321,10 +2328,9 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(apart, dual)(const ad_expr_dual *e)
 #endif
 
 // Nobody asks for the partial of an argument that is a plain number.
-#define ADX_OP_1(name, a)                                                   \
-    __extension__({                                                         \
-        ADX_QUIET                                                           \
-        ADX_OPERAND(adx_x, a)                                               \
+#define ADX_MAKE_1(name)                                                    \
+        ;                                                                   \
+        ADX_LET adx_x = adx_own(adx_x_);                                    \
         ADX_LOUD                                                            \
         enum { adx_n = ADX_WIDTH(adx_x) };                                  \
         ADX_OF_WIDTH(adx_n) adx_r;                                          \
@@ -2335,14 +2341,13 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(apart, dual)(const ad_expr_dual *e)
         ADX_COUNT_OP(name, adx_n % ADX_FORWARD != 0)                        \
         ADX_WATCH(adx_r, adx_traced_1(ADREV_OP_##name, adx_r.head.v,        \
                                       ADX_NODE(adx_x), adx_fx))             \
-        adx_r;                                                              \
+        adx_made(adx_r);                                                    \
     })
 
-#define ADX_OP_2(name, a, b)                                                \
-    __extension__({                                                         \
-        ADX_QUIET                                                           \
-        ADX_OPERAND(adx_x, a)                                               \
-        ADX_OPERAND(adx_y, b)                                               \
+#define ADX_MAKE_2(name)                                                    \
+        ;                                                                   \
+        ADX_LET adx_x = adx_own(adx_x_);                                    \
+        ADX_LET adx_y = adx_own(adx_y_);                                    \
         ADX_LOUD                                                            \
         enum {                                                              \
             adx_nx = ADX_WIDTH(adx_x), adx_ny = ADX_WIDTH(adx_y),           \
@@ -2366,16 +2371,15 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(apart, dual)(const ad_expr_dual *e)
         ADX_WATCH(adx_r, adx_traced_2(ADREV_OP_##name, adx_r.head.v,        \
                                       ADX_NODE(adx_x), adx_fx,              \
                                       ADX_NODE(adx_y), adx_fy))             \
-        adx_r;                                                              \
+        adx_made(adx_r);                                                    \
     })
 
 // If there is no room for all, each of them is recorded first.
-#define ADX_OP_3(name, a, b, c)                                             \
-    __extension__({                                                         \
-        ADX_QUIET                                                           \
-        ADX_OPERAND(adx_x, a)                                               \
-        ADX_OPERAND(adx_y, b)                                               \
-        ADX_OPERAND(adx_z, c)                                               \
+#define ADX_MAKE_3(name)                                                    \
+        ;                                                                   \
+        ADX_LET adx_x = adx_own(adx_x_);                                    \
+        ADX_LET adx_y = adx_own(adx_y_);                                    \
+        ADX_LET adx_z = adx_own(adx_z_);                                    \
         ADX_LOUD                                                            \
         enum {                                                              \
             adx_nx = ADX_WIDTH(adx_x), adx_ny = ADX_WIDTH(adx_y),           \
@@ -2414,7 +2418,7 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(apart, dual)(const ad_expr_dual *e)
                                     ADX_NODE(adx_x), adx_fx,                \
                                     ADX_NODE(adx_y), adx_fy,                \
                                     ADX_NODE(adx_z), adx_fz))               \
-        adx_r;                                                              \
+        adx_made(adx_r);                                                    \
     })
 
 // While an operation is traced, its expression is one recorded value. It keeps
@@ -2507,12 +2511,12 @@ ADX_INLINE void ADX_NAME(choose, dual)(ad_expr_dual *r, bool c, adx_head *x,
     r->d = c ? dx : dy;
 }
 
-#define ADX_OP_SELECT(c, a, b)                                                 \
-    __extension__({                                                         \
-        ADX_QUIET                                                           \
-        const bool adx_c = (c) ? true : false;                              \
-        ADX_OPERAND(adx_x, a)                                               \
-        ADX_OPERAND(adx_y, b)                                               \
+#define ADX_TAKE_CHOICE ADX_TAKE !!
+#define ADX_MAKE_CHOICE                                                     \
+        ;                                                                   \
+        ADX_LET adx_x = adx_own(adx_y_);                                    \
+        ADX_LET adx_y = adx_own(adx_z_);                                    \
+        const bool adx_c = adx_x_;                                          \
         ADX_LOUD                                                            \
         enum {                                                              \
             adx_nx = ADX_WIDTH(adx_x), adx_ny = ADX_WIDTH(adx_y),           \
@@ -2530,14 +2534,13 @@ ADX_INLINE void ADX_NAME(choose, dual)(ad_expr_dual *r, bool c, adx_head *x,
                                     adx_passive(adx_c), 0,                  \
                                     ADX_NODE(adx_x), adx_c,                 \
                                     ADX_NODE(adx_y), !adx_c))               \
-        adx_r;                                                              \
+        adx_made(adx_r);                                                    \
     })
 
 // Step functions: a constant, but of a forward number a forward number.
-#define ADX_OP_STEP(name, a)                                                   \
-    __extension__({                                                         \
-        ADX_QUIET                                                           \
-        ADX_OPERAND(adx_x, a)                                               \
+#define ADX_MAKE_STEP(name)                                                 \
+        ;                                                                   \
+        ADX_LET adx_x = adx_own(adx_x_);                                    \
         ADX_LOUD                                                            \
         enum { adx_nx = ADX_WIDTH(adx_x) / ADX_FORWARD * ADX_FORWARD };     \
         ADX_OF_WIDTH(adx_nx) adx_r;                                         \
@@ -2545,15 +2548,14 @@ ADX_INLINE void ADX_NAME(choose, dual)(ad_expr_dual *r, bool c, adx_head *x,
         ADX_CALL(choose, adx_r)(&adx_r, false, &adx_x.head, 0,              \
                                 &adx_x.head, 0);                            \
         ADX_OBSERVE(ADREV_OP_##name, adx_r.head.v, adx_x, adx_x)            \
-        adx_r;                                                              \
+        adx_made(adx_r);                                                    \
     })
 
 // Told to the hook, but recorded nowhere.
-#define ADX_OP_COMPARE(name, a, b)                                             \
-    __extension__({                                                         \
-        ADX_QUIET                                                           \
-        ADX_OPERAND(adx_x, a)                                               \
-        ADX_OPERAND(adx_y, b)                                               \
+#define ADX_MAKE_TEST(name)                                                 \
+        ;                                                                   \
+        ADX_LET adx_x = adx_own(adx_x_);                                    \
+        ADX_LET adx_y = adx_own(adx_y_);                                    \
         ADX_LOUD                                                            \
         const bool adx_true = adx_f_##name(adx_x.head.v, adx_y.head.v);    \
         ADX_OBSERVE(ADREV_OP_##name, adx_true, adx_x, adx_y)                \
@@ -2607,7 +2609,7 @@ ADX_INLINE ad_expr_dual ADX_NAME(detach, dual)(ad_expr_dual e)
 }
 ADX_INLINE ad_fwd ADX_NAME(tangent, dual)(ad_expr_dual e)
 {
-    return ADX_NAME(write, dual)(&e);
+    return ADX_NAME(rec, dual)(e);
 }
 ADX_INLINE bool ADX_NAME(last, dual)(const ad_expr_dual *e)
 {
@@ -2615,42 +2617,88 @@ ADX_INLINE bool ADX_NAME(last, dual)(const ad_expr_dual *e)
     return false;
 }
 
-#define ADX_TANGENT(e)                                                      \
-    __extension__({                                                         \
-        ADX_QUIET                                                           \
-        ADX_OPERAND(adx_e, e)                                               \
+#define ADX_MAKE_DUAL                                                       \
+        ;                                                                   \
+        ADX_LET adx_x = adx_own(adx_x_);                                    \
         ADX_LOUD                                                            \
-        ADX_CALL(tangent, adx_e)(adx_e);                                    \
+        ADX_CALL(tangent, adx_x)(adx_x);                                    \
     })
 
-#define ADX_EXPRESSION(a)                                                   \
-    __extension__({                                                         \
-        ADX_QUIET                                                           \
-        ADX_OPERAND(adx_x, a)                                               \
+#define ADX_MAKE_EXPR                                                       \
+        ;                                                                   \
+        ADX_LET adx_x = adx_own(adx_x_);                                    \
         ADX_LOUD                                                            \
         adx_x;                                                              \
     })
 
+#define ADX_MAKE_REC                                                        \
+        ;                                                                   \
+        ADX_LET adx_x = adx_own(adx_x_);                                    \
+        ADX_LOUD                                                            \
+        enum { adx_mixed = ADX_WIDTH(adx_x) >= ADX_FORWARD };               \
+        ADX_STATIC_ASSERT(!adx_mixed, "an ad_fwd is not recorded: ad_dual " \
+                          "evaluates it");                                  \
+        ADX_CALL(rec, adx_x)(adx_x);                                        \
+    })
+
+// A sum may be written, but is read before: so gcc warns where nobody has set it.
+ADX_INLINE ad_rev *adx_sum_rev(const ad_rev *s) { return (ad_rev *)(uintptr_t)s; }
+ADX_INLINE ad_fwd *adx_sum_fwd(const ad_fwd *s) { return (ad_fwd *)(uintptr_t)s; }
+#ifdef __cplusplus
+ADX_INLINE ad_rev *adx_sum(ad_rev *s) { return s; }
+ADX_INLINE ad_fwd *adx_sum(ad_fwd *s) { return s; }
+#else
+#define adx_sum(s)                                                          \
+    _Generic((s), ad_rev *: adx_sum_rev, ad_fwd *: adx_sum_fwd)(s)
+#endif
+
 // A variable that was the last thing recorded comes first: it then costs no
 // operand (adx_may_sum), and in the sweep its adjoint is not written and read
 // again. (loop, bench/: 35.5 instead of 38 ns for each step.)
-#define ADX_ACCUMULATE(s, e)                                                \
-    __extension__({                                                         \
-        ADX_QUIET                                                           \
-        ADX_LET adx_s = (s);                                                \
-        ADX_OPERAND(adx_t, e)                                               \
+#define ADX_MAKE_SUM                                                        \
+        ;                                                                   \
+        ADX_LET adx_s = adx_x_;                                             \
+        ADX_LET adx_t = adx_own(adx_y_);                                    \
+        if (ADX_WIDTH(adx_t) == 1 && ADX_CALL(last, adx_t)(&adx_t)) {       \
+            ADX_LET adx_r =                                                 \
+                ADX_TAKE (adx_t) ADX_AND_Y (*adx_s) ADX_MAKE_2(add);      \
+            *adx_s = ADX_CALL(rec, adx_r)(adx_r);                           \
+        } else {                                                            \
+            ADX_LET adx_r =                                                 \
+                ADX_TAKE (*adx_s) ADX_AND_Y (adx_t) ADX_MAKE_2(add);      \
+            *adx_s = ADX_CALL(rec, adx_r)(adx_r);                           \
+        }                                                                   \
         ADX_LOUD                                                            \
-        if (ADX_WIDTH(adx_t) == 1 && ADX_CALL(last, adx_t)(&adx_t))         \
-            *adx_s = ADX_EVALUATE(ADX_OP_2(add, adx_t, *adx_s), );          \
-        else                                                                \
-            *adx_s = ADX_EVALUATE(ADX_OP_2(add, *adx_s, adx_t), );          \
     })
 
-#define ADX_RECORD(e)                                                       \
-    ADX_EVALUATE(e,                                                         \
-        enum { adx_mixed = ADX_WIDTH(adx_e) >= ADX_FORWARD };               \
-        ADX_STATIC_ASSERT(!adx_mixed, "an ad_fwd is not recorded: ad_dual " \
-                          "evaluates it");)
+#define ad_dual(e)    (ADX_TAKE (e) ADX_MAKE_DUAL)
+#define ad_expr_of(a) (ADX_TAKE (a) ADX_MAKE_EXPR)
+#define ad_acc(s, e)  (ADX_TAKE adx_sum(s) ADX_AND_Y (e) ADX_MAKE_SUM)
+
+// For clang's C a function, whose argument is in no macro.
+#if defined __clang__ && !defined __cplusplus && !ADREV_DEBUG
+#define ADX_REC_ANY(type) ADX_OVERLOAD ad_rev adx_rec_any(type e)
+#define ADX_DEFINE(N)                                                       \
+    ADX_REC_ANY(ad_expr_##N) { return adx_rec_##N(e); }
+ADX_WIDTHS(ADX_DEFINE)
+ADX_DEFINE(0)
+#undef ADX_DEFINE
+ADX_REC_ANY(ad_rev) { return adx_rec_1(adx_leaf(e)); }
+#define ADX_DEFINE(type)                                                    \
+    ADX_REC_ANY(type) { return adx_passive((ad_real)e); }
+ADX_ARITHMETIC(ADX_DEFINE)
+#undef ADX_DEFINE
+#define ADX_NO_FORWARD                                                      \
+    __attribute__((unavailable("an ad_fwd is not recorded: ad_dual evaluates " \
+                               "it")))
+ADX_REC_ANY(ad_fwd) ADX_NO_FORWARD;
+ADX_REC_ANY(ad_expr_dual) ADX_NO_FORWARD;
+#undef ADX_NO_FORWARD
+#undef ADX_REC_ANY
+#define ad_rec adx_rec_any
+#else
+#define ad_rec(e) (ADX_TAKE (e) ADX_MAKE_REC)
+#endif
 
 #ifdef __cplusplus
 #define ad_expr auto
@@ -2719,7 +2767,6 @@ template <class Number> ADX_INLINE adx_number adx_own(Number v)
 {
     return adx_constant((ad_real)v);
 }
-#define ADX_OWN adx_own
 #else
 ADX_INLINE adx_number adx_own_expr(adx_number e) { return e; }
 #define ADX_DEFINE(name, type)                                              \
@@ -2727,24 +2774,9 @@ ADX_INLINE adx_number adx_own_expr(adx_number e) { return e; }
         { return adx_constant((ad_real)v); }
 ADX_OWN_TYPES(ADX_DEFINE)
 #undef ADX_DEFINE
-#define ADX_OWN(x)                                                          \
+#define adx_own(x)                                                          \
     _Generic((x), ad_rev: adx_leaf, ad_fwd: adx_from_fwd,                    \
              adx_number: adx_own_expr, ADX_NUMBERS(adx_own))(x)
-#endif
-
-#if (defined __GNUC__ || defined __clang__) && !defined __cplusplus
-#define ADX_EXPRESSION(a)                                                   \
-    __extension__({                                                         \
-        ADX_QUIET                                                           \
-        ADX_NOTE_PLACE                                                            \
-        __auto_type adx_x_ = (a);                                           \
-        ADX_LOUD                                                            \
-        ADX_OWN(adx_x_);                                                    \
-    })
-#elif ADREV_DEBUG
-#define ADX_EXPRESSION(a) (adx_here(__FILE__, __LINE__), ADX_OWN(a))
-#else
-#define ADX_EXPRESSION(a) ADX_OWN(a)    // the text twice for each level in C
 #endif
 
 ADX_INLINE ad_real adx_plain_expr(adx_number e)
@@ -2757,19 +2789,52 @@ ADX_INLINE adx_number adx_detach_expr(adx_number e)
     return adx_call_detach(ADX_HOW, e);
 }
 
-#define ADX_OP_1(name, a) adx_call_##name(ADX_HOW, ADX_EXPRESSION(a))
-#define ADX_OP_2(name, a, b)                                                \
-    adx_call_##name(ADX_HOW, ADX_EXPRESSION(a), ADX_EXPRESSION(b))
-#define ADX_OP_3(name, a, b, c)                                             \
-    adx_call_##name(ADX_HOW, ADX_EXPRESSION(a), ADX_EXPRESSION(b),          \
-                    ADX_EXPRESSION(c))
-#define ADX_OP_STEP    ADX_OP_1
-#define ADX_OP_COMPARE ADX_OP_2
-#define ADX_OP_SELECT(c, a, b)                                                 \
-    adx_call_choose(ADX_HOW, (c) ? true : false, ADX_EXPRESSION(a),         \
-                    ADX_EXPRESSION(b))
-#define ADX_RECORD(e)        adx_call_rec(ADX_EXPRESSION(e))
-#define ADX_TANGENT(e)       adx_call_dual(ADX_HOW, ADX_EXPRESSION(e))
+// The operands, each taken once (in C without GNU's extensions its text stands
+// twice for each level), and the function.
+typedef adx_number adx_op_1(ADX_CALLED_1);
+typedef adx_number adx_op_2(ADX_CALLED_2);
+typedef adx_number adx_op_3(ADX_CALLED_3);
+typedef bool adx_op_test(ADX_CALLED_2);
+ADX_INLINE adx_number adx_apply_1(adx_number a, adx_op_1 *f)
+{
+    return f(ADX_HOW, a);
+}
+ADX_INLINE adx_number adx_apply_2(adx_number a, adx_number b, adx_op_2 *f)
+{
+    return f(ADX_HOW, a, b);
+}
+ADX_INLINE adx_number adx_apply_3(adx_number a, adx_number b, adx_number c,
+                                  adx_op_3 *f)
+{
+    return f(ADX_HOW, a, b, c);
+}
+ADX_INLINE bool adx_apply_test(adx_number a, adx_number b, adx_op_test *f)
+{
+    return f(ADX_HOW, a, b);
+}
+
+#if ADREV_DEBUG
+#define ADX_OPERAND(a) (adx_here(__FILE__, __LINE__), adx_own(a))
+#else
+#define ADX_OPERAND adx_own
+#endif
+#define ADX_TAKE_1      adx_apply_1(ADX_OPERAND
+#define ADX_TAKE_2      adx_apply_2(ADX_OPERAND
+#define ADX_TAKE_3      adx_apply_3(ADX_OPERAND
+#define ADX_TAKE_TEST   adx_apply_test(ADX_OPERAND
+#define ADX_TAKE_CHOICE adx_call_choose(ADX_HOW, !!
+#define ADX_AND_Y       , ADX_OPERAND
+#define ADX_AND_Z       , ADX_OPERAND
+#define ADX_MAKE_1(name)    , adx_call_##name)
+#define ADX_MAKE_2(name)    , adx_call_##name)
+#define ADX_MAKE_3(name)    , adx_call_##name)
+#define ADX_MAKE_STEP(name) , adx_call_##name)
+#define ADX_MAKE_TEST(name) , adx_call_##name)
+#define ADX_MAKE_CHOICE     )
+#define ad_rec(e)     adx_call_rec(ADX_OPERAND(e))
+#define ad_dual(e)    adx_call_dual(ADX_HOW, ADX_OPERAND(e))
+#define ad_expr_of(e) ADX_OPERAND(e)
+
 #ifdef __cplusplus
 ADX_INLINE ad_real ad_value(ad_rev x) { return adx_plain_rev(x); }
 ADX_INLINE ad_real ad_value(ad_fwd x) { return adx_plain_fwd(x); }
@@ -2785,7 +2850,7 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
 {
     adx_call_acc_fwd(ADX_HOW, s, e);
 }
-#define ADX_ACCUMULATE(s, e) adx_acc((s), ADX_EXPRESSION(e))
+#define ad_acc(s, e) adx_acc((s), ADX_OPERAND(e))
 #else
 #define ad_value(x)                                                         \
     _Generic((x), ad_rev: adx_plain_rev, ad_fwd: adx_plain_fwd,             \
@@ -2793,105 +2858,111 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
 #define ad_detach(x)                                                        \
     _Generic((x), ad_rev: adx_detach_rev, ad_fwd: adx_detach_fwd,           \
              adx_number: adx_detach_expr, default: adx_plain_number)(x)
-#define ADX_ACCUMULATE(s, e)                                                \
+#define ad_acc(s, e)                                                        \
     _Generic((s), ad_rev *: adx_call_acc_rev, ad_fwd *: adx_call_acc_fwd)(  \
-        ADX_HOW, (s), ADX_EXPRESSION(e))
+        ADX_HOW, s, ADX_OPERAND(e))
 #endif
 
 #endif // ADX_FUSES
 
 /* --- 6.9  fronts -------------------------------------------------------------
- * What users write. An operand may be an ad_rev, an ad_fwd, an ad_expr or any
- * arithmetic type (a bit-field as +s.b), and is evaluated once. An
- * ad_fwd and an ad_rev do not meet in one expression.                          */
-
-// Record an expression as one statement (ADREV_FUSE operands; longer ones are
-// split). Of constants alone it is a constant. Of an ad_rev it is that value.
-#define ad_rec(e) ADX_RECORD(e)
-
-// Evaluate an expression in forward mode.
-#define ad_dual(e) ADX_TANGENT(e)
-
-// s += e, for a pointer s to ad_rev or ad_fwd. A sum whose last term was the
-// last thing recorded costs only the operands of the new term (see ADX_SUM); of
-// a variable that was it, only the sum.
-#define ad_acc(s, e) ADX_ACCUMULATE(s, e)
-
-// The expression of a number, for functions that take an ad_expr_1. Make them
-// static inline: only then is it in registers.
-#define ad_expr_of(a) ADX_EXPRESSION(a)
+ * What users write. An operand may be an ad_rev, an ad_fwd, an expression or any
+ * arithmetic type (a bit-field as +s.b), and is evaluated once. An ad_fwd and an
+ * ad_rev do not meet in one expression: take ad_value of one of them.
+ *
+ *     ad_rec(e)      records an expression as one statement (ADREV_FUSE operands;
+ *                    longer ones are split). Of constants alone it is a constant.
+ *                    Of an ad_rev it is that value.
+ *     ad_dual(e)     evaluates one in forward mode.
+ *     ad_acc(s, e)   is s += e, for a pointer s to ad_rev or ad_fwd. A sum whose
+ *                    last term was the last thing recorded costs only the
+ *                    operands of the new term; of a variable that was it, only
+ *                    the sum.
+ *     ad_value(x)    is the plain number; asking for it is not a use of the
+ *                    recording.
+ *     ad_detach(x)   is the same value without its derivative.
+ *     ad_expr e = x; keeps an expression for later. It is of the type that fits:
+ *                    ad_expr_3 has three recorded operands, and functions that
+ *                    take or return expressions say so (static inline: only then
+ *                    are they in registers).
+ *     ad_expr_of(x)  is the expression of a number: ad_expr_1 of an ad_rev.     */
 
 // The value of a where the condition holds, else of b. Both are evaluated; the
 // one not taken has no influence on any derivative.
-#define ad_select(condition, a, b) ADX_OP_SELECT(condition, a, b)
+#define ad_select(condition, a, b)                                          \
+    (ADX_TAKE_CHOICE (condition) ADX_AND_Y (a) ADX_AND_Z (b) ADX_MAKE_CHOICE)
 
 // Integer exponents: int, and a parameter, not an operand.
-#define ad_powi(a, k)  ADX_OP_2(powi, a, ADX_EXPONENT(k))
-#define ad_ldexp(a, k) ADX_OP_2(ldexp, a, ADX_EXPONENT(k))
+#define ad_powi(a, k)                                                       \
+    (ADX_TAKE_2 (a) ADX_AND_Y (ADX_EXPONENT(k)) ADX_MAKE_2(powi))
+#define ad_ldexp(a, k)                                                      \
+    (ADX_TAKE_2 (a) ADX_AND_Y (ADX_EXPONENT(k)) ADX_MAKE_2(ldexp))
 
-#define ad_add(a, b)       ADX_OP_2(add, a, b)
-#define ad_sub(a, b)       ADX_OP_2(sub, a, b)
-#define ad_mul(a, b)       ADX_OP_2(mul, a, b)
-#define ad_div(a, b)       ADX_OP_2(div, a, b)
-#define ad_fma(a, b, c)    ADX_OP_3(fma, a, b, c)
-#define ad_neg(a)          ADX_OP_1(neg, a)
-#define ad_sqr(a)          ADX_OP_1(sqr, a)
-#define ad_abs(a)          ADX_OP_1(abs, a)
-#define ad_min(a, b)       ADX_OP_2(min, a, b)
-#define ad_max(a, b)       ADX_OP_2(max, a, b)
-#define ad_clamp(a, lo, hi) ADX_OP_3(clamp, a, lo, hi)
-#define ad_fdim(a, b)      ADX_OP_2(fdim, a, b)
-#define ad_fmod(a, b)      ADX_OP_2(fmod, a, b)
-#define ad_remainder(a, b) ADX_OP_2(remainder, a, b)
-#define ad_copysign(a, b)  ADX_OP_2(copysign, a, b)
-#define ad_sqrt(a)         ADX_OP_1(sqrt, a)
-#define ad_cbrt(a)         ADX_OP_1(cbrt, a)
-#define ad_hypot(a, b)     ADX_OP_2(hypot, a, b)
-#define ad_pow(a, b)       ADX_OP_2(pow, a, b)
-#define ad_exp(a)          ADX_OP_1(exp, a)
-#define ad_exp2(a)         ADX_OP_1(exp2, a)
-#define ad_expm1(a)        ADX_OP_1(expm1, a)
-#define ad_log(a)          ADX_OP_1(log, a)
-#define ad_log2(a)         ADX_OP_1(log2, a)
-#define ad_log10(a)        ADX_OP_1(log10, a)
-#define ad_log1p(a)        ADX_OP_1(log1p, a)
-#define ad_sin(a)          ADX_OP_1(sin, a)
-#define ad_cos(a)          ADX_OP_1(cos, a)
-#define ad_tan(a)          ADX_OP_1(tan, a)
-#define ad_asin(a)         ADX_OP_1(asin, a)
-#define ad_acos(a)         ADX_OP_1(acos, a)
-#define ad_atan(a)         ADX_OP_1(atan, a)
-#define ad_atan2(a, b)     ADX_OP_2(atan2, a, b)
-#define ad_sinh(a)         ADX_OP_1(sinh, a)
-#define ad_cosh(a)         ADX_OP_1(cosh, a)
-#define ad_tanh(a)         ADX_OP_1(tanh, a)
-#define ad_asinh(a)        ADX_OP_1(asinh, a)
-#define ad_acosh(a)        ADX_OP_1(acosh, a)
-#define ad_atanh(a)        ADX_OP_1(atanh, a)
-#define ad_relu(a)         ADX_OP_1(relu, a)
-#define ad_sigmoid(a)      ADX_OP_1(sigmoid, a)
-#define ad_softplus(a)     ADX_OP_1(softplus, a)
-#define ad_erf(a)          ADX_OP_1(erf, a)
-#define ad_erfc(a)         ADX_OP_1(erfc, a)
-#define ad_lgamma(a)       ADX_OP_1(lgamma, a)
-#define ad_tgamma(a)       ADX_OP_1(tgamma, a)
+#define ad_add(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(add))
+#define ad_sub(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(sub))
+#define ad_mul(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(mul))
+#define ad_div(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(div))
+#define ad_fma(a, b, c)                                                     \
+    (ADX_TAKE_3 (a) ADX_AND_Y (b) ADX_AND_Z (c) ADX_MAKE_3(fma))
+#define ad_neg(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(neg))
+#define ad_sqr(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(sqr))
+#define ad_abs(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(abs))
+#define ad_min(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(min))
+#define ad_max(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(max))
+#define ad_clamp(a, lo, hi)                                                 \
+    (ADX_TAKE_3 (a) ADX_AND_Y (lo) ADX_AND_Z (hi) ADX_MAKE_3(clamp))
+#define ad_fdim(a, b)      (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(fdim))
+#define ad_fmod(a, b)      (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(fmod))
+#define ad_remainder(a, b) (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(remainder))
+#define ad_copysign(a, b)  (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(copysign))
+#define ad_sqrt(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(sqrt))
+#define ad_cbrt(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(cbrt))
+#define ad_hypot(a, b)     (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(hypot))
+#define ad_pow(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(pow))
+#define ad_exp(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(exp))
+#define ad_exp2(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(exp2))
+#define ad_expm1(a)        (ADX_TAKE_1 (a) ADX_MAKE_1(expm1))
+#define ad_log(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(log))
+#define ad_log2(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(log2))
+#define ad_log10(a)        (ADX_TAKE_1 (a) ADX_MAKE_1(log10))
+#define ad_log1p(a)        (ADX_TAKE_1 (a) ADX_MAKE_1(log1p))
+#define ad_sin(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(sin))
+#define ad_cos(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(cos))
+#define ad_tan(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(tan))
+#define ad_asin(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(asin))
+#define ad_acos(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(acos))
+#define ad_atan(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(atan))
+#define ad_atan2(a, b)     (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(atan2))
+#define ad_sinh(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(sinh))
+#define ad_cosh(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(cosh))
+#define ad_tanh(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(tanh))
+#define ad_asinh(a)        (ADX_TAKE_1 (a) ADX_MAKE_1(asinh))
+#define ad_acosh(a)        (ADX_TAKE_1 (a) ADX_MAKE_1(acosh))
+#define ad_atanh(a)        (ADX_TAKE_1 (a) ADX_MAKE_1(atanh))
+#define ad_relu(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(relu))
+#define ad_sigmoid(a)      (ADX_TAKE_1 (a) ADX_MAKE_1(sigmoid))
+#define ad_softplus(a)     (ADX_TAKE_1 (a) ADX_MAKE_1(softplus))
+#define ad_erf(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(erf))
+#define ad_erfc(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(erfc))
+#define ad_lgamma(a)       (ADX_TAKE_1 (a) ADX_MAKE_1(lgamma))
+#define ad_tgamma(a)       (ADX_TAKE_1 (a) ADX_MAKE_1(tgamma))
 
 // Step functions: the result has derivative 0.
-#define ad_floor(a)        ADX_OP_STEP(floor, a)
-#define ad_ceil(a)         ADX_OP_STEP(ceil, a)
-#define ad_trunc(a)        ADX_OP_STEP(trunc, a)
-#define ad_round(a)        ADX_OP_STEP(round, a)
-#define ad_rint(a)         ADX_OP_STEP(rint, a)
-#define ad_nearbyint(a)    ADX_OP_STEP(nearbyint, a)
-#define ad_sign(a)         ADX_OP_STEP(sign, a)
+#define ad_floor(a)        (ADX_TAKE_1 (a) ADX_MAKE_STEP(floor))
+#define ad_ceil(a)         (ADX_TAKE_1 (a) ADX_MAKE_STEP(ceil))
+#define ad_trunc(a)        (ADX_TAKE_1 (a) ADX_MAKE_STEP(trunc))
+#define ad_round(a)        (ADX_TAKE_1 (a) ADX_MAKE_STEP(round))
+#define ad_rint(a)         (ADX_TAKE_1 (a) ADX_MAKE_STEP(rint))
+#define ad_nearbyint(a)    (ADX_TAKE_1 (a) ADX_MAKE_STEP(nearbyint))
+#define ad_sign(a)         (ADX_TAKE_1 (a) ADX_MAKE_STEP(sign))
 
 // Comparisons of values: bool.
-#define ad_lt(a, b)        ADX_OP_COMPARE(lt, a, b)
-#define ad_le(a, b)        ADX_OP_COMPARE(le, a, b)
-#define ad_gt(a, b)        ADX_OP_COMPARE(gt, a, b)
-#define ad_ge(a, b)        ADX_OP_COMPARE(ge, a, b)
-#define ad_eq(a, b)        ADX_OP_COMPARE(eq, a, b)
-#define ad_ne(a, b)        ADX_OP_COMPARE(ne, a, b)
+#define ad_lt(a, b)        (ADX_TAKE_TEST (a) ADX_AND_Y (b) ADX_MAKE_TEST(lt))
+#define ad_le(a, b)        (ADX_TAKE_TEST (a) ADX_AND_Y (b) ADX_MAKE_TEST(le))
+#define ad_gt(a, b)        (ADX_TAKE_TEST (a) ADX_AND_Y (b) ADX_MAKE_TEST(gt))
+#define ad_ge(a, b)        (ADX_TAKE_TEST (a) ADX_AND_Y (b) ADX_MAKE_TEST(ge))
+#define ad_eq(a, b)        (ADX_TAKE_TEST (a) ADX_AND_Y (b) ADX_MAKE_TEST(eq))
+#define ad_ne(a, b)        (ADX_TAKE_TEST (a) ADX_AND_Y (b) ADX_MAKE_TEST(ne))
 
 // Other names of <math.h> for the same operations.
 #define ad_fabs ad_abs
