@@ -1201,6 +1201,7 @@ static bool adx_is_at_hand(adx_row_loop *r, const adx_many *m, int a,
             adx_see_where(r, adx_in_range(x, i, j));
     return r->seen == ADX_BEFORE
         || (r->seen == ADX_BY_ROW && stride == 1 && rows * cols == r->rows
+            && r->where[x->base] == ADX_BY_ROW  // so a step makes it
             && r->p->step[r->p->from[x->base]].r == x->base);
 }
 
