@@ -128,7 +128,9 @@
 //                  Numbers must not pass from such a file to another.
 // ADREV_NO_THREADS plain static state instead of thread-local, for targets
 //                  without thread-local storage.
-// ADREV_NO_STDLIB  no malloc: only ad_tape_in and ad_tape_new_with.
+// ADREV_NO_STDLIB  no malloc: only ad_tape_in and ad_tape_new_with, and recorded
+//                  functions with an allocator in their options. (Threads call
+//                  it all the same: adrev_parallel.h.)
 
 // ADREV_COUNT   1: counts operations (section 5.6).          default 0
 //   For tests of how much work a derivative is: slow.

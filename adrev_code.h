@@ -59,9 +59,10 @@
  * 1  CONFIGURATION                                                  >>config
  * ======================================================================== */
 
-// ADREV_COMPILE      0: without ad_fn_compile.     default 1 where <dlfcn.h> is
+// ADREV_COMPILE      0: without ad_fn_compile.     default 1 where <dlfcn.h> is,
+//   but with ADREV_NO_STDLIB
 #ifndef ADREV_COMPILE
-#if defined __has_include
+#if defined __has_include && !defined ADREV_NO_STDLIB
 #if __has_include(<dlfcn.h>) && __has_include(<sys/stat.h>)
 #define ADREV_COMPILE 1
 #endif
@@ -349,7 +350,6 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
 #include <float.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* ===========================================================================
  * 3  C CODE                                                          >>write
@@ -477,7 +477,7 @@ static const char *adx_say_constant(adx_text *t, const char *at)
 {
     size_t n = strcspn(at, ")");
     const char *e = at + strcspn(at, "e)");
-    bool tiny = *e == 'e' && e[1] == '-' && strtol(e + 2, NULL, 10) > 37;
+    bool tiny = *e == 'e' && e[1] == '-' && adx_read_decimal(e + 2, NULL) > 37;
     if (t->single && tiny)
         adx_say(t, "1e-37f");           // smaller ones stand for double only
     else {
@@ -3427,6 +3427,7 @@ static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
