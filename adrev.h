@@ -107,7 +107,7 @@
 #endif
 
 // ADREV_MARKS   depth to which rewound marks may nest.          default 16
-//   24 bytes of the tape each, 16 where pointers have 32 bits.
+//   12 bytes of the tape each.
 #ifndef ADREV_MARKS
 #define ADREV_MARKS 16
 #endif
@@ -128,7 +128,9 @@
 //                  Numbers must not pass from such a file to another.
 // ADREV_NO_THREADS plain static state instead of thread-local, for targets
 //                  without thread-local storage.
-// ADREV_NO_STDLIB  no malloc: only ad_tape_in and ad_tape_new_with.
+// ADREV_NO_STDLIB  no malloc: only ad_tape_in and ad_tape_new_with, and recorded
+//                  functions with an allocator in their options. (Threads call
+//                  it all the same: adrev_parallel.h.)
 
 // ADREV_COUNT   1: counts operations (section 5.6).          default 0
 //   For tests of how much work a derivative is: slow.
@@ -162,10 +164,8 @@
 #if defined __GNUC__ || defined __clang__
 #ifdef __OPTIMIZE__
 #define ADX_INLINE static inline __attribute__((always_inline, unused))
-#elif defined __clang__
+#else
 #define ADX_INLINE static inline ADX_UNUSED
-#else       // at -O0 a gradient takes 1.6 times as long without
-#define ADX_INLINE static inline __attribute__((unused, optimize("O2")))
 #endif
 #define ADX_CHECKED __attribute__((warn_unused_result))
 #define ADX_COLD __attribute__((noinline, cold))
@@ -436,9 +436,10 @@ typedef struct ad_mark {
     void *adx_op;
     void *adx_head;
     size_t adx_scratch;
-    size_t adx_one_way;
     uint32_t adx_seq;
     uint32_t adx_job;
+    uint32_t adx_entries : 31;
+    uint32_t adx_one_way : 1;
     ad_status adx_status;
 } ad_mark;
 
@@ -3118,13 +3119,17 @@ typedef struct adx_rowing {
 static ADX_THREAD adx_rowing adx_mine_rows ADX_UNUSED;
 
 // Values with ids above begin, up to the begin of the next segment, belong to
-// this job. Only a rewind makes a second one, or ad_grad and its kin.
+// this job. Only a rewind makes a second one, or ad_grad and its kin. Where
+// entries have no values, begin says too little; their number says it, of which
+// some bits suffice: 2^30 entries without a value in between take 15 GB.
 typedef struct adx_segment {
     uint32_t job;
     uint32_t begin;
-    const uint16_t *head;       // the entry before it; NULL: no block yet
-    bool session;               // of ad_grad: marks within are of no older one
+    uint32_t entries : 31;      // before it
+    uint32_t session : 1;       // of ad_grad: marks within are of no older one
 } adx_segment;
+
+#define ADX_ENTRIES 0x7fffffffu
 
 // Told that the value v, `id` of the tape, is what an operation makes of a, b
 // and c, all of the tape's newest segment; arguments that there are not are a.
@@ -3142,12 +3147,8 @@ struct ad_tape {
     size_t held;                    // bytes in blocks and adjoints
     size_t most;                    // bytes needed before a rewind
     size_t scratch;                 // numbers that a sweep needs besides
-    size_t one_way;                 // 1: a statement cannot go forward
-    size_t calls;                   // 1: a sweep may call the user's functions
-    size_t stops;                   // 1: fails at a number that is not finite
     size_t open;                    // forks: neither to be swept nor cleared,
                                     // but for ad_grad's part of it
-    size_t alone;                   // 1: all of the recording is to be here
     const adx_annex *annex;         // or NULL
     void *annexed;                  // of its own
     adx_extended *last;             // with destroy
@@ -3159,9 +3160,13 @@ struct ad_tape {
     uint16_t *sealed;               // a mark stands here: a new input, a new entry
     ad_allocator allocator;         // alloc NULL: fixed memory
     ad_hooks hooks;
-    ad_status status;
     adx_failure failure;
-    size_t segments;
+    ad_status status;
+    bool one_way;                   // a statement cannot go forward
+    bool calls;                     // a sweep may call the user's functions
+    bool stops;                     // fails at a number that is not finite
+    bool alone;                     // all of the recording is to be here
+    uint32_t segments;
     adx_segment segment[ADREV_MARKS + 1];
 };
 
@@ -4370,8 +4375,8 @@ static void adx_reset(ad_tape *t, adx_context *c)
     t->most = 0;
     t->lead = 0;
     t->scratch = 0;
-    t->one_way = 0;
-    t->calls = 0;
+    t->one_way = false;
+    t->calls = false;
     c->job = t->segment[0].job;
     c->seq = 0;
     if (t->first != NULL) {
@@ -4486,62 +4491,47 @@ ADX_API ad_tape *ad_use(ad_tape *t)
 
 /* --- 7.9  marks ----------------------------------------------------------- */
 
+// How many entries there are, without the upper bits. Blocks are few.
+static uint32_t adx_entry_count(const ad_tape *t)
+{
+    const uint16_t *head = adx_live(t)->head;
+    size_t entries = 0;
+    for (const adx_block *b = t->block; b != NULL; b = b->prev) {
+        entries += (size_t)(adx_top(b) - head);
+        head = b->prev == NULL ? NULL : b->prev->head;
+    }
+    return entries & ADX_ENTRIES;
+}
+
 // The segment of a mark that is made here. What has just been returned to is
 // of the older one: it may be marked and returned to again and again.
-static const adx_segment *adx_segment_to_mark(const ad_tape *t)
+static const adx_segment *adx_segment_to_mark(const ad_tape *t,
+                                              uint32_t entries)
 {
-    const adx_context *c = adx_live(t);
     size_t i = t->segments - 1;
-    while (i > 0 && t->segment[i].begin == c->seq
-           && t->segment[i].head == c->head && !t->segment[i].session)
+    while (i > 0 && t->segment[i].begin == adx_live(t)->seq
+           && t->segment[i].entries == entries && !t->segment[i].session)
         i--;
     return &t->segment[i];
 }
 
 ADX_API ad_mark ad_tape_mark(ad_tape *t)
 {
-    ad_mark mark = {0};
+    static const ad_mark none;
     if (t == NULL)
-        return mark;
-    adx_context *c = adx_live(t);
+        return none;
+    const adx_context *c = adx_live(t);
+    const uint32_t entries = adx_entry_count(t);
     t->sealed = c->head;
-    mark.adx_block = t->block;
-    mark.adx_op = c->op;
-    mark.adx_head = c->head;
-    mark.adx_scratch = t->scratch;
-    mark.adx_one_way = t->one_way;
-    mark.adx_seq = (uint32_t)c->seq;
-    mark.adx_job = t->open > 0 ? 0 : adx_segment_to_mark(t)->job;
-    mark.adx_status = t->status;
-    return mark;
+    return (ad_mark){
+        t->block, c->op, c->head, t->scratch, (uint32_t)c->seq,
+        t->open > 0 ? 0 : adx_segment_to_mark(t, entries)->job,
+        entries & ADX_ENTRIES, t->one_way, t->status
+    };
 }
 
-// Whether a header lies in this block, or behind its last.
-static bool adx_holds(const adx_block *b, const uint16_t *head)
-{
-    return (uintptr_t)head - (uintptr_t)(b + 1) <= b->bytes;
-}
-
-// Whether a mark stands at `end`, where a segment ends, or before it. Between
-// the two lie entries without values, if any.
-static bool adx_stands_before(const ad_tape *t, const ad_mark *mark,
-                              const uint16_t *end)
-{
-    const adx_block *b = t->block;
-    bool later = false;             // `end` is in a later block than b
-
-    if (mark->adx_block == NULL)    // the very beginning
-        return true;
-    while (b != NULL && b != mark->adx_block) {
-        later = later || adx_holds(b, end);
-        b = b->prev;
-    }
-    if (b == NULL || !adx_holds(b, end))
-        return b != NULL && later;
-    return (const uint16_t *)mark->adx_head >= end;
-}
-
-// The segment in which the mark lies; if it is gone: `segments`.
+// The segment in which the mark lies; if it is gone, or the recording has been
+// returned to before it: `segments`.
 static size_t adx_mark_segment(const ad_tape *t, const ad_mark *mark)
 {
     size_t i = 0;
@@ -4551,19 +4541,21 @@ static size_t adx_mark_segment(const ad_tape *t, const ad_mark *mark)
         return i;
     bool last = i + 1 == t->segments;
     size_t end = last ? adx_live(t)->seq : t->segment[i + 1].begin;
-    const uint16_t *head = last ? adx_live(t)->head : t->segment[i + 1].head;
-    return mark->adx_seq < end || (mark->adx_seq == end
-                                   && adx_stands_before(t, mark, head))
-         ? i : t->segments;
+    if (mark->adx_seq != end)
+        return mark->adx_seq < end ? i : t->segments;
+    uint32_t entries = last ? adx_entry_count(t) : t->segment[i + 1].entries;
+    uint32_t between = (entries - mark->adx_entries) & ADX_ENTRIES;
+    return between <= ADX_ENTRIES / 2 ? i : t->segments;
 }
 
-// A segment that begins at the end of the tape.
-static void adx_begin_segment(ad_tape *t, size_t i, uint32_t job, bool session)
+// A segment that begins at a mark, where the tape ends.
+static void adx_begin_segment(ad_tape *t, size_t i, const ad_mark *mark,
+                              uint32_t job, bool session)
 {
-    adx_context *c = adx_live(t);
-    t->segment[i] = (adx_segment){ job, (uint32_t)c->seq, c->head, session };
-    t->segments = i + 1;
-    c->job = job;
+    t->segment[i] = (adx_segment){ job, mark->adx_seq, mark->adx_entries,
+                                   session };
+    t->segments = (uint32_t)i + 1;
+    adx_live(t)->job = job;
 }
 
 // Room for one more segment: the oldest that has no values goes, of those of
@@ -4575,7 +4567,7 @@ static bool adx_drop_segment(ad_tape *t)
         first--;
     for (size_t i = first + 1; t->observer == NULL && i + 1 < t->segments; i++)
         if (t->segment[i].begin == t->segment[i + 1].begin) {
-            t->segment[i + 1].head = t->segment[i].head;
+            t->segment[i + 1].entries = t->segment[i].entries;
             t->segments--;
             memmove(&t->segment[i], &t->segment[i + 1],
                     (t->segments - i) * sizeof t->segment[i]);
@@ -4625,7 +4617,7 @@ ADX_API ad_status ad_tape_rewind(ad_tape *t, ad_mark mark)
     }
 
     adx_return(t, &mark);
-    adx_begin_segment(t, i, adx_new_job(), false);
+    adx_begin_segment(t, i, &mark, adx_new_job(), false);
     return ADREV_OK;
 }
 
@@ -5637,7 +5629,7 @@ static ad_status adx_open(adx_session *s)
     s->mark = ad_tape_mark(t);
     s->segment = t->segments;
     s->job = adx_new_job();
-    adx_begin_segment(t, s->segment, s->job, true);
+    adx_begin_segment(t, s->segment, &s->mark, s->job, true);
     return ADREV_OK;
 }
 
@@ -5658,7 +5650,7 @@ static ad_status adx_close(adx_session *s, ad_status status)
         status = ADREV_EMARK;
     else {
         adx_return(t, &s->mark);
-        t->segments = s->segment;
+        t->segments = (uint32_t)s->segment;
         adx_live(t)->job = t->segment[s->segment - 1].job;
     }
     ad_tape_free(s->own);
@@ -7911,7 +7903,7 @@ ADX_API ad_status (ad_external)(const ad_external_rule *rule,
             rule->destroy(saved);
         return status;
     }
-    t->calls = 1;
+    t->calls = true;
     t->one_way |= rule->pushforward == NULL;
     if (rule->destroy != NULL && !kept) {
         s->e.before = t->last;
@@ -8015,7 +8007,7 @@ static void adx_restart(adx_probe *p)
     adx_session *s = &p->session;
     adx_return(s->tape, &p->mark);
     s->job = adx_new_job();
-    adx_begin_segment(s->tape, s->segment, s->job, true);
+    adx_begin_segment(s->tape, s->segment, &p->mark, s->job, true);
 }
 
 // Whether f was called with that step; i: in which place its values are kept.
@@ -8499,8 +8491,8 @@ static ad_status adx_differentiate(adx_probe *p, ad_check_report *report)
 
     (ad_inputs)(p->n, p->x, p->at);
     p->in = p->at[0].seq;
-    size_t alone = t->alone;
-    t->alone = 1;               // its paths are walked, on this tape
+    bool alone = t->alone;
+    t->alone = true;            // its paths are walked, on this tape
     adx_unset(p->m, p->out);
     p->f(p->at, p->out, p->ctx);
     t->alone = alone;

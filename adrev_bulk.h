@@ -2376,7 +2376,7 @@ static adx_external *adx_add_bulk(const adx_bulk *b, const adx_view *operand)
         return NULL;
     s->rule = &adx_bulk_rule;
     adx_save_bulk(b, operand->x, (void *)(uintptr_t)s->saved);
-    t->calls = 1;
+    t->calls = true;
     s->e.before = t->last;
     t->last = &s->e;
     return s;

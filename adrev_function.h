@@ -92,8 +92,9 @@ typedef struct ad_fn ad_fn;
 
 // How a function is recorded. All-zero: as ad_fn_record does it.
 typedef struct ad_fn_options {
-    const ad_allocator *allocator;  // NULL: malloc and free. Called from all
-                                    // threads that use the function
+    const ad_allocator *allocator;  // NULL: malloc and free; ADREV_NO_STDLIB:
+                                    // ADREV_ENOMEM. Called from all threads
+                                    // that use the function
     bool plain;                     // keep every operation: do not simplify
     bool once;                      // do not run f a second time: ADREV_EFROZEN
                                     // is then never returned
@@ -187,8 +188,10 @@ extern "C" {
 //   cost         4 to 7 gradients on a tape, 20 where all memory is new: every
 //                operation is looked up; an evaluation of f, and the first one
 //                of the function
+#ifndef ADREV_NO_STDLIB
 ADX_TRY ad_status ad_fn_record(ad_fn **out, ad_vector_fn *f, void *ctx,
                                size_t n, const ad_real x[], size_t m);
+#endif
 ADX_TRY ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
                                     ad_vector_fn *f, void *ctx, size_t n,
                                     const ad_real x[], size_t m);
@@ -339,9 +342,17 @@ typedef struct ad_traced ad_traced;
 //   limit        most paths to be kept; the one used longest ago goes first;
 //                0: 64
 //
+//   options      of all recordings; the allocator, which is copied, keeps the
+//                paths, too
+//
 //   returns      NULL: out of memory. To be freed with ad_traced_free
+#ifndef ADREV_NO_STDLIB
 ADX_API ad_traced *ad_traced_new(ad_vector_fn *f, void *ctx, size_t n,
                                  size_t m, size_t limit);
+#endif
+ADX_API ad_traced *ad_traced_new_with(const ad_fn_options *options,
+                                      ad_vector_fn *f, void *ctx, size_t n,
+                                      size_t m, size_t limit);
 ADX_API void ad_traced_free(ad_traced *traced);
 
 // The function on the path that x takes: one that is known, or f recorded at
@@ -427,6 +438,9 @@ ADX_TRY ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
 #endif
 
 #define XXH_INLINE_ALL
+#ifdef ADREV_NO_STDLIB
+#define XXH_NO_STDLIB           // xxHash 0.8.2; before, its malloc has no caller
+#endif
 #include <xxhash.h>
 
 #include <stdatomic.h>
@@ -624,9 +638,16 @@ static const ad_op_info *adx_row_of(uint32_t op)
 
 /* --- 4.2  memory ---------------------------------------------------------- */
 
+// The one that is given, or the C library's; NULL: there is none.
 static const ad_allocator *adx_allocator_or(const ad_allocator *a)
 {
-    return a != NULL && a->alloc != NULL && a->free != NULL ? a : &adx_libc;
+    if (a != NULL && a->alloc != NULL && a->free != NULL)
+        return a;
+#ifdef ADREV_NO_STDLIB
+    return NULL;
+#else
+    return &adx_libc;
+#endif
 }
 
 // Room for one more than n.
@@ -4803,7 +4824,8 @@ static ad_status adx_record(ad_fn *fn, ad_vector_fn *f, void *ctx,
 static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
 {
     const ad_allocator *memory = adx_allocator_or(o->allocator);
-    ad_fn *fn = (ad_fn *)adx_take(memory, 1, sizeof *fn);
+    ad_fn *fn = memory == NULL ? NULL
+                               : (ad_fn *)adx_take(memory, 1, sizeof *fn);
     if (fn == NULL)
         return NULL;
     memset(fn, 0, sizeof *fn);
@@ -4849,11 +4871,13 @@ ADX_API ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
     return status;
 }
 
+#ifndef ADREV_NO_STDLIB
 ADX_API ad_status ad_fn_record(ad_fn **out, ad_vector_fn *f, void *ctx,
                                size_t n, const ad_real x[], size_t m)
 {
     return ad_fn_record_with(out, NULL, f, ctx, n, x, m);
 }
+#endif
 
 /* --- 9.2  machines -------------------------------------------------------- */
 
@@ -6121,6 +6145,8 @@ typedef struct adx_path {
 } adx_path;
 
 struct ad_traced {
+    ad_allocator memory;
+    ad_fn_options options;      // of recordings; allocator: &memory
     ad_vector_fn *f;
     void *ctx;
     size_t n, m;
@@ -6136,24 +6162,32 @@ struct ad_traced {
 
 static void adx_free_path(adx_path *path)
 {
+    adx_drop(&path->fn->memory, path->parting);
     ad_fn_free(path->fn);
-    adx_drop(&adx_libc, path->parting);
 }
 
-ADX_API ad_traced *ad_traced_new(ad_vector_fn *f, void *ctx, size_t n,
-                                 size_t m, size_t limit)
+ADX_API ad_traced *ad_traced_new_with(const ad_fn_options *options,
+                                      ad_vector_fn *f, void *ctx, size_t n,
+                                      size_t m, size_t limit)
 {
-    ad_traced *t = (ad_traced *)adx_take(&adx_libc, 1, sizeof *t);
+    static const ad_fn_options none;
+    const ad_fn_options *o = options == NULL ? &none : options;
+    const ad_allocator *memory = adx_allocator_or(o->allocator);
+    ad_traced *t = memory == NULL ? NULL
+                                  : (ad_traced *)adx_take(memory, 1, sizeof *t);
     if (t == NULL)
         return NULL;
     memset(t, 0, sizeof *t);
+    t->memory = *memory;
+    t->options = *o;
+    t->options.allocator = &t->memory;
     t->f = f;
     t->ctx = ctx;
     t->n = n;
     t->m = m;
     t->limit = limit == 0 ? 64 : limit;
-    t->y = (ad_real *)adx_take(&adx_libc, m, sizeof *t->y);
-    t->lost = (ad_real *)adx_take(&adx_libc, n, sizeof *t->lost);
+    t->y = (ad_real *)adx_take(&t->memory, m, sizeof *t->y);
+    t->lost = (ad_real *)adx_take(&t->memory, n, sizeof *t->lost);
     if (t->y == NULL || t->lost == NULL) {
         ad_traced_free(t);
         return NULL;
@@ -6161,16 +6195,25 @@ ADX_API ad_traced *ad_traced_new(ad_vector_fn *f, void *ctx, size_t n,
     return t;
 }
 
+#ifndef ADREV_NO_STDLIB
+ADX_API ad_traced *ad_traced_new(ad_vector_fn *f, void *ctx, size_t n,
+                                 size_t m, size_t limit)
+{
+    return ad_traced_new_with(NULL, f, ctx, n, m, limit);
+}
+#endif
+
 ADX_API void ad_traced_free(ad_traced *traced)
 {
     if (traced == NULL)
         return;
     for (size_t i = 0; i < traced->paths; i++)
         adx_free_path(&traced->path[i]);
-    adx_drop(&adx_libc, traced->path);
-    adx_drop(&adx_libc, traced->y);
-    adx_drop(&adx_libc, traced->lost);
-    adx_drop(&adx_libc, traced);
+    const ad_allocator memory = traced->memory;
+    adx_drop(&memory, traced->path);
+    adx_drop(&memory, traced->y);
+    adx_drop(&memory, traced->lost);
+    adx_drop(&memory, traced);
 }
 
 ADX_API size_t ad_traced_paths(const ad_traced *traced, size_t *recordings)
@@ -6229,7 +6272,7 @@ static bool adx_find_partings(adx_path *path)
     size_t guards = 0;
     for (size_t i = 0; i < p->steps; i++)
         guards += p->step[i].op == ADX_OP_guard;
-    path->parting = (adx_parting *)adx_take(&adx_libc, guards,
+    path->parting = (adx_parting *)adx_take(&path->fn->memory, guards,
                                             sizeof *path->parting);
     if (path->parting == NULL)
         return false;
@@ -6261,7 +6304,7 @@ static bool adx_keep_path(ad_traced *t, ad_fn *fn)
 {
     adx_path path = { .fn = fn };
     size_t i = 0;
-    if (!adx_make_room_for(&adx_libc, (void **)&t->path, &t->room, t->paths,
+    if (!adx_make_room_for(&t->memory, (void **)&t->path, &t->room, t->paths,
                            sizeof *t->path)
         || !adx_find_partings(&path))
         return false;
@@ -6285,7 +6328,8 @@ static ad_status adx_record_here(ad_traced *t, const ad_real x[], ad_fn **fn)
     if (t->is_lost && t->n > 0 && x != NULL && memcmp(x, t->lost, bytes) == 0)
         return ADREV_EPATH;
     ad_fn *made;
-    ad_status status = ad_fn_record(&made, t->f, t->ctx, t->n, x, t->m);
+    ad_status status = ad_fn_record_with(&made, &t->options, t->f, t->ctx,
+                                         t->n, x, t->m);
     if (status != ADREV_OK)
         return status;
     t->recordings++;

@@ -2231,7 +2231,7 @@ static void adx_record_fork(ad_tape *t, adx_fork *fork, bool any)
         return;
     *second = &fork->leap;
     fork->leap.after = adx_here_on(t);
-    t->calls = 1;
+    t->calls = true;
     if (!any) {                 // only others have recorded here meanwhile
         fork->n = 0;
         return;

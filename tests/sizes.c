@@ -543,10 +543,12 @@ static ad_status do_record(bool with)
     return status;
 }
 
-static ad_status do_traced(void)
+static ad_status do_traced(bool with)
 {
     wanted = at[1];
-    ad_traced *t = ad_traced_new(several, given(at[0]), at[0], at[1], at[2]);
+    ad_traced *t = with
+        ? ad_traced_new_with(NULL, several, given(at[0]), at[0], at[1], at[2])
+        : ad_traced_new(several, given(at[0]), at[0], at[1], at[2]);
     ad_fn *f;
     ad_status status = t == NULL ? ADREV_ENOMEM
                                  : ad_traced_at(t, real(at[0]), &f);
@@ -1008,7 +1010,8 @@ static ad_status do_parallelism(void)
     ROW(ad_fn_record, , 2, ONCE, do_record(false))                            \
     ROW(ad_fn_record_with, , 2, ONCE, do_record(true))                        \
     ROW(ad_fn_taylor, , 1, ONCE, do_taylor())                                 \
-    ROW(ad_traced_new, , 3, ONCE, do_traced())                                \
+    ROW(ad_traced_new, , 3, ONCE, do_traced(false))                           \
+    ROW(ad_traced_new_with, , 3, ONCE, do_traced(true))                       \
     ROW(ad_fn_map, , 3, ONCE, do_map(0))                                      \
     ROW(ad_fn_map_jvp, , 4, ONCE, do_map(1))                                  \
     ROW(ad_fn_map_vjp, , 5, ONCE, do_map(2))                                  \
