@@ -2179,7 +2179,8 @@ ADX_OWN_TYPES(ADX_DEFINE)
 
 // A partial of 1 on the value just before, as in s = s + x*y, is stored as a
 // flag: 12 bytes less, and in the sweep the adjoint of the sum stays in a
-// register.
+// register. Asked of a slot as it was before others were added to it: gcc then
+// does not know yet that none are.
 ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
 {
     return (n > 1) & (ADX_KNOWN(d) != 0) & (d == 1);
@@ -2235,7 +2236,7 @@ ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
         ADX_SLOTS_##N(ADX_LOCAL)                                            \
         ADX_PAIRS_##N(ADX_MERGE)                                            \
         ADX_SLOTS_##N(ADX_COUNT_IN)                                         \
-        bool sum = adx_may_sum(n, d0)                                       \
+        bool sum = adx_may_sum(n, e->slot[0].d) & (d0 == 1)                 \
                  & ((uint32_t)e->slot[0].id == adx_now.seq);                \
         ADX_FETCH((uintptr_t)op + ADX_FAR);                                 \
         ADX_SLOTS_##N(ADX_PUT)                                              \
@@ -4185,7 +4186,8 @@ ADX_NOINLINE ADX_API ad_rev adx_record_apart(ad_real v, unsigned how, adx_slot s
 
     adx_absorb_slots(n, slot, zero);
     n = adx_gather_slots(n, slot, out);
-    bool sum = n > 1 && (how & ADX_SUM) && (uint32_t)slot[0].id == adx_now.seq;
+    bool sum = n > 1 && (how & ADX_SUM) && slot[0].d == 1
+            && (uint32_t)slot[0].id == adx_now.seq;
     // Asked for with the operand that a sum does without: that is a constant.
     size_t most = sizeof(uint16_t) + n * sizeof(adx_operand);
     if (!adx_room(most) && !adx_grow(most - sum * sizeof(adx_operand)))
