@@ -2186,8 +2186,10 @@ ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
     return (n > 1) & (ADX_KNOWN(d) != 0) & (d == 1);
 }
 
-// fits   whether all operands are of this job, there is room, no partial is NaN
-//        and nothing else is to be looked at: the one test of a statement
+// here   whether all operands are of this job
+// known  the same of those that are no constants, whose ids are the sink's
+// fits   whether there is room, no partial is NaN and nothing else is to be looked
+//        at
 // write  then it is written. A variable that occurs several times needs one
 //        operand: w - a*w, or sin(x)*exp(x). The later slots are added to the
 //        first and left out. (burgers, bench/: 7 operands a statement instead of
@@ -2199,6 +2201,9 @@ ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
 #define ADX_LEAVE_OUT(i, k)                                                 \
     out |= (unsigned)(ADX_SAME(e->slot[i], e->slot[k]) & !ADX_OUT(i)) << (k);
 #define ADX_OTHER_JOB(i) other |= e->slot[i].id ^ here;
+#define ADX_OTHER_VARIABLE(i)                                               \
+    other |= (e->slot[i].id ^ here) & (0 - (uint64_t)(e->slot[i].id >> 32 != 0)); \
+    any |= e->slot[i].id;
 #define ADX_ADD_UP(i)    sum += e->slot[i].d;
 #define ADX_LOCAL(i)     ad_real d##i = e->slot[i].d;
 #define ADX_MERGE(i, k)                                                     \
@@ -2214,16 +2219,28 @@ ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
     slot[i].d = e->slot[i].d;                                               \
     slot[i].id = e->slot[i].id;
 #define ADX_DEFINE(N)                                                       \
-    ADX_INLINE bool ADX_NAME(fits, N)(const ad_expr_##N *e)                 \
+    ADX_INLINE bool ADX_NAME(here, N)(const ad_expr_##N *e)                 \
     {                                                                       \
         uint64_t here = adx_compound(adx_now.job, 0);                       \
         uint64_t other = 0;                                                 \
-        ad_real sum = -(ad_real)0;                                          \
         ADX_SLOTS_##N(ADX_OTHER_JOB)                                        \
+        return other >> 32 == 0;                                            \
+    }                                                                       \
+    ADX_INLINE bool ADX_NAME(known, N)(const ad_expr_##N *e)                \
+    {                                                                       \
+        uint64_t here = adx_compound(adx_now.job, 0);                       \
+        uint64_t other = 0;                                                 \
+        uint64_t any = 0;                                                   \
+        ADX_SLOTS_##N(ADX_OTHER_VARIABLE)                                   \
+        return (other >> 32 == 0) & (any >> 32 != 0) & (adx_now.sink == 0); \
+    }                                                                       \
+    ADX_INLINE bool ADX_NAME(fits, N)(const ad_expr_##N *e)                 \
+    {                                                                       \
+        ad_real sum = -(ad_real)0;                                          \
         if (e->head.risky) {                                                \
             ADX_SLOTS_##N(ADX_ADD_UP)                                       \
         }                                                                   \
-        return (other >> 32 == 0) & !(sum != sum) & !(ADREV_DEBUG || (ADREV_TRACE && adx_now.trace))               \
+        return !(sum != sum) & !ADX_LOOK                                    \
              & adx_room(sizeof(uint16_t) + (N) * sizeof(adx_operand));      \
     }                                                                       \
     ADX_INLINE ADX_CHECKED ad_rev ADX_NAME(write, N)(const ad_expr_##N *e)  \
@@ -2255,7 +2272,8 @@ ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
     }                                                                       \
     ADX_INLINE ADX_CHECKED ad_rev ADX_NAME(rec, N)(ad_expr_##N e)           \
     {                                                                       \
-        if (ADX_LIKELY(ADX_NAME(fits, N)(&e)))                              \
+        if (ADX_LIKELY((ADX_NAME(here, N)(&e) || ADX_NAME(known, N)(&e))    \
+                       && ADX_NAME(fits, N)(&e)))                           \
             return ADX_NAME(write, N)(&e);                                  \
         return ADX_NAME(apart, N)(&e);                                      \
     }                                                                       \
@@ -2269,6 +2287,7 @@ ADX_WIDTHS(ADX_DEFINE)
 #undef ADX_OUT
 #undef ADX_LEAVE_OUT
 #undef ADX_OTHER_JOB
+#undef ADX_OTHER_VARIABLE
 #undef ADX_ADD_UP
 #undef ADX_LOCAL
 #undef ADX_MERGE
@@ -4131,10 +4150,9 @@ static bool adx_identify(unsigned n, adx_slot slot[])
 {
     uint64_t any = 0;
     for (unsigned i = 0; i < n; i++) {
-        slot[i].id = adx_known_id(slot[i].id);
-        any |= slot[i].id;
-        if (slot[i].id >> 32 == 0)
-            slot[i].id = adx_now.sink;
+        uint64_t id = slot[i].id >> 32 == 0 ? 0 : adx_known_id(slot[i].id);
+        any |= id;
+        slot[i].id = id >> 32 == 0 ? adx_now.sink : id;
     }
     return any >> 32 != 0;
 }
