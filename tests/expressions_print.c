@@ -28,32 +28,32 @@ static int below(int n)
 
 /* --- operations ----------------------------------------------------------- */
 
-// `exact`: compilers and the C library round it alike. `step`: no derivative.
+// EXACT: compilers and the C library round it alike. STEP: that, and there is
+// no derivative.
 static const struct row {
     const char *name;
     int arity;
-    bool exact;
-    bool step;
+    enum { CLOSE, EXACT, STEP } kind;
 } rows[] = {
-    { "add", 2, true }, { "sub", 2, true }, { "mul", 2, true },
-    { "div", 2, true }, { "fma", 3, true }, { "neg", 1, true },
-    { "sqr", 1, true }, { "abs", 1, true }, { "min", 2, true },
-    { "max", 2, true }, { "clamp", 3, true }, { "fdim", 2, true },
-    { "copysign", 2, true }, { "sqrt", 1, true }, { "relu", 1, true },
-    { "floor", 1, true, true }, { "ceil", 1, true, true }, { "trunc", 1, true, true },
-    { "round", 1, true, true }, { "rint", 1, true, true }, { "nearbyint", 1, true, true },
-    { "sign", 1, true, true }, { "select", 2, true }, { "ldexp", 1, true },
-    { "powi", 1, false }, { "fmod", 2, true }, { "remainder", 2, true },
-    { "cbrt", 1, false }, { "hypot", 2, false }, { "pow", 2, false },
-    { "exp", 1, false }, { "exp2", 1, false }, { "expm1", 1, false },
-    { "log", 1, false }, { "log2", 1, false }, { "log10", 1, false },
-    { "log1p", 1, false }, { "sin", 1, false }, { "cos", 1, false },
-    { "tan", 1, false }, { "asin", 1, false }, { "acos", 1, false },
-    { "atan", 1, false }, { "atan2", 2, false }, { "sinh", 1, false },
-    { "cosh", 1, false }, { "tanh", 1, false }, { "asinh", 1, false },
-    { "acosh", 1, false }, { "atanh", 1, false }, { "sigmoid", 1, false },
-    { "softplus", 1, false }, { "erf", 1, false }, { "erfc", 1, false },
-    { "lgamma", 1, false }, { "tgamma", 1, false },
+    { "add", 2, EXACT }, { "sub", 2, EXACT }, { "mul", 2, EXACT },
+    { "div", 2, EXACT }, { "fma", 3, EXACT }, { "neg", 1, EXACT },
+    { "sqr", 1, EXACT }, { "abs", 1, EXACT }, { "min", 2, EXACT },
+    { "max", 2, EXACT }, { "clamp", 3, EXACT }, { "fdim", 2, EXACT },
+    { "copysign", 2, EXACT }, { "sqrt", 1, EXACT }, { "relu", 1, EXACT },
+    { "floor", 1, STEP }, { "ceil", 1, STEP }, { "trunc", 1, STEP },
+    { "round", 1, STEP }, { "rint", 1, STEP }, { "nearbyint", 1, STEP },
+    { "sign", 1, STEP }, { "select", 2, EXACT }, { "ldexp", 1, EXACT },
+    { "powi", 1, CLOSE }, { "fmod", 2, EXACT }, { "remainder", 2, EXACT },
+    { "cbrt", 1, CLOSE }, { "hypot", 2, CLOSE }, { "pow", 2, CLOSE },
+    { "exp", 1, CLOSE }, { "exp2", 1, CLOSE }, { "expm1", 1, CLOSE },
+    { "log", 1, CLOSE }, { "log2", 1, CLOSE }, { "log10", 1, CLOSE },
+    { "log1p", 1, CLOSE }, { "sin", 1, CLOSE }, { "cos", 1, CLOSE },
+    { "tan", 1, CLOSE }, { "asin", 1, CLOSE }, { "acos", 1, CLOSE },
+    { "atan", 1, CLOSE }, { "atan2", 2, CLOSE }, { "sinh", 1, CLOSE },
+    { "cosh", 1, CLOSE }, { "tanh", 1, CLOSE }, { "asinh", 1, CLOSE },
+    { "acosh", 1, CLOSE }, { "atanh", 1, CLOSE }, { "sigmoid", 1, CLOSE },
+    { "softplus", 1, CLOSE }, { "erf", 1, CLOSE }, { "erfc", 1, CLOSE },
+    { "lgamma", 1, CLOSE }, { "tgamma", 1, CLOSE },
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 enum { MUL = 2 };
@@ -154,7 +154,7 @@ static int apply(int row, const int *arg)
     bool known = true;
     for (int i = 0; i < rows[row].arity; i++)
         known = known && node[arg[i]].known;
-    if (known && !rows[row].exact)
+    if (known && rows[row].kind == CLOSE)
         row = rows[row].arity == 2 ? MUL : 5;       // or neg
     int at = add_node(OP);
     node[at].row = row;
@@ -356,7 +356,7 @@ static int leaves_of(int at, bool top)
     if (!top && e->statement)
         return 1;
     int count = 0;
-    if (e->kind == OP && rows[e->row].step)
+    if (e->kind == OP && rows[e->row].kind == STEP)
         return 0;
     switch (e->kind) {
     case X: case C: return 1;
