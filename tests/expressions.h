@@ -34,6 +34,7 @@ typedef struct expr_node {
     ad_real literal;
     int leaves;                 // of a statement: its recorded numbers, each as
                                 // often as it occurs; otherwise 0
+    int all_leaves;             // those besides from which no derivative comes
     int steps;                  // of a statement: its operations
 } expr_node;
 

@@ -282,7 +282,7 @@ static void print_operation(int at)
     case N: printf("n[%d]", e->k); break;
     case LITERAL: printf("%s", e->literal); break;
     case DETACH: case VALUE:
-        printf(e->kind == DETACH ? "ad_detach(" : "ad_value(");
+        printf("%s", e->kind == DETACH ? "ad_detach(" : "ad_value(");
         print_use(e->arg[0]);
         printf(")");
         break;
@@ -323,8 +323,8 @@ static void print_function(int number, bool rev)
 {
     const char *type = rev ? "ad_rev" : "ad_fwd";
     const char *run = rev ? "ad_rec" : "ad_dual";
-    printf("static %s %s_%d(const %s *x, const %s *c, const ad_real *p, "
-           "const int *n)\n{\n    (void)x, (void)c, (void)p, (void)n;\n",
+    printf("static %s %s_%d(const %s *x, const %s *c, const ad_real *p,\n"
+           "    const int *n)\n{\n    (void)x, (void)c, (void)p, (void)n;\n",
            type, rev ? "rev" : "fwd", number, type, type);
     for (int i = 0; i < nodes; i++) {
         const struct node *e = &node[i];
@@ -348,8 +348,26 @@ static void print_function(int number, bool rev)
     printf("    return s%d;\n}\n\n", nodes - 1);
 }
 
+static int arguments_of(const struct node *e)
+{
+    return e->kind == OP ? rows[e->row].arity : e->kind == CHOOSE ? 4
+         : e->kind > CHOOSE ? 1 : 0;
+}
+
 // Recorded numbers below a node, each as often as it occurs; of a statement,
 // only where it is the top.
+static int all_leaves_of(int at, bool top)
+{
+    const struct node *e = &node[at];
+    if (!top && e->statement)
+        return 1;
+    int count = e->kind <= C;
+    for (int i = 0; i < arguments_of(e); i++)
+        count += all_leaves_of(e->arg[i], 0);
+    return count;
+}
+
+// The same without those from which no derivative comes.
 static int leaves_of(int at, bool top)
 {
     const struct node *e = &node[at];
@@ -375,10 +393,8 @@ static int steps_of(int at, bool top)
     const struct node *e = &node[at];
     if ((!top && e->statement) || e->kind < OP)
         return 0;
-    int arguments = e->kind == OP ? rows[e->row].arity
-                  : e->kind == CHOOSE ? 4 : 1;
     int count = 1;
-    for (int i = 0; i < arguments; i++)
+    for (int i = 0; i < arguments_of(e); i++)
         count += steps_of(e->arg[i], 0);
     return count;
 }
@@ -390,13 +406,14 @@ static void print_nodes(int number)
         const struct node *e = &node[i];
         const int *a = e->arg;
         printf("    { EXPR_%s, %s%s, %d, { %d, %d, %d, %d }, (ad_real)%s, "
-               "%d, %d },\n", kinds[e->kind],
+               "%d, %d, %d },\n", kinds[e->kind],
                e->kind == OP || e->kind == CHOOSE ? "ADREV_OP_" : "0",
                e->kind == OP ? rows[e->row].name
                    : e->kind == CHOOSE ? comparisons[e->row] : "",
                e->k, a[0], a[1], a[2], a[3],
                e->literal != NULL ? e->literal : "0",
                e->statement ? leaves_of(i, true) : 0,
+               e->statement ? all_leaves_of(i, true) : 0,
                e->statement ? steps_of(i, true) : 0);
     }
     printf("};\n\n");
@@ -420,8 +437,8 @@ int main(int argc, char **argv)
         print_nodes(i);
         counts[i] = nodes;
     }
-    printf("const int expr_case_count = %d;\nconst expr_case expr_cases[] = {\n",
-           cases);
+    printf("const int expr_case_count = %d;\n"
+           "const expr_case expr_cases[] = {\n", cases);
     for (int i = 0; i < cases; i++)
         printf("    { %d, node_%d, rev_%d, fwd_%d },\n", counts[i], i, i, i);
     printf("};\n");
