@@ -614,7 +614,7 @@ static void add_bits(ad_real v)
 {
     uint64_t bits = 0;
     if (isnan(v))
-        v = 0.125f;
+        v = (ad_real)0.125;
     memcpy(&bits, &v, sizeof v);
     for (int i = 0; i < 8; i++)
         all_bits = (all_bits ^ (bits >> 8 * i & 255)) * 1099511628211u;
