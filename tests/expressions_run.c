@@ -533,10 +533,10 @@ static ad_fwd run_forward(const expr_case *c, const expr_at *at, int direction)
     return c->fwd(x, constant, at->p, at->n);
 }
 
-/* --- counts -------------------------------------------------------------------
+/* --- counts ------------------------------------------------------------------
  * A statement of at most ADREV_FUSE recorded numbers is one entry of no more
- * operands (leaves of the nodes it depends on). Where nothing is fused, every operation on what depends on an input
- * is one. A recorded number that is only selected need not be recorded again.  */
+ * operands. Where nothing is fused, every operation on what depends on an input
+ * is one. A recorded number that is only selected need not be recorded again. */
 
 static void check_counts(const expr_case *c, const trace *t, const result *r)
 {
