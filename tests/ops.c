@@ -6,7 +6,7 @@
  * partials are compared with the oracle: an independent long double function
  * and central differences of it. A ledger proves that no row missed a mode.
  *
- * Also to be built with ADREV_REAL=float, ADREV_FUSE from 1 to 16,
+ * Also to be built with ADREV_REAL=float, ADREV_FUSE from 1 to 12,
  * ADREV_DEBUG=1 and ADREV_TRACE=0; the last leaves out the traced modes.    */
 
 #ifndef ADREV_TRACE
