@@ -64,7 +64,7 @@
  * Define a switch before the header is included. ADREV_REAL and
  * ADREV_NO_THREADS alike in every file of the program: otherwise gcc and clang
  * do not link it. ADREV_FUSE and ADREV_TRACE in files that pass one another an
- * ad_expr; ADREV_DEBUG as each file needs it; the others count where
+ * expression; ADREV_DEBUG as each file needs it; the others count where
  * ADREV_IMPLEMENTATION is. Not with -ffast-math: zero times infinity is then
  * whatever the compiler likes.
  * ======================================================================== */
@@ -85,12 +85,11 @@
 #define ADX_TRACE_UNSET         // adrev_function.h asks for it
 #endif
 
-// ADREV_FUSE    most operands of one statement.         default 12, 1 to 16
-//   An expression with more is split. 1 or 2: smallest code and stack, one
-//   statement per operation. 12 holds a five-point stencil (burgers, bench/:
-//   1.2 times as fast as 8) and compiles 1.5 times as long as 8. With gcc and
-//   ADREV_TRACE the default is 6: wider expressions gcc 12 then keeps in memory
-//   (a cell of lstm: 6 times as long with 7 as with 6).
+// ADREV_FUSE    most operands of one statement.         default 12, 1 to 12
+//   An expression with more is split. 1: each operator is a call and a statement,
+//   the smallest code. 12 holds a five-point stencil (burgers, bench/: 1.2 times
+//   as fast as 8). With gcc and ADREV_TRACE the default is 6: wider expressions
+//   gcc 12 then keeps in memory (a cell of lstm: 6 times as long with 7 as with 6).
 #ifndef ADREV_FUSE
 #if ADREV_TRACE && defined __GNUC__ && !defined __clang__
 #define ADREV_FUSE 6
@@ -1809,6 +1808,7 @@ ADX_INLINE ad_real adx_plain_rev(ad_rev x)
 
 ADX_INLINE ad_real adx_plain_fwd(ad_fwd x) { return x.v; }
 ADX_INLINE ad_real adx_plain_number(ad_real x) { return x; }
+ADX_INLINE ad_real adx_plain_float(float x) { return (ad_real)x; }
 
 ADX_INLINE ad_rev adx_detach_rev(ad_rev x)
 {
@@ -2190,6 +2190,7 @@ ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
 // known  the same of those that are no constants, whose ids are the sink's
 // fits   whether there is room, no partial is NaN and nothing else is to be looked
 //        at
+// out    bits: slots that are added to others, decided once for all
 // write  then it is written. A variable that occurs several times needs one
 //        operand: w - a*w, or sin(x)*exp(x). The later slots are added to the
 //        first and left out. (burgers, bench/: 7 operands a statement instead of
@@ -2207,9 +2208,10 @@ ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
 #define ADX_ADD_UP(i)    sum += e->slot[i].d;
 #define ADX_LOCAL(i)     ad_real d##i = e->slot[i].d;
 #define ADX_MERGE(i, k)                                                     \
-    if (!ADX_OUT(i) && ADX_SAME(e->slot[i], e->slot[k])) {                  \
-        d##i += ADX_OUT(k) ? 0 : d##k;                                      \
-        out |= 1u << (k);                                                   \
+    if ((left >> (k) & 1) && !ADX_OUT(i)                                    \
+        && e->slot[i].id == e->slot[k].id) {                                \
+        d##i += d##k;                                                       \
+        left &= ~(1u << (k));                                               \
     }
 #define ADX_COUNT_IN(i)  n += !ADX_OUT(i);
 #define ADX_PUT(i)                                                          \
@@ -2243,10 +2245,18 @@ ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
         return !(sum != sum) & !ADX_LOOK                                    \
              & adx_room(sizeof(uint16_t) + (N) * sizeof(adx_operand));      \
     }                                                                       \
-    ADX_INLINE ADX_CHECKED ad_rev ADX_NAME(write, N)(const ad_expr_##N *e)  \
+    ADX_INLINE unsigned ADX_NAME(out, N)(const ad_expr_##N *e)              \
+    {                                                                       \
+        unsigned out = 0;                                                   \
+        ADX_PAIRS_##N(ADX_LEAVE_OUT)                                        \
+        (void)e;                                                            \
+        return out;                                                         \
+    }                                                                       \
+    ADX_INLINE ADX_CHECKED ad_rev ADX_NAME(write, N)(const ad_expr_##N *e,  \
+                                                     unsigned out)          \
     {                                                                       \
         adx_operand *op = adx_now.op;                                       \
-        unsigned out = 0;                                                   \
+        unsigned left = out;                                                \
         unsigned n = 0;                                                     \
         if ((N) == 1 && e->head.leaf)                                       \
             return adx_numbered(e->head.v, e->slot[0].id);                  \
@@ -2255,27 +2265,28 @@ ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
         ADX_SLOTS_##N(ADX_COUNT_IN)                                         \
         bool sum = adx_may_sum(n, e->slot[0].d) & (d0 == 1)                 \
                  & ((uint32_t)e->slot[0].id == adx_now.seq);                \
+        (void)left;                                                         \
         ADX_FETCH((uintptr_t)op + ADX_FAR);                                 \
         ADX_SLOTS_##N(ADX_PUT)                                              \
         return adx_commit(e->head.v, op, sum ? ADX_SUM | (n - 1) : n);      \
     }                                                                       \
-    ADX_INLINE ADX_CHECKED ad_rev ADX_NAME(apart, N)(const ad_expr_##N *e)  \
+    ADX_INLINE ADX_CHECKED ad_rev ADX_NAME(apart, N)(const ad_expr_##N *e,  \
+                                                     unsigned out)          \
     {                                                                       \
         adx_slot slot[N];                                                   \
-        unsigned out = 0;                                                   \
         unsigned how = ADX_HOW | (e->head.leaf ? ADX_LEAF : 0)              \
                      | (adx_may_sum(N, e->slot[0].d) ? ADX_SUM : 0);        \
-        ADX_PAIRS_##N(ADX_LEAVE_OUT)                                        \
         ADX_SLOTS_##N(ADX_COPY)                                             \
         return adx_record_apart(e->head.v, how | (N), slot, e->head.zero,   \
                                 out);                                       \
     }                                                                       \
     ADX_INLINE ADX_CHECKED ad_rev ADX_NAME(rec, N)(ad_expr_##N e)           \
     {                                                                       \
+        unsigned out = ADX_NAME(out, N)(&e);                                \
         if (ADX_LIKELY((ADX_NAME(here, N)(&e) || ADX_NAME(known, N)(&e))    \
                        && ADX_NAME(fits, N)(&e)))                           \
-            return ADX_NAME(write, N)(&e);                                  \
-        return ADX_NAME(apart, N)(&e);                                      \
+            return ADX_NAME(write, N)(&e, out);                             \
+        return ADX_NAME(apart, N)(&e, out);                                 \
     }                                                                       \
     ADX_APART uint64_t ADX_NAME(split, N)(const ad_expr_##N *e)             \
     {                                                                       \
@@ -2740,10 +2751,12 @@ template <class Any> ADX_INLINE auto ad_detach(const Any &x)
 #define ad_expr __auto_type
 #define ad_value(x)                                                         \
     _Generic((x), ad_rev: adx_plain_rev, ad_fwd: adx_plain_fwd,             \
-             ADX_EXPRS(plain), default: adx_plain_number)(x)
+             ADX_EXPRS(plain), float: adx_plain_float,                      \
+             default: adx_plain_number)(x)
 #define ad_detach(x)                                                        \
     _Generic((x), ad_rev: adx_detach_rev, ad_fwd: adx_detach_fwd,           \
-             ADX_EXPRS(detach), default: adx_plain_number)(x)
+             ADX_EXPRS(detach), float: adx_plain_float,                     \
+             default: adx_plain_number)(x)
 #endif
 
 #else // ADX_FUSES
@@ -2875,10 +2888,12 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
 #else
 #define ad_value(x)                                                         \
     _Generic((x), ad_rev: adx_plain_rev, ad_fwd: adx_plain_fwd,             \
-             adx_number: adx_plain_expr, default: adx_plain_number)(x)
+             adx_number: adx_plain_expr, float: adx_plain_float,            \
+             default: adx_plain_number)(x)
 #define ad_detach(x)                                                        \
     _Generic((x), ad_rev: adx_detach_rev, ad_fwd: adx_detach_fwd,           \
-             adx_number: adx_detach_expr, default: adx_plain_number)(x)
+             adx_number: adx_detach_expr, float: adx_plain_float,           \
+             default: adx_plain_number)(x)
 #define ad_acc(s, e)                                                        \
     _Generic((s), ad_rev *: adx_call_acc_rev, ad_fwd *: adx_call_acc_fwd)(  \
         ADX_HOW, s, ADX_OPERAND(e))
