@@ -2203,7 +2203,7 @@ ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
     out |= (unsigned)(ADX_SAME(e->slot[i], e->slot[k]) & !ADX_OUT(i)) << (k);
 #define ADX_OTHER_JOB(i) other |= e->slot[i].id ^ here;
 #define ADX_OTHER_VARIABLE(i)                                               \
-    other |= (e->slot[i].id ^ here) & (0 - (uint64_t)(e->slot[i].id >> 32 != 0)); \
+    other |= (e->slot[i].id ^ here) & (0 - (uint64_t)(e->slot[i].id != 0)); \
     any |= e->slot[i].id;
 #define ADX_ADD_UP(i)    sum += e->slot[i].d;
 #define ADX_LOCAL(i)     ad_real d##i = e->slot[i].d;
@@ -2847,7 +2847,16 @@ ADX_INLINE bool adx_apply_test(adx_number a, adx_number b, adx_op_test *f)
     return f(ADX_HOW, a, b);
 }
 
-#if ADREV_DEBUG
+#if (defined __GNUC__ || defined __clang__) && !defined __cplusplus
+#define ADX_OPERAND(a)                                                      \
+    __extension__({                                                         \
+        ADX_QUIET                                                           \
+        ADX_NOTE_PLACE                                                      \
+        __auto_type adx_x_ = (a);                                           \
+        ADX_LOUD                                                            \
+        adx_own(adx_x_);                                                    \
+    })
+#elif ADREV_DEBUG
 #define ADX_OPERAND(a) (adx_here(__FILE__, __LINE__), adx_own(a))
 #else
 #define ADX_OPERAND adx_own

@@ -786,11 +786,7 @@ static void test_expression_from_before(ad_tape *t)
           (unsigned)y.job);
     EXPECT(ad_tape_status(t), ADREV_OK);
     y = twice_from_before(t, x);
-#ifdef __OPTIMIZE__
     const bool fuses = ADREV_FUSE > 1;
-#else
-    const bool fuses = false;
-#endif
     EXPECT(ad_tape_status(t), fuses ? ADREV_EHOOK : ADREV_OK);
     if (fuses) {
         REFUSED(t, y, x, ADREV_EHOOK);

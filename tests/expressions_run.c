@@ -39,8 +39,7 @@ enum { NODES = 400, REGULAR = 6, HOSTILE = 30, X = EXPR_INPUTS };
 // Where partials and values stay below this, those of the oracle are compared.
 #define BOUND 8
 
-#if (defined __GNUC__ || defined __clang__) && defined __OPTIMIZE__         \
-    && ADREV_FUSE > 1
+#if (defined __GNUC__ || defined __clang__) && ADREV_FUSE > 1
 enum { FUSES = 1 };
 #else
 enum { FUSES = 0 };

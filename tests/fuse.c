@@ -15,12 +15,7 @@
 
 #include <stdlib.h>
 
-// Without an optimiser nothing is fused.
-#ifdef __OPTIMIZE__
 enum { LONGEST = 20, FUSE = ADREV_FUSE };
-#else
-enum { LONGEST = 20, FUSE = 1 };
-#endif
 
 static ad_tape *tape;
 static ad_rev x[LONGEST];
