@@ -69,6 +69,10 @@ bench:              ## the table of BENCHMARKS.md, gcc and clang
 	@for b in recording sparse parallel; do for c in gcc clang; do \
 	    sh bench/alone.sh $$b $$c "$(FAST)" || exit 1; done; done
 
+statements:         ## what it costs to compile them (ADEPT=DIR joins)
+	@sh bench/statements.sh gcc g++
+	@sh bench/statements.sh clang clang++
+
 docs:               ## docs/operations.md from the operator table
 	@mkdir -p $B
 	@$(CC) $(STRICT) -O1 -I. tools/reference.c -o $B/reference -lm
@@ -81,4 +85,4 @@ clean:
 	rm -rf $B
 
 .PHONY: help test run examples matrix asan tsan stress hostile fuzz mutate \
-        chain coverage bench docs lint clean
+        chain coverage bench statements docs lint clean

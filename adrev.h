@@ -64,7 +64,7 @@
  * Define a switch before the header is included. ADREV_REAL and
  * ADREV_NO_THREADS alike in every file of the program: otherwise gcc and clang
  * do not link it. ADREV_FUSE and ADREV_TRACE in files that pass one another an
- * ad_expr; ADREV_DEBUG as each file needs it; the others count where
+ * expression; ADREV_DEBUG as each file needs it; the others count where
  * ADREV_IMPLEMENTATION is. Not with -ffast-math: zero times infinity is then
  * whatever the compiler likes.
  * ======================================================================== */
@@ -85,12 +85,11 @@
 #define ADX_TRACE_UNSET         // adrev_function.h asks for it
 #endif
 
-// ADREV_FUSE    most operands of one statement.         default 12, 1 to 16
-//   An expression with more is split. 1 or 2: smallest code and stack, one
-//   statement per operation. 12 holds a five-point stencil (burgers, bench/:
-//   1.2 times as fast as 8) and compiles 1.5 times as long as 8. With gcc and
-//   ADREV_TRACE the default is 6: wider expressions gcc 12 then keeps in memory
-//   (a cell of lstm: 6 times as long with 7 as with 6).
+// ADREV_FUSE    most operands of one statement.         default 12, 1 to 12
+//   An expression with more is split. 1: each operator is a call and a statement,
+//   the smallest code. 12 holds a five-point stencil (burgers, bench/: 1.2 times
+//   as fast as 8). With gcc and ADREV_TRACE the default is 6: wider expressions
+//   gcc 12 then keeps in memory (a cell of lstm: 6 times as long with 7 as with 6).
 #ifndef ADREV_FUSE
 #if ADREV_TRACE && defined __GNUC__ && !defined __clang__
 #define ADREV_FUSE 6
@@ -107,7 +106,7 @@
 #endif
 
 // ADREV_MARKS   depth to which rewound marks may nest.          default 16
-//   24 bytes of the tape each, 16 where pointers have 32 bits.
+//   12 bytes of the tape each.
 #ifndef ADREV_MARKS
 #define ADREV_MARKS 16
 #endif
@@ -128,7 +127,9 @@
 //                  Numbers must not pass from such a file to another.
 // ADREV_NO_THREADS plain static state instead of thread-local, for targets
 //                  without thread-local storage.
-// ADREV_NO_STDLIB  no malloc: only ad_tape_in and ad_tape_new_with.
+// ADREV_NO_STDLIB  no malloc: only ad_tape_in and ad_tape_new_with, and recorded
+//                  functions with an allocator in their options. (Threads call
+//                  it all the same: adrev_parallel.h.)
 
 // ADREV_COUNT   1: counts operations (section 5.6).          default 0
 //   For tests of how much work a derivative is: slow.
@@ -171,8 +172,8 @@
 #define ADX_APART static __attribute__((noinline, unused))
 #define ADX_UNUSED __attribute__((unused))
 #define ADX_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+#define ADX_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define ADX_KNOWN(value) __builtin_constant_p((double)(value))
-#define ADX_UNORDERED(a, b) __builtin_isunordered(a, b)
 #define ADX_OPAQUE(pointer) __asm__("" : "+r"(pointer))
 #define ADX_LANES 1
 #else
@@ -183,8 +184,8 @@
 #define ADX_APART static
 #define ADX_UNUSED
 #define ADX_UNLIKELY(condition) (condition)
+#define ADX_LIKELY(condition) (condition)
 #define ADX_KNOWN(value) 0
-#define ADX_UNORDERED(a, b) ((a) != (a) || (b) != (b))
 #define ADX_OPAQUE(pointer) ((void)0)
 #endif
 
@@ -200,17 +201,28 @@
 #define ADX_FETCH(address) ((void)(address))
 #endif
 
-// Around code that moves slots nobody has set (6.2): gcc would warn of them in
-// its user's file.
-#if defined(__GNUC__) && !defined(__clang__)
-#define ADX_UNSET_BEGIN                                                     \
-    _Pragma("GCC diagnostic push")                                          \
-    _Pragma("GCC diagnostic ignored \"-Wuninitialized\"")                   \
-    _Pragma("GCC diagnostic ignored \"-Wmaybe-uninitialized\"")
-#define ADX_UNSET_END _Pragma("GCC diagnostic pop")
+// Whether an expression is recorded as one statement: that takes GNU C's blocks
+// that are expressions. Else each operator is called and recorded.
+#if (defined __GNUC__ || defined __clang__) && ADREV_FUSE > 1
+#define ADX_FUSES 1
 #else
-#define ADX_UNSET_BEGIN
-#define ADX_UNSET_END
+#define ADX_FUSES 0
+#endif
+
+// Around names that hide those of an operator further out, as is meant. gcc is
+// silent about a system header; with ADREV_STRICT it is told so for all of a file.
+#ifdef __clang__
+#define ADX_QUIET                                                           \
+    _Pragma("clang diagnostic push")                                        \
+    _Pragma("clang diagnostic ignored \"-Wshadow\"")
+#define ADX_LOUD _Pragma("clang diagnostic pop")
+#pragma clang diagnostic ignored "-Wgnu-auto-type"      // ad_expr
+#else
+#define ADX_QUIET
+#define ADX_LOUD
+#endif
+#if defined __GNUC__ && !defined __clang__ && defined ADREV_STRICT
+#pragma GCC diagnostic ignored "-Wshadow"
 #endif
 
 // Around functions that run once for many sweeps or replays: checks, dumps, what
@@ -253,6 +265,10 @@
 #define ADX_API ADX_EXTERN
 #endif
 
+// A function that may fail, and nothing but its status says so: compilers warn
+// where that is dropped. (What fails and leaves that on the tape is ADX_API.)
+#define ADX_TRY ADX_API ADX_CHECKED
+
 // Thread-local without a constructor. In a shared library, initial-exec saves
 // a call for each access; elsewhere the compiler chooses no worse by itself.
 #ifdef ADREV_NO_THREADS
@@ -266,7 +282,7 @@
 #define ADX_THREAD _Thread_local
 #endif
 
-ADX_STATIC_ASSERT(ADREV_FUSE >= 1 && ADREV_FUSE <= 16, "ADREV_FUSE: 1 to 16");
+ADX_STATIC_ASSERT(ADREV_FUSE >= 1 && ADREV_FUSE <= 12, "ADREV_FUSE: 1 to 12");
 ADX_STATIC_ASSERT(ADREV_MARKS >= 1, "ADREV_MARKS: at least 1");
 ADX_STATIC_ASSERT(ADREV_VALUES <= 4294967294u, "ids are 32 bits wide");
 
@@ -326,9 +342,6 @@ typedef struct adx_operand {
 } adx_operand;
 #pragma pack(pop)
 
-// A binary operation needs two slots, even if nothing is fused.
-#define ADX_WIDTH (ADREV_FUSE > 2 ? ADREV_FUSE : 2)
-
 // The same in an expression: the operand still has its compound id. One field
 // for both halves, because gcc 12 keeps no more than 32 fields in registers.
 typedef struct adx_slot {
@@ -336,18 +349,47 @@ typedef struct adx_slot {
     uint64_t id;                    // job * 2^32 + seq
 } adx_slot;
 
-// An expression that is not recorded yet. It lives in registers: once the
-// operators are inlined, n, dual and leaf are known to the compiler.
-typedef struct ad_expr_use_ad_rec_to_record_it {
+// What an expression that is not recorded yet begins with.
+typedef struct adx_head {
     ad_real v;                      // value
-    ad_real d;                      // tangent, if dual
-    unsigned n;                     // number of recorded operands
-    unsigned dual;                  // 1: contains an ad_fwd
+    unsigned zero;                  // bits: slots with a factor of exactly zero
+    unsigned risky;                 // 1: a slot may be NaN (6.3)
     unsigned leaf;                  // 1: a recorded value and nothing else
-    unsigned sum;                   // 1: the first slot's partial is 1
-    unsigned out;                   // bits: slots that were added to others
-    adx_slot slot[ADX_WIDTH];       // the first n are set
-} ad_expr;
+} adx_head;
+
+#if ADX_FUSES
+// Expressions of N recorded numbers. They live in registers.
+#define ADX_WIDTHS(ROW)                                                     \
+    ROW(1) ROW(2) ROW(3) ROW(4) ROW(5) ROW(6) ROW(7) ROW(8) ROW(9) ROW(10)  \
+    ROW(11) ROW(12)
+#define ADX_DEFINE(N)                                                       \
+    typedef struct ad_expr_##N##_use_ad_rec_to_record_it {                  \
+        adx_head head;                                                      \
+        adx_slot slot[N];                                                   \
+    } ad_expr_##N;
+ADX_WIDTHS(ADX_DEFINE)
+#undef ADX_DEFINE
+
+typedef struct ad_expr_of_constants {
+    adx_head head;
+} ad_expr_0;
+
+typedef struct ad_expr_of_ad_fwd_use_ad_dual {
+    adx_head head;
+    ad_real d;
+} ad_expr_dual;
+#endif
+
+// A number of any kind, or an operation that is recorded already, where operators
+// are called.
+typedef struct ad_expr_use_ad_rec_to_record_it {
+    ad_real v;
+    ad_real d;                      // of ad_fwd
+    uint64_t id;                    // of ad_rev
+    unsigned kind;                  // 0: a constant
+} adx_number;
+#define ADX_RECORDED 1u
+#define ADX_DUAL     2u
 
 typedef struct ad_tape ad_tape;
 
@@ -393,9 +435,10 @@ typedef struct ad_mark {
     void *adx_op;
     void *adx_head;
     size_t adx_scratch;
-    size_t adx_one_way;
     uint32_t adx_seq;
     uint32_t adx_job;
+    uint32_t adx_entries : 31;
+    uint32_t adx_one_way : 1;
     ad_status adx_status;
 } ad_mark;
 
@@ -860,6 +903,11 @@ ADREV_STEPS(ADX_DEFINE)
  * untouched; a tape that is NULL is allowed, and a query says ADREV_ENOTAPE;
  * a tape is used by one thread at a time, different tapes by different
  * threads at once; nothing is allocated.
+ *
+ * Compilers warn of a status that is dropped; ad_ignore drops it on purpose.
+ * Not of what records on the current tape (ad_external; ad_map, ad_scan and
+ * the like): the tape keeps that status, and the next query returns it. Nor of
+ * ad_check_print, ad_dump_text and ad_dump_dot, which say nothing new by it.
  * ======================================================================== */
 
 // A program that adrev can differentiate: R^n -> R, and R^n -> R^m.
@@ -916,7 +964,7 @@ ADX_API ad_stats ad_tape_stats(const ad_tape *t);
 // altogether, and their sweep, need no allocation.
 //
 //   returns      ADREV_OK; ADREV_ENOMEM or ADREV_EFULL, the tape as it was
-ADX_API ad_status ad_tape_reserve(ad_tape *t, size_t statements,
+ADX_TRY ad_status ad_tape_reserve(ad_tape *t, size_t statements,
                                   size_t operands);
 
 // Makes a tape current on the calling thread: what is computed from now on is
@@ -929,10 +977,14 @@ ADX_API ad_tape *ad_use(ad_tape *t);
 
 // Recording cannot return a status. A tape that met an error remembers it,
 // records nothing more, and every query returns it, until ad_tape_clear.
-ADX_API ad_status ad_tape_status(const ad_tape *t);
+ADX_TRY ad_status ad_tape_status(const ad_tape *t);
 
 // The status in words; never NULL.
 ADX_API const char *ad_message(ad_status status);
+
+// A status that may be dropped here: ad_ignore(ad_pool_use(pool)). (gcc warns
+// in spite of a cast to void.)
+ADX_INLINE void ad_ignore(ad_status status) { (void)status; }
 
 // Where the error of a failed tape happened. Known if the statement was
 // compiled with ADREV_DEBUG.
@@ -975,7 +1027,7 @@ ADX_API ad_mark ad_tape_mark(ad_tape *t);
 //                or rewound marks nest deeper than ADREV_MARKS; ADREV_ENOTAPE
 //   cost         constant; afterwards a value from before the mark costs a
 //                function call at each use
-ADX_API ad_status ad_tape_rewind(ad_tape *t, ad_mark mark);
+ADX_TRY ad_status ad_tape_rewind(ad_tape *t, ad_mark mark);
 
 /* --- 5.2  inputs ---------------------------------------------------------- */
 
@@ -1008,7 +1060,7 @@ ADX_API void ad_inputs(size_t n, const ad_real x[], ad_rev out[]);
 //   cost         one reverse sweep over the recording
 //   memory       8 bytes per value, kept for the next sweep
 //   see          examples/01_derivative.c, tests/tape.c
-ADX_API ad_status ad_gradient(ad_tape *t, ad_rev y, size_t n,
+ADX_TRY ad_status ad_gradient(ad_tape *t, ad_rev y, size_t n,
                               const ad_rev x[], ad_real g[]);
 
 // Adjoints of x for given adjoints of y: dx = dy J. May be repeated.
@@ -1019,7 +1071,7 @@ ADX_API ad_status ad_gradient(ad_tape *t, ad_rev y, size_t n,
 //   dx  [n]      out   dx[j] = sum over i of dy[i] dy[i]/dx[j]
 //
 //   returns, cost, memory: as ad_gradient
-ADX_API ad_status ad_pullback(ad_tape *t, size_t m, const ad_rev y[],
+ADX_TRY ad_status ad_pullback(ad_tape *t, size_t m, const ad_rev y[],
                               const ad_real dy[], size_t n, const ad_rev x[],
                               ad_real dx[]);
 
@@ -1029,7 +1081,7 @@ ADX_API ad_status ad_pullback(ad_tape *t, size_t m, const ad_rev y[],
 //   dy  [m]      out   0 for outputs that are constants, unless all are
 //
 //   returns, cost, memory: as ad_pullback, with one forward sweep
-ADX_API ad_status ad_pushforward(ad_tape *t, size_t n, const ad_rev x[],
+ADX_TRY ad_status ad_pushforward(ad_tape *t, size_t n, const ad_rev x[],
                                  const ad_real dx[], size_t m,
                                  const ad_rev y[], ad_real dy[]);
 
@@ -1042,7 +1094,7 @@ ADX_API ad_status ad_pushforward(ad_tape *t, size_t n, const ad_rev x[],
 //   cost         a sweep for each 8 outputs (reverse) or, if there are fewer
 //                inputs than outputs, for each 8 inputs (forward)
 //   memory       64 bytes per value; fixed memory that has less does with it
-ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
+ADX_TRY ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
                               size_t n, const ad_rev x[], ad_real J[]);
 
 // The whole job in one call: inputs, program, sweep. Uses the current tape
@@ -1057,7 +1109,7 @@ ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
 //   returns      as ad_gradient, and any error met while f was recorded; the
 //                first is the cause. ADREV_EBEYOND: f used x[n], or one of the
 //                three behind it; ADREV_ESHAPE: neither y nor g, but n > 0
-ADX_API ad_status ad_grad(ad_scalar_fn *f, void *ctx, size_t n,
+ADX_TRY ad_status ad_grad(ad_scalar_fn *f, void *ctx, size_t n,
                           const ad_real x[], ad_real *y, ad_real g[]);
 
 //   y   [m]      out   values; may be NULL
@@ -1065,7 +1117,7 @@ ADX_API ad_status ad_grad(ad_scalar_fn *f, void *ctx, size_t n,
 //
 //   returns      as ad_grad; ADREV_EBEYOND: or f wrote y[m], or one of the three
 //                behind it; ADREV_ESHAPE: or f did not set all of y
-ADX_API ad_status ad_jac(ad_vector_fn *f, void *ctx, size_t n,
+ADX_TRY ad_status ad_jac(ad_vector_fn *f, void *ctx, size_t n,
                          const ad_real x[], size_t m, ad_real y[],
                          ad_real J[]);
 
@@ -1315,34 +1367,34 @@ ADX_API void ad_trimatvec(size_t n, const ad_rev d[], const ad_rev l[],
                           const ad_rev x[], ad_rev y[]);
 
 #if ADREV_DEBUG
-#define ADX_SITED(call) (adx_here(__FILE__, __LINE__), call)
-#define ad_external(...)    ADX_SITED(ad_external(__VA_ARGS__))
-#define ad_sum(...)         ADX_SITED(ad_sum(__VA_ARGS__))
-#define ad_sum_s(...)       ADX_SITED(ad_sum_s(__VA_ARGS__))
-#define ad_dot(...)         ADX_SITED(ad_dot(__VA_ARGS__))
-#define ad_dot_s(...)       ADX_SITED(ad_dot_s(__VA_ARGS__))
-#define ad_dotc(...)        ADX_SITED(ad_dotc(__VA_ARGS__))
-#define ad_dotc_s(...)      ADX_SITED(ad_dotc_s(__VA_ARGS__))
-#define ad_norm2(...)       ADX_SITED(ad_norm2(__VA_ARGS__))
-#define ad_norm2_s(...)     ADX_SITED(ad_norm2_s(__VA_ARGS__))
-#define ad_sqdist(...)      ADX_SITED(ad_sqdist(__VA_ARGS__))
-#define ad_sqdist_s(...)    ADX_SITED(ad_sqdist_s(__VA_ARGS__))
-#define ad_logsumexp(...)   ADX_SITED(ad_logsumexp(__VA_ARGS__))
-#define ad_logsumexp_s(...) ADX_SITED(ad_logsumexp_s(__VA_ARGS__))
-#define ad_softmax(...)     ADX_SITED(ad_softmax(__VA_ARGS__))
-#define ad_softmax_s(...)   ADX_SITED(ad_softmax_s(__VA_ARGS__))
-#define ad_axpy(...)        ADX_SITED(ad_axpy(__VA_ARGS__))
-#define ad_axpy_s(...)      ADX_SITED(ad_axpy_s(__VA_ARGS__))
-#define ad_scale(...)       ADX_SITED(ad_scale(__VA_ARGS__))
-#define ad_scale_s(...)     ADX_SITED(ad_scale_s(__VA_ARGS__))
-#define ad_each(...)        ADX_SITED(ad_each(__VA_ARGS__))
-#define ad_each_s(...)      ADX_SITED(ad_each_s(__VA_ARGS__))
-#define ad_matvec(...)      ADX_SITED(ad_matvec(__VA_ARGS__))
-#define ad_matvec_s(...)    ADX_SITED(ad_matvec_s(__VA_ARGS__))
-#define ad_matvecc(...)     ADX_SITED(ad_matvecc(__VA_ARGS__))
-#define ad_matmul(...)      ADX_SITED(ad_matmul(__VA_ARGS__))
-#define ad_matmul_s(...)    ADX_SITED(ad_matmul_s(__VA_ARGS__))
-#define ad_trimatvec(...)   ADX_SITED(ad_trimatvec(__VA_ARGS__))
+#define ADX_PLACED(call) (adx_here(__FILE__, __LINE__), call)
+#define ad_external(...)    ADX_PLACED(ad_external(__VA_ARGS__))
+#define ad_sum(...)         ADX_PLACED(ad_sum(__VA_ARGS__))
+#define ad_sum_s(...)       ADX_PLACED(ad_sum_s(__VA_ARGS__))
+#define ad_dot(...)         ADX_PLACED(ad_dot(__VA_ARGS__))
+#define ad_dot_s(...)       ADX_PLACED(ad_dot_s(__VA_ARGS__))
+#define ad_dotc(...)        ADX_PLACED(ad_dotc(__VA_ARGS__))
+#define ad_dotc_s(...)      ADX_PLACED(ad_dotc_s(__VA_ARGS__))
+#define ad_norm2(...)       ADX_PLACED(ad_norm2(__VA_ARGS__))
+#define ad_norm2_s(...)     ADX_PLACED(ad_norm2_s(__VA_ARGS__))
+#define ad_sqdist(...)      ADX_PLACED(ad_sqdist(__VA_ARGS__))
+#define ad_sqdist_s(...)    ADX_PLACED(ad_sqdist_s(__VA_ARGS__))
+#define ad_logsumexp(...)   ADX_PLACED(ad_logsumexp(__VA_ARGS__))
+#define ad_logsumexp_s(...) ADX_PLACED(ad_logsumexp_s(__VA_ARGS__))
+#define ad_softmax(...)     ADX_PLACED(ad_softmax(__VA_ARGS__))
+#define ad_softmax_s(...)   ADX_PLACED(ad_softmax_s(__VA_ARGS__))
+#define ad_axpy(...)        ADX_PLACED(ad_axpy(__VA_ARGS__))
+#define ad_axpy_s(...)      ADX_PLACED(ad_axpy_s(__VA_ARGS__))
+#define ad_scale(...)       ADX_PLACED(ad_scale(__VA_ARGS__))
+#define ad_scale_s(...)     ADX_PLACED(ad_scale_s(__VA_ARGS__))
+#define ad_each(...)        ADX_PLACED(ad_each(__VA_ARGS__))
+#define ad_each_s(...)      ADX_PLACED(ad_each_s(__VA_ARGS__))
+#define ad_matvec(...)      ADX_PLACED(ad_matvec(__VA_ARGS__))
+#define ad_matvec_s(...)    ADX_PLACED(ad_matvec_s(__VA_ARGS__))
+#define ad_matvecc(...)     ADX_PLACED(ad_matvecc(__VA_ARGS__))
+#define ad_matmul(...)      ADX_PLACED(ad_matmul(__VA_ARGS__))
+#define ad_matmul_s(...)    ADX_PLACED(ad_matmul_s(__VA_ARGS__))
+#define ad_trimatvec(...)   ADX_PLACED(ad_trimatvec(__VA_ARGS__))
 #endif
 
 /* --- 5.6  operation counts --------------------------------------------------
@@ -1466,7 +1518,7 @@ typedef struct ad_check_report {
 //                100 for any other
 //   memory       on the tape, as ad_grad, and 16 bytes per input
 //   see          docs/finding-mistakes.md, tests/finding.c
-ADX_API ad_status ad_check(ad_scalar_fn *f, void *ctx, size_t n,
+ADX_TRY ad_status ad_check(ad_scalar_fn *f, void *ctx, size_t n,
                            const ad_real x[], ad_check_report *report);
 
 // The same of a Jacobian: every output by every input, with the gradient of each
@@ -1477,7 +1529,7 @@ ADX_API ad_status ad_check(ad_scalar_fn *f, void *ctx, size_t n,
 //   cost         m reverse sweeps; an evaluation of f serves all outputs: 12 to
 //                25 for each input whose checks agree
 //   memory       on the tape, as ad_jac, and about 8 (m + 2) (n + 35) bytes
-ADX_API ad_status ad_check_jac(ad_vector_fn *f, void *ctx, size_t n,
+ADX_TRY ad_status ad_check_jac(ad_vector_fn *f, void *ctx, size_t n,
                                const ad_real x[], size_t m,
                                ad_check_report *report);
 
@@ -1515,7 +1567,7 @@ typedef struct ad_nonfinite {
 //   returns      ADREV_OK, found or not; ADREV_EFOREIGN: of a recording with
 //                forks (see ad_tape_serial); else as ad_gradient
 //   cost, memory as ad_gradient, and two passes
-ADX_API ad_status ad_find_nonfinite(ad_tape *t, ad_rev y, ad_nonfinite *found);
+ADX_TRY ad_status ad_find_nonfinite(ad_tape *t, ad_rev y, ad_nonfinite *found);
 
 // A use of x in a statement, and what it contributes to dy/dx.
 typedef struct ad_term {
@@ -1542,7 +1594,7 @@ typedef struct ad_explanation {
 //
 //   returns, cost, memory: as ad_gradient, and one pass; ADREV_EFOREIGN: of a
 //                recording with forks (see ad_tape_serial)
-ADX_API ad_status ad_explain(ad_tape *t, ad_rev y, ad_rev x, size_t room,
+ADX_TRY ad_status ad_explain(ad_tape *t, ad_rev y, ad_rev x, size_t room,
                              ad_term term[], ad_explanation *sum);
 
 // Names what is recorded on the current tape between these two calls. Regions
@@ -1611,13 +1663,9 @@ ADX_API ad_status ad_dump_dot(const ad_tape *t, ad_write_fn *write,
 /* ===========================================================================
  * 6  RECORDING                                                     >>record
  *
- * The hot path. An operator takes expressions by value and returns one; all
- * of them are inlined, so that the number of operands becomes a constant,
- * the slots become registers, and what is left of a whole expression is its
- * arithmetic and one write to the tape.
- *
- * No function here loops over slots or indexes them with a variable: gcc 12
- * would fold that, clang 14 would keep the expression in memory.
+ * The hot path. An operator is a macro: it finds the type of its expression and
+ * calls one inlined function for each of its operands. What is left of a whole
+ * expression is its arithmetic, one test and one write to the tape.
  * ======================================================================== */
 
 /* --- 6.1  the thread's recording ---------------------------------------------
@@ -1652,18 +1700,49 @@ ADX_EXTERN ADX_THREAD adx_context adx_now;
 // value just before has partial 1 and is not stored.
 #define ADX_SUM 0x100u
 
+// What a statement is, besides its number of operands.
+#define ADX_COUNT   0xffu
+#define ADX_LEAF    0x400u      // a recorded value and nothing else
+#define ADX_WATCHED 0x800u      // compiled with ADREV_TRACE
+#define ADX_NOTED   0x1000u     // compiled with ADREV_DEBUG
+#define ADX_HOW ((ADREV_TRACE ? ADX_WATCHED : 0u) | (ADREV_DEBUG ? ADX_NOTED : 0u))
+
 // Cold paths, in section 7.
 ADX_API bool adx_grow(size_t need);
-ADX_API void adx_resolve_all(uint64_t id[], size_t n);
+ADX_API ad_rev adx_record_apart(ad_real v, unsigned how, adx_slot slot[],
+                          unsigned zero, unsigned out);
 ADX_API ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a, ad_real fa,
                           ad_rev b, ad_real fb, ad_rev c, ad_real fc);
 ADX_API ad_rev adx_traced_1(ad_opcode code, ad_real v, ad_rev a, ad_real fa);
 ADX_API ad_rev adx_traced_2(ad_opcode code, ad_real v, ad_rev a, ad_real fa,
                             ad_rev b, ad_real fb);
 ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a, ad_rev b);
-ADX_API void adx_note_site(ad_real v);
 ADX_API void adx_refuse(void);
-ADX_API ad_rev adx_traced_node(ad_real v, uint64_t id);
+
+// Operators that are called.
+#define ADX_CALLED_1 unsigned how, adx_number a
+#define ADX_CALLED_2 ADX_CALLED_1, adx_number b
+#define ADX_CALLED_3 ADX_CALLED_2, adx_number c
+#define ADX_DEFINE(name, n, ...)                                            \
+    ADX_API ADX_CHECKED adx_number adx_call_##name(ADX_CALLED_##n);
+ADREV_OPS(ADX_DEFINE)
+#undef ADX_DEFINE
+#define ADX_DEFINE(name, ...)                                               \
+    ADX_API ADX_CHECKED adx_number adx_call_##name(ADX_CALLED_1);
+ADREV_STEPS(ADX_DEFINE)
+#undef ADX_DEFINE
+#define ADX_DEFINE(name, ...)                                               \
+    ADX_API ADX_CHECKED bool adx_call_##name(ADX_CALLED_2);
+ADREV_COMPARISONS(ADX_DEFINE)
+#undef ADX_DEFINE
+ADX_API ADX_CHECKED adx_number adx_call_choose(unsigned how, bool c,
+                                               adx_number a, adx_number b);
+ADX_API ADX_CHECKED ad_rev adx_call_rec(adx_number e);
+ADX_API ADX_CHECKED ad_fwd adx_call_dual(unsigned how, adx_number e);
+ADX_API ad_real adx_call_value(unsigned how, adx_number e);
+ADX_API adx_number adx_call_detach(unsigned how, adx_number e);
+ADX_API void adx_call_acc_rev(unsigned how, ad_rev *s, adx_number e);
+ADX_API void adx_call_acc_fwd(unsigned how, ad_fwd *s, adx_number e);
 
 ADX_INLINE void adx_here(const char *file, int line)
 {
@@ -1671,157 +1750,7 @@ ADX_INLINE void adx_here(const char *file, int line)
     adx_now.line = line;
 }
 
-/* --- 6.2  slots --------------------------------------------------------------
- * Slots that are not used are not initialised either, but with ADREV_TRACE or
- * where an expression is too wide for registers: with the zeros gcc 12 keeps
- * every expression in memory (burgers, bench/: twice the time).                */
-
-ADX_UNSET_BEGIN
-
-#define ADX_SLOTS(DO)                                                       \
-    DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)                         \
-    DO(8) DO(9) DO(10) DO(11) DO(12) DO(13) DO(14) DO(15)
-
-// Slot i where it exists; elsewhere the code is dead, but must compile.
-#define ADX_HAS(e, i) ((i) < ADX_WIDTH && (e).n > (i))
-#define ADX_AT(e, i)  (e).slot[(i) < ADX_WIDTH ? (i) : 0]
-
-// Known to be neither zero nor infinite nor NaN: times anything it is what IEEE
-// says.
-ADX_INLINE bool adx_proper(ad_real f)
-{
-    return ADX_KNOWN(f) && f != 0 && f - f == 0;
-}
-
-// The chain rule's product: a zero factor gives zero even against inf or NaN
-// (section 3). Selects, not branches: a call in the cold branch would make
-// the compiler spill what is live around it.
-ADX_INLINE ad_real adx_times(ad_real f, ad_real d)
-{
-    ad_real p = f * d;
-    if (adx_proper(d) || adx_proper(f))
-        return p;
-    p = f == 0 ? 0 : p;
-    return d == 0 ? 0 : p;
-}
-
-// Where that rule says zero, the product is NaN. So gcc's code takes all
-// products of an expression first, then makes one test for two of them: lstm
-// takes 2.06 instead of 2.35 times the plain program, particles 7.9 instead of
-// 9.8 (gcc 12, bench/). clang 14 gains nothing by it, and merges fewer operands.
-#if defined(__GNUC__) && !defined(__clang__)
-#define ADX_PAIRED 1
-#else
-#define ADX_PAIRED 0
-#endif
-
-// Field by field: clang 14 leaves in memory what is only copied as a struct.
-ADX_INLINE adx_slot adx_scaled(adx_slot s, ad_real f)
-{
-    adx_slot r;
-    ADX_TALLY(reverse, mul, adx_counts(f) && adx_counts(s.d));
-    r.d = ADX_PAIRED ? f * s.d : adx_times(f, s.d);
-    r.id = s.id;
-    return r;
-}
-
-// Whether product i of e or the next is NaN where adx_times may say zero.
-#define ADX_NEXT(e, i) (ADX_HAS(e, (i) + 1) ? (i) + 1 : (i))
-#define ADX_LOST(from, e, i)                                                \
-    (ADX_HAS(e, i)                                                          \
-     && !(adx_proper(ADX_AT(from, i).d)                                     \
-          && adx_proper(ADX_AT(from, ADX_NEXT(e, i)).d))                    \
-     && ADX_UNORDERED(ADX_AT(e, i).d, ADX_AT(e, ADX_NEXT(e, i)).d))
-
-ADX_INLINE ad_expr adx_scale(ad_expr e, ad_real f)
-{
-    const ad_expr from = e;
-
-#define ADX_DO(i)                                                           \
-    if (ADX_HAS(e, i))                                                      \
-        ADX_AT(e, i) = adx_scaled(ADX_AT(e, i), f);
-    ADX_SLOTS(ADX_DO)
-#undef ADX_DO
-#define ADX_DO(i)                                                           \
-    || (!((i) & 1) && ADX_LOST(from, e, i))
-    if (ADX_PAIRED && !adx_proper(f)
-        && ADX_UNLIKELY(false ADX_SLOTS(ADX_DO))) {
-#undef ADX_DO
-#define ADX_DO(i)                                                           \
-    if (ADX_HAS(e, i))                                                      \
-        ADX_AT(e, i).d = adx_times(f, ADX_AT(from, i).d);
-    ADX_SLOTS(ADX_DO)
-#undef ADX_DO
-    }
-    if (e.dual)
-        e.d = adx_times(f, e.d);
-    e.sum = e.sum && ADX_KNOWN(f) && f == 1;
-    e.leaf = 0;
-    return e;
-}
-
-// One more operand. With conditional stores clang 14 keeps the slots in memory
-// until it is too late to merge operands (adx_merge); with selects gcc 12 would
-// warn of slots that are not set.
-ADX_INLINE ad_expr adx_push(ad_expr e, adx_slot s)
-{
-#ifdef __clang__
-#define ADX_DO(i)                                                           \
-    if ((i) < ADX_WIDTH) {                                                  \
-        ADX_AT(e, i).d = e.n == (i) ? s.d : ADX_AT(e, i).d;                 \
-        ADX_AT(e, i).id = e.n == (i) ? s.id : ADX_AT(e, i).id;              \
-    }
-#else
-#define ADX_DO(i)                                                           \
-    if ((i) < ADX_WIDTH && e.n == (i)) {                                    \
-        ADX_AT(e, i).d = s.d;                                               \
-        ADX_AT(e, i).id = s.id;                                             \
-    }
-#endif
-    ADX_SLOTS(ADX_DO)
-#undef ADX_DO
-    e.n++;
-    return e;
-}
-
-// The slots of b behind those of a; there is room.
-ADX_INLINE ad_expr adx_append(ad_expr a, ad_expr b)
-{
-    a.d = a.dual ? b.dual ? a.d + b.d : a.d : b.d;
-    a.sum = a.n > 0 ? a.sum : b.sum;
-    a.dual |= b.dual;
-    a.leaf = 0;
-#define ADX_DO(i)                                                           \
-    if (ADX_HAS(b, i))                                                      \
-        a = adx_push(a, ADX_AT(b, i));
-    ADX_SLOTS(ADX_DO)
-#undef ADX_DO
-    return a;
-}
-
-ADX_UNSET_END
-
-/* --- 6.3  promotion: any operand becomes an expression -------------------- */
-
-ADX_INLINE ad_expr adx_constant(ad_real v)
-{
-    ad_expr e;
-    e.v = v;
-    e.d = 0;
-    e.n = 0;
-    e.dual = 0;
-    e.leaf = 0;
-    e.sum = 0;
-    // Where an expression can change its kind at run time, or has more fields
-    // than gcc 12 keeps in registers, it warns of slots that are not set.
-#if ADREV_TRACE || ADREV_FUSE > 12
-    const adx_slot none = ADX_ZERO;
-#define ADX_DO(i) ADX_AT(e, i) = none;
-    ADX_SLOTS(ADX_DO)
-#undef ADX_DO
-#endif
-    return e;
-}
+/* --- 6.2  numbers and their ids ------------------------------------------- */
 
 ADX_INLINE uint64_t adx_compound(size_t job, size_t seq)
 {
@@ -1854,116 +1783,14 @@ ADX_INLINE void adx_name(ad_rev *x, ad_real v, uint64_t id)
 #endif
 }
 
-ADX_INLINE ad_expr adx_promote_self(ad_expr e) { return e; }
-
-ADX_INLINE ad_expr adx_promote_rev(ad_rev x)
+ADX_INLINE ad_rev adx_numbered(ad_real v, uint64_t id)
 {
-    ad_expr e = adx_constant(x.v);
-    e.n = 1;
-    e.leaf = 1;
-    e.sum = 1;
-    e.slot[0].d = 1;
-    e.slot[0].id = adx_compound(x.job, x.seq);
-    return e;
+    ad_rev y;
+    adx_name(&y, v, id);
+    return y;
 }
 
-ADX_INLINE ad_expr adx_promote_fwd(ad_fwd x)
-{
-    ad_expr e = adx_constant(x.v);
-    e.d = x.d;
-    e.dual = 1;
-    return e;
-}
-
-#define ADX_DEFINE(name, type)                                              \
-    ADX_INLINE ad_expr adx_promote_##name(type v)                           \
-        { return adx_constant((ad_real)v); }
-ADX_DEFINE(float, float)
-ADX_DEFINE(double, double)
-ADX_DEFINE(long_double, long double)
-ADX_DEFINE(integer, long long)
-ADX_DEFINE(unsigned, unsigned long long)
-#undef ADX_DEFINE
-
-// One dispatch per operand: overloading where the compiler has it, else by the
-// type of its name. Where there is neither the text of the operand stands there
-// twice, which doubles with every level of nesting. A type that is not listed (a
-// pointer, _Float16, a complex number) does not compile.
-#ifdef __cplusplus
-ADX_INLINE ad_expr adx_promote(ad_expr e) { return e; }
-ADX_INLINE ad_expr adx_promote(ad_rev x) { return adx_promote_rev(x); }
-ADX_INLINE ad_expr adx_promote(ad_fwd x) { return adx_promote_fwd(x); }
-template <class Number> ADX_INLINE ad_expr adx_promote(Number v)
-{
-    return adx_constant((ad_real)v);
-}
-#define ADX_EXPR_PLAIN(a) adx_promote(a)
-#else
-#ifdef __clang__
-#define ADX_OVERLOAD ADX_INLINE __attribute__((overloadable))
-ADX_OVERLOAD ad_expr adx_promote(ad_expr e) { return e; }
-ADX_OVERLOAD ad_expr adx_promote(ad_rev x) { return adx_promote_rev(x); }
-ADX_OVERLOAD ad_expr adx_promote(ad_fwd x) { return adx_promote_fwd(x); }
-ad_expr adx_promote(const void *x) __attribute__((
-    overloadable, error("a pointer is no number: x[0] or *x")));
-#define ADX_NUMBERS(ROW)                                                    \
-    ROW(float) ROW(double) ROW(long double) ROW(int) ROW(long)              \
-    ROW(long long) ROW(unsigned) ROW(unsigned long) ROW(unsigned long long)
-#define ADX_DEFINE(type)                                                    \
-    ADX_OVERLOAD ad_expr adx_promote(type v)                                \
-        { return adx_constant((ad_real)v); }
-ADX_NUMBERS(ADX_DEFINE)
-#undef ADX_DEFINE
-#endif
-#define ADX_PROMOTE(a)                                                      \
-    _Generic((a),                                                           \
-        ad_rev: adx_promote_rev, ad_expr: adx_promote_self,                 \
-        ad_fwd: adx_promote_fwd, float: adx_promote_float,                  \
-        double: adx_promote_double, long double: adx_promote_long_double,   \
-        unsigned: adx_promote_unsigned,                                     \
-        unsigned long: adx_promote_unsigned,                                \
-        unsigned long long: adx_promote_unsigned,                           \
-        _Bool: adx_promote_integer, char: adx_promote_integer,              \
-        signed char: adx_promote_integer, short: adx_promote_integer,       \
-        unsigned char: adx_promote_integer,                                 \
-        unsigned short: adx_promote_integer, int: adx_promote_integer,      \
-        long: adx_promote_integer, long long: adx_promote_integer)(a)
-// The operand is named so that its text stands there once. A mistake in it leaves
-// the name undeclared: it is then that of a number nobody defines, so that gcc has
-// no more to say. Names within names need to differ only where gcc warns of it.
-#if defined __clang__
-#define ADX_EXPR_PLAIN adx_promote
-#elif defined __GNUC__ && !defined ADREV_STRICT
-extern const ad_rev adx_named;
-#define ADX_EXPR_PLAIN(a)                                                   \
-    __extension__({                                                         \
-        __auto_type adx_named = (a);                                        \
-        ADX_PROMOTE(adx_named);                                             \
-    })
-#elif defined __GNUC__
-#define ADX_EXPR_NAMED(a, k)                                                \
-    __extension__({                                                         \
-        __auto_type adx_operand_##k = (a);                                  \
-        ADX_PROMOTE(adx_operand_##k);                                       \
-    })
-#define ADX_EXPR_COUNTED(a, k) ADX_EXPR_NAMED(a, k)
-#define ADX_EXPR_PLAIN(a) ADX_EXPR_COUNTED(a, __COUNTER__)
-#else
-#define ADX_EXPR_PLAIN(a) ADX_PROMOTE(a)
-#endif
-#endif
-
-#if ADREV_DEBUG
-#define ADX_EXPR(a) (adx_here(__FILE__, __LINE__), ADX_EXPR_PLAIN(a))
-#elif defined __clang__
-#define ADX_EXPR adx_promote        // directly: a line less for each mistake
-#else
-#define ADX_EXPR ADX_EXPR_PLAIN
-#endif
-
-/* --- 6.4  one statement --------------------------------------------------- */
-
-ADX_UNSET_BEGIN
+ADX_INLINE ad_rev adx_passive(ad_real v) { return adx_numbered(v, 0); }
 
 ADX_INLINE bool adx_room(size_t need)
 {
@@ -1971,24 +1798,93 @@ ADX_INLINE bool adx_room(size_t need)
         >= need + adx_now.held;
 }
 
-ADX_INLINE ad_rev adx_passive(ad_real v)
+// The program may do anything with the number: the hook is told of a constant.
+ADX_INLINE ad_real adx_plain_rev(ad_rev x)
 {
-    ad_rev y;
-    y.v = v;
-    y.seq = 0;
-    y.job = 0;
-    return y;
+    if (ADREV_TRACE && x.job != 0 && ADX_UNLIKELY(adx_now.trace))
+        adx_observed(ADREV_OP_detach, x.v, x, x);
+    return x.v;
 }
 
-// An expression of a single variable, or of constants, as a number.
-ADX_INLINE ad_rev adx_node(ad_expr e)
+ADX_INLINE ad_real adx_plain_fwd(ad_fwd x) { return x.v; }
+ADX_INLINE ad_real adx_plain_number(ad_real x) { return x; }
+ADX_INLINE ad_real adx_plain_float(float x) { return (ad_real)x; }
+
+ADX_INLINE ad_rev adx_detach_rev(ad_rev x)
 {
-    ad_rev y = adx_passive(e.v);
-    if (e.n > 0) {
-        y.seq = (uint32_t)e.slot[0].id;
-        y.job = (uint32_t)(e.slot[0].id >> 32);
-    }
-    return y;
+    if (ADREV_TRACE && x.job != 0 && ADX_UNLIKELY(adx_now.trace))
+        return adx_traced(ADREV_OP_detach, x.v, x, 0, x, 0, x, 0);
+    return adx_passive(x.v);
+}
+
+ADX_INLINE ad_fwd adx_detach_fwd(ad_fwd x)
+{
+    x.d = 0;
+    return x;
+}
+
+#define ADX_DEFINE(name, operator)                                          \
+    ADX_INLINE bool adx_f_##name(ad_real x, ad_real y)                      \
+        { return x operator y; }
+ADREV_COMPARISONS(ADX_DEFINE)
+#undef ADX_DEFINE
+
+#ifndef __cplusplus
+// Types that an operand may have, and the functions that take them.
+#define ADX_OWN_TYPES(ROW)                                                  \
+    ROW(float, float) ROW(double, double) ROW(long_double, long double)     \
+    ROW(integer, long long) ROW(unsigned, unsigned long long)
+#define ADX_ARITHMETIC(ROW)                                                 \
+    ROW(float) ROW(double) ROW(long double) ROW(int) ROW(long)              \
+    ROW(long long) ROW(unsigned) ROW(unsigned long) ROW(unsigned long long)
+#define ADX_NUMBERS(own)                                                    \
+    float: own##_float, double: own##_double,                               \
+    long double: own##_long_double,                                         \
+    unsigned: own##_unsigned, unsigned long: own##_unsigned,                \
+    unsigned long long: own##_unsigned, _Bool: own##_integer,               \
+    char: own##_integer, signed char: own##_integer,                        \
+    unsigned char: own##_integer, short: own##_integer,                     \
+    unsigned short: own##_integer, int: own##_integer, long: own##_integer, \
+    long long: own##_integer
+#endif
+
+#if ADREV_DEBUG
+#define ADX_NOTE_PLACE adx_here(__FILE__, __LINE__);
+#else
+#define ADX_NOTE_PLACE
+#endif
+
+// Names of operands, where a mistake in one leaves its name undeclared: numbers
+// that nobody defines, so that gcc has no more to say.
+#if defined __GNUC__ && !defined __clang__ && !defined __cplusplus
+extern const ad_rev adx_x_, adx_y_, adx_z_, adx_e_, adx_t_;
+#endif
+
+// Known to be neither zero nor infinite nor NaN: times anything it is what IEEE
+// says. Here and in 6.3 no && and ||: each branch costs time to compile, also
+// where it is known how it goes. (With them clang 14 takes 36 instead of 22 s for
+// 400 statements.)
+ADX_INLINE bool adx_proper(ad_real f)
+{
+    return (ADX_KNOWN(f) != 0) & (f != 0) & (f - f == 0);
+}
+
+// The chain rule's product: a zero factor gives zero even against inf or NaN
+// (section 3).
+ADX_INLINE ad_real adx_times(ad_real f, ad_real d)
+{
+    ad_real p = f * d;
+    if (adx_proper(d) || adx_proper(f))
+        return p;
+    p = f == 0 ? 0 : p;
+    return d == 0 ? 0 : p;
+}
+
+ADX_INLINE adx_operand *adx_put(adx_operand *op, ad_real d, uint64_t id)
+{
+    op->d = d;
+    op->id = (uint32_t)id;
+    return op + 1;
 }
 
 ADX_INLINE ad_rev adx_commit(ad_real v, adx_operand *op, unsigned header)
@@ -2000,547 +1896,1118 @@ ADX_INLINE ad_rev adx_commit(ad_real v, adx_operand *op, unsigned header)
     return y;
 }
 
-// What is not of this job: constants become the sink, foreign values are
-// resolved. Only a foreign value costs a call.
-ADX_INLINE ad_expr adx_identify(ad_expr e)
-{
-    uint64_t foreign = 0;
-#define ADX_DO(i)                                                           \
-    if (ADX_HAS(e, i)) {                                                    \
-        bool here = ADX_AT(e, i).id >> 32 == adx_now.job;                   \
-        foreign |= here ? 0 : ADX_AT(e, i).id >> 32;                        \
-    }
-    ADX_SLOTS(ADX_DO)
-#undef ADX_DO
-    if (ADX_UNLIKELY(foreign != 0)) {
-        uint64_t id[ADX_WIDTH];
-#define ADX_DO(i)                                                           \
-    if (ADX_HAS(e, i))                                                      \
-        id[(i) < ADX_WIDTH ? (i) : 0] = ADX_AT(e, i).id;
-        ADX_SLOTS(ADX_DO)
-#undef ADX_DO
-        adx_resolve_all(id, e.n);
-#define ADX_DO(i)                                                           \
-    if (ADX_HAS(e, i))                                                      \
-        ADX_AT(e, i).id = id[(i) < ADX_WIDTH ? (i) : 0];
-        ADX_SLOTS(ADX_DO)
-#undef ADX_DO
-    }
-#define ADX_DO(i)                                                           \
-    if (ADX_HAS(e, i))                                                      \
-        ADX_AT(e, i).id = ADX_AT(e, i).id >> 32 == 0 ? adx_now.sink         \
-                                                     : ADX_AT(e, i).id;
-    ADX_SLOTS(ADX_DO)
-#undef ADX_DO
-    return e;
-}
+// Whether each statement is to be looked at: with its place, or told to a hook.
+#define ADX_LOOK (ADREV_DEBUG || (ADREV_TRACE && adx_now.trace))
 
-ADX_INLINE bool adx_all_constant(ad_expr e)
-{
-    uint64_t any = 0;
-#define ADX_DO(i)                                                           \
-    if (ADX_HAS(e, i))                                                      \
-        any |= ADX_AT(e, i).id;
-    ADX_SLOTS(ADX_DO)
-#undef ADX_DO
-    return any >> 32 == 0;
-}
-
-ADX_INLINE bool adx_all_here(ad_expr e)
-{
-    uint64_t here = adx_compound(adx_now.job, 0);
-    uint64_t other = 0;
-#define ADX_DO(i)                                                           \
-    if (ADX_HAS(e, i))                                                      \
-        other |= ADX_AT(e, i).id ^ here;
-    ADX_SLOTS(ADX_DO)
-#undef ADX_DO
-    return other >> 32 == 0;
-}
-
-ADX_INLINE adx_operand *adx_put(adx_operand *op, adx_slot s)
-{
-    op->d = s.d;
-    op->id = (uint32_t)s.id;
-    return op + 1;
-}
-
-// Whether two slots are the same variable and the compiler can see it, since
-// both were read from the same place. Never true by chance at run time.
-#define ADX_SAME(a, b) (ADX_KNOWN((a).id == (b).id) && (a).id == (b).id)
-
-// A variable that occurs several times in an expression needs one operand:
-// w - a*w, or sin(x)*exp(x). The later slots are added to the first and left
-// out. (burgers, bench/: 7 operands a statement instead of 12; loop: 4 of 6.)
-ADX_INLINE ad_expr adx_merge(ad_expr e)
-{
-    unsigned out = 0;
-#define ADX_PAIR(i, k)                                                      \
-    if ((i) < (k) && ADX_HAS(e, k) && (out >> (i) & 1) == 0                 \
-        && ADX_SAME(ADX_AT(e, i), ADX_AT(e, k))) {                          \
-        ADX_AT(e, i).d += out >> (k) & 1 ? 0 : ADX_AT(e, k).d;              \
-        e.sum = (i) == 0 ? 0 : e.sum;                                       \
-        out |= 1u << (k);                                                   \
-    }
-#define ADX_DO(k)                                                           \
-    ADX_PAIR(0, k) ADX_PAIR(1, k) ADX_PAIR(2, k) ADX_PAIR(3, k)             \
-    ADX_PAIR(4, k) ADX_PAIR(5, k) ADX_PAIR(6, k) ADX_PAIR(7, k)             \
-    ADX_PAIR(8, k) ADX_PAIR(9, k) ADX_PAIR(10, k) ADX_PAIR(11, k)           \
-    ADX_PAIR(12, k) ADX_PAIR(13, k) ADX_PAIR(14, k)
-    ADX_SLOTS(ADX_DO)
-#undef ADX_DO
-#undef ADX_PAIR
-    e.out = out;
-    return e;
-}
-
-#define ADX_LIVE(e, i) (ADX_HAS(e, i) && ((e).out >> (i) & 1) == 0)
-
-// Whether an expression is one recorded value or a constant, as all are that
-// were made while the trace hook was set.
-ADX_INLINE bool adx_is_node(ad_expr e)
-{
-    uint64_t others = 0;
-#define ADX_DO(i)                                                           \
-    if ((i) > 0 && ADX_HAS(e, i))                                           \
-        others |= ADX_AT(e, i).id;
-    ADX_SLOTS(ADX_DO)
-#undef ADX_DO
-    return e.n == 0 || (others == 0 && e.slot[0].d == 1);
-}
-
-// Records an expression. A partial of 1 on the value just before, as in
-// s = s + x*y, is stored as a flag: 12 bytes less, and in the sweep the
-// adjoint of the sum stays in a register.
-ADX_INLINE ADX_CHECKED ad_rev adx_rec(ad_expr e)
-{
-    e = adx_merge(e);
-    if (e.n == 0)
-        return adx_passive(e.v);
-    if (ADREV_TRACE && ADX_UNLIKELY(adx_now.trace) && adx_is_node(e))
-        return adx_traced_node(e.v, e.slot[0].id);
-    if (ADX_UNLIKELY(!adx_all_here(e))) {
-        e = adx_identify(e);
-        if (adx_all_constant(e))
-            return adx_passive(e.v);
-    }
-    if (ADREV_TRACE && adx_now.trace)
-        adx_refuse();
-    if (e.leaf || (ADREV_TRACE && adx_now.trace))
-        return adx_node(e);
-    if (ADREV_DEBUG)
-        adx_note_site(e.v);
-
-    unsigned n = 0;
-#define ADX_DO(i) n += ADX_LIVE(e, i);
-    ADX_SLOTS(ADX_DO)
-#undef ADX_DO
-    bool sum = n > 1 && e.sum && (uint32_t)e.slot[0].id == adx_now.seq;
-    // Asked for with the operand that a sum does without: that is a constant.
-    size_t most = sizeof(uint16_t) + n * sizeof(adx_operand);
-    if (ADX_UNLIKELY(!adx_room(most))
-        && !adx_grow(most - sum * sizeof(adx_operand)))
-        return adx_passive(e.v);
-
-    adx_operand *op = adx_now.op;
-    ADX_FETCH((uintptr_t)op + ADX_FAR);
-    if (!sum)
-        op = adx_put(op, e.slot[0]);
-#define ADX_DO(i)                                                           \
-    if ((i) > 0 && ADX_LIVE(e, i))                                          \
-        op = adx_put(op, ADX_AT(e, i));
-    ADX_SLOTS(ADX_DO)
-#undef ADX_DO
-    return adx_commit(e.v, op, sum ? ADX_SUM | (n - 1) : n);
-}
-
-// Where an expression is split. One function, not a copy of adx_rec at every
-// operator: those would nearly all be dead, but would have to be compiled.
-ADX_APART ad_rev adx_spill(const ad_expr *e) { return adx_rec(*e); }
-
-ADX_INLINE ad_expr adx_stored(ad_expr e)
-{
-    ad_expr copy = e;           // whose address may be taken: not that of e
-    bool traced = ADREV_TRACE && adx_now.trace;     // adx_watch records it
-    ad_expr r = adx_promote_rev(traced ? adx_node(e) : adx_spill(&copy));
-    r.d = e.d;
-    r.dual = e.dual;
-    r.leaf = 0;
-    return r;
-}
-
-ADX_UNSET_END
-
-/* --- 6.5  operators ------------------------------------------------------- */
-
-// Nobody asks for the partial of an argument that is a plain number.
-ADX_INLINE bool adx_active(ad_expr e) { return e.n > 0 || e.dual; }
-
-// fa a + fb b. If there are more operands than fit, the larger side is
-// recorded first; what then still does not fit, too.
-ADX_INLINE ad_expr adx_combine(ad_expr a, ad_real fa, ad_expr b, ad_real fb)
-{
-    if (a.n + b.n > ADX_WIDTH && a.n >= b.n)
-        a = adx_stored(a);
-    if (a.n + b.n > ADX_WIDTH)
-        b = adx_stored(b);
-    if (a.n + b.n > ADX_WIDTH)
-        a = adx_stored(a);
-    return adx_append(adx_scale(a, fa), adx_scale(b, fb));
-}
-
-ADX_INLINE ad_expr adx_finish(ad_expr e, ad_real v)
-{
-    e.v = v;
-    if (ADREV_FUSE == 1 && e.n > 0) {
-        e = adx_stored(e);
-        e.leaf = !e.dual;
-    }
-    return e;
-}
-
-// While an operation is traced, its expression is one recorded value. It
-// keeps its number of slots, which must stay a constant: the others are empty.
-ADX_INLINE ad_expr adx_watch(ad_expr e, ad_opcode code, unsigned arity,
-                             ad_expr a, ad_real fa, ad_expr b, ad_real fb,
-                             ad_expr c, ad_real fc)
-{
-#if ADREV_COUNT
-    unsigned active = a.n > 0;
-    active += arity > 1 && b.n > 0;
-    active += arity > 2 && c.n > 0;
-    adx_count_op(code, active);
-#endif
-    if (!ADREV_TRACE || e.n == 0 || !ADX_UNLIKELY(adx_now.trace))
-        return e;
-    if (!adx_is_node(a) || !adx_is_node(b) || !adx_is_node(c))
-        adx_refuse();
-    ad_rev y = arity == 1 ? adx_traced_1(code, e.v, adx_node(a), fa)
-             : arity == 2 ? adx_traced_2(code, e.v, adx_node(a), fa,
-                                         adx_node(b), fb)
-             : adx_traced(code, e.v, adx_node(a), fa, adx_node(b), fb,
-                          adx_node(c), fc);
-    const adx_slot none = ADX_ZERO;
-#define ADX_DO(i)                                                           \
-    if (ADX_HAS(e, i))                                                      \
-        ADX_AT(e, i) = none;
-    ADX_SLOTS(ADX_DO)
-#undef ADX_DO
-    e.slot[0].d = 1;
-    e.slot[0].id = adx_compound(y.job, y.seq);
-    e.leaf = 0;
-    return e;
-}
-
-#define ADX_OP_1(name)                                                      \
-    ADX_INLINE ADX_CHECKED ad_expr adx_op_##name(ad_expr a)                                \
-    {                                                                       \
-        ad_real v = adx_f_##name(a.v, 0, 0);                                \
-        ad_real fa = adx_active(a) ? adx_fx_##name(a.v, 0, 0, v) : 0;       \
-        ad_expr e = adx_finish(adx_scale(a, fa), v);                        \
-        return adx_watch(e, ADREV_OP_##name, 1, a, fa, a, 0, a, 0);         \
-    }
-
-#define ADX_OP_2(name)                                                      \
-    ADX_INLINE ADX_CHECKED ad_expr adx_op_##name(ad_expr a, ad_expr b)                     \
-    {                                                                       \
-        ad_real v = adx_f_##name(a.v, b.v, 0);                              \
-        ad_real fa = adx_active(a) ? adx_fx_##name(a.v, b.v, 0, v) : 0;     \
-        ad_real fb = adx_active(b) ? adx_fy_##name(a.v, b.v, 0, v) : 0;     \
-        ad_expr e = adx_finish(adx_combine(a, fa, b, fb), v);               \
-        return adx_watch(e, ADREV_OP_##name, 2, a, fa, b, fb, b, 0);        \
-    }
-
-#define ADX_OP_3(name)                                                      \
-    ADX_INLINE ADX_CHECKED ad_expr adx_op_##name(ad_expr a, ad_expr b, ad_expr c)          \
-    {                                                                       \
-        ad_real v = adx_f_##name(a.v, b.v, c.v);                            \
-        ad_real fa = adx_active(a) ? adx_fx_##name(a.v, b.v, c.v, v) : 0;   \
-        ad_real fb = adx_active(b) ? adx_fy_##name(a.v, b.v, c.v, v) : 0;   \
-        ad_real fc = adx_active(c) ? adx_fz_##name(a.v, b.v, c.v, v) : 0;   \
-        ad_expr ab = adx_combine(a, fa, b, fb);                             \
-        ab.v = v;                                                           \
-        ad_expr e = adx_finish(adx_combine(ab, 1, c, fc), v);               \
-        return adx_watch(e, ADREV_OP_##name, 3, a, fa, b, fb, c, fc);       \
-    }
-
-#define ADX_DEFINE(name, n, ...) ADX_OP_##n(name)
-ADREV_OPS(ADX_DEFINE)
-#undef ADX_DEFINE
-#undef ADX_OP_1
-#undef ADX_OP_2
-#undef ADX_OP_3
-
-// Both sides share the slots of the result, so the side not taken leaves
-// neither an operand nor a NaN behind.
-ADX_INLINE ADX_CHECKED ad_expr adx_select(bool c, ad_expr a, ad_expr b)
-{
-    const adx_slot none = ADX_ZERO;
-    ad_real v = adx_f_select(c, a.v, b.v);
-    ad_expr e = adx_constant(v);
-    ad_expr yes = adx_scale(a, adx_fy_select(1, a.v, b.v, a.v));
-    ad_expr no = adx_scale(b, adx_fz_select(0, a.v, b.v, b.v));
-
-    e.d = c ? yes.d : no.d;
-    e.dual = a.dual | b.dual;
-    e.leaf = a.leaf & b.leaf;
-    e.sum = yes.sum & no.sum;
-    e.n = a.n > b.n ? a.n : b.n;
-#define ADX_DO(i)                                                           \
-    if (ADX_HAS(e, i)) {                                                    \
-        adx_slot from = ADX_HAS(yes, i) ? ADX_AT(yes, i) : none;            \
-        adx_slot other = ADX_HAS(no, i) ? ADX_AT(no, i) : none;             \
-        ADX_AT(e, i).d = c ? from.d : other.d;                              \
-        ADX_AT(e, i).id = c ? from.id : other.id;                           \
-    }
-    ADX_SLOTS(ADX_DO)
-#undef ADX_DO
-    return adx_watch(e, ADREV_OP_select, 3, adx_constant(c), 0,
-                     a, adx_fy_select(c, a.v, b.v, v),
-                     b, adx_fz_select(c, a.v, b.v, v));
-}
-
-// Told to the hook, but recorded nowhere: the result is a constant.
-ADX_INLINE ad_real adx_observe(ad_opcode code, ad_real v, ad_expr a, ad_expr b)
-{
-    if (ADREV_TRACE && a.n + b.n > 0 && ADX_UNLIKELY(adx_now.trace))
-        adx_observed(code, v, adx_node(a), adx_node(b));
-    return v;
-}
-
-#define ADX_DEFINE(name, ...)                                               \
-    ADX_INLINE ADX_CHECKED ad_expr adx_op_##name(ad_expr a)                             \
-    {                                                                       \
-        ad_real v = adx_f_##name(a.v);                                      \
-        ad_expr e = adx_constant(adx_observe(ADREV_OP_##name, v, a, a));    \
-        e.dual = a.dual;                                                    \
-        return e;                                                           \
-    }
-ADREV_STEPS(ADX_DEFINE)
-#undef ADX_DEFINE
-
-#define ADX_DEFINE(name, operator)                                          \
-    ADX_INLINE ADX_CHECKED bool adx_op_##name(ad_expr a, ad_expr b)                     \
-    {                                                                       \
-        bool holds = a.v operator b.v;                                      \
-        adx_observe(ADREV_OP_##name, holds, a, b);                          \
-        return holds;                                                       \
-    }
-ADREV_COMPARISONS(ADX_DEFINE)
-#undef ADX_DEFINE
-
-/* --- 6.6  leaving the recording ------------------------------------------- */
-
-ADX_INLINE ad_real adx_plain_number(ad_real x) { return x; }
-
-// The program may do anything with the number: the hook is told of a constant.
-ADX_INLINE ad_real adx_plain_rev(ad_rev x)
-{
-    if (ADREV_TRACE && x.job != 0 && ADX_UNLIKELY(adx_now.trace))
-        adx_observed(ADREV_OP_detach, x.v, x, x);
-    return x.v;
-}
-
-ADX_INLINE ad_real adx_plain_fwd(ad_fwd x) { return x.v; }
-ADX_INLINE ad_real adx_plain_expr(ad_expr e)
-{
-    return e.n > 0 ? adx_plain_rev(adx_node(e)) : e.v;
-}
-
-ADX_INLINE ad_fwd adx_dual(ad_expr e)
-{
-    ad_fwd y;
-    y.v = e.n > 0 ? adx_plain_rev(adx_node(e)) : e.v;
-    y.d = e.dual ? e.d : 0;
-    return y;
-}
-
-ADX_INLINE ad_rev adx_detach_rev(ad_rev x)
-{
-    if (ADREV_TRACE && x.job != 0 && ADX_UNLIKELY(adx_now.trace))
-        return adx_traced(ADREV_OP_detach, x.v, x, 0, x, 0, x, 0);
-    x.seq = 0;
-    x.job = 0;
-    return x;
-}
-
-ADX_INLINE ad_fwd adx_detach_fwd(ad_fwd x)
-{
-    x.d = 0;
-    return x;
-}
-
-ADX_INLINE ad_expr adx_detach_expr(ad_expr e)
-{
-    if (ADREV_TRACE && e.n > 0 && ADX_UNLIKELY(adx_now.trace))
-        return adx_promote_rev(adx_detach_rev(adx_node(e)));
-    return adx_constant(e.v);
-}
-
-// A variable that was the last thing recorded comes first: it then costs no
-// operand (see adx_rec), and in the sweep its adjoint is not written and read
-// again. (loop, bench/: 35.5 instead of 38 ns for each step.)
-ADX_INLINE void adx_acc_rev(ad_rev *s, ad_expr e)
-{
-    ad_rev sum = *s;
-    if (e.leaf && e.slot[0].id == adx_compound(adx_now.job, adx_now.seq))
-        *s = adx_rec(adx_op_add(e, adx_promote_rev(sum)));
-    else
-        *s = adx_rec(adx_op_add(adx_promote_rev(sum), e));
-}
-
-ADX_INLINE void adx_acc_fwd(ad_fwd *s, ad_expr e)
-{
-    *s = adx_dual(adx_op_add(adx_promote_fwd(*s), e));
-}
-
-ADX_INLINE ad_expr adx_exponent(int k) { return adx_constant((ad_real)k); }
+ADX_INLINE ad_real adx_exponent(int k) { return (ad_real)k; }
 
 // 0.5 as an exponent would be 0.
 #ifdef __cplusplus
 #define ADX_EXPONENT(k) adx_exponent(k)
 #else
 #if defined __GNUC__ && (!defined __clang__ || __clang_major__ >= 14)
-ad_expr adx_no_exponent(long double k) __attribute__((
+ad_real adx_no_exponent(long double k) __attribute__((
     error("the exponent of ad_powi and ad_ldexp is an integer: see ad_pow")));
 #else
-ad_expr adx_no_exponent(long double k);         // that nobody defines
+ad_real adx_no_exponent(long double k);         // that nobody defines
 #endif
 #define ADX_EXPONENT(k)                                                     \
     _Generic((k), float: adx_no_exponent, double: adx_no_exponent,          \
              long double: adx_no_exponent, default: adx_exponent)(k)
 #endif
 
-/* --- 6.7  fronts -------------------------------------------------------------
- * What users write. An operand may be an ad_rev, an ad_fwd, an ad_expr or any
- * arithmetic type (a bit-field as +s.b), and is evaluated once. Recorded
- * numbers are constants to ad_dual, forward numbers are constants to ad_rec.   */
+/* --- 6.3  expressions --------------------------------------------------------
+ * An expression has a type for each number of its operands, so that a slot that
+ * is not there is nowhere compiled: with one type of twelve slots, 100
+ * statements took gcc 12 41 s and 1.7 GB, and take it 1.5 s now. Each type has
+ * the same functions, named adx_WHAT_WIDTH, and no loops: gcc 12 would fold
+ * them, clang 14 would keep the expression in memory.                          */
 
-// Record an expression as one statement (ADREV_FUSE operands; longer ones are
-// split). Of constants alone it is a constant. Of an ad_rev it is that value.
-#if defined __clang__ && !defined __cplusplus && !ADREV_DEBUG
-// One macro less for clang to show with each mistake in e.
-#define ADX_DEFINE(type)                                                    \
-    ADX_OVERLOAD ADX_CHECKED ad_rev adx_rec_any(type e)                     \
-        { return adx_rec(adx_promote(e)); }
-ADX_DEFINE(ad_rev) ADX_DEFINE(ad_fwd) ADX_DEFINE(ad_expr)
-ADX_NUMBERS(ADX_DEFINE)
+#if ADX_FUSES
+
+// Slots 0 to N - 1, and all pairs of them.
+#define ADX_SLOTS_1(DO)  DO(0)
+#define ADX_SLOTS_2(DO)  ADX_SLOTS_1(DO) DO(1)
+#define ADX_SLOTS_3(DO)  ADX_SLOTS_2(DO) DO(2)
+#define ADX_SLOTS_4(DO)  ADX_SLOTS_3(DO) DO(3)
+#define ADX_SLOTS_5(DO)  ADX_SLOTS_4(DO) DO(4)
+#define ADX_SLOTS_6(DO)  ADX_SLOTS_5(DO) DO(5)
+#define ADX_SLOTS_7(DO)  ADX_SLOTS_6(DO) DO(6)
+#define ADX_SLOTS_8(DO)  ADX_SLOTS_7(DO) DO(7)
+#define ADX_SLOTS_9(DO)  ADX_SLOTS_8(DO) DO(8)
+#define ADX_SLOTS_10(DO) ADX_SLOTS_9(DO) DO(9)
+#define ADX_SLOTS_11(DO) ADX_SLOTS_10(DO) DO(10)
+#define ADX_SLOTS_12(DO) ADX_SLOTS_11(DO) DO(11)
+
+#define ADX_PAIRS_1(DO)
+#define ADX_PAIRS_2(DO)  DO(0, 1)
+#define ADX_PAIRS_3(DO)  ADX_PAIRS_2(DO) DO(0, 2) DO(1, 2)
+#define ADX_PAIRS_4(DO)  ADX_PAIRS_3(DO) DO(0, 3) DO(1, 3) DO(2, 3)
+#define ADX_PAIRS_5(DO)  ADX_PAIRS_4(DO) DO(0, 4) DO(1, 4) DO(2, 4) DO(3, 4)
+#define ADX_PAIRS_6(DO)                                                     \
+    ADX_PAIRS_5(DO) DO(0, 5) DO(1, 5) DO(2, 5) DO(3, 5) DO(4, 5)
+#define ADX_PAIRS_7(DO)                                                     \
+    ADX_PAIRS_6(DO) DO(0, 6) DO(1, 6) DO(2, 6) DO(3, 6) DO(4, 6) DO(5, 6)
+#define ADX_PAIRS_8(DO)                                                     \
+    ADX_PAIRS_7(DO) DO(0, 7) DO(1, 7) DO(2, 7) DO(3, 7) DO(4, 7) DO(5, 7)   \
+    DO(6, 7)
+#define ADX_PAIRS_9(DO)                                                     \
+    ADX_PAIRS_8(DO) DO(0, 8) DO(1, 8) DO(2, 8) DO(3, 8) DO(4, 8) DO(5, 8)   \
+    DO(6, 8) DO(7, 8)
+#define ADX_PAIRS_10(DO)                                                    \
+    ADX_PAIRS_9(DO) DO(0, 9) DO(1, 9) DO(2, 9) DO(3, 9) DO(4, 9) DO(5, 9)   \
+    DO(6, 9) DO(7, 9) DO(8, 9)
+#define ADX_PAIRS_11(DO)                                                    \
+    ADX_PAIRS_10(DO) DO(0, 10) DO(1, 10) DO(2, 10) DO(3, 10) DO(4, 10)      \
+    DO(5, 10) DO(6, 10) DO(7, 10) DO(8, 10) DO(9, 10)
+#define ADX_PAIRS_12(DO)                                                    \
+    ADX_PAIRS_11(DO) DO(0, 11) DO(1, 11) DO(2, 11) DO(3, 11) DO(4, 11)      \
+    DO(5, 11) DO(6, 11) DO(7, 11) DO(8, 11) DO(9, 11) DO(10, 11)
+
+// The type for n operands, how many a value has, and the function for its type.
+// An expression of forward numbers counts as ADX_FORWARD operands: so a sum of
+// widths says what it is made of.
+#define ADX_FORWARD 16
+#ifdef __cplusplus
+#define ADX_LET auto
+#define ADX_TYPE_OF(x) decltype(x)
+#define ADX_NAME(what, n) adx_##what
+#define ADX_CALL(what, x) adx_##what
+template <unsigned n> struct adx_of_width { typedef ad_expr_dual type; };
+template <> struct adx_of_width<0> { typedef ad_expr_0 type; };
+#define ADX_DEFINE(N)                                                       \
+    template <> struct adx_of_width<N> { typedef ad_expr_##N type; };       \
+    char (&adx_measure(const ad_expr_##N &))[(N) + 1];
+ADX_WIDTHS(ADX_DEFINE)
 #undef ADX_DEFINE
-#define ad_rec adx_rec_any
+char (&adx_measure(const ad_expr_0 &))[1];
+char (&adx_measure(const ad_expr_dual &))[ADX_FORWARD + 1];
+#define ADX_OF_WIDTH(n) adx_of_width<(n)>::type
+#define ADX_WIDTH(x)    (sizeof(adx_measure(x)) - 1)
 #else
-#define ad_rec(e) adx_rec(ADX_EXPR(e))
+#define ADX_LET __auto_type
+#define ADX_TYPE_OF(x) __typeof__(x)
+#define ADX_NAME(what, n) adx_##what##_##n
+#define ADX_EXPRS(what)                                                     \
+    ad_expr_0: adx_##what##_0, ad_expr_1: adx_##what##_1,                   \
+    ad_expr_2: adx_##what##_2, ad_expr_3: adx_##what##_3,                   \
+    ad_expr_4: adx_##what##_4, ad_expr_5: adx_##what##_5,                   \
+    ad_expr_6: adx_##what##_6, ad_expr_7: adx_##what##_7,                   \
+    ad_expr_8: adx_##what##_8, ad_expr_9: adx_##what##_9,                   \
+    ad_expr_10: adx_##what##_10, ad_expr_11: adx_##what##_11,               \
+    ad_expr_12: adx_##what##_12, ad_expr_dual: adx_##what##_dual
+#define ADX_CALL(what, x) _Generic((x), ADX_EXPRS(what))
+#define ADX_OF_WIDTH(n)                                                     \
+    __typeof__(*_Generic((char (*)[(n) + 1])0,                              \
+        char (*)[1]: (ad_expr_0 *)0, char (*)[2]: (ad_expr_1 *)0,           \
+        char (*)[3]: (ad_expr_2 *)0, char (*)[4]: (ad_expr_3 *)0,           \
+        char (*)[5]: (ad_expr_4 *)0, char (*)[6]: (ad_expr_5 *)0,           \
+        char (*)[7]: (ad_expr_6 *)0, char (*)[8]: (ad_expr_7 *)0,           \
+        char (*)[9]: (ad_expr_8 *)0, char (*)[10]: (ad_expr_9 *)0,          \
+        char (*)[11]: (ad_expr_10 *)0, char (*)[12]: (ad_expr_11 *)0,       \
+        char (*)[13]: (ad_expr_12 *)0, default: (ad_expr_dual *)0))
+#define ADX_WIDTH(x)                                                        \
+    _Generic((x), ad_expr_0: 0, ad_expr_dual: ADX_FORWARD,                  \
+             default: sizeof(x) / sizeof(adx_slot) - 1)
 #endif
 
-// The expression of a number, for functions that take an ad_expr. Make them
-// static inline: only then is it in registers.
-#define ad_expr_of(a) ADX_EXPR(a)
+// The slots behind a head.
+ADX_INLINE adx_slot *adx_slots_of(adx_head *e)
+{
+    return (adx_slot *)((char *)e + offsetof(ad_expr_1, slot));
+}
 
-// Evaluate an expression in forward mode.
-#define ad_dual(e) adx_dual(ADX_EXPR(e))
+ADX_INLINE ad_expr_0 adx_constant(ad_real v)
+{
+    ad_expr_0 e;
+    e.head.v = v;
+    e.head.zero = 0;
+    e.head.risky = 0;
+    e.head.leaf = 0;
+    return e;
+}
+
+// What follows is made for each width. The slots of r from `at` on become f a.
+// No product here obeys the rule of adx_times: where that says zero and IEEE does
+// not, the product is NaN. So the one test that a statement makes (adx_fits) looks
+// for a NaN, too, and only in the cold branch is asked which slots have a factor
+// of exactly zero: compilers compute that there. (With a test in each operator
+// gcc 12 compiles 100 statements in 1.7 instead of 1.3 s, to 79 instead of 58 kB,
+// and they take 13.0 instead of 12.3 ns each.) split: a is recorded first.
+#define ADX_DO(i)                                                           \
+    s[i].d = f * a->slot[i].d;                                              \
+    s[i].id = a->slot[i].id;                                                \
+    ADX_TALLY(reverse, mul, adx_counts(f) && adx_counts(a->slot[i].d));
+#define ADX_DEFINE(N)                                                       \
+    ADX_APART uint64_t ADX_NAME(split, N)(const ad_expr_##N *a);            \
+    ADX_INLINE void ADX_NAME(scale, N)(adx_head *r, unsigned at,            \
+                                       const ad_expr_##N *a, ad_real f,     \
+                                       bool split)                          \
+    {                                                                       \
+        adx_slot *s = adx_slots_of(r) + at;                                 \
+        unsigned nil = 0u - (f == 0);                                       \
+        if (split) {                                                        \
+            const ad_expr_##N copy = *a;    /* its address may be taken */  \
+            s->d = f;                                                       \
+            s->id = ADX_NAME(split, N)(&copy);                              \
+            r->zero |= (nil & 1) << at;                                     \
+            return;                                                         \
+        }                                                                   \
+        ADX_SLOTS_##N(ADX_DO)                                               \
+        r->zero |= (a->head.zero | (nil & ((1u << (N)) - 1))) << at;        \
+        r->risky |= a->head.risky | !(a->head.leaf | adx_proper(f));        \
+    }
+ADX_WIDTHS(ADX_DEFINE)
+#undef ADX_DEFINE
+#undef ADX_DO
+
+ADX_INLINE void ADX_NAME(scale, 0)(adx_head *r, unsigned at,
+                                   const ad_expr_0 *a, ad_real f, bool split)
+{
+    (void)r; (void)at; (void)a; (void)f; (void)split;
+}
+
+ADX_INLINE void ADX_NAME(scale, dual)(adx_head *r, unsigned at,
+                                      const ad_expr_dual *a, ad_real f,
+                                      bool split)
+{
+    ad_real *d = &((ad_expr_dual *)r)->d;
+    ad_real p = adx_times(f, a->d);
+    (void)split;
+    *d = at < ADX_FORWARD ? p : *d + p;
+}
+
+/* --- 6.4  operands ------------------------------------------------------------
+ * Any operand becomes an expression, once. A type that is not listed (a pointer,
+ * _Float16, a complex number) does not compile.                                */
+
+ADX_INLINE ad_expr_1 adx_leaf(ad_rev x)
+{
+    ad_expr_1 e;
+    e.head.v = x.v;
+    e.head.zero = 0;
+    e.head.risky = 0;
+    e.head.leaf = 1;
+    e.slot[0].d = 1;
+    e.slot[0].id = adx_compound(x.job, x.seq);
+    return e;
+}
+
+ADX_INLINE ad_expr_dual adx_from_fwd(ad_fwd x)
+{
+    ad_expr_dual e;
+    e.head = adx_constant(x.v).head;
+    e.d = x.d;
+    return e;
+}
+
+#ifdef __cplusplus
+#define ADX_DEFINE(N)                                                       \
+    ADX_INLINE ad_expr_##N adx_own(const ad_expr_##N &e) { return e; }
+ADX_WIDTHS(ADX_DEFINE)
+ADX_DEFINE(0)
+ADX_DEFINE(dual)
+#undef ADX_DEFINE
+ADX_INLINE ad_expr_1 adx_own(ad_rev x) { return adx_leaf(x); }
+ADX_INLINE ad_expr_dual adx_own(ad_fwd x) { return adx_from_fwd(x); }
+template <class Number> ADX_INLINE ad_expr_0 adx_own(Number v)
+{
+    return adx_constant((ad_real)v);
+}
+#elif defined __clang__
+#define ADX_OVERLOAD ADX_INLINE ADX_CHECKED __attribute__((overloadable))
+#define ADX_DEFINE(N)                                                       \
+    ADX_OVERLOAD ad_expr_##N adx_own(ad_expr_##N e) { return e; }           \
+    ADX_OVERLOAD ad_expr_##N adx_made(ad_expr_##N e) { return e; }
+ADX_WIDTHS(ADX_DEFINE)
+ADX_DEFINE(0)
+ADX_DEFINE(dual)
+#undef ADX_DEFINE
+#define ADX_DEFINE(type)                                                    \
+    ADX_OVERLOAD ad_expr_0 adx_own(type v)                                  \
+        { return adx_constant((ad_real)v); }
+ADX_ARITHMETIC(ADX_DEFINE)
+#undef ADX_DEFINE
+ADX_OVERLOAD ad_expr_1 adx_own(ad_rev x) { return adx_leaf(x); }
+ADX_OVERLOAD ad_expr_dual adx_own(ad_fwd x) { return adx_from_fwd(x); }
+ad_expr_0 adx_own(const void *x) __attribute__((
+    overloadable, error("a pointer is no number: x[0] or *x")));
+#else
+#define ADX_DEFINE(N)                                                       \
+    ADX_INLINE ad_expr_##N adx_own_##N(ad_expr_##N e) { return e; }
+ADX_WIDTHS(ADX_DEFINE)
+ADX_DEFINE(0)
+ADX_DEFINE(dual)
+#undef ADX_DEFINE
+#define ADX_DEFINE(name, type)                                              \
+    ADX_INLINE ad_expr_0 adx_own_##name(type v)                             \
+        { return adx_constant((ad_real)v); }
+ADX_OWN_TYPES(ADX_DEFINE)
+#undef ADX_DEFINE
+#define adx_own(x)                                                          \
+    _Generic((x), ad_rev: adx_leaf, ad_fwd: adx_from_fwd, ADX_EXPRS(own),   \
+             ADX_NUMBERS(adx_own))(x)
+#endif
+
+// What an operator returns: clang warns if nobody uses it.
+#if !defined __clang__ || defined __cplusplus
+#define adx_made(e) e
+#endif
+
+// How an operator begins, goes on and ends. The operands stand between, in the macro
+// that the user calls: each further macro that passes them on would be three more
+// lines of clang's about a mistake in them. Their names hide those of the operators
+// around: that is meant.
+#define ADX_TAKE                                                            \
+    __extension__({                                                         \
+        ADX_QUIET                                                           \
+        ADX_NOTE_PLACE                                                      \
+        ADX_LET adx_x_ =
+#define ADX_TAKE_1 ADX_TAKE
+#define ADX_TAKE_2 ADX_TAKE
+#define ADX_TAKE_3 ADX_TAKE
+#define ADX_TAKE_TEST ADX_TAKE
+#define ADX_AND_Y ; ADX_LET adx_y_ =
+#define ADX_AND_Z ; ADX_LET adx_z_ =
+
+/* --- 6.5  one statement --------------------------------------------------- */
+
+// Whether two slots are the same variable and the compiler can see it, since
+// both were read from the same place. Never true by chance at run time.
+#define ADX_SAME(a, b)                                                      \
+    ((ADX_KNOWN((a).id == (b).id) != 0) & ((a).id == (b).id))
+
+// A partial of 1 on the value just before, as in s = s + x*y, is stored as a
+// flag: 12 bytes less, and in the sweep the adjoint of the sum stays in a
+// register. Asked of a slot as it was before others were added to it: gcc then
+// does not know yet that none are.
+ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
+{
+    return (n > 1) & (ADX_KNOWN(d) != 0) & (d == 1);
+}
+
+// here   whether all operands are of this job
+// known  the same of those that are no constants, whose ids are the sink's
+// fits   whether there is room, no partial is NaN and nothing else is to be looked
+//        at
+// out    bits: slots that are added to others, decided once for all
+// write  then it is written. A variable that occurs several times needs one
+//        operand: w - a*w, or sin(x)*exp(x). The later slots are added to the
+//        first and left out. (burgers, bench/: 7 operands a statement instead of
+//        12; loop: 4 of 6.)
+// apart  otherwise it is recorded in section 7, which merges the same slots
+// rec    the one or the other
+// split  records what has no room in an expression further out; returns its id
+#define ADX_OUT(i)       (out >> (i) & 1)
+#define ADX_LEAVE_OUT(i, k)                                                 \
+    out |= (unsigned)(ADX_SAME(e->slot[i], e->slot[k]) & !ADX_OUT(i)) << (k);
+#define ADX_OTHER_JOB(i) other |= e->slot[i].id ^ here;
+#define ADX_OTHER_VARIABLE(i)                                               \
+    other |= (e->slot[i].id ^ here) & (0 - (uint64_t)(e->slot[i].id != 0)); \
+    any |= e->slot[i].id;
+#define ADX_ADD_UP(i)    sum += e->slot[i].d;
+#define ADX_LOCAL(i)     ad_real d##i = e->slot[i].d;
+#define ADX_MERGE(i, k)                                                     \
+    if ((left >> (k) & 1) && !ADX_OUT(i)                                    \
+        && e->slot[i].id == e->slot[k].id) {                                \
+        d##i += d##k;                                                       \
+        left &= ~(1u << (k));                                               \
+    }
+#define ADX_COUNT_IN(i)  n += !ADX_OUT(i);
+#define ADX_PUT(i)                                                          \
+    if (!ADX_OUT(i) && !((i) == 0 && sum))                                  \
+        op = adx_put(op, d##i, e->slot[i].id);
+#define ADX_COPY(i)                                                         \
+    slot[i].d = e->slot[i].d;                                               \
+    slot[i].id = e->slot[i].id;
+#define ADX_DEFINE(N)                                                       \
+    ADX_INLINE bool ADX_NAME(here, N)(const ad_expr_##N *e)                 \
+    {                                                                       \
+        uint64_t here = adx_compound(adx_now.job, 0);                       \
+        uint64_t other = 0;                                                 \
+        ADX_SLOTS_##N(ADX_OTHER_JOB)                                        \
+        return other >> 32 == 0;                                            \
+    }                                                                       \
+    ADX_INLINE bool ADX_NAME(known, N)(const ad_expr_##N *e)                \
+    {                                                                       \
+        uint64_t here = adx_compound(adx_now.job, 0);                       \
+        uint64_t other = 0;                                                 \
+        uint64_t any = 0;                                                   \
+        ADX_SLOTS_##N(ADX_OTHER_VARIABLE)                                   \
+        return (other >> 32 == 0) & (any >> 32 != 0) & (adx_now.sink == 0); \
+    }                                                                       \
+    ADX_INLINE bool ADX_NAME(fits, N)(const ad_expr_##N *e)                 \
+    {                                                                       \
+        ad_real sum = -(ad_real)0;                                          \
+        if (e->head.risky) {                                                \
+            ADX_SLOTS_##N(ADX_ADD_UP)                                       \
+        }                                                                   \
+        return !(sum != sum) & !ADX_LOOK                                    \
+             & adx_room(sizeof(uint16_t) + (N) * sizeof(adx_operand));      \
+    }                                                                       \
+    ADX_INLINE unsigned ADX_NAME(out, N)(const ad_expr_##N *e)              \
+    {                                                                       \
+        unsigned out = 0;                                                   \
+        ADX_PAIRS_##N(ADX_LEAVE_OUT)                                        \
+        (void)e;                                                            \
+        return out;                                                         \
+    }                                                                       \
+    ADX_INLINE ADX_CHECKED ad_rev ADX_NAME(write, N)(const ad_expr_##N *e,  \
+                                                     unsigned out)          \
+    {                                                                       \
+        adx_operand *op = adx_now.op;                                       \
+        unsigned left = out;                                                \
+        unsigned n = 0;                                                     \
+        if ((N) == 1 && e->head.leaf)                                       \
+            return adx_numbered(e->head.v, e->slot[0].id);                  \
+        ADX_SLOTS_##N(ADX_LOCAL)                                            \
+        ADX_PAIRS_##N(ADX_MERGE)                                            \
+        ADX_SLOTS_##N(ADX_COUNT_IN)                                         \
+        bool sum = adx_may_sum(n, e->slot[0].d) & (d0 == 1)                 \
+                 & ((uint32_t)e->slot[0].id == adx_now.seq);                \
+        (void)left;                                                         \
+        ADX_FETCH((uintptr_t)op + ADX_FAR);                                 \
+        ADX_SLOTS_##N(ADX_PUT)                                              \
+        return adx_commit(e->head.v, op, sum ? ADX_SUM | (n - 1) : n);      \
+    }                                                                       \
+    ADX_INLINE ADX_CHECKED ad_rev ADX_NAME(apart, N)(const ad_expr_##N *e,  \
+                                                     unsigned out)          \
+    {                                                                       \
+        adx_slot slot[N];                                                   \
+        unsigned how = ADX_HOW | (e->head.leaf ? ADX_LEAF : 0)              \
+                     | (adx_may_sum(N, e->slot[0].d) ? ADX_SUM : 0);        \
+        ADX_SLOTS_##N(ADX_COPY)                                             \
+        return adx_record_apart(e->head.v, how | (N), slot, e->head.zero,   \
+                                out);                                       \
+    }                                                                       \
+    ADX_INLINE ADX_CHECKED ad_rev ADX_NAME(rec, N)(ad_expr_##N e)           \
+    {                                                                       \
+        unsigned out = ADX_NAME(out, N)(&e);                                \
+        if (ADX_LIKELY((ADX_NAME(here, N)(&e) || ADX_NAME(known, N)(&e))    \
+                       && ADX_NAME(fits, N)(&e)))                           \
+            return ADX_NAME(write, N)(&e, out);                             \
+        return ADX_NAME(apart, N)(&e, out);                                 \
+    }                                                                       \
+    ADX_APART uint64_t ADX_NAME(split, N)(const ad_expr_##N *e)             \
+    {                                                                       \
+        ad_rev y = ADX_NAME(rec, N)(*e);                                    \
+        return adx_word(&y);                                                \
+    }
+ADX_WIDTHS(ADX_DEFINE)
+#undef ADX_DEFINE
+#undef ADX_OUT
+#undef ADX_LEAVE_OUT
+#undef ADX_OTHER_JOB
+#undef ADX_OTHER_VARIABLE
+#undef ADX_ADD_UP
+#undef ADX_LOCAL
+#undef ADX_MERGE
+#undef ADX_COUNT_IN
+#undef ADX_PUT
+#undef ADX_COPY
+
+// Constants are not recorded, and forward numbers become an ad_fwd.
+ADX_INLINE ADX_CHECKED ad_rev ADX_NAME(rec, 0)(ad_expr_0 e)
+{
+    return adx_passive(e.head.v);
+}
+
+ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(rec, dual)(ad_expr_dual e)
+{
+    ad_fwd y;
+    y.v = e.head.v;
+    y.d = e.d;
+    return y;
+}
+
+/* --- 6.6  operators ------------------------------------------------------- */
+
+// Of two operands with nx and ny slots that have no room in one statement, the
+// larger is recorded first; if the other then still has none, that one, too.
+#define ADX_TOO_WIDE(nx, ny)                                                \
+    ((nx) + (ny) > ADREV_FUSE && (nx) < ADX_FORWARD && (ny) < ADX_FORWARD)
+#define ADX_SPLIT_X(nx, ny)                                                 \
+    (ADX_TOO_WIDE(nx, ny) && ((nx) >= (ny) || 1 + (nx) > ADREV_FUSE))
+#define ADX_SPLIT_Y(nx, ny)                                                 \
+    (ADX_TOO_WIDE(nx, ny) && ((nx) < (ny) || 1 + (ny) > ADREV_FUSE))
+
+// Slots of an operand: one, if it is recorded first.
+#define ADX_LEFT(n, split) ((split) ? 1 : (n))
+
+// An ad_fwd and an ad_rev in one expression: the one would be a constant for the
+// other, and nobody would see that it is not differentiated.
+#define ADX_MIXED(nx, ny)                                                   \
+    ((nx) / ADX_FORWARD * ((ny) % ADX_FORWARD) != 0                         \
+     || (ny) / ADX_FORWARD * ((nx) % ADX_FORWARD) != 0)
+#define ADX_UNMIXED                                                         \
+    ADX_STATIC_ASSERT(!adx_mixed, "an ad_fwd and an ad_rev in one "         \
+                      "expression: take ad_value of one of them")
+
+// Only the slots are left to set.
+#define ADX_NEW(r, value)                                                 \
+    (r).head.v = (value);                                                   \
+    (r).head.zero = 0;                                                      \
+    (r).head.risky = 0;                                                     \
+    (r).head.leaf = 0;
+
+#define ADX_SCALE(r, at, x, f, split)                                       \
+    ADX_CALL(scale, x)(&(r).head, at, &(x), f, split);
+
+#if ADREV_COUNT
+#define ADX_COUNT_OP(name, active) adx_count_op(ADREV_OP_##name, active);
+#else
+#define ADX_COUNT_OP(name, active)
+#endif
+
+// Nobody asks for the partial of an argument that is a plain number.
+#define ADX_MAKE_1(name)                                                    \
+        ;                                                                   \
+        ADX_LET adx_x = adx_own(adx_x_);                                    \
+        ADX_LOUD                                                            \
+        enum { adx_n = ADX_WIDTH(adx_x) };                                  \
+        ADX_OF_WIDTH(adx_n) adx_r;                                          \
+        ADX_NEW(adx_r, adx_f_##name(adx_x.head.v, 0, 0))                  \
+        const ad_real adx_fx = adx_n == 0 ? 0                               \
+            : adx_fx_##name(adx_x.head.v, 0, 0, adx_r.head.v);              \
+        ADX_SCALE(adx_r, 0, adx_x, adx_fx, false)                           \
+        ADX_COUNT_OP(name, adx_n % ADX_FORWARD != 0)                        \
+        ADX_WATCH(adx_r, adx_traced_1(ADREV_OP_##name, adx_r.head.v,        \
+                                      ADX_NODE(adx_x), adx_fx))             \
+        adx_made(adx_r);                                                    \
+    })
+
+#define ADX_MAKE_2(name)                                                    \
+        ;                                                                   \
+        ADX_LET adx_x = adx_own(adx_x_);                                    \
+        ADX_LET adx_y = adx_own(adx_y_);                                    \
+        ADX_LOUD                                                            \
+        enum {                                                              \
+            adx_nx = ADX_WIDTH(adx_x), adx_ny = ADX_WIDTH(adx_y),           \
+            adx_sx = ADX_SPLIT_X(adx_nx, adx_ny),                           \
+            adx_sy = ADX_SPLIT_Y(adx_nx, adx_ny),                           \
+            adx_iy = ADX_LEFT(adx_nx, adx_sx),                              \
+            adx_n = adx_iy + ADX_LEFT(adx_ny, adx_sy),                      \
+            adx_mixed = ADX_MIXED(adx_nx, adx_ny)                           \
+        };                                                                  \
+        ADX_UNMIXED;                                                        \
+        ADX_OF_WIDTH(adx_n) adx_r;                                          \
+        ADX_NEW(adx_r, adx_f_##name(adx_x.head.v, adx_y.head.v, 0))       \
+        const ad_real adx_fx = adx_nx == 0 ? 0                              \
+            : adx_fx_##name(adx_x.head.v, adx_y.head.v, 0, adx_r.head.v);   \
+        const ad_real adx_fy = adx_ny == 0 ? 0                              \
+            : adx_fy_##name(adx_x.head.v, adx_y.head.v, 0, adx_r.head.v);   \
+        ADX_SCALE(adx_r, 0, adx_x, adx_fx, adx_sx)                          \
+        ADX_SCALE(adx_r, adx_iy, adx_y, adx_fy, adx_sy)                     \
+        ADX_COUNT_OP(name, (adx_nx % ADX_FORWARD != 0)                      \
+                           + (adx_ny % ADX_FORWARD != 0))                   \
+        ADX_WATCH(adx_r, adx_traced_2(ADREV_OP_##name, adx_r.head.v,        \
+                                      ADX_NODE(adx_x), adx_fx,              \
+                                      ADX_NODE(adx_y), adx_fy))             \
+        adx_made(adx_r);                                                    \
+    })
+
+// If there is no room for all, each of them is recorded first.
+#define ADX_MAKE_3(name)                                                    \
+        ;                                                                   \
+        ADX_LET adx_x = adx_own(adx_x_);                                    \
+        ADX_LET adx_y = adx_own(adx_y_);                                    \
+        ADX_LET adx_z = adx_own(adx_z_);                                    \
+        ADX_LOUD                                                            \
+        enum {                                                              \
+            adx_nx = ADX_WIDTH(adx_x), adx_ny = ADX_WIDTH(adx_y),           \
+            adx_nz = ADX_WIDTH(adx_z), adx_all = adx_nx + adx_ny + adx_nz,  \
+            adx_wide = adx_all > ADREV_FUSE && adx_nx < ADX_FORWARD         \
+                    && adx_ny < ADX_FORWARD && adx_nz < ADX_FORWARD,        \
+            adx_sx = adx_wide && adx_nx > 1,                                \
+            adx_sy = adx_wide && adx_ny > 1,                                \
+            adx_sz = adx_wide && adx_nz > 1,                                \
+            adx_iy = ADX_LEFT(adx_nx, adx_sx),                              \
+            adx_iz = adx_iy + ADX_LEFT(adx_ny, adx_sy),                     \
+            adx_n = adx_iz + ADX_LEFT(adx_nz, adx_sz),                      \
+            adx_mixed = ADX_MIXED(adx_nx, adx_ny)                           \
+                     || ADX_MIXED(adx_nx, adx_nz)                           \
+                     || ADX_MIXED(adx_ny, adx_nz)                           \
+        };                                                                  \
+        ADX_UNMIXED;                                                        \
+        ADX_OF_WIDTH(adx_n) adx_r;                                          \
+        const ad_real adx_u = adx_x.head.v;                                 \
+        const ad_real adx_v = adx_y.head.v;                                 \
+        const ad_real adx_w = adx_z.head.v;                                 \
+        ADX_NEW(adx_r, adx_f_##name(adx_u, adx_v, adx_w))                 \
+        const ad_real adx_fx = adx_nx == 0 ? 0                              \
+            : adx_fx_##name(adx_u, adx_v, adx_w, adx_r.head.v);             \
+        const ad_real adx_fy = adx_ny == 0 ? 0                              \
+            : adx_fy_##name(adx_u, adx_v, adx_w, adx_r.head.v);             \
+        const ad_real adx_fz = adx_nz == 0 ? 0                              \
+            : adx_fz_##name(adx_u, adx_v, adx_w, adx_r.head.v);             \
+        ADX_SCALE(adx_r, 0, adx_x, adx_fx, adx_sx)                          \
+        ADX_SCALE(adx_r, adx_iy, adx_y, adx_fy, adx_sy)                     \
+        ADX_SCALE(adx_r, adx_iz, adx_z, adx_fz, adx_sz)                     \
+        ADX_COUNT_OP(name, (adx_nx % ADX_FORWARD != 0)                      \
+                           + (adx_ny % ADX_FORWARD != 0)                    \
+                           + (adx_nz % ADX_FORWARD != 0))                   \
+        ADX_WATCH(adx_r, adx_traced(ADREV_OP_##name, adx_r.head.v,          \
+                                    ADX_NODE(adx_x), adx_fx,                \
+                                    ADX_NODE(adx_y), adx_fy,                \
+                                    ADX_NODE(adx_z), adx_fz))               \
+        adx_made(adx_r);                                                    \
+    })
+
+// While an operation is traced, its expression is one recorded value. It keeps
+// its type: the other slots are empty.
+#define ADX_EMPTY(i)                                                        \
+    r->slot[i].d = 0;                                                       \
+    r->slot[i].id = 0;
+#define ADX_OTHERS(i) others |= (i) == 0 ? 0 : e->slot[i].id;
+#define ADX_DEFINE(N)                                                       \
+    ADX_INLINE void ADX_NAME(watch, N)(ad_expr_##N *r, ad_rev y)            \
+    {                                                                       \
+        r->head.zero = 0;                                                   \
+        r->head.risky = 0;                                                  \
+        ADX_SLOTS_##N(ADX_EMPTY)                                            \
+        r->slot[0].d = 1;                                                   \
+        r->slot[0].id = adx_word(&y);                                       \
+    }                                                                       \
+    ADX_INLINE ad_rev ADX_NAME(node, N)(const ad_expr_##N *e)               \
+    {                                                                       \
+        uint64_t others = 0;                                                \
+        ADX_SLOTS_##N(ADX_OTHERS)                                           \
+        if (others != 0 || e->slot[0].d != 1)                               \
+            adx_refuse();                                                   \
+        return adx_numbered(e->head.v, e->slot[0].id);                      \
+    }
+ADX_WIDTHS(ADX_DEFINE)
+#undef ADX_DEFINE
+#undef ADX_EMPTY
+#undef ADX_OTHERS
+
+ADX_INLINE void ADX_NAME(watch, 0)(ad_expr_0 *r, ad_rev y) { (void)r; (void)y; }
+ADX_INLINE void ADX_NAME(watch, dual)(ad_expr_dual *r, ad_rev y)
+{
+    (void)r;
+    (void)y;
+}
+ADX_INLINE ad_rev ADX_NAME(node, 0)(const ad_expr_0 *e)
+{
+    return adx_passive(e->head.v);
+}
+ADX_INLINE ad_rev ADX_NAME(node, dual)(const ad_expr_dual *e)
+{
+    return adx_passive(e->head.v);
+}
+
+#define ADX_NODE(x) ADX_CALL(node, x)(&(x))
+#if ADREV_TRACE
+#define ADX_WATCH(r, told)                                                  \
+    if (adx_n % ADX_FORWARD != 0 && ADX_UNLIKELY(adx_now.trace))            \
+        ADX_CALL(watch, r)(&(r), told);
+#define ADX_OBSERVE(code, v, x, y)                                          \
+    if ((ADX_WIDTH(x) + ADX_WIDTH(y)) % ADX_FORWARD != 0                    \
+        && ADX_UNLIKELY(adx_now.trace))                                     \
+        adx_observed(code, v, ADX_NODE(x), ADX_NODE(y));
+#else
+#define ADX_WATCH(r, told)
+#define ADX_OBSERVE(code, v, x, y)
+#endif
+
+// The slots of the side that is taken, so the other leaves neither an operand
+// nor a NaN behind.
+#define ADX_CHOOSE(i)                                                       \
+    r->slot[i].d = c ? (i) < nx ? sx[i].d : 0 : (i) < ny ? sy[i].d : 0;     \
+    r->slot[i].id = c ? (i) < nx ? sx[i].id : 0 : (i) < ny ? sy[i].id : 0;
+#define ADX_DEFINE(N)                                                       \
+    ADX_INLINE void ADX_NAME(choose, N)(ad_expr_##N *r, bool c,             \
+                                        adx_head *x, unsigned nx,           \
+                                        adx_head *y, unsigned ny)           \
+    {                                                                       \
+        const adx_slot *sx = adx_slots_of(x);                               \
+        const adx_slot *sy = adx_slots_of(y);                               \
+        r->head.zero = c ? x->zero : y->zero;                               \
+        r->head.risky = x->risky | y->risky;                                \
+        r->head.leaf = x->leaf & y->leaf;                                   \
+        ADX_SLOTS_##N(ADX_CHOOSE)                                           \
+    }
+ADX_WIDTHS(ADX_DEFINE)
+#undef ADX_DEFINE
+#undef ADX_CHOOSE
+ADX_INLINE void ADX_NAME(choose, 0)(ad_expr_0 *r, bool c, adx_head *x,
+                                    unsigned nx, adx_head *y, unsigned ny)
+{
+    (void)r; (void)c; (void)x; (void)nx; (void)y; (void)ny;
+}
+ADX_INLINE void ADX_NAME(choose, dual)(ad_expr_dual *r, bool c, adx_head *x,
+                                       unsigned nx, adx_head *y, unsigned ny)
+{
+    ad_real dx = nx == 0 ? 0 : ((ad_expr_dual *)x)->d;
+    ad_real dy = ny == 0 ? 0 : ((ad_expr_dual *)y)->d;
+    r->d = c ? dx : dy;
+}
+
+#define ADX_TAKE_CHOICE ADX_TAKE !!
+#define ADX_MAKE_CHOICE                                                     \
+        ;                                                                   \
+        ADX_LET adx_x = adx_own(adx_y_);                                    \
+        ADX_LET adx_y = adx_own(adx_z_);                                    \
+        const bool adx_c = adx_x_;                                          \
+        ADX_LOUD                                                            \
+        enum {                                                              \
+            adx_nx = ADX_WIDTH(adx_x), adx_ny = ADX_WIDTH(adx_y),           \
+            adx_n = adx_nx > adx_ny ? adx_nx : adx_ny,                      \
+            adx_mixed = ADX_MIXED(adx_nx, adx_ny)                           \
+        };                                                                  \
+        ADX_UNMIXED;                                                        \
+        ADX_OF_WIDTH(adx_n) adx_r;                                          \
+        ADX_NEW(adx_r, adx_f_select(adx_c, adx_x.head.v, adx_y.head.v))   \
+        ADX_CALL(choose, adx_r)(&adx_r, adx_c, &adx_x.head, adx_nx,         \
+                                &adx_y.head, adx_ny);                       \
+        ADX_COUNT_OP(select, (adx_nx % ADX_FORWARD != 0)                    \
+                             + (adx_ny % ADX_FORWARD != 0))                 \
+        ADX_WATCH(adx_r, adx_traced(ADREV_OP_select, adx_r.head.v,          \
+                                    adx_passive(adx_c), 0,                  \
+                                    ADX_NODE(adx_x), adx_c,                 \
+                                    ADX_NODE(adx_y), !adx_c))               \
+        adx_made(adx_r);                                                    \
+    })
+
+// Step functions: a constant, but of a forward number a forward number.
+#define ADX_MAKE_STEP(name)                                                 \
+        ;                                                                   \
+        ADX_LET adx_x = adx_own(adx_x_);                                    \
+        ADX_LOUD                                                            \
+        enum { adx_nx = ADX_WIDTH(adx_x) / ADX_FORWARD * ADX_FORWARD };     \
+        ADX_OF_WIDTH(adx_nx) adx_r;                                         \
+        ADX_NEW(adx_r, adx_f_##name(adx_x.head.v))                        \
+        ADX_CALL(choose, adx_r)(&adx_r, false, &adx_x.head, 0,              \
+                                &adx_x.head, 0);                            \
+        ADX_OBSERVE(ADREV_OP_##name, adx_r.head.v, adx_x, adx_x)            \
+        adx_made(adx_r);                                                    \
+    })
+
+// Told to the hook, but recorded nowhere.
+#define ADX_MAKE_TEST(name)                                                 \
+        ;                                                                   \
+        ADX_LET adx_x = adx_own(adx_x_);                                    \
+        ADX_LET adx_y = adx_own(adx_y_);                                    \
+        ADX_LOUD                                                            \
+        const bool adx_true = adx_f_##name(adx_x.head.v, adx_y.head.v);    \
+        ADX_OBSERVE(ADREV_OP_##name, adx_true, adx_x, adx_y)                \
+        adx_true;                                                           \
+    })
+
+/* --- 6.7  leaving the recording ------------------------------------------- */
+
+#define ADX_DEFINE(N)                                                       \
+    ADX_INLINE ad_real ADX_NAME(plain, N)(ad_expr_##N e)                    \
+    {                                                                       \
+        if (ADREV_TRACE && ADX_UNLIKELY(adx_now.trace))                     \
+            return adx_plain_rev(ADX_NAME(node, N)(&e));                    \
+        return e.head.v;                                                    \
+    }                                                                       \
+    ADX_INLINE ad_rev ADX_NAME(detach, N)(ad_expr_##N e)                    \
+    {                                                                       \
+        if (ADREV_TRACE && ADX_UNLIKELY(adx_now.trace))                     \
+            return adx_detach_rev(ADX_NAME(node, N)(&e));                   \
+        return adx_passive(e.head.v);                                       \
+    }                                                                       \
+    ADX_INLINE ad_fwd ADX_NAME(tangent, N)(ad_expr_##N e)                   \
+    {                                                                       \
+        ad_fwd y = ADX_ZERO;                                                \
+        y.v = ADX_NAME(plain, N)(e);                                        \
+        return y;                                                           \
+    }                                                                       \
+    ADX_INLINE bool ADX_NAME(last, N)(const ad_expr_##N *e)                 \
+    {                                                                       \
+        return (N) == 1 && e->head.leaf                                     \
+            && e->slot[0].id == adx_compound(adx_now.job, adx_now.seq);     \
+    }
+ADX_WIDTHS(ADX_DEFINE)
+#undef ADX_DEFINE
+
+ADX_INLINE ad_real ADX_NAME(plain, 0)(ad_expr_0 e) { return e.head.v; }
+ADX_INLINE ad_expr_0 ADX_NAME(detach, 0)(ad_expr_0 e) { return e; }
+ADX_INLINE ad_fwd ADX_NAME(tangent, 0)(ad_expr_0 e)
+{
+    ad_fwd y = ADX_ZERO;
+    y.v = e.head.v;
+    return y;
+}
+ADX_INLINE bool ADX_NAME(last, 0)(const ad_expr_0 *e) { (void)e; return false; }
+
+ADX_INLINE ad_real ADX_NAME(plain, dual)(ad_expr_dual e) { return e.head.v; }
+ADX_INLINE ad_expr_dual ADX_NAME(detach, dual)(ad_expr_dual e)
+{
+    e.d = 0;
+    return e;
+}
+ADX_INLINE ad_fwd ADX_NAME(tangent, dual)(ad_expr_dual e)
+{
+    return ADX_NAME(rec, dual)(e);
+}
+ADX_INLINE bool ADX_NAME(last, dual)(const ad_expr_dual *e)
+{
+    (void)e;
+    return false;
+}
+
+#define ADX_MAKE_DUAL                                                       \
+        ;                                                                   \
+        ADX_LET adx_x = adx_own(adx_x_);                                    \
+        ADX_LOUD                                                            \
+        ADX_CALL(tangent, adx_x)(adx_x);                                    \
+    })
+
+#define ADX_MAKE_EXPR                                                       \
+        ;                                                                   \
+        ADX_LET adx_x = adx_own(adx_x_);                                    \
+        ADX_LOUD                                                            \
+        adx_x;                                                              \
+    })
+
+#define ADX_MAKE_REC                                                        \
+        ;                                                                   \
+        ADX_LET adx_x = adx_own(adx_x_);                                    \
+        ADX_LOUD                                                            \
+        enum { adx_mixed = ADX_WIDTH(adx_x) >= ADX_FORWARD };               \
+        ADX_STATIC_ASSERT(!adx_mixed, "an ad_fwd is not recorded: ad_dual " \
+                          "evaluates it");                                  \
+        ADX_CALL(rec, adx_x)(adx_x);                                        \
+    })
+
+// A sum may be written, but is read before: so gcc warns where nobody has set it.
+ADX_INLINE ad_rev *adx_sum_rev(const ad_rev *s) { return (ad_rev *)(uintptr_t)s; }
+ADX_INLINE ad_fwd *adx_sum_fwd(const ad_fwd *s) { return (ad_fwd *)(uintptr_t)s; }
+#ifdef __cplusplus
+ADX_INLINE ad_rev *adx_sum(ad_rev *s) { return s; }
+ADX_INLINE ad_fwd *adx_sum(ad_fwd *s) { return s; }
+#else
+#define adx_sum(s)                                                          \
+    _Generic((s), ad_rev *: adx_sum_rev, ad_fwd *: adx_sum_fwd)(s)
+#endif
+
+// A variable that was the last thing recorded comes first: it then costs no
+// operand (adx_may_sum), and in the sweep its adjoint is not written and read
+// again. (loop, bench/: 35.5 instead of 38 ns for each step.)
+#define ADX_MAKE_SUM                                                        \
+        ;                                                                   \
+        ADX_LET adx_s = adx_x_;                                             \
+        ADX_LET adx_t = adx_own(adx_y_);                                    \
+        if (ADX_WIDTH(adx_t) == 1 && ADX_CALL(last, adx_t)(&adx_t)) {       \
+            ADX_LET adx_r =                                                 \
+                ADX_TAKE (adx_t) ADX_AND_Y (*adx_s) ADX_MAKE_2(add);      \
+            *adx_s = ADX_CALL(rec, adx_r)(adx_r);                           \
+        } else {                                                            \
+            ADX_LET adx_r =                                                 \
+                ADX_TAKE (*adx_s) ADX_AND_Y (adx_t) ADX_MAKE_2(add);      \
+            *adx_s = ADX_CALL(rec, adx_r)(adx_r);                           \
+        }                                                                   \
+        ADX_LOUD                                                            \
+    })
+
+#define ad_dual(e)    (ADX_TAKE (e) ADX_MAKE_DUAL)
+#define ad_expr_of(a) (ADX_TAKE (a) ADX_MAKE_EXPR)
+#define ad_acc(s, e)  (ADX_TAKE adx_sum(s) ADX_AND_Y (e) ADX_MAKE_SUM)
+
+// For clang's C a function, whose argument is in no macro.
+#if defined __clang__ && !defined __cplusplus && !ADREV_DEBUG
+#define ADX_REC_ANY(type) ADX_OVERLOAD ad_rev adx_rec_any(type e)
+#define ADX_DEFINE(N)                                                       \
+    ADX_REC_ANY(ad_expr_##N) { return adx_rec_##N(e); }
+ADX_WIDTHS(ADX_DEFINE)
+ADX_DEFINE(0)
+#undef ADX_DEFINE
+ADX_REC_ANY(ad_rev) { return adx_rec_1(adx_leaf(e)); }
+#define ADX_DEFINE(type)                                                    \
+    ADX_REC_ANY(type) { return adx_passive((ad_real)e); }
+ADX_ARITHMETIC(ADX_DEFINE)
+#undef ADX_DEFINE
+#define ADX_NO_FORWARD                                                      \
+    __attribute__((unavailable("an ad_fwd is not recorded: ad_dual evaluates " \
+                               "it")))
+ADX_REC_ANY(ad_fwd) ADX_NO_FORWARD;
+ADX_REC_ANY(ad_expr_dual) ADX_NO_FORWARD;
+#undef ADX_NO_FORWARD
+#undef ADX_REC_ANY
+#define ad_rec adx_rec_any
+#else
+#define ad_rec(e) (ADX_TAKE (e) ADX_MAKE_REC)
+#endif
+
+#ifdef __cplusplus
+#define ad_expr auto
+ADX_INLINE ad_real adx_plain(ad_rev x) { return adx_plain_rev(x); }
+ADX_INLINE ad_real adx_plain(ad_fwd x) { return adx_plain_fwd(x); }
+ADX_INLINE ad_rev adx_detach(ad_rev x) { return adx_detach_rev(x); }
+ADX_INLINE ad_fwd adx_detach(ad_fwd x) { return adx_detach_fwd(x); }
+template <class Any> ADX_INLINE ad_real ad_value(const Any &x)
+{
+    return adx_plain(x);
+}
+template <class Any> ADX_INLINE auto ad_detach(const Any &x)
+    -> decltype(adx_detach(x))
+{
+    return adx_detach(x);
+}
+#else
+#define ad_expr __auto_type
+#define ad_value(x)                                                         \
+    _Generic((x), ad_rev: adx_plain_rev, ad_fwd: adx_plain_fwd,             \
+             ADX_EXPRS(plain), float: adx_plain_float,                      \
+             default: adx_plain_number)(x)
+#define ad_detach(x)                                                        \
+    _Generic((x), ad_rev: adx_detach_rev, ad_fwd: adx_detach_fwd,           \
+             ADX_EXPRS(detach), float: adx_plain_float,                     \
+             default: adx_plain_number)(x)
+#endif
+
+#else // ADX_FUSES
+
+/* --- 6.8  where nothing is fused ---------------------------------------------
+ * Each operator is a call (7.7) and a statement of its own: that is the least
+ * code, and plain C11.                                                         */
+
+typedef adx_number ad_expr;
+typedef adx_number ad_expr_0, ad_expr_1, ad_expr_2, ad_expr_3, ad_expr_4,
+                   ad_expr_5, ad_expr_6, ad_expr_7, ad_expr_8, ad_expr_9,
+                   ad_expr_10, ad_expr_11, ad_expr_12, ad_expr_dual;
+
+ADX_INLINE adx_number adx_constant(ad_real v)
+{
+    adx_number e = ADX_ZERO;
+    e.v = v;
+    return e;
+}
+
+ADX_INLINE adx_number adx_leaf(ad_rev x)
+{
+    adx_number e = adx_constant(x.v);
+    e.id = adx_word(&x);
+    e.kind = ADX_RECORDED;
+    return e;
+}
+
+ADX_INLINE adx_number adx_from_fwd(ad_fwd x)
+{
+    adx_number e = adx_constant(x.v);
+    e.d = x.d;
+    e.kind = ADX_DUAL;
+    return e;
+}
+
+#ifdef __cplusplus
+ADX_INLINE adx_number adx_own(adx_number e) { return e; }
+ADX_INLINE adx_number adx_own(ad_rev x) { return adx_leaf(x); }
+ADX_INLINE adx_number adx_own(ad_fwd x) { return adx_from_fwd(x); }
+template <class Number> ADX_INLINE adx_number adx_own(Number v)
+{
+    return adx_constant((ad_real)v);
+}
+#else
+ADX_INLINE adx_number adx_own_expr(adx_number e) { return e; }
+#define ADX_DEFINE(name, type)                                              \
+    ADX_INLINE adx_number adx_own_##name(type v)                            \
+        { return adx_constant((ad_real)v); }
+ADX_OWN_TYPES(ADX_DEFINE)
+#undef ADX_DEFINE
+#define adx_own(x)                                                          \
+    _Generic((x), ad_rev: adx_leaf, ad_fwd: adx_from_fwd,                    \
+             adx_number: adx_own_expr, ADX_NUMBERS(adx_own))(x)
+#endif
+
+ADX_INLINE ad_real adx_plain_expr(adx_number e)
+{
+    return adx_call_value(ADX_HOW, e);
+}
+
+ADX_INLINE adx_number adx_detach_expr(adx_number e)
+{
+    return adx_call_detach(ADX_HOW, e);
+}
+
+// The operands, each taken once (in C without GNU's extensions its text stands
+// twice for each level), and the function.
+typedef adx_number adx_op_1(ADX_CALLED_1);
+typedef adx_number adx_op_2(ADX_CALLED_2);
+typedef adx_number adx_op_3(ADX_CALLED_3);
+typedef bool adx_op_test(ADX_CALLED_2);
+ADX_INLINE adx_number adx_apply_1(adx_number a, adx_op_1 *f)
+{
+    return f(ADX_HOW, a);
+}
+ADX_INLINE adx_number adx_apply_2(adx_number a, adx_number b, adx_op_2 *f)
+{
+    return f(ADX_HOW, a, b);
+}
+ADX_INLINE adx_number adx_apply_3(adx_number a, adx_number b, adx_number c,
+                                  adx_op_3 *f)
+{
+    return f(ADX_HOW, a, b, c);
+}
+ADX_INLINE bool adx_apply_test(adx_number a, adx_number b, adx_op_test *f)
+{
+    return f(ADX_HOW, a, b);
+}
+
+#if (defined __GNUC__ || defined __clang__) && !defined __cplusplus
+#define ADX_OPERAND(a)                                                      \
+    __extension__({                                                         \
+        ADX_QUIET                                                           \
+        ADX_NOTE_PLACE                                                      \
+        __auto_type adx_x_ = (a);                                           \
+        ADX_LOUD                                                            \
+        adx_own(adx_x_);                                                    \
+    })
+#elif ADREV_DEBUG
+#define ADX_OPERAND(a) (adx_here(__FILE__, __LINE__), adx_own(a))
+#else
+#define ADX_OPERAND adx_own
+#endif
+#define ADX_TAKE_1      adx_apply_1(ADX_OPERAND
+#define ADX_TAKE_2      adx_apply_2(ADX_OPERAND
+#define ADX_TAKE_3      adx_apply_3(ADX_OPERAND
+#define ADX_TAKE_TEST   adx_apply_test(ADX_OPERAND
+#define ADX_TAKE_CHOICE adx_call_choose(ADX_HOW, !!
+#define ADX_AND_Y       , ADX_OPERAND
+#define ADX_AND_Z       , ADX_OPERAND
+#define ADX_MAKE_1(name)    , adx_call_##name)
+#define ADX_MAKE_2(name)    , adx_call_##name)
+#define ADX_MAKE_3(name)    , adx_call_##name)
+#define ADX_MAKE_STEP(name) , adx_call_##name)
+#define ADX_MAKE_TEST(name) , adx_call_##name)
+#define ADX_MAKE_CHOICE     )
+#define ad_rec(e)     adx_call_rec(ADX_OPERAND(e))
+#define ad_dual(e)    adx_call_dual(ADX_HOW, ADX_OPERAND(e))
+#define ad_expr_of(e) ADX_OPERAND(e)
 
 #ifdef __cplusplus
 ADX_INLINE ad_real ad_value(ad_rev x) { return adx_plain_rev(x); }
 ADX_INLINE ad_real ad_value(ad_fwd x) { return adx_plain_fwd(x); }
-ADX_INLINE ad_real ad_value(ad_expr e) { return adx_plain_expr(e); }
+ADX_INLINE ad_real ad_value(adx_number e) { return adx_plain_expr(e); }
 ADX_INLINE ad_rev ad_detach(ad_rev x) { return adx_detach_rev(x); }
 ADX_INLINE ad_fwd ad_detach(ad_fwd x) { return adx_detach_fwd(x); }
-ADX_INLINE ad_expr ad_detach(ad_expr e) { return adx_detach_expr(e); }
-ADX_INLINE void adx_acc(ad_rev *s, ad_expr e) { adx_acc_rev(s, e); }
-ADX_INLINE void adx_acc(ad_fwd *s, ad_expr e) { adx_acc_fwd(s, e); }
-#define ad_acc(s, e) adx_acc((s), ADX_EXPR(e))
+ADX_INLINE adx_number ad_detach(adx_number e) { return adx_detach_expr(e); }
+ADX_INLINE void adx_acc(ad_rev *s, adx_number e)
+{
+    adx_call_acc_rev(ADX_HOW, s, e);
+}
+ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
+{
+    adx_call_acc_fwd(ADX_HOW, s, e);
+}
+#define ad_acc(s, e) adx_acc((s), ADX_OPERAND(e))
 #else
-
-// The plain number; asking for it is not a use of the recording.
 #define ad_value(x)                                                         \
     _Generic((x), ad_rev: adx_plain_rev, ad_fwd: adx_plain_fwd,             \
-             ad_expr: adx_plain_expr, default: adx_plain_number)(x)
-
-// The same value, of the same type, without its derivative.
+             adx_number: adx_plain_expr, float: adx_plain_float,            \
+             default: adx_plain_number)(x)
 #define ad_detach(x)                                                        \
     _Generic((x), ad_rev: adx_detach_rev, ad_fwd: adx_detach_fwd,           \
-             ad_expr: adx_detach_expr, default: adx_plain_number)(x)
-
-// s += e, for a pointer s to ad_rev or ad_fwd. A sum whose last term was the
-// last thing recorded costs only the operands of the new term (see ADX_SUM); of
-// a variable that was it, only the sum.
+             adx_number: adx_detach_expr, float: adx_plain_float,           \
+             default: adx_plain_number)(x)
 #define ad_acc(s, e)                                                        \
-    _Generic((s), ad_rev *: adx_acc_rev, ad_fwd *: adx_acc_fwd)(            \
-        (s), ADX_EXPR(e))
+    _Generic((s), ad_rev *: adx_call_acc_rev, ad_fwd *: adx_call_acc_fwd)(  \
+        ADX_HOW, s, ADX_OPERAND(e))
 #endif
+
+#endif // ADX_FUSES
+
+/* --- 6.9  fronts -------------------------------------------------------------
+ * What users write. An operand may be an ad_rev, an ad_fwd, an expression or any
+ * arithmetic type (a bit-field as +s.b), and is evaluated once. An ad_fwd and an
+ * ad_rev do not meet in one expression: take ad_value of one of them.
+ *
+ *     ad_rec(e)      records an expression as one statement (ADREV_FUSE operands;
+ *                    longer ones are split). Of constants alone it is a constant.
+ *                    Of an ad_rev it is that value.
+ *     ad_dual(e)     evaluates one in forward mode.
+ *     ad_acc(s, e)   is s += e, for a pointer s to ad_rev or ad_fwd. A sum whose
+ *                    last term was the last thing recorded costs only the
+ *                    operands of the new term; of a variable that was it, only
+ *                    the sum.
+ *     ad_value(x)    is the plain number; asking for it is not a use of the
+ *                    recording.
+ *     ad_detach(x)   is the same value without its derivative.
+ *     ad_expr e = x; keeps an expression for later. It is of the type that fits:
+ *                    ad_expr_3 has three recorded operands, and functions that
+ *                    take or return expressions say so (static inline: only then
+ *                    are they in registers).
+ *     ad_expr_of(x)  is the expression of a number: ad_expr_1 of an ad_rev.     */
 
 // The value of a where the condition holds, else of b. Both are evaluated; the
 // one not taken has no influence on any derivative.
 #define ad_select(condition, a, b)                                          \
-    adx_select((condition) ? true : false, ADX_EXPR(a), ADX_EXPR(b))
+    (ADX_TAKE_CHOICE (condition) ADX_AND_Y (a) ADX_AND_Z (b) ADX_MAKE_CHOICE)
 
 // Integer exponents: int, and a parameter, not an operand.
-#define ad_powi(a, k)  adx_op_powi(ADX_EXPR(a), ADX_EXPONENT(k))
-#define ad_ldexp(a, k) adx_op_ldexp(ADX_EXPR(a), ADX_EXPONENT(k))
+#define ad_powi(a, k)                                                       \
+    (ADX_TAKE_2 (a) ADX_AND_Y (ADX_EXPONENT(k)) ADX_MAKE_2(powi))
+#define ad_ldexp(a, k)                                                      \
+    (ADX_TAKE_2 (a) ADX_AND_Y (ADX_EXPONENT(k)) ADX_MAKE_2(ldexp))
 
-#define ad_add(a, b)       adx_op_add(ADX_EXPR(a), ADX_EXPR(b))
-#define ad_sub(a, b)       adx_op_sub(ADX_EXPR(a), ADX_EXPR(b))
-#define ad_mul(a, b)       adx_op_mul(ADX_EXPR(a), ADX_EXPR(b))
-#define ad_div(a, b)       adx_op_div(ADX_EXPR(a), ADX_EXPR(b))
-#define ad_fma(a, b, c)    adx_op_fma(ADX_EXPR(a), ADX_EXPR(b), ADX_EXPR(c))
-#define ad_neg(a)          adx_op_neg(ADX_EXPR(a))
-#define ad_sqr(a)          adx_op_sqr(ADX_EXPR(a))
-#define ad_abs(a)          adx_op_abs(ADX_EXPR(a))
-#define ad_min(a, b)       adx_op_min(ADX_EXPR(a), ADX_EXPR(b))
-#define ad_max(a, b)       adx_op_max(ADX_EXPR(a), ADX_EXPR(b))
+#define ad_add(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(add))
+#define ad_sub(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(sub))
+#define ad_mul(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(mul))
+#define ad_div(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(div))
+#define ad_fma(a, b, c)                                                     \
+    (ADX_TAKE_3 (a) ADX_AND_Y (b) ADX_AND_Z (c) ADX_MAKE_3(fma))
+#define ad_neg(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(neg))
+#define ad_sqr(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(sqr))
+#define ad_abs(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(abs))
+#define ad_min(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(min))
+#define ad_max(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(max))
 #define ad_clamp(a, lo, hi)                                                 \
-    adx_op_clamp(ADX_EXPR(a), ADX_EXPR(lo), ADX_EXPR(hi))
-#define ad_fdim(a, b)      adx_op_fdim(ADX_EXPR(a), ADX_EXPR(b))
-#define ad_fmod(a, b)      adx_op_fmod(ADX_EXPR(a), ADX_EXPR(b))
-#define ad_remainder(a, b) adx_op_remainder(ADX_EXPR(a), ADX_EXPR(b))
-#define ad_copysign(a, b)  adx_op_copysign(ADX_EXPR(a), ADX_EXPR(b))
-#define ad_sqrt(a)         adx_op_sqrt(ADX_EXPR(a))
-#define ad_cbrt(a)         adx_op_cbrt(ADX_EXPR(a))
-#define ad_hypot(a, b)     adx_op_hypot(ADX_EXPR(a), ADX_EXPR(b))
-#define ad_pow(a, b)       adx_op_pow(ADX_EXPR(a), ADX_EXPR(b))
-#define ad_exp(a)          adx_op_exp(ADX_EXPR(a))
-#define ad_exp2(a)         adx_op_exp2(ADX_EXPR(a))
-#define ad_expm1(a)        adx_op_expm1(ADX_EXPR(a))
-#define ad_log(a)          adx_op_log(ADX_EXPR(a))
-#define ad_log2(a)         adx_op_log2(ADX_EXPR(a))
-#define ad_log10(a)        adx_op_log10(ADX_EXPR(a))
-#define ad_log1p(a)        adx_op_log1p(ADX_EXPR(a))
-#define ad_sin(a)          adx_op_sin(ADX_EXPR(a))
-#define ad_cos(a)          adx_op_cos(ADX_EXPR(a))
-#define ad_tan(a)          adx_op_tan(ADX_EXPR(a))
-#define ad_asin(a)         adx_op_asin(ADX_EXPR(a))
-#define ad_acos(a)         adx_op_acos(ADX_EXPR(a))
-#define ad_atan(a)         adx_op_atan(ADX_EXPR(a))
-#define ad_atan2(a, b)     adx_op_atan2(ADX_EXPR(a), ADX_EXPR(b))
-#define ad_sinh(a)         adx_op_sinh(ADX_EXPR(a))
-#define ad_cosh(a)         adx_op_cosh(ADX_EXPR(a))
-#define ad_tanh(a)         adx_op_tanh(ADX_EXPR(a))
-#define ad_asinh(a)        adx_op_asinh(ADX_EXPR(a))
-#define ad_acosh(a)        adx_op_acosh(ADX_EXPR(a))
-#define ad_atanh(a)        adx_op_atanh(ADX_EXPR(a))
-#define ad_relu(a)         adx_op_relu(ADX_EXPR(a))
-#define ad_sigmoid(a)      adx_op_sigmoid(ADX_EXPR(a))
-#define ad_softplus(a)     adx_op_softplus(ADX_EXPR(a))
-#define ad_erf(a)          adx_op_erf(ADX_EXPR(a))
-#define ad_erfc(a)         adx_op_erfc(ADX_EXPR(a))
-#define ad_lgamma(a)       adx_op_lgamma(ADX_EXPR(a))
-#define ad_tgamma(a)       adx_op_tgamma(ADX_EXPR(a))
+    (ADX_TAKE_3 (a) ADX_AND_Y (lo) ADX_AND_Z (hi) ADX_MAKE_3(clamp))
+#define ad_fdim(a, b)      (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(fdim))
+#define ad_fmod(a, b)      (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(fmod))
+#define ad_remainder(a, b) (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(remainder))
+#define ad_copysign(a, b)  (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(copysign))
+#define ad_sqrt(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(sqrt))
+#define ad_cbrt(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(cbrt))
+#define ad_hypot(a, b)     (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(hypot))
+#define ad_pow(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(pow))
+#define ad_exp(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(exp))
+#define ad_exp2(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(exp2))
+#define ad_expm1(a)        (ADX_TAKE_1 (a) ADX_MAKE_1(expm1))
+#define ad_log(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(log))
+#define ad_log2(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(log2))
+#define ad_log10(a)        (ADX_TAKE_1 (a) ADX_MAKE_1(log10))
+#define ad_log1p(a)        (ADX_TAKE_1 (a) ADX_MAKE_1(log1p))
+#define ad_sin(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(sin))
+#define ad_cos(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(cos))
+#define ad_tan(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(tan))
+#define ad_asin(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(asin))
+#define ad_acos(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(acos))
+#define ad_atan(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(atan))
+#define ad_atan2(a, b)     (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(atan2))
+#define ad_sinh(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(sinh))
+#define ad_cosh(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(cosh))
+#define ad_tanh(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(tanh))
+#define ad_asinh(a)        (ADX_TAKE_1 (a) ADX_MAKE_1(asinh))
+#define ad_acosh(a)        (ADX_TAKE_1 (a) ADX_MAKE_1(acosh))
+#define ad_atanh(a)        (ADX_TAKE_1 (a) ADX_MAKE_1(atanh))
+#define ad_relu(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(relu))
+#define ad_sigmoid(a)      (ADX_TAKE_1 (a) ADX_MAKE_1(sigmoid))
+#define ad_softplus(a)     (ADX_TAKE_1 (a) ADX_MAKE_1(softplus))
+#define ad_erf(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(erf))
+#define ad_erfc(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(erfc))
+#define ad_lgamma(a)       (ADX_TAKE_1 (a) ADX_MAKE_1(lgamma))
+#define ad_tgamma(a)       (ADX_TAKE_1 (a) ADX_MAKE_1(tgamma))
 
 // Step functions: the result has derivative 0.
-#define ad_floor(a)        adx_op_floor(ADX_EXPR(a))
-#define ad_ceil(a)         adx_op_ceil(ADX_EXPR(a))
-#define ad_trunc(a)        adx_op_trunc(ADX_EXPR(a))
-#define ad_round(a)        adx_op_round(ADX_EXPR(a))
-#define ad_rint(a)         adx_op_rint(ADX_EXPR(a))
-#define ad_nearbyint(a)    adx_op_nearbyint(ADX_EXPR(a))
-#define ad_sign(a)         adx_op_sign(ADX_EXPR(a))
+#define ad_floor(a)        (ADX_TAKE_1 (a) ADX_MAKE_STEP(floor))
+#define ad_ceil(a)         (ADX_TAKE_1 (a) ADX_MAKE_STEP(ceil))
+#define ad_trunc(a)        (ADX_TAKE_1 (a) ADX_MAKE_STEP(trunc))
+#define ad_round(a)        (ADX_TAKE_1 (a) ADX_MAKE_STEP(round))
+#define ad_rint(a)         (ADX_TAKE_1 (a) ADX_MAKE_STEP(rint))
+#define ad_nearbyint(a)    (ADX_TAKE_1 (a) ADX_MAKE_STEP(nearbyint))
+#define ad_sign(a)         (ADX_TAKE_1 (a) ADX_MAKE_STEP(sign))
 
 // Comparisons of values: bool.
-#define ad_lt(a, b)        adx_op_lt(ADX_EXPR(a), ADX_EXPR(b))
-#define ad_le(a, b)        adx_op_le(ADX_EXPR(a), ADX_EXPR(b))
-#define ad_gt(a, b)        adx_op_gt(ADX_EXPR(a), ADX_EXPR(b))
-#define ad_ge(a, b)        adx_op_ge(ADX_EXPR(a), ADX_EXPR(b))
-#define ad_eq(a, b)        adx_op_eq(ADX_EXPR(a), ADX_EXPR(b))
-#define ad_ne(a, b)        adx_op_ne(ADX_EXPR(a), ADX_EXPR(b))
+#define ad_lt(a, b)        (ADX_TAKE_TEST (a) ADX_AND_Y (b) ADX_MAKE_TEST(lt))
+#define ad_le(a, b)        (ADX_TAKE_TEST (a) ADX_AND_Y (b) ADX_MAKE_TEST(le))
+#define ad_gt(a, b)        (ADX_TAKE_TEST (a) ADX_AND_Y (b) ADX_MAKE_TEST(gt))
+#define ad_ge(a, b)        (ADX_TAKE_TEST (a) ADX_AND_Y (b) ADX_MAKE_TEST(ge))
+#define ad_eq(a, b)        (ADX_TAKE_TEST (a) ADX_AND_Y (b) ADX_MAKE_TEST(eq))
+#define ad_ne(a, b)        (ADX_TAKE_TEST (a) ADX_AND_Y (b) ADX_MAKE_TEST(ne))
 
 // Other names of <math.h> for the same operations.
 #define ad_fabs ad_abs
@@ -2549,11 +3016,6 @@ ADX_INLINE void adx_acc(ad_fwd *s, ad_expr e) { adx_acc_fwd(s, e); }
 
 #undef ADX_LIBM1
 #undef ADX_LIBM2
-#undef ADX_SLOTS
-#undef ADX_HAS
-#undef ADX_AT
-#undef ADX_SAME
-#undef ADX_LIVE
 
 #endif // ADREV_H
 
@@ -2592,7 +3054,6 @@ ADX_INLINE void adx_acc(ad_fwd *s, ad_expr e) { adx_acc_fwd(s, e); }
 
 // Headers. Up to ADX_COUNT: a statement with that many operands, and perhaps
 // ADX_SUM. Otherwise one of these, which are not statements:
-#define ADX_COUNT  0xffu
 #define ADX_OTHER  0x200u   // set in all of the following
 #define ADX_INPUTS 0x201u   // one operand, whose id is a number of values
 #define ADX_SITE   0x202u   // ADX_SITE_OPERANDS of them hold an adx_site
@@ -2702,13 +3163,17 @@ typedef struct adx_rowing {
 static ADX_THREAD adx_rowing adx_mine_rows ADX_UNUSED;
 
 // Values with ids above begin, up to the begin of the next segment, belong to
-// this job. Only a rewind makes a second one, or ad_grad and its kin.
+// this job. Only a rewind makes a second one, or ad_grad and its kin. Where
+// entries have no values, begin says too little; their number says it, of which
+// some bits suffice: 2^30 entries without a value in between take 15 GB.
 typedef struct adx_segment {
     uint32_t job;
     uint32_t begin;
-    const uint16_t *head;       // the entry before it; NULL: no block yet
-    bool session;               // of ad_grad: marks within are of no older one
+    uint32_t entries : 31;      // before it
+    uint32_t session : 1;       // of ad_grad: marks within are of no older one
 } adx_segment;
+
+#define ADX_ENTRIES 0x7fffffffu
 
 // Told that the value v, `id` of the tape, is what an operation makes of a, b
 // and c, all of the tape's newest segment; arguments that there are not are a.
@@ -2726,12 +3191,8 @@ struct ad_tape {
     size_t held;                    // bytes in blocks and adjoints
     size_t most;                    // bytes needed before a rewind
     size_t scratch;                 // numbers that a sweep needs besides
-    size_t one_way;                 // 1: a statement cannot go forward
-    size_t calls;                   // 1: a sweep may call the user's functions
-    size_t stops;                   // 1: fails at a number that is not finite
     size_t open;                    // forks: neither to be swept nor cleared,
                                     // but for ad_grad's part of it
-    size_t alone;                   // 1: all of the recording is to be here
     const adx_annex *annex;         // or NULL
     void *annexed;                  // of its own
     adx_extended *last;             // with destroy
@@ -2743,9 +3204,13 @@ struct ad_tape {
     uint16_t *sealed;               // a mark stands here: a new input, a new entry
     ad_allocator allocator;         // alloc NULL: fixed memory
     ad_hooks hooks;
-    ad_status status;
     adx_failure failure;
-    size_t segments;
+    ad_status status;
+    bool one_way;                   // a statement cannot go forward
+    bool calls;                     // a sweep may call the user's functions
+    bool stops;                     // fails at a number that is not finite
+    bool alone;                     // all of the recording is to be here
+    uint32_t segments;
     adx_segment segment[ADREV_MARKS + 1];
 };
 
@@ -3321,7 +3786,7 @@ ADX_API void ad_tape_stop_nonfinite(ad_tape *t, bool stop)
 }
 
 // The place and the value of the statement that follows.
-ADX_COLD ADX_API void adx_note_site(ad_real v)
+ADX_COLD static void adx_note_site(ad_real v)
 {
     adx_site site = { adx_now.file, v, adx_now.line };
     adx_operand *op = NULL;
@@ -3525,24 +3990,20 @@ ADX_INLINE ad_rev adx_known_here(ad_rev x)
     return adx_known_elsewhere(x);
 }
 
-// Compound ids of values on the current tape, for any; a constant becomes 0.
-ADX_API void adx_resolve_all(uint64_t id[], size_t n)
+// The compound id that any value has on the current tape; 0: it is a constant.
+static uint64_t adx_known_id(uint64_t id)
 {
     ad_tape *t = adx_now.tape;
-    for (size_t i = 0; i < n; i++) {
-        if (id[i] >> 32 == adx_now.job)
-            continue;
-        bool ask = t != NULL && t->annex != NULL && id[i] >> 32 != 0
-                && id[i] >> 32 != ADX_JOB_BEYOND;
-        uint64_t known = ask ? t->annex->import(t, id[i]) : 0;
-        if (known != 0) {
-            id[i] = known;
-            continue;
-        }
-        ad_rev x = { 0, (uint32_t)id[i], (uint32_t)(id[i] >> 32) };
-        x = adx_known_here(x);
-        id[i] = adx_compound(x.job, x.seq);
-    }
+    if (id >> 32 == adx_now.job)
+        return id;
+    bool ask = t != NULL && t->annex != NULL && id >> 32 != 0
+            && id >> 32 != ADX_JOB_BEYOND;
+    uint64_t known = ask ? t->annex->import(t, id) : 0;
+    if (known != 0)
+        return known;
+    ad_rev x = { 0, (uint32_t)id, (uint32_t)(id >> 32) };
+    x = adx_known_here(x);
+    return adx_compound(x.job, x.seq);
 }
 
 static void adx_tell(ad_operation *told, ad_rev result)
@@ -3668,16 +4129,6 @@ ADX_COLD ADX_API void adx_refuse(void)
                          "made before operations were traced is recorded");
 }
 
-// What ad_rec makes of a single value while operations are traced: they are
-// recorded already, and all that is left is to ask where it is from.
-ADX_NOINLINE ADX_API ad_rev adx_traced_node(ad_real v, uint64_t id)
-{
-    if (id >> 32 != adx_now.job)
-        adx_resolve_all(&id, 1);
-    ad_rev y = { v, (uint32_t)id, (uint32_t)(id >> 32) };
-    return y;
-}
-
 ADX_COLD ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a,
                                    ad_rev b)
 {
@@ -3706,7 +4157,253 @@ ADX_API void ad_tape_hooks(ad_tape *t, const ad_hooks *hooks)
         adx_settle(t, c, 0);
 }
 
-/* --- 7.7  the life of a tape ---------------------------------------------- */
+/* --- 7.7  statements that are not simply written -------------------------- */
+
+// Whether an expression is one recorded value or a constant, as all are that
+// were made while the trace hook was set.
+static bool adx_is_node(unsigned n, const adx_slot slot[])
+{
+    uint64_t others = 0;
+    for (unsigned i = 1; i < n; i++)
+        others |= slot[i].id;
+    return others == 0 && slot[0].d == 1;
+}
+
+// Operands of this tape: a constant becomes the sink. Whether there is any other.
+static bool adx_identify(unsigned n, adx_slot slot[])
+{
+    uint64_t any = 0;
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t id = slot[i].id >> 32 == 0 ? 0 : adx_known_id(slot[i].id);
+        any |= id;
+        slot[i].id = id >> 32 == 0 ? adx_now.sink : id;
+    }
+    return any >> 32 != 0;
+}
+
+// What a factor of zero absorbs is zero, though it is NaN in its slot.
+static void adx_absorb_slots(unsigned n, adx_slot slot[], unsigned zero)
+{
+    for (unsigned i = 0; i < n; i++)
+        if ((zero >> i & 1) && slot[i].d != slot[i].d)
+            slot[i].d = 0;
+}
+
+// Adds the slots that are left out to the first of the same variable. Returns how
+// many there are then.
+static unsigned adx_gather_slots(unsigned n, adx_slot slot[], unsigned out)
+{
+    unsigned left = 0;
+    for (unsigned k = 0; k < n; k++) {
+        if (out >> k & 1) {
+            unsigned i = 0;
+            while (i < left && slot[i].id != slot[k].id)
+                i++;
+            slot[i].d += slot[k].d;
+        } else {
+            slot[left++] = slot[k];
+        }
+    }
+    return left;
+}
+
+// Records n = how & ADX_COUNT slots. zero: those with a factor of zero; out: those
+// that are added to others, bit by bit.
+ADX_NOINLINE ADX_API ad_rev adx_record_apart(ad_real v, unsigned how, adx_slot slot[],
+                                       unsigned zero, unsigned out)
+{
+    unsigned n = how & ADX_COUNT;
+    bool traced = (how & ADX_WATCHED) && adx_now.trace;
+
+    if (traced && adx_is_node(n, slot))     // it is recorded already
+        return adx_numbered(v, adx_known_id(slot[0].id));
+    if (!adx_identify(n, slot))
+        return adx_passive(v);
+    if (traced)
+        adx_refuse();
+    if (traced || (how & ADX_LEAF))
+        return adx_numbered(v, slot[0].id);
+    if (how & ADX_NOTED)
+        adx_note_site(v);
+
+    adx_absorb_slots(n, slot, zero);
+    n = adx_gather_slots(n, slot, out);
+    bool sum = n > 1 && (how & ADX_SUM) && slot[0].d == 1
+            && (uint32_t)slot[0].id == adx_now.seq;
+    // Asked for with the operand that a sum does without: that is a constant.
+    size_t most = sizeof(uint16_t) + n * sizeof(adx_operand);
+    if (!adx_room(most) && !adx_grow(most - sum * sizeof(adx_operand)))
+        return adx_passive(v);
+    adx_operand *op = adx_now.op;
+    for (unsigned i = sum; i < n; i++)
+        op = adx_put(op, slot[i].d, slot[i].id);
+    return adx_commit(v, op, sum ? ADX_SUM | (n - 1) : n);
+}
+
+// Without an optimiser nobody sees an ad_fwd in an expression before it is run.
+static void adx_refuse_dual(void)
+{
+    if (adx_now.tape != NULL)
+        adx_fail_because(adx_now.tape, ADREV_ESHAPE, "an ad_fwd in an "
+                         "expression that is recorded");
+}
+
+// An operator of n arguments a with partials f.
+static adx_number adx_call_any(unsigned how, ad_opcode code, ad_real v, unsigned n,
+                           const adx_number a[], const ad_real f[])
+{
+    adx_number e = { .v = v };
+    adx_slot slot[3];
+    unsigned slots = 0;
+    unsigned out = 0;
+    ad_rev arg[3];
+
+    for (unsigned i = 0; i < n; i++) {
+        arg[i] = adx_numbered(a[i].v, a[i].id);
+        e.d += a[i].kind & ADX_DUAL ? adx_times(f[i], a[i].d) : 0;
+        e.kind |= a[i].kind;
+        if (!(a[i].kind & ADX_RECORDED))
+            continue;
+        for (unsigned k = 0; k < slots; k++)
+            out |= (unsigned)(slot[k].id == a[i].id) << slots;
+        slot[slots++] = (adx_slot){ f[i], a[i].id };
+    }
+#if ADREV_COUNT
+    adx_count_op(code, slots);
+#endif
+    if (slots == 0)
+        return e;
+    if (code == ADREV_OP_add || code == ADREV_OP_sub)
+        how |= ADX_SUM;
+    ad_rev y;
+    if ((how & ADX_WATCHED) && adx_now.trace)
+        y = n == 1 ? adx_traced_1(code, v, arg[0], f[0])
+          : n == 2 ? adx_traced_2(code, v, arg[0], f[0], arg[1], f[1])
+          : adx_traced(code, v, arg[0], f[0], arg[1], f[1], arg[2], f[2]);
+    else
+        y = adx_record_apart(v, how | slots, slot, 0, out);
+    e.id = adx_word(&y);
+    return e;
+}
+
+// Nobody asks for the partial of an argument that is a plain number.
+#define ADX_CALL_1(name)                                                    \
+    ad_real v = adx_f_##name(a.v, 0, 0);                                    \
+    ad_real f = a.kind ? adx_fx_##name(a.v, 0, 0, v) : 0;                   \
+    return adx_call_any(how, ADREV_OP_##name, v, 1, &a, &f);
+#define ADX_CALL_2(name)                                                    \
+    ad_real v = adx_f_##name(a.v, b.v, 0);                                  \
+    adx_number arg[2] = { a, b };                                           \
+    ad_real f[2] = { a.kind ? adx_fx_##name(a.v, b.v, 0, v) : 0,            \
+                     b.kind ? adx_fy_##name(a.v, b.v, 0, v) : 0 };          \
+    return adx_call_any(how, ADREV_OP_##name, v, 2, arg, f);
+#define ADX_CALL_3(name)                                                    \
+    ad_real v = adx_f_##name(a.v, b.v, c.v);                                \
+    adx_number arg[3] = { a, b, c };                                        \
+    ad_real f[3] = { a.kind ? adx_fx_##name(a.v, b.v, c.v, v) : 0,          \
+                     b.kind ? adx_fy_##name(a.v, b.v, c.v, v) : 0,          \
+                     c.kind ? adx_fz_##name(a.v, b.v, c.v, v) : 0 };        \
+    return adx_call_any(how, ADREV_OP_##name, v, 3, arg, f);
+#define ADX_DEFINE(name, n, ...)                                            \
+    ADX_API adx_number adx_call_##name(ADX_CALLED_##n) { ADX_CALL_##n(name) }
+ADREV_OPS(ADX_DEFINE)
+#undef ADX_DEFINE
+#undef ADX_CALL_1
+#undef ADX_CALL_2
+#undef ADX_CALL_3
+
+// Told to the hook, but recorded nowhere.
+static void adx_call_observed(unsigned how, ad_opcode code, ad_real v,
+                              adx_number a, adx_number b)
+{
+    if ((how & ADX_WATCHED) && adx_now.trace
+        && ((a.kind | b.kind) & ADX_RECORDED))
+        adx_observed(code, v, adx_numbered(a.v, a.id),
+                     adx_numbered(b.v, b.id));
+}
+
+#define ADX_DEFINE(name, ...)                                               \
+    ADX_API adx_number adx_call_##name(unsigned how, adx_number a)          \
+    {                                                                       \
+        adx_number e = { .v = adx_f_##name(a.v), .kind = a.kind & ADX_DUAL }; \
+        adx_call_observed(how, ADREV_OP_##name, e.v, a, a);                 \
+        return e;                                                           \
+    }
+ADREV_STEPS(ADX_DEFINE)
+#undef ADX_DEFINE
+
+#define ADX_DEFINE(name, ...)                                               \
+    ADX_API bool adx_call_##name(unsigned how, adx_number a, adx_number b)  \
+    {                                                                       \
+        bool holds = adx_f_##name(a.v, b.v);                                \
+        adx_call_observed(how, ADREV_OP_##name, holds, a, b);               \
+        return holds;                                                       \
+    }
+ADREV_COMPARISONS(ADX_DEFINE)
+#undef ADX_DEFINE
+
+// The side that is taken; untraced, nothing is recorded.
+ADX_API adx_number adx_call_choose(unsigned how, bool c, adx_number a,
+                                   adx_number b)
+{
+    const adx_number arg[3] = { { .v = c }, a, b };
+    const ad_real f[3] = { 0, c, !c };
+    adx_number e = c ? a : b;
+
+    if ((how & ADX_WATCHED) && adx_now.trace)
+        return adx_call_any(how, ADREV_OP_select, e.v, 3, arg, f);
+    e.kind = a.kind | b.kind;
+    return e;
+}
+
+ADX_API ad_rev adx_call_rec(adx_number e)
+{
+    if (e.kind & ADX_DUAL)
+        adx_refuse_dual();
+    if (!(e.kind & ADX_RECORDED))
+        return adx_passive(e.v);
+    return adx_numbered(e.v, adx_known_id(e.id));
+}
+
+ADX_API ad_real adx_call_value(unsigned how, adx_number e)
+{
+    adx_call_observed(how, ADREV_OP_detach, e.v, e, e);
+    return e.v;
+}
+
+ADX_API ad_fwd adx_call_dual(unsigned how, adx_number e)
+{
+    return (ad_fwd){ adx_call_value(how, e), e.kind & ADX_DUAL ? e.d : 0 };
+}
+
+ADX_API adx_number adx_call_detach(unsigned how, adx_number e)
+{
+    adx_number y = { .v = e.v, .kind = e.kind & ADX_DUAL };
+    if ((e.kind & ADX_RECORDED) && (how & ADX_WATCHED) && adx_now.trace) {
+        ad_rev x = adx_numbered(e.v, e.id);
+        ad_rev told = adx_traced(ADREV_OP_detach, x.v, x, 0, x, 0, x, 0);
+        y.id = adx_word(&told);
+        y.kind |= ADX_RECORDED;
+    }
+    return y;
+}
+
+ADX_API void adx_call_acc_rev(unsigned how, ad_rev *s, adx_number e)
+{
+    adx_number sum = { .v = s->v, .id = adx_word(s), .kind = ADX_RECORDED };
+    bool last = (e.kind & ADX_RECORDED)
+             && e.id == adx_compound(adx_now.job, adx_now.seq);
+    *s = adx_call_rec(last ? adx_call_add(how, e, sum)
+                           : adx_call_add(how, sum, e));
+}
+
+ADX_API void adx_call_acc_fwd(unsigned how, ad_fwd *s, adx_number e)
+{
+    adx_number sum = { .v = s->v, .d = s->d, .kind = ADX_DUAL };
+    *s = adx_call_dual(how, adx_call_add(how, sum, e));
+}
+
+/* --- 7.8  the life of a tape ---------------------------------------------- */
 
 static void adx_reset(ad_tape *t, adx_context *c)
 {
@@ -3722,8 +4419,8 @@ static void adx_reset(ad_tape *t, adx_context *c)
     t->most = 0;
     t->lead = 0;
     t->scratch = 0;
-    t->one_way = 0;
-    t->calls = 0;
+    t->one_way = false;
+    t->calls = false;
     c->job = t->segment[0].job;
     c->seq = 0;
     if (t->first != NULL) {
@@ -3836,64 +4533,49 @@ ADX_API ad_tape *ad_use(ad_tape *t)
     return before;
 }
 
-/* --- 7.8  marks ----------------------------------------------------------- */
+/* --- 7.9  marks ----------------------------------------------------------- */
+
+// How many entries there are, without the upper bits. Blocks are few.
+static uint32_t adx_entry_count(const ad_tape *t)
+{
+    const uint16_t *head = adx_live(t)->head;
+    size_t entries = 0;
+    for (const adx_block *b = t->block; b != NULL; b = b->prev) {
+        entries += (size_t)(adx_top(b) - head);
+        head = b->prev == NULL ? NULL : b->prev->head;
+    }
+    return entries & ADX_ENTRIES;
+}
 
 // The segment of a mark that is made here. What has just been returned to is
 // of the older one: it may be marked and returned to again and again.
-static const adx_segment *adx_segment_to_mark(const ad_tape *t)
+static const adx_segment *adx_segment_to_mark(const ad_tape *t,
+                                              uint32_t entries)
 {
-    const adx_context *c = adx_live(t);
     size_t i = t->segments - 1;
-    while (i > 0 && t->segment[i].begin == c->seq
-           && t->segment[i].head == c->head && !t->segment[i].session)
+    while (i > 0 && t->segment[i].begin == adx_live(t)->seq
+           && t->segment[i].entries == entries && !t->segment[i].session)
         i--;
     return &t->segment[i];
 }
 
 ADX_API ad_mark ad_tape_mark(ad_tape *t)
 {
-    ad_mark mark = {0};
+    static const ad_mark none;
     if (t == NULL)
-        return mark;
-    adx_context *c = adx_live(t);
+        return none;
+    const adx_context *c = adx_live(t);
+    const uint32_t entries = adx_entry_count(t);
     t->sealed = c->head;
-    mark.adx_block = t->block;
-    mark.adx_op = c->op;
-    mark.adx_head = c->head;
-    mark.adx_scratch = t->scratch;
-    mark.adx_one_way = t->one_way;
-    mark.adx_seq = (uint32_t)c->seq;
-    mark.adx_job = t->open > 0 ? 0 : adx_segment_to_mark(t)->job;
-    mark.adx_status = t->status;
-    return mark;
+    return (ad_mark){
+        t->block, c->op, c->head, t->scratch, (uint32_t)c->seq,
+        t->open > 0 ? 0 : adx_segment_to_mark(t, entries)->job,
+        entries & ADX_ENTRIES, t->one_way, t->status
+    };
 }
 
-// Whether a header lies in this block, or behind its last.
-static bool adx_holds(const adx_block *b, const uint16_t *head)
-{
-    return (uintptr_t)head - (uintptr_t)(b + 1) <= b->bytes;
-}
-
-// Whether a mark stands at `end`, where a segment ends, or before it. Between
-// the two lie entries without values, if any.
-static bool adx_stands_before(const ad_tape *t, const ad_mark *mark,
-                              const uint16_t *end)
-{
-    const adx_block *b = t->block;
-    bool later = false;             // `end` is in a later block than b
-
-    if (mark->adx_block == NULL)    // the very beginning
-        return true;
-    while (b != NULL && b != mark->adx_block) {
-        later = later || adx_holds(b, end);
-        b = b->prev;
-    }
-    if (b == NULL || !adx_holds(b, end))
-        return b != NULL && later;
-    return (const uint16_t *)mark->adx_head >= end;
-}
-
-// The segment in which the mark lies; if it is gone: `segments`.
+// The segment in which the mark lies; if it is gone, or the recording has been
+// returned to before it: `segments`.
 static size_t adx_mark_segment(const ad_tape *t, const ad_mark *mark)
 {
     size_t i = 0;
@@ -3903,19 +4585,21 @@ static size_t adx_mark_segment(const ad_tape *t, const ad_mark *mark)
         return i;
     bool last = i + 1 == t->segments;
     size_t end = last ? adx_live(t)->seq : t->segment[i + 1].begin;
-    const uint16_t *head = last ? adx_live(t)->head : t->segment[i + 1].head;
-    return mark->adx_seq < end || (mark->adx_seq == end
-                                   && adx_stands_before(t, mark, head))
-         ? i : t->segments;
+    if (mark->adx_seq != end)
+        return mark->adx_seq < end ? i : t->segments;
+    uint32_t entries = last ? adx_entry_count(t) : t->segment[i + 1].entries;
+    uint32_t between = (entries - mark->adx_entries) & ADX_ENTRIES;
+    return between <= ADX_ENTRIES / 2 ? i : t->segments;
 }
 
-// A segment that begins at the end of the tape.
-static void adx_begin_segment(ad_tape *t, size_t i, uint32_t job, bool session)
+// A segment that begins at a mark, where the tape ends.
+static void adx_begin_segment(ad_tape *t, size_t i, const ad_mark *mark,
+                              uint32_t job, bool session)
 {
-    adx_context *c = adx_live(t);
-    t->segment[i] = (adx_segment){ job, (uint32_t)c->seq, c->head, session };
-    t->segments = i + 1;
-    c->job = job;
+    t->segment[i] = (adx_segment){ job, mark->adx_seq, mark->adx_entries,
+                                   session };
+    t->segments = (uint32_t)i + 1;
+    adx_live(t)->job = job;
 }
 
 // Room for one more segment: the oldest that has no values goes, of those of
@@ -3927,7 +4611,7 @@ static bool adx_drop_segment(ad_tape *t)
         first--;
     for (size_t i = first + 1; t->observer == NULL && i + 1 < t->segments; i++)
         if (t->segment[i].begin == t->segment[i + 1].begin) {
-            t->segment[i + 1].head = t->segment[i].head;
+            t->segment[i + 1].entries = t->segment[i].entries;
             t->segments--;
             memmove(&t->segment[i], &t->segment[i + 1],
                     (t->segments - i) * sizeof t->segment[i]);
@@ -3977,11 +4661,11 @@ ADX_API ad_status ad_tape_rewind(ad_tape *t, ad_mark mark)
     }
 
     adx_return(t, &mark);
-    adx_begin_segment(t, i, adx_new_job(), false);
+    adx_begin_segment(t, i, &mark, adx_new_job(), false);
     return ADREV_OK;
 }
 
-/* --- 7.9  walking over entries -------------------------------------------- */
+/* --- 7.10  walking over entries -------------------------------------------- */
 
 typedef struct adx_cursor {
     const adx_block *block;
@@ -4989,7 +5673,7 @@ static ad_status adx_open(adx_session *s)
     s->mark = ad_tape_mark(t);
     s->segment = t->segments;
     s->job = adx_new_job();
-    adx_begin_segment(t, s->segment, s->job, true);
+    adx_begin_segment(t, s->segment, &s->mark, s->job, true);
     return ADREV_OK;
 }
 
@@ -5010,7 +5694,7 @@ static ad_status adx_close(adx_session *s, ad_status status)
         status = ADREV_EMARK;
     else {
         adx_return(t, &s->mark);
-        t->segments = s->segment;
+        t->segments = (uint32_t)s->segment;
         adx_live(t)->job = t->segment[s->segment - 1].job;
     }
     ad_tape_free(s->own);
@@ -7263,7 +7947,7 @@ ADX_API ad_status (ad_external)(const ad_external_rule *rule,
             rule->destroy(saved);
         return status;
     }
-    t->calls = 1;
+    t->calls = true;
     t->one_way |= rule->pushforward == NULL;
     if (rule->destroy != NULL && !kept) {
         s->e.before = t->last;
@@ -7367,7 +8051,7 @@ static void adx_restart(adx_probe *p)
     adx_session *s = &p->session;
     adx_return(s->tape, &p->mark);
     s->job = adx_new_job();
-    adx_begin_segment(s->tape, s->segment, s->job, true);
+    adx_begin_segment(s->tape, s->segment, &p->mark, s->job, true);
 }
 
 // Whether f was called with that step; i: in which place its values are kept.
@@ -7851,8 +8535,8 @@ static ad_status adx_differentiate(adx_probe *p, ad_check_report *report)
 
     (ad_inputs)(p->n, p->x, p->at);
     p->in = p->at[0].seq;
-    size_t alone = t->alone;
-    t->alone = 1;               // its paths are walked, on this tape
+    bool alone = t->alone;
+    t->alone = true;            // its paths are walked, on this tape
     adx_unset(p->m, p->out);
     p->f(p->at, p->out, p->ctx);
     t->alone = alone;

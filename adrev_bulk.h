@@ -24,12 +24,13 @@
  *         ad_inputs(5, at, x);
  *         const ad_rows of[] = { { x, 1, 1 }, { x + 3, 2, 0 } };
  *         ad_map_reduce(f, NULL, NULL, 3, 2, of, 1, NULL, &y);
- *         ad_gradient(t, y, 5, x, g);
- *         printf("%g: %g %g %g, %g %g\n", ad_value(y), g[0], g[1], g[2], g[3], g[4]);
+ *         ad_status s = ad_gradient(t, y, 5, x, g);
+ *         printf("%s: %g, gradient %g %g %g, %g %g\n", ad_message(s),
+ *                ad_value(y), g[0], g[1], g[2], g[3], g[4]);
  *         ad_tape_free(t);
  *     }
  *
- *     39: 6 12 -6, 6 3                        3 x^2 + 7 for x = 1, 2, -1
+ *     success: 39, gradient 6 12 -6, 6 3      3 x^2 + 7 for x = 1, 2, -1
  *
  * Operators of linear algebra are in adrev.h; loops in adrev_loop.h, which
  * includes this header.
@@ -59,8 +60,8 @@
  * 2  INTERFACE                                                         >>api
  *
  * Every function returns ADREV_OK or why it failed. Then the current tape fails
- * with it, and the results are constants, NaN, if their number is possible:
- * also those that stand where an argument did.
+ * with it, so that the status may be dropped, and the results are constants,
+ * NaN, if their number is possible: also those that stand where an argument did.
  * ======================================================================== */
 
 #ifdef __cplusplus
@@ -1855,9 +1856,10 @@ static void adx_record_f(adx_bulk *b)
     for (const adx_strip *s = b->source; s < b->source + b->sources; s++)
         for (size_t j = 0; j < s->size; j++)
             *to++ = adx_strip_of(b, s, 0)[(ptrdiff_t)j * s->unit];
-    ad_fn_record_with(&b->fn, &options, b->f, b->ctx, nx, at, b->d);
+    ad_status status = ad_fn_record_with(&b->fn, &options, b->f, b->ctx, nx,
+                                         at, b->d);
     adx_drop(&b->memory, at);
-    if (adx_is_empty(b->fn)) {
+    if (status != ADREV_OK || adx_is_empty(b->fn)) {
         ad_fn_free(b->fn);
         b->fn = NULL;
     }
@@ -2374,7 +2376,7 @@ static adx_external *adx_add_bulk(const adx_bulk *b, const adx_view *operand)
         return NULL;
     s->rule = &adx_bulk_rule;
     adx_save_bulk(b, operand->x, (void *)(uintptr_t)s->saved);
-    t->calls = 1;
+    t->calls = true;
     s->e.before = t->last;
     t->last = &s->e;
     return s;

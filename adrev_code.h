@@ -24,9 +24,9 @@
  *         ad_fn *fn;
  *         const double at[] = { 1, 2 };
  *         const ad_c_options gradient = { .functions = ADREV_C_GRADIENT };
- *         if (ad_fn_record(&fn, f, NULL, 2, at, 1) != ADREV_OK)
+ *         if (ad_fn_record(&fn, f, NULL, 2, at, 1) != ADREV_OK
+ *             || ad_fn_write_c(fn, &gradient, put, stdout, NULL) != ADREV_OK)
  *             return 1;
- *         ad_fn_write_c(fn, &gradient, put, stdout, NULL);
  *         ad_fn_free(fn);
  *     }
  *
@@ -59,9 +59,10 @@
  * 1  CONFIGURATION                                                  >>config
  * ======================================================================== */
 
-// ADREV_COMPILE      0: without ad_fn_compile.     default 1 where <dlfcn.h> is
+// ADREV_COMPILE      0: without ad_fn_compile.     default 1 where <dlfcn.h> is,
+//   but with ADREV_NO_STDLIB
 #ifndef ADREV_COMPILE
-#if defined __has_include
+#if defined __has_include && !defined ADREV_NO_STDLIB
 #if __has_include(<dlfcn.h>) && __has_include(<sys/stat.h>)
 #define ADREV_COMPILE 1
 #endif
@@ -183,7 +184,7 @@ typedef struct ad_c_options {
 //                results, or casadi with single;
 //                ADREV_EEXTERNAL: lgamma, whose derivatives have no C text, or
 //                an external statement
-ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
+ADX_TRY ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
                                 ad_write_fn *write, void *user,
                                 size_t *bytes);
 
@@ -197,7 +198,7 @@ ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
 //
 //   returns      as ad_fn_write_c; ADREV_ESHAPE: also of static functions
 //   cost         as of the code: the same programs are made
-ADX_API ad_status ad_fn_write_h(ad_fn *fn, const ad_c_options *options,
+ADX_TRY ad_status ad_fn_write_h(ad_fn *fn, const ad_c_options *options,
                                 ad_write_fn *write, void *user,
                                 size_t *bytes);
 
@@ -219,7 +220,7 @@ typedef struct ad_c_size {
 //   returns      as ad_fn_write_c
 //   cost         half of it, and mostly that of making the programs, so that an
 //                estimate would hardly be cheaper
-ADX_API ad_status ad_fn_c_size(ad_fn *fn, const ad_c_options *options,
+ADX_TRY ad_status ad_fn_c_size(ad_fn *fn, const ad_c_options *options,
                                ad_c_size size[], size_t *bytes);
 
 // Why ad_fn_compile answered ADREV_ECOMPILE, and what `text` of its report is.
@@ -311,7 +312,7 @@ typedef struct ad_compile_options {
 //                as ad_fn_write_c. Nothing is printed, nor what the compiler
 //                says: the options' report has that
 //   threads      while no other thread uses the function
-ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options);
+ADX_TRY ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options);
 
 /* --- 2.2  files --------------------------------------------------------------
  * A saved function is the same on every machine: little-endian, with numbers in
@@ -323,7 +324,7 @@ ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options);
 //
 //   returns      ADREV_OK; ADREV_ENOMEM; ADREV_ESHAPE; ADREV_EEXTERNAL: an
 //                external statement, whose rule is no part of a file
-ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user);
+ADX_TRY ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user);
 
 // The function that was saved. Whatever the bytes are, nothing else happens
 // than that a function is made or a status returned.
@@ -333,7 +334,7 @@ ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user);
 //   options      in    `plain` is not used; may be NULL
 //
 //   returns      ADREV_OK; ADREV_EFILE; ADREV_ENOMEM; ADREV_ESHAPE
-ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
+ADX_TRY ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
                              const ad_fn_options *options);
 
 #ifdef __cplusplus
@@ -349,7 +350,6 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
 #include <float.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* ===========================================================================
  * 3  C CODE                                                          >>write
@@ -477,7 +477,7 @@ static const char *adx_say_constant(adx_text *t, const char *at)
 {
     size_t n = strcspn(at, ")");
     const char *e = at + strcspn(at, "e)");
-    bool tiny = *e == 'e' && e[1] == '-' && strtol(e + 2, NULL, 10) > 37;
+    bool tiny = *e == 'e' && e[1] == '-' && adx_read_decimal(e + 2, NULL) > 37;
     if (t->single && tiny)
         adx_say(t, "1e-37f");           // smaller ones stand for double only
     else {
@@ -1201,6 +1201,7 @@ static bool adx_is_at_hand(adx_row_loop *r, const adx_many *m, int a,
             adx_see_where(r, adx_in_range(x, i, j));
     return r->seen == ADX_BEFORE
         || (r->seen == ADX_BY_ROW && stride == 1 && rows * cols == r->rows
+            && r->where[x->base] == ADX_BY_ROW  // so a step makes it
             && r->p->step[r->p->from[x->base]].r == x->base);
 }
 
@@ -2813,7 +2814,9 @@ ADX_API ad_status ad_fn_c_size(ad_fn *fn, const ad_c_options *options,
  * 4  FILES                                                            >>save
  *
  * Written as it stands in memory, number by number; when it is read, nothing is
- * believed: every index is compared with what has been read before it.
+ * believed: every index is compared with what has been read before it, and what
+ * a step does not use must be as it would have been written. So only what a
+ * recording can make is accepted, and would be written as the same bytes.
  * ======================================================================== */
 
 /* --- 4.1  writing ---------------------------------------------------------- */
@@ -3026,7 +3029,7 @@ typedef struct adx_loading {
     adx_program *p;
     uint32_t op[256];           // what their codes are here
     uint32_t ops;               // how many they are there
-    size_t made;                // numbers below this one have all been made
+    size_t made;                // numbers: those below this one
     uint32_t *guard;            // for each of these, 1 + the last number up to
 } adx_loading;                  // it that is a guard's; 0: none
 
@@ -3054,54 +3057,53 @@ static uint32_t adx_get_code(const adx_loading *k, uint32_t op)
 #define ADX_NOT_MADE (ADX_FROM_INPUT - 1)       // by the steps read so far
 
 // Whether a number has been made before; that of a guard is none.
-static bool adx_is_made(const adx_program *p, uint64_t x)
+static bool adx_is_readable(const adx_loading *k, uint64_t x)
 {
-    return x < p->numbers && p->from[x] != ADX_NOT_MADE;
-}
-
-static bool adx_is_readable(const adx_program *p, uint64_t x)
-{
-    return adx_is_made(p, x)
+    const adx_program *p = k->p;
+    return x < k->made
         && (p->from[x] >= ADX_FROM_INPUT
             || p->step[p->from[x]].op != ADX_OP_guard);
 }
 
 static void adx_check_read(adx_loading *k, uint64_t x)
 {
-    if (!adx_is_readable(k->p, x))
+    if (!adx_is_readable(k, x))
         k->b.bad = true;
 }
 
-// After every step: how far the numbers have been made without a gap.
+// After every step: its results, and the constants that come next.
 static void adx_note_made(adx_loading *k)
 {
     const adx_program *p = k->p;
-    for (; adx_is_made(p, k->made); k->made++)
-        k->guard[k->made] = !adx_is_readable(p, k->made)
-                          ? (uint32_t)k->made + 1
-                          : k->made > 0 ? k->guard[k->made - 1] : 0;
+    while (k->made < p->numbers && p->from[k->made] != ADX_NOT_MADE) {
+        size_t x = k->made++;
+        k->guard[x] = !adx_is_readable(k, x) ? (uint32_t)x + 1
+                    : x > 0 ? k->guard[x - 1] : 0;
+    }
 }
 
-// The first and the last number of a range that is not empty. false: they are
-// not numbers of the program.
+// The first and the last number of a range that is not empty. false: they have
+// not been made.
 static bool adx_find_ends(const adx_loading *k, const adx_numbers *r,
                           size_t rows, size_t cols, int64_t end[2])
 {
     const int64_t most = (int64_t)k->p->numbers;
+    const int64_t step[2] = { r->rs, r->cs };
     const int64_t way[2] = { (int64_t)(rows - 1) * r->rs,
                              (int64_t)(cols - 1) * r->cs };
     end[0] = end[1] = r->base;
     for (int i = 0; i < 2; i++) {
-        if (way[i] > most || way[i] < -most)    // before sums overflow
+        if (step[i] > most || step[i] < -most   // of one element, too
+            || way[i] > most || way[i] < -most) // before sums overflow
             return false;
         end[way[i] > 0] += way[i];
     }
-    return end[0] >= 0 && end[1] < most;
+    return end[0] >= 0 && end[1] < (int64_t)k->made;
 }
 
-// A file of some bytes can name ranges of 2^32 elements, so most are not looked
-// at one by one: where all numbers between the ends are made, and none of them
-// is a guard's, they can be read.
+// A file of some bytes can name ranges of 2^31 elements, so most are not looked
+// at one by one: where none of the numbers between the ends is a guard's, they
+// can be read.
 static void adx_check_range(adx_loading *k, const adx_numbers *r, size_t rows,
                             size_t cols)
 {
@@ -3112,7 +3114,7 @@ static void adx_check_range(adx_loading *k, const adx_numbers *r, size_t rows,
         k->b.bad = true;
         return;
     }
-    if (end[1] < (int64_t)k->made && k->guard[end[1]] <= end[0])
+    if (k->guard[end[1]] <= end[0])
         return;
     rows = r->rs == 0 ? 1 : rows;
     cols = r->cs == 0 ? 1 : cols;
@@ -3159,32 +3161,40 @@ static void adx_get_list(adx_loading *k, adx_many *m)
         m->list[i] = adx_get_word(&k->b);
 }
 
-// Its arguments are checked afterwards, with those of all steps: but first that
-// there are not more of them, or of its results, than a sound file can have.
+static bool adx_is_range(const adx_numbers *a, const adx_numbers *b)
+{
+    return a->base == b->base && a->rs == b->rs && a->cs == b->cs;
+}
+
+// Whether a kind has these counts, each other being 0, and no more operands or
+// results than a sound file can have. Its arguments are checked afterwards,
+// with those of all steps.
 static bool adx_is_plausible(const adx_loading *k, const adx_many *m)
 {
-    uint64_t most = k->p->numbers;
-    bool op = m->kind == ADX_MANY_each ? m->op < ADX_OP_COUNT
-            : m->kind != ADX_MANY_product || m->op == ADREV_OP_mul
-                                          || m->op == ADX_OP_chain;
+    const uint64_t most = k->p->numbers;
+    bool each = m->kind == ADX_MANY_each;
     bool product = m->kind == ADX_MANY_product;
-    bool listed = m->kind == ADX_MANY_each || m->kind == ADX_MANY_gather;
-    bool empty = product ? m->m == 0 || m->k == 0 || m->n == 0
-                         : listed ? m->n == 0 : m->k == 0;
-    return op && !empty && m->kind <= ADX_MANY_gather && m->m <= most
-        && m->k <= most && m->n <= most && (uint64_t)m->m * m->n <= most
-        && (!product
-            || ((uint64_t)m->m * m->k <= UINT32_MAX
-                && (uint64_t)m->k * m->n <= UINT32_MAX));
+    bool listed = each || m->kind == ADX_MANY_gather;
+    bool op = each ? m->op < ADX_OP_COUNT
+            : product ? m->op == ADREV_OP_mul || m->op == ADX_OP_chain
+            : m->op == 0;
+    return m->kind <= ADX_MANY_gather && op
+        && (m->m > 0) == product && (m->k > 0) == !listed
+        && (m->n > 0) == (product || listed)
+        && m->m <= most && m->k <= most && m->n <= most
+        && (uint64_t)m->m * m->n <= most
+        && (uint64_t)m->m * m->k < ADX_FROM_INPUT
+        && (uint64_t)m->k * m->n < ADX_FROM_INPUT;
 }
 
 static void adx_get_many(adx_loading *k, adx_many *m)
 {
+    static const adx_numbers none = { 0, 0, 0 };
     memset(m, 0, sizeof *m);
     m->kind = (adx_many_kind)adx_get_word(&k->b);
     m->op = adx_get_word(&k->b);
-    m->op = m->kind == ADX_MANY_each || m->kind == ADX_MANY_product
-          ? adx_get_code(k, m->op) : 0;
+    if (m->kind == ADX_MANY_each || m->kind == ADX_MANY_product)
+        m->op = adx_get_code(k, m->op);
     m->m = adx_get_word(&k->b);
     m->k = adx_get_word(&k->b);
     m->n = adx_get_word(&k->b);
@@ -3193,16 +3203,23 @@ static void adx_get_many(adx_loading *k, adx_many *m)
         m->arg[i].rs = (int32_t)adx_get_word(&k->b);
         m->arg[i].cs = (int32_t)adx_get_word(&k->b);
     }
+    bool unused = m->kind != ADX_MANY_gather || adx_is_range(&m->arg[0], &none);
     for (int i = adx_many_arity(m); i < 3; i++)
-        m->arg[i] = m->arg[0];
-    if (!adx_is_plausible(k, m))
+        unused = unused && adx_is_range(&m->arg[i], &m->arg[0]);
+    if (!unused || !adx_is_plausible(k, m))
         k->b.bad = true;
     else if (m->kind == ADX_MANY_gather)
         adx_get_list(k, m);
 }
 
-// A step whose results are numbers that no step before has made, and that are
-// neither inputs nor constants.
+// Whether the arguments that a step does not have are as they are written.
+static bool adx_is_filled(const adx_step *s)
+{
+    int arity = s->op < ADX_OP_COUNT ? adx_row_of(s->op)->arity : 3;
+    return (arity > 1 || s->b == s->a) && (arity > 2 || s->c == s->a);
+}
+
+// A step whose results are the next numbers.
 static void adx_get_step(adx_loading *k, size_t i, size_t guards)
 {
     adx_program *p = k->p;
@@ -3212,28 +3229,23 @@ static void adx_get_step(adx_loading *k, size_t i, size_t guards)
     s.a = adx_get_word(&k->b);
     s.b = adx_get_word(&k->b);
     s.c = adx_get_word(&k->b);
-    if (s.op == ADX_OP_many) {
+    if (s.r != k->made || s.op > ADX_OP_many || !adx_is_filled(&s)
+        || (s.op == ADX_OP_guard && s.c >= guards)
+        || (s.op == ADX_OP_many && (s.a != p->manys || s.b != 0 || s.c != 0)))
+        k->b.bad = true;
+    if (s.op == ADX_OP_many && !k->b.bad) {
         if (!adx_make_room_for(p->memory, (void **)&p->many, &p->many_room,
                                p->manys, sizeof *p->many)) {
             adx_spoil(p, ADREV_ENOMEM);
             return;
         }
-        s.a = (uint32_t)p->manys;
-        s.b = 0;
-        s.c = 0;
         adx_get_many(k, &p->many[p->manys++]);
-    } else if (s.op > ADX_OP_guard
-               || (s.op == ADX_OP_guard && s.c >= guards))
-        k->b.bad = true;
+    }
     if (k->b.bad || p->status != ADREV_OK)
         return;
-    if (s.op < ADX_OP_COUNT) {          // arguments that there are not
-        s.b = adx_row_of(s.op)->arity > 1 ? s.b : s.a;
-        s.c = adx_row_of(s.op)->arity > 2 ? s.c : s.a;
-    }
     adx_check_reads(k, &s);
     for (size_t j = 0; j < adx_results_of(p, &s) && !k->b.bad; j++)
-        if ((uint64_t)s.r + j >= p->numbers || adx_is_made(p, s.r + j))
+        if (s.r + j >= p->numbers || p->from[s.r + j] != ADX_NOT_MADE)
             k->b.bad = true;
         else
             p->from[s.r + j] = (uint32_t)i;
@@ -3244,13 +3256,14 @@ static void adx_get_step(adx_loading *k, size_t i, size_t guards)
 static void adx_get_numbers(adx_loading *k, size_t inputs, size_t numbers)
 {
     for (size_t i = 0; i < numbers && !k->b.bad; i++) {
-        bool fixed = adx_get(&k->b, 1) == 1;
+        uint64_t kind = adx_get(&k->b, 1);
+        bool fixed = kind == 1;
         ad_real v = fixed ? adx_get_real(&k->b) : 0;
         if (fixed)
             adx_new_constant(k->p, v);
         else
             adx_new_number(k->p, i < inputs ? ADX_FROM_INPUT : ADX_NOT_MADE);
-        if (fixed && i < inputs)
+        if (kind > 1 || (fixed && i < inputs))
             k->b.bad = true;
     }
     k->p->inputs = inputs;
@@ -3273,6 +3286,8 @@ static void adx_get_guards(adx_loading *k, ad_fn *fn, size_t guards)
         fn->guard[i].line = (int)adx_get_word(&k->b);
         const char *name = adx_get_string(&k->b, &n);
         fn->guard[i].file = n == 0 ? NULL : at;
+        if (memchr(name, '\0', n) != NULL)
+            k->b.bad = true;
         memcpy(at, name, n);
         at[n] = '\0';
         at += n == 0 ? 0 : n + 1;
@@ -3298,9 +3313,11 @@ static void adx_get_program(adx_loading *k, ad_fn *fn, size_t numbers,
     p->step_room = p->step == NULL ? 0 : steps;
     for (size_t i = 0; i < steps && !k->b.bad && p->status == ADREV_OK; i++)
         adx_get_step(k, i, report->guards);
+    if (k->made < p->numbers)
+        k->b.bad = true;
     for (size_t i = 0; i < fn->m && !k->b.bad && p->status == ADREV_OK; i++) {
         uint32_t y = adx_get_word(&k->b);
-        if (!adx_is_readable(p, y))
+        if (!adx_is_readable(k, y))
             k->b.bad = true;
         else
             adx_new_output(p, y);
@@ -3410,6 +3427,7 @@ static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>

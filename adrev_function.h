@@ -19,10 +19,10 @@
  *         ad_fn *fn;
  *         const double at[] = { 0, 0 }, x[] = { 1, 2 }, one = 1;
  *         double y, g[2], H[4];
- *         if (ad_fn_record(&fn, f, NULL, 2, at, 1) != ADREV_OK)
+ *         if (ad_fn_record(&fn, f, NULL, 2, at, 1) != ADREV_OK
+ *             || ad_fn_gradient(fn, x, &y, g) != ADREV_OK
+ *             || ad_fn_hessian(fn, x, &one, H) != ADREV_OK)
  *             return 1;
- *         ad_fn_gradient(fn, x, &y, g);
- *         ad_fn_hessian(fn, x, &one, H);
  *         printf("%.4f (%.4f, %.4f)\n", y, g[0], g[1]);
  *         printf("%.4f %.4f %.4f %.4f\n", H[0], H[1], H[2], H[3]);
  *         ad_fn_free(fn);
@@ -92,8 +92,9 @@ typedef struct ad_fn ad_fn;
 
 // How a function is recorded. All-zero: as ad_fn_record does it.
 typedef struct ad_fn_options {
-    const ad_allocator *allocator;  // NULL: malloc and free. Called from all
-                                    // threads that use the function
+    const ad_allocator *allocator;  // NULL: malloc and free; ADREV_NO_STDLIB:
+                                    // ADREV_ENOMEM. Called from all threads
+                                    // that use the function
     bool plain;                     // keep every operation: do not simplify
     bool once;                      // do not run f a second time: ADREV_EFROZEN
                                     // is then never returned
@@ -187,9 +188,11 @@ extern "C" {
 //   cost         4 to 7 gradients on a tape, 20 where all memory is new: every
 //                operation is looked up; an evaluation of f, and the first one
 //                of the function
-ADX_API ad_status ad_fn_record(ad_fn **out, ad_vector_fn *f, void *ctx,
+#ifndef ADREV_NO_STDLIB
+ADX_TRY ad_status ad_fn_record(ad_fn **out, ad_vector_fn *f, void *ctx,
                                size_t n, const ad_real x[], size_t m);
-ADX_API ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
+#endif
+ADX_TRY ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
                                     ad_vector_fn *f, void *ctx, size_t n,
                                     const ad_real x[], size_t m);
 ADX_API void ad_fn_free(ad_fn *fn);
@@ -201,7 +204,7 @@ ADX_API void ad_fn_free(ad_fn *fn);
 //                f: nothing was compared; ADREV_EFROZEN: results differ by more than rounding
 //                (1e-7 of them; with float 1e-3), or are not set
 //   cost         an evaluation of each
-ADX_API ad_status ad_fn_check(ad_fn *fn, ad_vector_fn *f, void *ctx,
+ADX_TRY ad_status ad_fn_check(ad_fn *fn, ad_vector_fn *f, void *ctx,
                               const ad_real x[]);
 
 // Why the last recording on this thread did not become a function, in one
@@ -234,22 +237,22 @@ ADX_API ad_guard ad_fn_guard(void);
 
 //   x   [n]      in    any point
 //   y   [m]      out   f(x)
-ADX_API ad_status ad_fn_eval(ad_fn *fn, const ad_real x[], ad_real y[]);
+ADX_TRY ad_status ad_fn_eval(ad_fn *fn, const ad_real x[], ad_real y[]);
 
 // dy = J v.
-ADX_API ad_status ad_fn_jvp(ad_fn *fn, const ad_real x[], const ad_real v[],
+ADX_TRY ad_status ad_fn_jvp(ad_fn *fn, const ad_real x[], const ad_real v[],
                             ad_real dy[]);
 
 // dx = w J.
-ADX_API ad_status ad_fn_vjp(ad_fn *fn, const ad_real x[], const ad_real w[],
+ADX_TRY ad_status ad_fn_vjp(ad_fn *fn, const ad_real x[], const ad_real w[],
                             ad_real dx[]);
 
 // Of a function with one result: its value (y may be NULL) and gradient.
-ADX_API ad_status ad_fn_gradient(ad_fn *fn, const ad_real x[], ad_real *y,
+ADX_TRY ad_status ad_fn_gradient(ad_fn *fn, const ad_real x[], ad_real *y,
                                  ad_real g[]);
 
 // hv = H v, with H the second derivatives of the sum of w[i] y[i].
-ADX_API ad_status ad_fn_hvp(ad_fn *fn, const ad_real x[], const ad_real w[],
+ADX_TRY ad_status ad_fn_hvp(ad_fn *fn, const ad_real x[], const ad_real w[],
                             const ad_real v[], ad_real hv[]);
 
 // Value (y may be NULL) and Jacobian at once, J[i*n + j] = dy[i]/dx[j]: what
@@ -258,7 +261,7 @@ ADX_API ad_status ad_fn_hvp(ad_fn *fn, const ad_real x[], const ad_real w[],
 //   cost         of small functions that of one program for all of it, which
 //                is made first (ADREV_MATRIX_MOST); else of a value and a
 //                Jacobian
-ADX_API ad_status ad_fn_linearize(ad_fn *fn, const ad_real x[], ad_real y[],
+ADX_TRY ad_status ad_fn_linearize(ad_fn *fn, const ad_real x[], ad_real y[],
                                   ad_real J[]);
 
 // Dense: J as above, H[i*n + j] = d2(w y)/dx[i]dx[j].
@@ -266,8 +269,8 @@ ADX_API ad_status ad_fn_linearize(ad_fn *fn, const ad_real x[], ad_real y[],
 //   cost         of large functions, J: n/ADREV_LANES_MOST forward passes or
 //                m/ADREV_LANES_MOST reverse ones, whichever is less; H:
 //                n/ADREV_LANES_MOST of both
-ADX_API ad_status ad_fn_jacobian(ad_fn *fn, const ad_real x[], ad_real J[]);
-ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
+ADX_TRY ad_status ad_fn_jacobian(ad_fn *fn, const ad_real x[], ad_real J[]);
+ADX_TRY ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
                                 const ad_real w[], ad_real H[]);
 
 // Taylor coefficients: y[k*m + i] is that of t^k in y[i] along x + t v, for
@@ -280,7 +283,7 @@ ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
 //                statement
 //   cost         order^2 times an evaluation; operations on arrays are taken
 //                apart
-ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
+ADX_TRY ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
                                const ad_real v[], size_t order, ad_real y[]);
 
 // y = f(x) as one statement of the current recording. While a function is
@@ -293,7 +296,7 @@ ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
 //   returns      ADREV_OK; as ad_fn_eval; else the status of the tape. While a
 //                function is recorded, a call that fails is the end of that:
 //                ad_fn_record returns the same status
-ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[]);
+ADX_TRY ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[]);
 
 /* --- 3.3  sparse matrices -----------------------------------------------------
  * Where a matrix may have entries at all is found once, from the program; so is
@@ -317,17 +320,17 @@ typedef struct ad_sparsity {
 //   start [m+1]  out   first entry of each row, and their number; may be NULL
 //                      (Hessian: [n+1])
 //   row, column [nonzeros]   out   of each entry; may be NULL
-ADX_API ad_status ad_fn_jacobian_pattern(ad_fn *fn, ad_sparsity *about,
+ADX_TRY ad_status ad_fn_jacobian_pattern(ad_fn *fn, ad_sparsity *about,
                                          size_t start[], size_t row[],
                                          size_t column[]);
-ADX_API ad_status ad_fn_hessian_pattern(ad_fn *fn, ad_sparsity *about,
+ADX_TRY ad_status ad_fn_hessian_pattern(ad_fn *fn, ad_sparsity *about,
                                         size_t start[], size_t row[],
                                         size_t column[]);
 
 //   value [nonzeros]   out   in the order of the pattern
-ADX_API ad_status ad_fn_jacobian_sparse(ad_fn *fn, const ad_real x[],
+ADX_TRY ad_status ad_fn_jacobian_sparse(ad_fn *fn, const ad_real x[],
                                         ad_real value[]);
-ADX_API ad_status ad_fn_hessian_sparse(ad_fn *fn, const ad_real x[],
+ADX_TRY ad_status ad_fn_hessian_sparse(ad_fn *fn, const ad_real x[],
                                        const ad_real w[], ad_real value[]);
 
 /* --- 3.4  paths --------------------------------------------------------------
@@ -339,9 +342,17 @@ typedef struct ad_traced ad_traced;
 //   limit        most paths to be kept; the one used longest ago goes first;
 //                0: 64
 //
+//   options      of all recordings; the allocator, which is copied, keeps the
+//                paths, too
+//
 //   returns      NULL: out of memory. To be freed with ad_traced_free
+#ifndef ADREV_NO_STDLIB
 ADX_API ad_traced *ad_traced_new(ad_vector_fn *f, void *ctx, size_t n,
                                  size_t m, size_t limit);
+#endif
+ADX_API ad_traced *ad_traced_new_with(const ad_fn_options *options,
+                                      ad_vector_fn *f, void *ctx, size_t n,
+                                      size_t m, size_t limit);
 ADX_API void ad_traced_free(ad_traced *traced);
 
 // The function on the path that x takes: one that is known, or f recorded at
@@ -359,7 +370,7 @@ ADX_API void ad_traced_free(ad_traced *traced);
 //                paths by k comparisons, k + 1 evaluations at most. Where none
 //                is right, a recording and one more
 //   threads      one at a time
-ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
+ADX_TRY ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
                                ad_fn **fn);
 
 // How many paths are kept, and how often f was recorded.
@@ -393,11 +404,11 @@ typedef struct ad_column {
 //                are not written, all others are; ADREV_EEXTERNAL: the same,
 //                and at some of them an external statement failed;
 //                ADREV_ESHAPE; ADREV_ENOMEM
-ADX_API ad_status ad_fn_map(ad_fn *fn, size_t points, const ad_column x[],
+ADX_TRY ad_status ad_fn_map(ad_fn *fn, size_t points, const ad_column x[],
                             const ad_column y[], uint32_t left[]);
 
 // dy = J dx at all points; columns of dy overlap none of x and dx.
-ADX_API ad_status ad_fn_map_jvp(ad_fn *fn, size_t points, const ad_column x[],
+ADX_TRY ad_status ad_fn_map_jvp(ad_fn *fn, size_t points, const ad_column x[],
                                 const ad_column dx[], const ad_column dy[],
                                 uint32_t left[]);
 
@@ -408,7 +419,7 @@ ADX_API ad_status ad_fn_map_jvp(ad_fn *fn, size_t points, const ad_column x[],
 //   w   [m]      in    weights of the results: { &one, 0 } for a gradient
 //   dx  [n]      in/out columns of the adjoints, which overlap none of x and w
 //   y   [m]      out   values, which overlap none of x and w; may be NULL
-ADX_API ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
+ADX_TRY ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
                                 const ad_column w[], const ad_column dx[],
                                 const ad_column y[], uint32_t left[]);
 
@@ -427,6 +438,9 @@ ADX_API ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
 #endif
 
 #define XXH_INLINE_ALL
+#ifdef ADREV_NO_STDLIB
+#define XXH_NO_STDLIB           // xxHash 0.8.2; before, its malloc has no caller
+#endif
 #include <xxhash.h>
 
 #include <stdatomic.h>
@@ -624,9 +638,16 @@ static const ad_op_info *adx_row_of(uint32_t op)
 
 /* --- 4.2  memory ---------------------------------------------------------- */
 
+// The one that is given, or the C library's; NULL: there is none.
 static const ad_allocator *adx_allocator_or(const ad_allocator *a)
 {
-    return a != NULL && a->alloc != NULL && a->free != NULL ? a : &adx_libc;
+    if (a != NULL && a->alloc != NULL && a->free != NULL)
+        return a;
+#ifdef ADREV_NO_STDLIB
+    return NULL;
+#else
+    return &adx_libc;
+#endif
 }
 
 // Room for one more than n.
@@ -4803,7 +4824,8 @@ static ad_status adx_record(ad_fn *fn, ad_vector_fn *f, void *ctx,
 static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
 {
     const ad_allocator *memory = adx_allocator_or(o->allocator);
-    ad_fn *fn = (ad_fn *)adx_take(memory, 1, sizeof *fn);
+    ad_fn *fn = memory == NULL ? NULL
+                               : (ad_fn *)adx_take(memory, 1, sizeof *fn);
     if (fn == NULL)
         return NULL;
     memset(fn, 0, sizeof *fn);
@@ -4849,11 +4871,13 @@ ADX_API ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
     return status;
 }
 
+#ifndef ADREV_NO_STDLIB
 ADX_API ad_status ad_fn_record(ad_fn **out, ad_vector_fn *f, void *ctx,
                                size_t n, const ad_real x[], size_t m)
 {
     return ad_fn_record_with(out, NULL, f, ctx, n, x, m);
 }
+#endif
 
 /* --- 9.2  machines -------------------------------------------------------- */
 
@@ -6121,6 +6145,8 @@ typedef struct adx_path {
 } adx_path;
 
 struct ad_traced {
+    ad_allocator memory;
+    ad_fn_options options;      // of recordings; allocator: &memory
     ad_vector_fn *f;
     void *ctx;
     size_t n, m;
@@ -6136,24 +6162,32 @@ struct ad_traced {
 
 static void adx_free_path(adx_path *path)
 {
+    adx_drop(&path->fn->memory, path->parting);
     ad_fn_free(path->fn);
-    adx_drop(&adx_libc, path->parting);
 }
 
-ADX_API ad_traced *ad_traced_new(ad_vector_fn *f, void *ctx, size_t n,
-                                 size_t m, size_t limit)
+ADX_API ad_traced *ad_traced_new_with(const ad_fn_options *options,
+                                      ad_vector_fn *f, void *ctx, size_t n,
+                                      size_t m, size_t limit)
 {
-    ad_traced *t = (ad_traced *)adx_take(&adx_libc, 1, sizeof *t);
+    static const ad_fn_options none;
+    const ad_fn_options *o = options == NULL ? &none : options;
+    const ad_allocator *memory = adx_allocator_or(o->allocator);
+    ad_traced *t = memory == NULL ? NULL
+                                  : (ad_traced *)adx_take(memory, 1, sizeof *t);
     if (t == NULL)
         return NULL;
     memset(t, 0, sizeof *t);
+    t->memory = *memory;
+    t->options = *o;
+    t->options.allocator = &t->memory;
     t->f = f;
     t->ctx = ctx;
     t->n = n;
     t->m = m;
     t->limit = limit == 0 ? 64 : limit;
-    t->y = (ad_real *)adx_take(&adx_libc, m, sizeof *t->y);
-    t->lost = (ad_real *)adx_take(&adx_libc, n, sizeof *t->lost);
+    t->y = (ad_real *)adx_take(&t->memory, m, sizeof *t->y);
+    t->lost = (ad_real *)adx_take(&t->memory, n, sizeof *t->lost);
     if (t->y == NULL || t->lost == NULL) {
         ad_traced_free(t);
         return NULL;
@@ -6161,16 +6195,25 @@ ADX_API ad_traced *ad_traced_new(ad_vector_fn *f, void *ctx, size_t n,
     return t;
 }
 
+#ifndef ADREV_NO_STDLIB
+ADX_API ad_traced *ad_traced_new(ad_vector_fn *f, void *ctx, size_t n,
+                                 size_t m, size_t limit)
+{
+    return ad_traced_new_with(NULL, f, ctx, n, m, limit);
+}
+#endif
+
 ADX_API void ad_traced_free(ad_traced *traced)
 {
     if (traced == NULL)
         return;
     for (size_t i = 0; i < traced->paths; i++)
         adx_free_path(&traced->path[i]);
-    adx_drop(&adx_libc, traced->path);
-    adx_drop(&adx_libc, traced->y);
-    adx_drop(&adx_libc, traced->lost);
-    adx_drop(&adx_libc, traced);
+    const ad_allocator memory = traced->memory;
+    adx_drop(&memory, traced->path);
+    adx_drop(&memory, traced->y);
+    adx_drop(&memory, traced->lost);
+    adx_drop(&memory, traced);
 }
 
 ADX_API size_t ad_traced_paths(const ad_traced *traced, size_t *recordings)
@@ -6229,7 +6272,7 @@ static bool adx_find_partings(adx_path *path)
     size_t guards = 0;
     for (size_t i = 0; i < p->steps; i++)
         guards += p->step[i].op == ADX_OP_guard;
-    path->parting = (adx_parting *)adx_take(&adx_libc, guards,
+    path->parting = (adx_parting *)adx_take(&path->fn->memory, guards,
                                             sizeof *path->parting);
     if (path->parting == NULL)
         return false;
@@ -6261,7 +6304,7 @@ static bool adx_keep_path(ad_traced *t, ad_fn *fn)
 {
     adx_path path = { .fn = fn };
     size_t i = 0;
-    if (!adx_make_room_for(&adx_libc, (void **)&t->path, &t->room, t->paths,
+    if (!adx_make_room_for(&t->memory, (void **)&t->path, &t->room, t->paths,
                            sizeof *t->path)
         || !adx_find_partings(&path))
         return false;
@@ -6285,7 +6328,8 @@ static ad_status adx_record_here(ad_traced *t, const ad_real x[], ad_fn **fn)
     if (t->is_lost && t->n > 0 && x != NULL && memcmp(x, t->lost, bytes) == 0)
         return ADREV_EPATH;
     ad_fn *made;
-    ad_status status = ad_fn_record(&made, t->f, t->ctx, t->n, x, t->m);
+    ad_status status = ad_fn_record_with(&made, &t->options, t->f, t->ctx,
+                                         t->n, x, t->m);
     if (status != ADREV_OK)
         return status;
     t->recordings++;

@@ -221,9 +221,9 @@ typedef struct ad_scan_report {
  * 2  INTERFACE                                                         >>api
  *
  * Each call is one statement of the current tape, whatever happens within. It
- * returns ADREV_OK or why it failed. Then the tape fails with it, and the
- * results are constants, NaN, if their number is possible: also those that
- * stand where an argument did. Numbers that f or a step brings along from
+ * returns ADREV_OK or why it failed. Then the tape fails with it, so that the
+ * status may be dropped, and the results are constants, NaN, if their number is
+ * possible: also those that stand where an argument did. Numbers that f or a step brings along from
  * outside (by ctx) are inputs like the others, as long as they are of the same
  * recording; such a step is not replayed. While f or a step runs, it may record
  * and sweep, but it must not clear, free or change the current tape.
@@ -376,7 +376,7 @@ typedef enum ad_connection {
 //                Functions given to adrev_bulk.h connect all of an element with
 //                all, and a user's external statements all with all; so do the
 //                steps of a truncated scan that are not reversed
-ADX_API ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
+ADX_TRY ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
                                size_t n, const ad_rev x[],
                                ad_connection answer[]);
 

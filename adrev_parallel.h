@@ -20,7 +20,8 @@
  *     {
  *         ad_pool *pool = ad_pool_new(0);
  *         ad_tape *t = ad_tape_new();
- *         ad_pool_use(pool);
+ *         if (ad_pool_use(pool) != ADREV_OK)
+ *             return 1;
  *         ad_use(t);
  *         x = ad_input(0.5);
  *         ad_fork_n(4, branch, NULL);
@@ -210,7 +211,7 @@ ADX_API ad_pool *ad_pool_new_with(unsigned threads,
 ADX_API void ad_pool_free(ad_pool *pool);
 
 // Whether the last ad_pool_free was refused; else ADREV_OK. NULL: ENOTAPE.
-ADX_API ad_status ad_pool_status(const ad_pool *pool);
+ADX_TRY ad_status ad_pool_status(const ad_pool *pool);
 
 // How many threads it has, the one that forks among them.
 ADX_API unsigned ad_pool_threads(const ad_pool *pool);
@@ -225,7 +226,7 @@ ADX_API unsigned ad_pool_threads(const ad_pool *pool);
 //
 // A thread that uses a pool must leave it (NULL) before it ends: otherwise the
 // pool cannot be freed.
-ADX_API ad_status ad_pool_use(ad_pool *pool);
+ADX_TRY ad_status ad_pool_use(ad_pool *pool);
 
 /* --- 3.2  forks ----------------------------------------------------------- */
 
@@ -297,7 +298,7 @@ ADX_API void ad_capture(size_t n, const ad_rev x[], ad_rev y[]);
 //   returns      as ad_jacobian
 //   memory       on each thread, from the allocator of the tape, what a sweep
 //                needs: 64 bytes per value
-ADX_API ad_status ad_parallel_jacobian(ad_tape *t, size_t m, const ad_rev y[],
+ADX_TRY ad_status ad_parallel_jacobian(ad_tape *t, size_t m, const ad_rev y[],
                                        size_t n, const ad_rev x[],
                                        ad_real J[]);
 
@@ -336,7 +337,7 @@ ADX_API bool ad_fork_parallel(const ad_fork *f);
 // branches it is the same. NULL: by the pool again.
 //
 //   returns      ADREV_OK; ADREV_EBUSY: in a branch
-ADX_API ad_status ad_executor_use(ad_execute_fn *execute, void *user);
+ADX_TRY ad_status ad_executor_use(ad_execute_fn *execute, void *user);
 
 // Whether forks of this tape's recordings are plain calls from now on: all of a
 // recording is on the tape then, for ad_explain, ad_find_nonfinite, dumps and
@@ -368,14 +369,14 @@ ADX_API ad_parallelism ad_job_parallelism(size_t n, const ad_job job[]);
 //   primal, reverse   out   may be NULL
 //
 //   returns      ADREV_OK, ADREV_ENOMEM, ADREV_ESHAPE
-ADX_API ad_status ad_job_predict(size_t n, const ad_job job[],
+ADX_TRY ad_status ad_job_predict(size_t n, const ad_job job[],
                                  unsigned workers, double *primal,
                                  double *reverse);
 
 // The job graph for `dot -Tsvg`: boxes with values, statements and imports.
 //
 //   returns      the status of the tape, ADREV_ENOMEM
-ADX_API ad_status ad_dump_jobs_dot(const ad_tape *t, ad_write_fn *write,
+ADX_TRY ad_status ad_dump_jobs_dot(const ad_tape *t, ad_write_fn *write,
                                    void *user);
 
 #ifdef __cplusplus
@@ -1514,7 +1515,7 @@ ADX_API void ad_capture(size_t n, const ad_rev x[], ad_rev y[])
     for (size_t i = 0; i < n; i++) {
         uint64_t id = adx_word(&x[i]);
         if (id >> 32 != adx_now.job && id >> 32 != 0)
-            adx_resolve_all(&id, 1);
+            id = adx_known_id(id);
         adx_name(&y[i], x[i].v, id);
     }
 }
@@ -2230,7 +2231,7 @@ static void adx_record_fork(ad_tape *t, adx_fork *fork, bool any)
         return;
     *second = &fork->leap;
     fork->leap.after = adx_here_on(t);
-    t->calls = 1;
+    t->calls = true;
     if (!any) {                 // only others have recorded here meanwhile
         fork->n = 0;
         return;

@@ -8,6 +8,7 @@
  * has a part in is another function. All components as one function is not
  * faster where replayed, and too long to be compiled for blocks of points. ba:
  * one observation is recorded. skin: all of it; its Jacobian is compiled alone.
+ * An evaluation that fails leaves numbers that the driver finds to be wrong.
  */
 
 #define ADREV_STATIC            // other files have them, too
@@ -287,7 +288,7 @@ static void map_exponents(const kept *k, const gmm *g)
             const ad_column y = { g->t[group] + i * GMM_N, 1 };
 
             group_inputs(g, group, i, x);
-            ad_fn_map(k->group[group], GMM_N, x, &y, NULL);
+            ad_ignore(ad_fn_map(k->group[group], GMM_N, x, &y, NULL));
         }
     }
 }
@@ -306,7 +307,7 @@ static double map_mixture(const kept *k, const gmm *g)
         dx[i] = (ad_column){ g->shares + i * GMM_N, 1 };
     }
     memset(g->shares, 0, GMM_K * GMM_N * sizeof *g->shares);
-    ad_fn_map_vjp(k->mixture, GMM_N, x, &w, dx, &y, NULL);
+    ad_ignore(ad_fn_map_vjp(k->mixture, GMM_N, x, &w, dx, &y, NULL));
     for (size_t s = 0; s < GMM_N; s++) {
         sum += g->each[s];
     }
@@ -324,7 +325,8 @@ static void map_adjoints(const kept *k, const gmm *g)
 
             group_inputs(g, group, i, x);
             group_adjoints(g, group, i, dx);
-            ad_fn_map_vjp(k->group[group], GMM_N, x, &w, dx, NULL, NULL);
+            ad_ignore(ad_fn_map_vjp(k->group[group], GMM_N, x, &w, dx, NULL,
+                                    NULL));
         }
     }
 }
@@ -346,12 +348,12 @@ static void run_gmm(kept *k, const bench_case *c, const double *x, double *y,
     }
     memset(dy, 0, c->inputs * sizeof *dy);
     memset(g.adjoints, 0, rest_results(g.d) * sizeof *g.adjoints);
-    ad_fn_eval(k->rest, g.in, g.rests);
+    ad_ignore(ad_fn_eval(k->rest, g.in, g.rests));
     map_exponents(k, &g);
     *y = g.rests[0] + map_mixture(k, &g);
     map_adjoints(k, &g);
     g.adjoints[0] = 1.0;
-    ad_fn_vjp(k->rest, g.in, g.adjoints, g.part);
+    ad_ignore(ad_fn_vjp(k->rest, g.in, g.adjoints, g.part));
     for (size_t i = 0; i < c->inputs; i++) {
         dy[i] += g.part[i];
     }
@@ -446,7 +448,8 @@ static void map_rows(const kept *k, size_t first, size_t n, const double *x,
         for (size_t j = 0; j < BA_ROW; j++) {
             dx[j] = (ad_column){ row + j, 2 * BA_ROW };
         }
-        ad_fn_map_vjp(k->errors, n, columns, w, dx, i == 0 ? e : NULL, NULL);
+        ad_ignore(ad_fn_map_vjp(k->errors, n, columns, w, dx,
+                                i == 0 ? e : NULL, NULL));
     }
 }
 
@@ -458,7 +461,8 @@ static void linearize_rows(const kept *k, size_t first, size_t n,
         double in[BA_ROW];
 
         look(x, i, in);
-        ad_fn_linearize(k->errors, in, y + 2 * i, dy + 2 * BA_ROW * i);
+        ad_ignore(ad_fn_linearize(k->errors, in, y + 2 * i,
+                                  dy + 2 * BA_ROW * i));
     }
 }
 
@@ -473,7 +477,7 @@ static void map_weights(const kept *k, size_t first, size_t n,
 
     memcpy(column.v, ba_weight(x, first), n * sizeof *column.v);
     memset(dx.v, 0, n * sizeof *dx.v);
-    ad_fn_map_vjp(k->weight, n, &column, &w, &dx, &term, NULL);
+    ad_ignore(ad_fn_map_vjp(k->weight, n, &column, &w, &dx, &term, NULL));
 }
 
 // Machine code is faster by observations: values and both rows at once, without
@@ -525,7 +529,7 @@ static void run_skin(kept *k, const bench_case *c, const double *x, double *y,
             return;
         }
     }
-    ad_fn_linearize(k->points, x, y, dy);
+    ad_ignore(ad_fn_linearize(k->points, x, y, dy));
 }
 
 void replay_skin(const bench_case *c, const double *x, double *y, double *dy)

@@ -76,7 +76,8 @@ static ad_status learn(ad_tape *t, double x[EXAMPLES][2],
         *loss += ad_value(y);
         for (int j = 0; j < WEIGHTS; j++)
             g[j] += part[j];
-        ad_tape_rewind(t, mark);
+        if (status == ADREV_OK)
+            status = ad_tape_rewind(t, mark);
     }
     return status;
 }

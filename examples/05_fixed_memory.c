@@ -2,7 +2,7 @@
  *
  * Shows    ad_tape_in, ad_tape_bytes, and what a tape too small says
  * Needs    01
- * Prints   1536 bytes: success
+ * Prints   1024 bytes: success
  *          offset  0.10 -0.05  0.20, gain  1.05  0.97  1.02
  *          exactly enough: success
  *          one byte less: the fixed memory of the tape is full: see ad_tape_missing
@@ -77,7 +77,7 @@ static ad_status learn(ad_tape *t, filter *f, const ad_real a[3])
 // *need is what the tape needed, as long as it sufficed.
 static ad_status calibrate(filter *f, size_t bytes, size_t *need)
 {
-    static _Alignas(max_align_t) unsigned char memory[1536];
+    static _Alignas(max_align_t) unsigned char memory[1024];
     ad_tape *t = ad_tape_in(memory, bytes);
     ad_status status = ad_tape_status(t);
 
@@ -100,9 +100,9 @@ int main(void)
     filter f;
     size_t need;
     size_t ignored;
-    ad_status status = calibrate(&f, 1536, &need);
+    ad_status status = calibrate(&f, 1024, &need);
 
-    printf("1536 bytes: %s\n", ad_message(status));
+    printf("1024 bytes: %s\n", ad_message(status));
     if (status != ADREV_OK)
         return 1;
     printf("offset");

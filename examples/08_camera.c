@@ -73,29 +73,35 @@ static void solve(const double J[M][N], const double r[M], double step[N])
     }
 }
 
-// One step of Gauss and Newton; returns how far off the guess was.
-static double improve(ad_tape *t, camera *guess, const ad_rev photo[M])
+// One step of Gauss and Newton. *off: how far off the guess was.
+static ad_status improve(ad_tape *t, camera *guess, const ad_rev photo[M],
+                         double *off)
 {
     camera_rev x;
     ad_rev at[N], seen[M];
     double J[M][N], r[M], p[N], step[N], sum = 0;
 
     ad_tape_clear(t);
-    camera_inputs(guess, &x);
+    ad_status status = camera_inputs(guess, &x);
+    if (status != ADREV_OK)
+        return status;
     take(&x, seen);
-    camera_gather(&x, N, at);
-    if (ad_jacobian(t, M, seen, N, at, *J) != ADREV_OK)
-        return HUGE_VAL;
+    status = camera_gather(&x, N, at);
+    if (status == ADREV_OK)
+        status = ad_jacobian(t, M, seen, N, at, *J);
+    if (status == ADREV_OK)
+        status = camera_pack(guess, N, p);
+    if (status != ADREV_OK)
+        return status;
     for (int i = 0; i < M; i++) {
         r[i] = ad_value(photo[i]) - ad_value(seen[i]);
         sum += r[i] * r[i] / M;
     }
     solve((const double (*)[N])J, r, step);
-    camera_pack(guess, N, p);
     for (int i = 0; i < N; i++)
         p[i] += step[i];
-    camera_unpack(N, p, guess);
-    return sqrt(sum);
+    *off = sqrt(sum);
+    return camera_unpack(N, p, guess);
 }
 
 int main(void)
@@ -106,14 +112,23 @@ int main(void)
     camera_rev x;
     ad_rev photo[M];
 
-    camera_inputs(&truth, &x);      // without a tape: constants
-    take(&x, photo);
+    // without a tape: constants
+    ad_status status = camera_inputs(&truth, &x);
+    if (status == ADREV_OK)
+        take(&x, photo);
     ad_tape *t = ad_tape_new();
     ad_use(t);
-    for (int k = 0; k < 5; k++)
-        printf("step %d: off by %.1e pixels\n", k, improve(t, &guess, photo));
+    for (int k = 0; k < 5 && status == ADREV_OK; k++) {
+        double off = 0;
+        status = improve(t, &guess, photo, &off);
+        printf("step %d: off by %.1e pixels\n", k, off);
+    }
+    ad_tape_free(t);
+    if (status != ADREV_OK) {
+        fprintf(stderr, "%s\n", ad_message(status));
+        return 1;
+    }
     printf("%s: focal length %.2f, center (%.2f, %.2f), bend %.4f\n",
            guess.name, guess.focal, guess.center[0], guess.center[1],
            guess.bend);
-    ad_tape_free(t);
 }

@@ -99,7 +99,9 @@ int main(void)
     double start = seconds();
     estimate alone = monte_carlo(true);
     double one = seconds();
-    ad_pool_use(pool);
+    ad_status status = pool == NULL ? ADREV_ENOMEM : ad_pool_use(pool);
+    if (status != ADREV_OK)
+        fail(4, "11_monte_carlo: %s", ad_message(status));
     estimate asian = monte_carlo(true);
     double all = seconds();
     estimate european = monte_carlo(false), exact = formula();

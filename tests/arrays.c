@@ -10,6 +10,7 @@
 #define ADREV_IMPLEMENTATION
 #include "../adrev.h"
 #include "check.h"
+#include "fronts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -421,14 +422,14 @@ static void run_programs(void)
 
 /* --- every row of the table ----------------------------------------------- */
 
+#define FRONT_select(name, x, y, z)  ad_select(ad_value(x) != 0, y, z)
+#define FRONT_integer(name, x, y, z) ad_##name(x, (int)ad_value(y))
+
 static ad_rev scalar_row(ad_opcode op, const ad_rev *x)
 {
-#define ROW_1(name) ad_rec(adx_op_##name(ADX_EXPR(x[0])))
-#define ROW_2(name) ad_rec(adx_op_##name(ADX_EXPR(x[0]), ADX_EXPR(x[1])))
-#define ROW_3(name)                                                         \
-    ad_rec(adx_op_##name(ADX_EXPR(x[0]), ADX_EXPR(x[1]), ADX_EXPR(x[2])))
-#define ROW(name, n, ...) case ADREV_OP_##name: return ROW_##n(name);
-#define STEP(name, ...) case ADREV_OP_##name: return ROW_1(name);
+#define ROW(name, n, ...)                                                   \
+    case ADREV_OP_##name: return ad_rec(CALL(name, n, x[0], x[1], x[2]));
+#define STEP(name, ...) ROW(name, 1, 0)
     switch (op) {
         ADREV_OPS(ROW)
         ADREV_STEPS(STEP)

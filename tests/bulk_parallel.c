@@ -173,9 +173,9 @@ static void bulk_in_order(size_t n, ad_call_fn *call, void *arg, void *user)
 static void bulk_executed(void)
 {
     size_t calls = 0;
-    ad_executor_use(bulk_in_order, &calls);
+    CHECK(ad_executor_use(bulk_in_order, &calls) == ADREV_OK, "executor");
     bulk_moves();
-    ad_executor_use(NULL, NULL);
+    CHECK(ad_executor_use(NULL, NULL) == ADREV_OK, "the pool again");
     CHECK(calls >= 12 * 10, "%zu parts", calls);
 }
 
@@ -197,7 +197,7 @@ int main(void)
         CHECK(bulk_branches() == branches,
               "%u threads, in branches: other bits", threads);
         bulk_moves();
-        ad_pool_use(NULL);
+        CHECK(ad_pool_use(NULL) == ADREV_OK, "left");
         ad_pool_free(pool);
     }
     return check_done("bulk_parallel");

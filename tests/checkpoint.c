@@ -332,7 +332,7 @@ static void run_programs(void)
     double g = 0;
     start(MIXED);
     record(sines, 1, at, &x, &y);
-    ad_gradient(tape, y, 1, &x, &g);
+    CHECK(ad_gradient(tape, y, 1, &x, &g) == ADREV_OK, "gradient");
     CHECK_NEAR(y.v, 0.121520239910, 1e-11);     // as printed in the sheet
     CHECK_NEAR(g, 1.269457052151, 1e-12);
 }
@@ -353,7 +353,7 @@ static void run_counts(void)
         record(chain_of_three, 1, at, &x, &y);
         CHECK(now.runs == 3, "%s: %zu runs to record", mode_name(), now.runs);
         for (size_t sweep = 1; sweep < 4; sweep++) {
-            ad_gradient(tape, y, 1, &x, &g);
+            CHECK(ad_gradient(tape, y, 1, &x, &g) == ADREV_OK, "gradient");
             size_t want = kept ? 3 : 3 + 3 * sweep;
             bool little = modes[mode].budget == 3000;
             CHECK(now.runs == want || (little && now.runs < want), "%s, after "
@@ -366,7 +366,8 @@ static void run_counts(void)
         // A call that no adjoint reaches is not run.
         size_t before = now.runs;
         static const double zero = 0;
-        ad_pullback(tape, 1, &y, &zero, 1, &x, &g);
+        CHECK(ad_pullback(tape, 1, &y, &zero, 1, &x, &g) == ADREV_OK,
+              "pullback");
         CHECK(now.runs == before && g == 0, "%s: %zu runs for adjoints 0",
               mode_name(), now.runs - before);
     }
@@ -383,7 +384,7 @@ static void run_depth(void)
     start(2);
     record(power, 1, at, &x, &y);
     CHECK(now.runs == 5, "%zu runs to record", now.runs);
-    ad_gradient(tape, y, 1, &x, &g);
+    CHECK(ad_gradient(tape, y, 1, &x, &g) == ADREV_OK, "gradient");
     for (size_t d = 0; d < 5; d++)
         CHECK(runs_of[path[d]] <= d + 2 && runs_of[path[d]] >= 1,
               "depth %zu: %zu runs, most %zu", d + 1, runs_of[path[d]], d + 2);
@@ -587,7 +588,7 @@ static void run_leaks(void)
                 tree(x, &y, NULL);
                 CHECK(ad_gradient(t, y, 2, x, g) == ADREV_OK, "gradient");
                 if (leave == 0)
-                    ad_tape_rewind(t, mark);
+                    CHECK(ad_tape_rewind(t, mark) == ADREV_OK, "rewind");
                 if (leave == 1) {
                     ad_tape_clear(t);
                     ad_inputs(2, at, x);

@@ -536,7 +536,7 @@ static void run_seeds(void)
         CHECK(ad_pullback(tape, 3, y, seed, 7, x, g) == ADREV_OK, "seed %d", s);
         for (int i = 0; i < 3; i++) {
             ad_real row[7] = { 0 };
-            ad_gradient(tape, y[i], 7, x, row);
+            CHECK(ad_gradient(tape, y[i], 7, x, row) == ADREV_OK, "row %d", i);
             for (int j = 0; j < 7; j++)
                 sum[j] += seed[i] * row[j];
         }

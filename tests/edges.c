@@ -158,7 +158,8 @@ static void edge_forward(const struct edge *e, const ad_real *p)
 
         ad_inputs(4, p, u);
         ad_rev y = rows[e->op].rev(u, p);
-        ad_pushforward(tape, 4, u, direction, 1, &y, &slope);
+        CHECK(ad_pushforward(tape, 4, u, direction, 1, &y, &slope) == ADREV_OK,
+              "pushforward");
         edge_check(e, "pushforward", k, slope);
     }
 }
@@ -456,7 +457,8 @@ static void sweep_point(const struct sweep *s, struct worst *worst)
     ad_rev x[4];
     ad_tape_clear(tape);
     ad_inputs(4, p, x);
-    ad_gradient(tape, rows[s->op].rev(x, p), 4, x, g);
+    CHECK(ad_gradient(tape, rows[s->op].rev(x, p), 4, x, g) == ADREV_OK,
+          "gradient");
     for (int k = 0; k < 3; k++) {
         long double want = rows[s->op].partial[k](
             (long double)p[0], (long double)p[1], (long double)p[2]);

@@ -267,6 +267,18 @@ static void other_rows(const ad_rev *x, ad_rev *y, void *ctx)
     }
 }
 
+// Of a row a number that was there before, and the row above it.
+static void late_rows(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_rev p[ROWS], r[ROWS], q[ROWS] = { ad_rec(0.5) };
+    (void)ctx;
+    residuals(x, p, r);
+    for (int i = 1; i < ROWS; i++)
+        q[i] = p[i - 1];
+    ad_each(ADREV_OP_sin, ROWS, q, NULL, NULL, q);
+    y[0] = ad_sum(ROWS, q);
+}
+
 static void large(const ad_rev *x, ad_rev *y, void *ctx)
 {
     (void)ctx;
@@ -336,6 +348,7 @@ static const struct function {
     { "all_rows", all_rows, FIT, 1, { 0.7, 1.3, 0.4 }, 0, true, VECTORS },
     { "other_rows", other_rows, FIT, 3, { 0.7, 1.3, 0.4 }, 0, true,
       VECTORS },
+    { "late_rows", late_rows, FIT, 1, { 0.7, 1.3, 0.4 }, 0, true, VECTORS },
     { "split_rows", by_rows, FIT, 1, { 0.7, 1.3, 0.4 }, 4, true, VECTORS },
     { "large",    large,    3, 1, { 0.7, 0.3, 0.4 }, 50, false, ALL },
     { "singular", singular, 2, 1, { 0.5, 0.3, 0 }, 0, false, ALL },

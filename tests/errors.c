@@ -786,8 +786,9 @@ static void test_expression_from_before(ad_tape *t)
           (unsigned)y.job);
     EXPECT(ad_tape_status(t), ADREV_OK);
     y = twice_from_before(t, x);
-    EXPECT(ad_tape_status(t), ADREV_FUSE > 1 ? ADREV_EHOOK : ADREV_OK);
-    if (ADREV_FUSE > 1) {
+    const bool fuses = ADREV_FUSE > 1;
+    EXPECT(ad_tape_status(t), fuses ? ADREV_EHOOK : ADREV_OK);
+    if (fuses) {
         REFUSED(t, y, x, ADREV_EHOOK);
         BECAUSE(t, "an expression that was made before");
     }

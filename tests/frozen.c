@@ -56,8 +56,9 @@ static ad_rev square(const ad_rev *x, void *ctx)
     return ad_rec(ad_sqr(x[0]));
 }
 F(inner_gradient,    ad_real g = 0;
-                     ad_grad(square, NULL, 1, &(ad_real){ x[0].v }, NULL, &g);
-                     y[0] = ad_rec(ad_mul(g, x[1]));)
+                     if (ad_grad(square, NULL, 1, &(ad_real){ x[0].v }, NULL,
+                                 &g) == ADREV_OK)
+                         y[0] = ad_rec(ad_mul(g, x[1]));)
 
 // Not frozen.
 F(plain,             y[0] = ad_rec(ad_mul(x[0], ad_exp(x[1])));)

@@ -802,7 +802,7 @@ static void slang_at(const struct slang *s, struct call *c, ad_fn *fn,
     struct truth t = truth_of(s, x);
     double y[MOST];
     check_answers(s->name, fn, x, &t);
-    ad_fn_eval(fn, x, y);
+    CHECK(ad_fn_eval(fn, x, y) == ADREV_OK, "%s: value", s->name);
     for (size_t i = 0; i < s->m; i++)
         CHECK(same(y[i], is.y[i]), "%s: result %zu is %.17g, on a tape %.17g",
               s->name, i, y[i], is.y[i]);
@@ -997,14 +997,14 @@ static void leave_dual(const ad_rev *x, ad_rev *y, void *ctx)
 {
     ad_fwd d = ad_dual(x[1]);
     (void)ctx;
-    y[0] = ad_rec(ad_mul(x[0], d));
+    y[0] = ad_rec(ad_mul(x[0], ad_value(d)));
 }
 
 static void leave_dual_expression(const ad_rev *x, ad_rev *y, void *ctx)
 {
     ad_fwd d = ad_dual(ad_sub(ad_mul(2, x[1]), 3));
     (void)ctx;
-    y[0] = ad_rec(ad_mul(x[0], d));
+    y[0] = ad_rec(ad_mul(x[0], ad_value(d)));
 }
 
 #define DEFINE(name, ...)                                                   \
@@ -3014,7 +3014,8 @@ static void run_chain(const ad_rev *x, ad_rev *y, void *ctx)
     double h = 1.0 / (double)c->steps;
     ad_rev v = x[0];
     for (size_t i = 0; i < c->steps; i++)
-        v = ad_rec(ad_fma(h, i % 1000 ? ad_sin(v) : ad_mul(x[1], x[1]), v));
+        v = ad_rec(ad_fma(h, i % 1000 ? ad_rec(ad_sin(v))
+                                      : ad_rec(ad_mul(x[1], x[1])), v));
     y[0] = v;
 }
 

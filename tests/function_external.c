@@ -439,10 +439,10 @@ static void nested(const ad_rev *x, ad_rev *y, void *ctx)
     ad_fn *inner = NULL;
     CHECK(ad_fn_record(&inner, tangle, (void *)(uintptr_t)ctx, 4, at, 3)
               == ADREV_OK, "inner");
-    ad_fn_call(inner, x, first);
+    CHECK(ad_fn_call(inner, x, first) == ADREV_OK, "call");
     for (size_t i = 0; i < 4; i++)
         again[i] = i < 3 ? ad_rec(ad_mul(0.1, first[i])) : x[0];
-    ad_fn_call(inner, again, y);
+    CHECK(ad_fn_call(inner, again, y) == ADREV_OK, "again");
     ad_fn_free(inner);
     ad_rev t[2];
     twist(external, 2, again, t);
@@ -739,7 +739,8 @@ static void test_patterns(void)
     size_t column[2 * MOST];
     ad_fn *fn = record(ring, &with, MOST, MOST);
     check_nonzeros(fn, 2 * MOST, 2 * MOST);
-    ad_fn_jacobian_pattern(fn, NULL, NULL, row, column);
+    CHECK(ad_fn_jacobian_pattern(fn, NULL, NULL, row, column) == ADREV_OK,
+          "pattern");
     for (size_t k = 0; k < COUNT(row); k++)
         CHECK(column[k] == row[k] || column[k] == (row[k] + 1) % MOST,
               "(%zu, %zu)", row[k], column[k]);
@@ -1151,7 +1152,7 @@ static void test_on_tape(void)
     tangle(in, y, (void *)(uintptr_t)&with);
     CHECK(ad_pushforward(t, 4, in, v, 3, y, want) == ADREV_OK, "directly");
     ad_fn *fn = record_once(tangle, &with, 4, 3);
-    ad_fn_call(fn, in, y);
+    CHECK(ad_fn_call(fn, in, y) == ADREV_OK, "call");
     CHECK(ad_pushforward(t, 4, in, v, 3, y, got) == ADREV_OK, "called");
     for (size_t i = 0; i < 3; i++)
         CHECK(near(got[i], want[i]), "%g, %g", got[i], want[i]);
@@ -1167,7 +1168,7 @@ typedef struct callee {
 
 static void calling(const ad_rev *x, ad_rev *y, void *ctx)
 {
-    ad_fn_call(((callee *)ctx)->fn, x, y);
+    CHECK(ad_fn_call(((callee *)ctx)->fn, x, y) == ADREV_OK, "call");
 }
 
 // The statement lives as long as any function that has it.

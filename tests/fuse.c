@@ -5,7 +5,7 @@
  * into the fewest statements that hold them, or nearly so. However it is cut,
  * value and gradient are the same: all numbers here are exact.
  *
- * To be built with ADREV_FUSE 1, 2, 3, 16 and the default.                   */
+ * To be built with ADREV_FUSE 1, 2, 3, 5 and the default.                    */
 
 #define ADREV_IMPLEMENTATION
 #include "../adrev.h"
@@ -23,9 +23,7 @@ static ad_real c[LONGEST];
 
 /* --- the shapes --------------------------------------------------------------
  * LEFT, RIGHT: sums of c[i] x[i], nested to one side; PRODUCT: x[0] x[1] ...;
- * TREE: the sum in halves. Each for a few numbers of operands that are known
- * when compiled, at the limits of the builds; all of 1 to 20 come below, known
- * at run time. (Long expressions are slow to compile.)                         */
+ * TREE: the sum in halves; MIXED: sums of no order.                            */
 
 #define TERM(i) ad_mul(c[i], x[i])
 
@@ -33,38 +31,87 @@ static ad_real c[LONGEST];
 #define LEFT2 ad_add(LEFT1, TERM(1))
 #define LEFT3 ad_add(LEFT2, TERM(2))
 #define LEFT4 ad_add(LEFT3, TERM(3))
-#define LEFT8                                                               \
-    ad_add(ad_add(ad_add(ad_add(LEFT4, TERM(4)), TERM(5)), TERM(6)), TERM(7))
+#define LEFT5 ad_add(LEFT4, TERM(4))
+#define LEFT6 ad_add(LEFT5, TERM(5))
+#define LEFT7 ad_add(LEFT6, TERM(6))
+#define LEFT8 ad_add(LEFT7, TERM(7))
 #define LEFT9 ad_add(LEFT8, TERM(8))
-#define LEFT16                                                              \
-    ad_add(ad_add(ad_add(ad_add(ad_add(ad_add(ad_add(                       \
-        LEFT9, TERM(9)), TERM(10)), TERM(11)), TERM(12)), TERM(13)),        \
-        TERM(14)), TERM(15))
-#define LEFT20                                                              \
-    ad_add(ad_add(ad_add(ad_add(                                            \
-        LEFT16, TERM(16)), TERM(17)), TERM(18)), TERM(19))
+#define LEFT10 ad_add(LEFT9, TERM(9))
+#define LEFT11 ad_add(LEFT10, TERM(10))
+#define LEFT12 ad_add(LEFT11, TERM(11))
+#define LEFT13 ad_add(LEFT12, TERM(12))
+#define LEFT14 ad_add(LEFT13, TERM(13))
+#define LEFT15 ad_add(LEFT14, TERM(14))
+#define LEFT16 ad_add(LEFT15, TERM(15))
+#define LEFT17 ad_add(LEFT16, TERM(16))
+#define LEFT18 ad_add(LEFT17, TERM(17))
+#define LEFT19 ad_add(LEFT18, TERM(18))
+#define LEFT20 ad_add(LEFT19, TERM(19))
 
 #define RIGHT3 ad_add(TERM(2), ad_add(TERM(1), TERM(0)))
 #define RIGHT9                                                              \
     ad_add(TERM(8), ad_add(TERM(7), ad_add(TERM(6), ad_add(TERM(5),         \
         ad_add(TERM(4), ad_add(TERM(3), RIGHT3))))))
 
-#define PRODUCT3 ad_mul(ad_mul(x[0], x[1]), x[2])
-#define PRODUCT9                                                            \
-    ad_mul(ad_mul(ad_mul(ad_mul(ad_mul(ad_mul(                              \
-        PRODUCT3, x[3]), x[4]), x[5]), x[6]), x[7]), x[8])
+#define PRODUCT1 ad_mul(1, x[0])
+#define PRODUCT2 ad_mul(x[1], PRODUCT1)
+#define PRODUCT3 ad_mul(x[2], PRODUCT2)
+#define PRODUCT4 ad_mul(PRODUCT3, x[3])
+#define PRODUCT5 ad_mul(x[4], PRODUCT4)
+#define PRODUCT6 ad_mul(x[5], PRODUCT5)
+#define PRODUCT7 ad_mul(PRODUCT6, x[6])
+#define PRODUCT8 ad_mul(x[7], PRODUCT7)
+#define PRODUCT9 ad_mul(PRODUCT8, x[8])
+#define PRODUCT10 ad_mul(x[9], PRODUCT9)
+#define PRODUCT11 ad_mul(x[10], PRODUCT10)
+#define PRODUCT12 ad_mul(PRODUCT11, x[11])
+#define PRODUCT13 ad_mul(x[12], PRODUCT12)
+#define PRODUCT14 ad_mul(PRODUCT13, x[13])
+#define PRODUCT15 ad_mul(x[14], PRODUCT14)
+#define PRODUCT16 ad_mul(x[15], PRODUCT15)
+#define PRODUCT17 ad_mul(x[16], PRODUCT16)
+#define PRODUCT18 ad_mul(x[17], PRODUCT17)
+#define PRODUCT19 ad_mul(x[18], PRODUCT18)
+#define PRODUCT20 ad_mul(x[19], PRODUCT19)
 
-#define TREE_4(i)                                                           \
-    ad_add(ad_add(TERM(i), TERM(i + 1)), ad_add(TERM(i + 2), TERM(i + 3)))
+#define TREE_2(i) ad_add(TERM(i), TERM(i + 1))
+#define TREE_3(i) ad_add(TREE_2(i), TERM(i + 2))
+#define TREE_4(i) ad_add(TREE_2(i), TREE_2(i + 2))
+#define TREE_5(i) ad_add(TREE_2(i), ad_add(TERM(i + 2), TREE_2(i + 3)))
 #define TREE4  TREE_4(0)
 #define TREE12 ad_add(ad_add(TREE_4(0), TREE_4(4)), TREE_4(8))
+#define TREE16 ad_add(ad_add(TREE_4(0), TREE_4(4)),                         \
+                      ad_add(TREE_4(8), TREE_4(12)))
+
+#define MIXED5  TREE_5(0)
+#define MIXED6  ad_add(TERM(0), TREE_5(1))
+#define MIXED7  ad_add(TREE_5(2), ad_add(TERM(1), TERM(0)))
+#define MIXED8  ad_add(TREE_3(0), ad_add(TREE_4(4), TERM(3)))
+#define MIXED10 ad_add(ad_add(TREE_2(0), TREE_5(2)), TREE_3(7))
+#define MIXED11 ad_add(TREE_5(6), ad_add(TREE_3(0), TREE_3(3)))
+#define MIXED13 ad_add(ad_add(TERM(12), TREE_4(0)), ad_add(TREE_5(4), TREE_3(9)))
+#define MIXED14 ad_add(TREE_2(12), ad_add(LEFT9, TREE_3(9)))
+#define MIXED15 ad_add(ad_add(TREE_5(10), TERM(0)), ad_add(TREE_5(1), TREE_4(6)))
+#define MIXED17 ad_add(ad_add(RIGHT9, TREE_4(9)), ad_add(TREE_3(13), TERM(16)))
+#define MIXED18 ad_add(ad_add(LEFT12, TREE_5(12)), TERM(17))
+#define MIXED19 ad_add(TREE_2(17), ad_add(ad_add(TREE_3(14), LEFT9), TREE_5(9)))
+#define MIXED20 ad_add(TREE_5(15), ad_add(TREE_3(12), LEFT12))
+
+#define ALL_LENGTHS(ROW, shape)                                             \
+    ROW(shape, 1) ROW(shape, 2) ROW(shape, 3) ROW(shape, 4) ROW(shape, 5)   \
+    ROW(shape, 6) ROW(shape, 7) ROW(shape, 8) ROW(shape, 9) ROW(shape, 10)  \
+    ROW(shape, 11) ROW(shape, 12) ROW(shape, 13) ROW(shape, 14)             \
+    ROW(shape, 15) ROW(shape, 16) ROW(shape, 17) ROW(shape, 18)             \
+    ROW(shape, 19) ROW(shape, 20)
 
 #define SHAPES(ROW)                                                         \
-    ROW(LEFT, 1) ROW(LEFT, 2) ROW(LEFT, 3) ROW(LEFT, 4) ROW(LEFT, 8)        \
-    ROW(LEFT, 9) ROW(LEFT, 16) ROW(LEFT, 20) ROW(RIGHT, 3) ROW(RIGHT, 9)    \
-    ROW(PRODUCT, 3) ROW(PRODUCT, 9) ROW(TREE, 4) ROW(TREE, 12)
+    ALL_LENGTHS(ROW, LEFT) ALL_LENGTHS(ROW, PRODUCT)                        \
+    ROW(RIGHT, 3) ROW(RIGHT, 9) ROW(TREE, 4) ROW(TREE, 12) ROW(TREE, 16)    \
+    ROW(MIXED, 5) ROW(MIXED, 6) ROW(MIXED, 7) ROW(MIXED, 8) ROW(MIXED, 10)  \
+    ROW(MIXED, 11) ROW(MIXED, 13) ROW(MIXED, 14) ROW(MIXED, 15)             \
+    ROW(MIXED, 17) ROW(MIXED, 18) ROW(MIXED, 19) ROW(MIXED, 20)
 
-enum shape { LEFT, RIGHT, PRODUCT, TREE };
+enum shape { LEFT, RIGHT, PRODUCT, TREE, MIXED };
 
 #define DEFINE(shape, k)                                                    \
     static ad_rev write_##shape##_##k(void) { return ad_rec(shape##k); }
@@ -134,66 +181,37 @@ static void run_written(const struct written *w)
         // Every operation is a statement; a term is one, too.
         check_counts(w->k, (size_t)w->k - (w->shape == PRODUCT),
                      2 * (size_t)w->k - 1);
-    else if (w->shape == TREE)
-        // The halves are cut where they meet, which need not be the best.
+    else if (w->shape == TREE || w->shape == MIXED)
+        // Parts are cut where they meet, which need not be the best.
         check_counts(w->k, fewest(w->k), 2 * fewest(w->k));
     else
         check_counts(w->k, fewest(w->k), fewest(w->k));
 }
 
-/* --- shapes at run time ------------------------------------------------------
- * An ad_expr may also be kept in a variable: the same limits.                */
+/* --- an expression kept ------------------------------------------------------
+ * In an ad_expr, which is used twice: 2 (e + c e) for e = c x + ...: however
+ * it is cut, the slopes add up.                                                */
 
-static ad_expr chain(int k)
-{
-    return k == 1 ? TERM(0) : ad_add(chain(k - 1), TERM(k - 1));
-}
+#define KEPT(k)                                                             \
+    do {                                                                    \
+        start();                                                            \
+        ad_expr e = LEFT##k;                                                \
+        ad_rev y = ad_rec(ad_mul(ad_add(e, ad_mul(0.5, e)), 2));            \
+        ad_real g[LONGEST] = { 0 };                                         \
+        CHECK(ad_gradient(tape, y, LONGEST, x, g) == ADREV_OK, "kept");     \
+        for (int i = 0; i < LONGEST; i++)                                   \
+            CHECK_CLOSE(g[i], i < k ? 3 * c[i] : 0, 0);                     \
+    } while (0)
 
-static ad_expr product(int k)
+static void run_kept(void)
 {
-    return k == 1 ? ad_mul(1, x[0]) : ad_mul(x[k - 1], product(k - 1));
-}
-
-static void run_chains(void)
-{
-    for (int k = 1; k <= LONGEST; k++) {
-        start();
-        check_slopes(ad_rec(chain(k)), k, false);
-        if (FUSE > 1)
-            check_counts(k, fewest(k), fewest(k));
-        start();
-        check_slopes(ad_rec(product(k)), k, true);
-        if (FUSE > 1)
-            check_counts(k, fewest(k), fewest(k));
-    }
-}
-
-static ad_expr grow(int from, int to, uint64_t *seed, bool record)
-{
-    if (to - from == 1)
-        return record ? ad_add(ad_rec(TERM(from)), 0) : TERM(from);
-    int cut = from + 1 + (int)(oracle_random(seed) % (unsigned)(to - from - 1));
-    ad_expr a = grow(from, cut, seed, record);
-    ad_expr b = grow(cut, to, seed, record);
-    ad_expr sum = ad_add(a, b);
-    return record ? ad_add(ad_rec(sum), 0) : sum;
-}
-
-static void run_random(void)
-{
-    uint64_t seed = 9;
-    for (int t = 0; t < 2000; t++) {
-        int k = 1 + t % LONGEST;
-        uint64_t shape = seed;
-        start();
-        ad_rev y = ad_rec(grow(0, k, &seed, false));
-        check_slopes(y, k, false);
-        if (FUSE > 1)
-            check_counts(k, fewest(k), 2 * fewest(k));
-        start();
-        y = ad_rec(grow(0, k, &shape, true));
-        check_slopes(y, k, false);
-    }
+    KEPT(1);
+    KEPT(2);
+    KEPT(3);
+    KEPT(6);
+    KEPT(7);
+    KEPT(12);
+    KEPT(13);
 }
 
 /* --- the same variable several times ------------------------------------------
@@ -389,27 +407,88 @@ static void run_after(int which)
     CHECK_CLOSE(slope, g[0] + 2 * g[1] + 3 * g[2] + 4 * g[3], 0);
 }
 
+/* --- a sum that is in its own term ----------------------------------------------
+ * As the first operand or a later one; straight after it was recorded, and from
+ * before a mark that was returned to, where each use is a call.                 */
+
+#define OWN(ROW)                                                            \
+    /*   term, y the sum       its slope by the sum, by x[0]  */            \
+    ROW( ad_mul(x[0], y),               x[0].v,       y.v )                 \
+    ROW( ad_mul(y, x[0]),               x[0].v,       y.v )                 \
+    ROW( ad_sub(x[0], y),               -1,           1 )                   \
+    ROW( ad_mul(ad_detach(x[0]), y),    x[0].v,       0 )                   \
+    ROW( ad_mul(x[0], ad_sub(y, 3)),    x[0].v,       y.v - 3 )             \
+    ROW( ad_mul(x[0], ad_mul(y, y)),    2 * x[0].v * y.v, y.v * y.v )       \
+    ROW( ad_add(y, ad_mul(x[0], y)),    1 + x[0].v,   y.v )
+
+static void check_own(ad_rev y, ad_real by_sum, ad_real by_x)
+{
+    ad_real g[2] = { 0 };
+    CHECK(ad_gradient(tape, y, 2, x, g) == ADREV_OK, "a gradient exists");
+    CHECK_CLOSE(g[0], by_sum * x[1].v + by_x, 0);
+    CHECK_CLOSE(g[1], by_sum * x[0].v, 0);
+}
+
+static void run_own(bool rewound)
+{
+#define ROW(term, by_sum, by_x)                                             \
+    do {                                                                    \
+        start();                                                            \
+        x[0] = ad_input(3);                                                 \
+        x[1] = ad_input(5);                                                 \
+        const ad_mark mark = ad_tape_mark(tape);                            \
+        if (rewound) {                                                      \
+            DROP(ad_rec(ad_mul(x[0], x[1])));                               \
+            CHECK(ad_tape_rewind(tape, mark) == ADREV_OK, "rewound");       \
+        }                                                                   \
+        ad_rev y = ad_rec(ad_mul(x[0], x[1]));                              \
+        const ad_real dy = 1 + by_sum;                                      \
+        const ad_real dx = by_x;                                            \
+        ad_acc(&y, term);                                                   \
+        check_own(y, dy, dx);                                               \
+        ad_rev copy = y;                                                    \
+        ad_acc(&copy, ad_sub(2, ad_neg(y)));                                \
+        check_own(copy, 2 * dy, 2 * dx);                                    \
+    } while (0);
+    OWN(ROW)
+#undef ROW
+}
+
 /* --- functions that take and return expressions ------------------------------
- * A compiler that does not inline them moves slots that nobody has set, and may
- * not warn of it.                                                              */
+ * They name the number of operands; where fewer fit, they take and return
+ * recorded numbers.                                                            */
 
-static inline ad_expr ratio(ad_rev a, ad_rev b)
+#if ADREV_FUSE >= 6
+#define WIDTH(n)     ad_expr_##n
+#define RESULT(e)    (e)
+#else
+#define WIDTH(n)     ad_rev
+#define RESULT(e)    ad_rec(e)
+#endif
+
+static inline WIDTH(4) ratio(ad_rev a, ad_rev b)
 {
-    return ad_div(ad_mul(a, b), ad_sqr(ad_add(ad_sqr(ad_add(a, b)), 2)));
+    return RESULT(ad_div(ad_mul(a, b), ad_sqr(ad_add(ad_sqr(ad_add(a, b)), 2))));
 }
 
-static inline ad_expr offset(ad_expr z, ad_rev a, ad_rev b)
-{
-    return ad_add(ad_mul(2, ad_sub(a, z)), b);
-}
+#define DEFINE(n, sum)                                                      \
+    static inline WIDTH(sum) offset_##n(WIDTH(n) z, ad_rev a, ad_rev b)     \
+    {                                                                       \
+        return RESULT(ad_add(ad_mul(2, ad_sub(a, z)), b));                  \
+    }
+DEFINE(1, 3)
+DEFINE(2, 4)
+DEFINE(4, 6)
+#undef DEFINE
 
 static ad_rev composed(const ad_rev *at, void *ctx)
 {
     (void)ctx;
     ad_rev p = ad_rec(ratio(at[0], at[1]));
     ad_rev q = ad_rec(ad_add(p, ad_mul(0.5, ratio(at[1], p))));
-    ad_rev r = ad_rec(offset(ad_mul(0.5, ratio(at[1], q)), p, q));
-    return ad_rec(ad_mul(offset(ad_sqr(r), p, q), offset(ad_mul(p, q), q, r)));
+    ad_rev r = ad_rec(offset_4(RESULT(ad_mul(0.5, ratio(at[1], q))), p, q));
+    return ad_rec(ad_mul(offset_1(RESULT(ad_sqr(r)), p, q),
+                         offset_2(RESULT(ad_mul(p, q)), q, r)));
 }
 
 static long double composed_value(long double a, long double b)
@@ -462,8 +541,7 @@ int main(void)
     ad_use(tape);
     for (size_t i = 0; i < sizeof written / sizeof written[0]; i++)
         run_written(&written[i]);
-    run_chains();
-    run_random();
+    run_kept();
     run_repeated();
     for (int n = 1; n <= 1000; n = n * 3 / 2 + 1)
         run_sum(n);
@@ -471,6 +549,8 @@ int main(void)
         run_sum_of_products(n);
     for (int which = 0; which < AFTERS; which++)
         run_after(which);
+    run_own(false);
+    run_own(true);
     run_composed();
     ad_tape_free(tape);
     return check_done("fuse");

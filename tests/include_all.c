@@ -58,7 +58,7 @@ int main(void)
     pair_rev twin;
     ad_tape *t = ad_tape_new();
     ad_use(t);
-    pair_inputs(&plain, &twin);
+    CHECK(pair_inputs(&plain, &twin) == ADREV_OK, "inputs");
     ad_rev half[2] = { twin.a, twin.b };
     ad_fork2(halve, &half[0], halve, &half[1]);
     ad_rev y_of_pair = ad_rec(ad_mul(half[0], half[1]));

@@ -1086,7 +1086,7 @@ static void be_hostile(void)
     case 6: (void)ad_input(1); break;           // an input of its own
     default:
         if (current != NULL)
-            ad_tape_rewind(current, ad_tape_mark(current));
+            ad_ignore(ad_tape_rewind(current, ad_tape_mark(current)));
     }
 }
 

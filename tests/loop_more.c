@@ -130,7 +130,7 @@ static void test_rows_of_others(void)
     expect("rows", ad_jacobian(tape, WIDE, last, WIDE, x, J[0]), ADREV_OK);
     for (unsigned threads = 2; threads <= 4; threads++) {
         ad_pool *pool = ad_pool_new(threads);
-        ad_pool_use(pool);
+        expect("pool", ad_pool_use(pool), ADREV_OK);
         for (int k = 0; k < 3; k++) {
             memset(J[1], 0, sizeof J[1]);
             expect("rows that have others work",
@@ -138,7 +138,7 @@ static void test_rows_of_others(void)
                    ADREV_OK);
             CHECK(memcmp(J[0], J[1], sizeof J[0]) == 0, "other bits");
         }
-        ad_pool_use(NULL);
+        expect("no pool", ad_pool_use(NULL), ADREV_OK);
         ad_pool_free(pool);
     }
 }
@@ -163,14 +163,14 @@ static void test_rows(void)
         y[i] = ad_rec(ad_mul(last[i % N], last[i / N]));
     expect("rows", ad_jacobian(tape, ROWS, y, 2 * N, x, J[0]), ADREV_OK);
     ad_pool *pool = ad_pool_new(4);
-    ad_pool_use(pool);
+    expect("pool", ad_pool_use(pool), ADREV_OK);
     for (int k = 0; k < 20; k++) {
         memset(J[1], 0, sizeof J[1]);
         expect("rows on threads",
                ad_parallel_jacobian(tape, ROWS, y, 2 * N, x, J[1]), ADREV_OK);
         CHECK(memcmp(J[0], J[1], sizeof J[0]) == 0, "other bits");
     }
-    ad_pool_use(NULL);
+    expect("no pool", ad_pool_use(NULL), ADREV_OK);
     ad_pool_free(pool);
 }
 

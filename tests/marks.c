@@ -234,11 +234,14 @@ static void act(size_t depth)
     }
 }
 
-// The case that was found first: nothing but a region between two marks.
-static void test_region_between(void)
+// The case that was found first: nothing but a region between two marks, behind
+// so many others.
+static void test_region_between(size_t others)
 {
     ad_tape_clear(tape);
     ad_rev x = ad_input(2);
+    while (others-- > 0)
+        ad_region_begin("before");
     ad_mark a = ad_tape_mark(tape);
     ad_region_begin("between");
     ad_mark b = ad_tape_mark(tape);
@@ -304,7 +307,8 @@ int main(void)
 {
     tape = ad_tape_new();
     ad_use(tape);
-    test_region_between();
+    for (size_t others = 0; others < 300000; others = 16 * others + 15)
+        test_region_between(others);
     test_left_behind();
     test_again();
     start();

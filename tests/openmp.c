@@ -406,6 +406,18 @@ static void test_again(void)
 
 /* --- executors and pools -------------------------------------------------- */
 
+static void use_executor(int e, team *w)
+{
+    ad_status s = ad_executor_use(executor[e].execute, w);
+    CHECK(s == ADREV_OK, "%s: \"%s\"", executor[e].name, ad_message(s));
+}
+
+static void use_no_executor(void)
+{
+    ad_status s = ad_executor_use(NULL, NULL);
+    CHECK(s == ADREV_OK, "none: \"%s\"", ad_message(s));
+}
+
 static void test_executors(void)
 {
     static fork_fn *const way[] = { fork_library, fork_for, fork_tasks };
@@ -414,10 +426,9 @@ static void test_executors(void)
         for (int e = 0; e < EXECUTORS; e++)
             for (int i = 0; i < 3; i++) {
                 team w = { .threads = team_size[k] };
-                ad_status s = ad_executor_use(executor[e].execute, &w);
-                CHECK(s == ADREV_OK, "got \"%s\"", ad_message(s));
+                use_executor(e, &w);
                 run_new(way[i], &got);
-                ad_executor_use(NULL, NULL);
+                use_no_executor();
                 CHECK_SAME(&got, "%s, %d threads, way %d", executor[e].name,
                            team_size[k], i);
                 CHECK(w.calls > 0, "%s was never called", executor[e].name);
@@ -432,8 +443,8 @@ static void test_executor_is_called(void)
     ad_real g;
     ad_pool *pool = ad_pool_new(2);
     ad_tape *t = ad_tape_new();
-    ad_pool_use(pool);
-    ad_executor_use(execute_for, &w);
+    CHECK(ad_pool_use(pool) == ADREV_OK, "a pool");
+    CHECK(ad_executor_use(execute_for, &w) == ADREV_OK, "and an executor");
     ad_use(t);
     for (int i = 0; i < INPUTS; i++)
         p.x[i] = ad_input(1);
@@ -443,7 +454,7 @@ static void test_executor_is_called(void)
     ad_status s = ad_gradient(t, y, 1, p.x, &g);
     CHECK(s == ADREV_OK && w.calls > 0, "got \"%s\", %ld calls in the sweep",
           ad_message(s), w.calls);
-    ad_executor_use(NULL, NULL);
+    use_no_executor();
     w.calls = 0;
     s = ad_gradient(t, y, 1, p.x, &g);
     CHECK(s == ADREV_OK && w.calls == 0, "got \"%s\", %ld calls when it is no"
@@ -461,7 +472,7 @@ static void test_pools(void)
     omp_set_num_threads(2);
     for (unsigned threads = 1; threads <= 4; threads++) {
         ad_pool *pool = ad_pool_new(threads);
-        ad_pool_use(pool);
+        CHECK(ad_pool_use(pool) == ADREV_OK, "a pool of %u", threads);
         for (int i = 0; i < 3; i++) {
             run_new(way[i], &got);
             CHECK_SAME(&got, "a pool of %u, way %d", threads, i);
@@ -523,9 +534,9 @@ static void test_loops(void)
         for (int e = 0; e < EXECUTORS; e++) {
             team w = { .threads = 2 + e };
             ad_real g[INPUTS] = {0};
-            ad_executor_use(executor[e].execute, &w);
+            use_executor(e, &w);
             run_loops(grain[k], g);
-            ad_executor_use(NULL, NULL);
+            use_no_executor();
             CHECK(memcmp(g, alone, sizeof g) == 0,
                   "%s, grain %u: other bits", executor[e].name,
                   (unsigned)grain[k]);
@@ -542,6 +553,7 @@ typedef struct host {
     pthread_t thread;
     pthread_barrier_t *end;
     outcome got[REPEATS];
+    ad_status status;           // the last that was an error
 } host;
 
 static void work(host *h)
@@ -551,10 +563,13 @@ static void work(host *h)
     team w = { .threads = 2 };
     for (int i = 0; i < REPEATS; i++) {
         int k = (h->number + i) % 4;
-        if (k >= 2)
-            ad_executor_use(executor[k - 2].execute, &w);
+        ad_status s = k < 2 ? ADREV_OK
+                            : ad_executor_use(executor[k - 2].execute, &w);
         run_new(way[k], &h->got[i]);
-        ad_executor_use(NULL, NULL);
+        if (s == ADREV_OK)
+            s = ad_executor_use(NULL, NULL);
+        if (s != ADREV_OK)
+            h->status = s;
     }
 }
 
@@ -569,11 +584,14 @@ static void *work_thread(void *argument)
 
 static void check_hosts(host h[HOSTS], const char *what)
 {
-    for (int i = 0; i < HOSTS; i++)
+    for (int i = 0; i < HOSTS; i++) {
+        CHECK(h[i].status == ADREV_OK, "%s %d: \"%s\"", what, i,
+              ad_message(h[i].status));
         for (int k = 0; k < REPEATS; k++) {
             CHECK_SAME(&h[i].got[k], "%s %d, run %d", what, i, k);
             memset(&h[i].got[k], 0, sizeof h[i].got[k]);
         }
+    }
 }
 
 // Recordings side by side in one team, whose threads take the branches of any

@@ -292,9 +292,9 @@ static void test_races(void)
     check_races(200, "at once");
     for (int p = 0; p < 6; p++) {
         order o = { permutations[p] };
-        ad_executor_use(in_order, &o);
+        right(ad_executor_use(in_order, &o), "an order");
         check_races(0, "one after the other");
-        ad_executor_use(NULL, NULL);
+        right(ad_executor_use(NULL, NULL), "no order");
     }
 }
 
@@ -340,16 +340,16 @@ static void test_cousins(void)
             cousin b = a;
             b.mine = &of[1];
             b.others = &of[0];
-            ad_executor_use(depth % 2 ? backwards : NULL, NULL);
+            right(ad_executor_use(depth % 2 ? backwards : NULL, NULL), "order");
             if (legal) {                // one after the other: two forks
                 ad_fork2(grandchild, &a, quiet, NULL);
                 ad_fork2(quiet, NULL, grandchild, &b);
             } else {
                 order o = { permutations[0] };
-                ad_executor_use(in_order, &o);
+                right(ad_executor_use(in_order, &o), "order");
                 ad_fork2(grandchild, &a, grandchild, &b);
             }
-            ad_executor_use(NULL, NULL);
+            right(ad_executor_use(NULL, NULL), "no order");
             CHECK(used == 1, "depth %d: %d uses", depth, used);
             check_status(legal ? ADREV_OK : ADREV_ERACE,
                          legal ? "a finished cousin" : "a cousin");
@@ -387,6 +387,7 @@ typedef struct stale {
     ad_rev v;
     ad_rev kept;                // made in a branch
     ad_rev inner;               // made in ad_grad in a branch
+    ad_status status;           // of that
 } stale;
 
 static ad_rev leak(const ad_rev *x, void *ctx)
@@ -402,7 +403,13 @@ static void make_stale(void *ctx)
     ad_real one = 1;
     ad_real g = 0;
     s->kept = ad_rec(ad_mul(s->v, 3));
-    ad_grad(leak, s, 1, &one, NULL, &g);
+    s->status = ad_grad(leak, s, 1, &one, NULL, &g);
+}
+
+static void fork_stale(stale *s)
+{
+    ad_fork2(make_stale, s, quiet, NULL);
+    right(s->status, "ad_grad in a branch");
 }
 
 static void use_stale(void *ctx)
@@ -429,26 +436,26 @@ static void test_foreign(void)
 {
     for (int in_branch = 0; in_branch < 2; in_branch++) {
         stale s = { .v = ad_input(2) };
-        ad_fork2(make_stale, &s, quiet, NULL);
+        fork_stale(&s);
         check_foreign(s.inner, in_branch, "of ad_grad in a branch");
         ad_tape_clear(tape);
 
         s = (stale){ .v = ad_input(2) };
-        ad_fork2(make_stale, &s, quiet, NULL);
+        fork_stale(&s);
         ad_tape_clear(tape);
         check_foreign(s.kept, in_branch, "of a branch, cleared");
         check_foreign(s.v, in_branch, "of the root, cleared");
 
         s = (stale){ .v = ad_input(2) };
         ad_mark mark = ad_tape_mark(tape);
-        ad_fork2(make_stale, &s, quiet, NULL);
+        fork_stale(&s);
         CHECK(ad_tape_rewind(tape, mark) == ADREV_OK, "rewind");
         check_foreign(s.kept, in_branch, "of a branch, rewound");
 
         ad_tape *other = ad_tape_new();
         ad_use(other);
         s = (stale){ .v = ad_input(2) };
-        ad_fork2(make_stale, &s, quiet, NULL);
+        fork_stale(&s);
         ad_use(tape);
         check_foreign(s.kept, in_branch, "of a branch of another tape");
         ad_tape_free(other);
@@ -601,7 +608,8 @@ static void *hold(void *ctx)
     atomic_store(&h->stage, 1);
     while (atomic_load(&h->stage) != 2)
         sched_yield();
-    ad_pool_use(NULL);
+    if (h->status == ADREV_OK)
+        h->status = ad_pool_use(NULL);
     return NULL;
 }
 
@@ -995,7 +1003,9 @@ static void *be_host(void *ctx)
     for (size_t i = 0; i < RECORDINGS; i++)
         record_once(h, t, i);
     ad_tape_free(t);
-    ad_pool_use(NULL);
+    s = ad_pool_use(NULL);
+    if (s != ADREV_OK)
+        h->status = s;
     return NULL;
 }
 

@@ -2,12 +2,13 @@
 /* random.c - random programs: every way to a derivative must lead to the same.
  *
  * A program is a random graph of operations of the table, steps included, with
- * values and slopes kept below a bound. It runs with every operation recorded,
- * with random pieces fused, and as fused as it can be; Jacobians of 1 to 20
- * outputs and inputs, single rows and columns, random seeds and directions and
- * forward numbers are compared with a sweep of this test's own, in long double:
- * closely where it takes the slopes of single operations from forward numbers,
- * and that once with the slopes of the oracle.
+ * values and slopes kept below a bound. Every operation is a statement, of
+ * recorded numbers or of expressions that leave them as they are (expressions.sh
+ * has long ones); Jacobians of 1 to 20 outputs and inputs, single rows and
+ * columns, random seeds and directions and forward numbers are compared with a
+ * sweep of this test's own, in long double: closely where it takes the slopes of
+ * single operations from forward numbers, and that once with the slopes of the
+ * oracle.
  *
  * The error allowed is a part of the sum of the absolute values of all paths,
  * for that is what rounding is proportional to.                              */
@@ -51,10 +52,11 @@ static ad_real uniform(double from, double to)
 #define FRONT_integer(name, x, y, z) ad_##name(x, k)
 
 #define DEFINE(name, n, ...)                                                \
-    static ad_expr expr_##name(const ad_expr *a, int k)                     \
+    static ad_rev expr_##name(const ad_rev *a, int k)                       \
     {                                                                       \
         (void)k;                                                            \
-        return CALL(name, n, a[0], a[1], a[2]);                             \
+        return ad_rec(CALL(name, n, ad_mul(a[0], 1), ad_sub(a[1], 0),       \
+                           ad_neg(ad_neg(a[2]))));                          \
     }                                                                       \
     static ad_rev rev_##name(const ad_rev *a, int k)                        \
     {                                                                       \
@@ -75,7 +77,7 @@ ADREV_STEPS(DEFINE_STEP)
 static const struct row {
     const char *name;
     oracle_fn *partial[3];
-    ad_expr (*expr)(const ad_expr *a, int k);
+    ad_rev (*expr)(const ad_rev *a, int k);     // of expressions
     ad_rev (*rev)(const ad_rev *a, int k);
     ad_fwd (*fwd)(const ad_fwd *a, int k);
 } rows[] = {
@@ -103,7 +105,6 @@ struct operand {
 struct node {
     int row;
     int k;                      // exponent, or condition
-    bool cut;                   // recorded where pieces are fused
     struct operand arg[3];
     ad_real slope[3];           // of the library
     long double truth[3];       // of the oracle
@@ -151,7 +152,6 @@ static bool try_node(struct program *p, struct node *node, int at)
 {
     node->row = below(ROWS);
     node->k = below(7) - 3;
-    node->cut = below(3) == 0;
     for (int i = 0; i < 3; i++) {
         bool constant = below(8) == 0;
         // Mostly recent values, so that graphs become deep.
@@ -192,9 +192,8 @@ static void make_program(struct program *p)
 
 /* --- running them --------------------------------------------------------- */
 
-enum cut { EVERY, SOME, NONE };
-
-static void run_rev(const struct program *p, const ad_rev *x, ad_rev *y)
+static void run_rev(const struct program *p, bool expressions,
+                    const ad_rev *x, ad_rev *y)
 {
     ad_rev v[VALUES];
     for (int i = 0; i < p->n; i++)
@@ -205,32 +204,11 @@ static void run_rev(const struct program *p, const ad_rev *x, ad_rev *y)
         for (int j = 0; j < 3; j++)
             a[j] = node->arg[j].value < 0 ? ad_rec(node->arg[j].constant)
                                           : v[node->arg[j].value];
-        v[p->n + i] = rows[node->row].rev(a, node->k);
+        const struct row *row = &rows[node->row];
+        v[p->n + i] = (expressions ? row->expr : row->rev)(a, node->k);
     }
     for (int i = 0; i < p->m; i++)
         y[i] = v[p->output[i]];
-}
-
-// Nodes stay expressions, used once or often, until one is cut.
-static void run_expr(const struct program *p, enum cut cut, const ad_rev *x,
-                     ad_rev *y)
-{
-    static ad_expr v[VALUES];
-    for (int i = 0; i < p->n; i++)
-        v[i] = ad_mul(x[i], 1);
-    for (int i = 0; i < p->nodes; i++) {
-        const struct node *node = &p->node[i];
-        ad_expr a[3];
-        for (int j = 0; j < 3; j++)
-            a[j] = node->arg[j].value < 0
-                 ? ad_detach(ad_mul(node->arg[j].constant, 1))
-                 : v[node->arg[j].value];
-        v[p->n + i] = rows[node->row].expr(a, node->k);
-        if (cut == SOME && node->cut)
-            v[p->n + i] = ad_mul(1, ad_rec(v[p->n + i]));
-    }
-    for (int i = 0; i < p->m; i++)
-        y[i] = ad_rec(v[p->output[i]]);
 }
 
 static void run_fwd(const struct program *p, const ad_real *dx, ad_fwd *y)
@@ -403,9 +381,6 @@ static void check_recording(const struct program *p, const struct jacobian *J,
 
 static void run_program(void)
 {
-    static const char *const names[] = {
-        "every operation recorded", "pieces fused", "all fused"
-    };
     static struct program p;
     static struct jacobian J;
     make_program(&p);
@@ -415,16 +390,13 @@ static void run_program(void)
         for (int j = 0; j < p.n; j++)
             within(ORACLE_ULPS, J.d[i][j], J.truth[i][j], J.size[i][j]);
     }
-    for (int cut = EVERY; cut <= NONE; cut++) {
+    for (int expressions = 0; expressions < 2; expressions++) {
         ad_rev x[INPUTS];
         ad_rev y[OUTPUTS];
-        how = names[cut];
+        how = expressions ? "of expressions" : "of numbers";
         ad_tape_clear(tape);
         ad_inputs((size_t)p.n, p.v, x);
-        if (cut == EVERY)
-            run_rev(&p, x, y);
-        else
-            run_expr(&p, (enum cut)cut, x, y);
+        run_rev(&p, expressions, x, y);
         right(ad_tape_status(tape));
         check_recording(&p, &J, x, y);
     }

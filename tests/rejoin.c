@@ -61,7 +61,8 @@ static void test_after_race(void)
 {
     const ad_real at = 0.5;
     ad_real g = 0;
-    ad_pool_use(NULL);          // one thread: else the branches race for out[]
+    // one thread: else the branches race for out[]
+    CHECK(ad_pool_use(NULL) == ADREV_OK, "no pool");
     x = ad_input(0.5);
     ad_mark mark = ad_tape_mark(tape);
     ad_fork_n(2, racing, NULL);
@@ -98,7 +99,8 @@ static void marks_root(size_t i, void *ctx)
 static void test_root_in_branch(void)
 {
     ad_mark mark;
-    ad_pool_use(NULL);          // one thread: else they race for the tape
+    // one thread: else they race for the tape
+    CHECK(ad_pool_use(NULL) == ADREV_OK, "no pool");
     x = ad_input(0.5);
     ad_fork_n(2, uses_root, NULL);
     CHECK(ad_tape_status(tape) == ADREV_EBUSY, "recorded beside the fork");
@@ -222,7 +224,7 @@ static void test_hook(void)
     ad_tape *other = ad_tape_new();
     int calls = 0;
     ad_hooks hooks = { .foreign = told, .user = &calls };
-    ad_pool_use(NULL);
+    CHECK(ad_pool_use(NULL) == ADREV_OK, "no pool");
     ad_use(other);
     alien = ad_input(3);
     ad_use(tape);
@@ -265,13 +267,13 @@ int main(void)
     for (unsigned threads = 0; threads < 4; threads++)
         for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
             ad_pool *pool = threads == 0 ? NULL : ad_pool_new(threads);
-            ad_pool_use(pool);
+            CHECK(ad_pool_use(pool) == ADREV_OK, "%u threads", threads);
             tape = ad_tape_new();
             ad_use(tape);
             tests[i]();
             ad_use(tape);
             ad_tape_free(tape);
-            ad_pool_use(NULL);
+            CHECK(ad_pool_use(NULL) == ADREV_OK, "left");
             ad_pool_free(pool);
         }
     return check_done("rejoin");

@@ -17,13 +17,16 @@
 #include "../adrev_function.h"
 
 #include "check.h"
+#include "fronts.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
 enum { N = 8, M = 12, ROOM = 1 << 18 };
 
 #define UNTOUCHED ((ad_real)-12345.5)
+#define EPSILON (sizeof(ad_real) == 4 ? (double)FLT_EPSILON : DBL_EPSILON)
 
 static uint64_t state = 88172645463325252u;
 
@@ -124,6 +127,45 @@ static void nothing(const ad_rev *x, ad_rev *y, void *ctx)
         y[i] = ad_rec(i);
 }
 
+// A step of each kind, and operations of one to three arguments.
+static void kinds(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const ad_rev uneven[4] = { x[0], x[3], x[1], x[7] };
+    ad_rev z[4];
+    (void)ctx;
+    y[0] = ad_sum(4, x);
+    y[1] = ad_norm2(4, x + 2);
+    ad_matmul(2, 2, 2, x, x + 4, z);
+    y[2] = z[0];
+    y[3] = ad_rec(ad_fma(z[1], z[2], z[3]));
+    y[4] = ad_logsumexp(3, x + 1);
+    ad_each(ADREV_OP_sqrt, 4, uneven, NULL, NULL, z);
+    y[5] = z[1];
+    ad_each(ADREV_OP_fma, 3, x, x + 2, x + 5, z);
+    y[6] = z[2];
+    y[7] = ad_rec(ad_mul(ad_sin(x[0]), 0.25));
+    y[8] = ad_lt(x[0], 1) ? x[1] : x[2];
+    y[9] = x[3];
+    y[10] = ad_rec(1.5);
+    y[11] = ad_dot(3, x, x + 3);
+}
+
+// Every row of the operator table.
+#define FRONT_select(name, x, y, z)  ad_select(ad_value(x) > 0, y, z)
+#define FRONT_integer(name, x, y, z) ad_##name(x, 3)
+static void rows(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    int i = 0;
+    (void)ctx;
+    for (int k = 0; k < M; k++)
+        y[k] = ad_rec(0);
+#define ADD(name, n, ...)                                                   \
+    y[i % M] = ad_rec(ad_add(y[i % M], CALL(name, n, x[i % N], x[1], x[2]))); \
+    i++;
+    ADREV_OPS(ADD)
+#undef ADD
+}
+
 static ad_vector_fn *const functions[] = { scalars, guarded, arrays, nothing };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
 
@@ -149,13 +191,16 @@ static void collect(const char *text, size_t length, void *user)
     f->bytes += length;
 }
 
-static ad_fn *record(ad_vector_fn *f)
+static ad_fn *record_as(ad_vector_fn *f, bool plain)
 {
     ad_fn *fn = NULL;
-    ad_status s = ad_fn_record(&fn, f, NULL, N, at, M);
+    const ad_fn_options options = { .plain = plain };
+    ad_status s = ad_fn_record_with(&fn, &options, f, NULL, N, at, M);
     CHECK(s == ADREV_OK, "record: %s", ad_message(s));
     return fn;
 }
+
+static ad_fn *record(ad_vector_fn *f) { return record_as(f, false); }
 
 static struct file save(const ad_fn *fn)
 {
@@ -290,6 +335,11 @@ static void check_same(ad_fn *fn, ad_fn *again, const char *what)
     check_text(fn, again);
 }
 
+static void calling_any(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_ignore(ad_fn_call(ctx, x, y));
+}
+
 static void calling(const ad_rev *x, ad_rev *y, void *ctx)
 {
     ad_status s = ad_fn_call(ctx, x, y);
@@ -325,10 +375,10 @@ static void check_places(void)
     CHECK(h.live == 0, "%zu blocks leaked", h.live);
 }
 
-static void check_round_trip(size_t i)
+static void check_round_trip(ad_vector_fn *function)
 {
     struct heap h = { .failing = 0 };
-    ad_fn *fn = record(functions[i]);
+    ad_fn *fn = record(function);
     ad_fn *again = NULL;
     ad_fn *third = NULL;
     struct file f = save(fn);
@@ -509,34 +559,94 @@ static ad_status ended(struct file *f, uint64_t output, ad_fn **fn)
     return s;
 }
 
-static void put_many(struct file *f, size_t r, const uint32_t size[5],
-                     const uint32_t arg[3])
+static void put_step(struct file *f, uint32_t op, uint32_t r, uint32_t a,
+                     uint32_t b, uint32_t c)
 {
-    const uint64_t step[] = { 2, r, 0, 0, 0 };
+    const uint32_t word[] = { op, r, a, b, c };
     for (int i = 0; i < 5; i++)
-        put(f, step[i], 4);
+        put(f, word[i], 4);
+}
+
+// What follows a step with many results.
+static void put_many(struct file *f, const uint32_t size[5],
+                     const uint32_t arg[9])
+{
     for (int i = 0; i < 5; i++)
         put(f, size[i], 4);
     for (int i = 0; i < 9; i++)
-        put(f, arg[i % 3], 4);
+        put(f, arg[i], 4);
 }
 
-// 2^32 elements are read or, where the step uses numbers that are not made, the
-// first one shows that they are not.
+// What no recording makes, though nothing might come of it: numbers made in
+// another order or by no step, a byte that is read as another one, and a stride
+// beyond all numbers to an element that is not there.
+static void check_impossible(void)
+{
+    static const uint32_t size[] = { 1, 0, 0, 1, 0 };
+    static const uint32_t stride[] = { 0, 2, (uint32_t)-2, INT32_MAX,
+                                       0x80000000u };
+    for (uint32_t wrong = 0; wrong < 4; wrong++) {
+        ad_fn *fn = NULL;
+        struct file f = begun("neg", 1, wrong == 1 ? 4 : 3, 2);
+        for (int i = 0; i < (wrong == 1 ? 4 : 3); i++)
+            put(&f, wrong == 2 && i == 1 ? 2 : 0, 1);
+        put_step(&f, 0, wrong == 3 ? 2 : 1, 0, 0, 0);
+        put_step(&f, 0, wrong == 3 ? 1 : 2, 0, 0, 0);
+        ad_status s = ended(&f, 1, &fn);
+        CHECK(s == (wrong == 0 ? ADREV_OK : ADREV_EFILE), "file %lu: %s",
+              (unsigned long)wrong, ad_message(s));
+        ad_fn_free(fn);
+    }
+    for (size_t i = 0; i < 5; i++)
+        for (size_t k = 1; k < 3; k++) {
+            ad_fn *fn = NULL;
+            uint32_t arg[9] = { 0 };
+            struct file f = begun("neg", 1, 2, 1);
+            arg[k] = arg[3 + k] = arg[6 + k] = stride[i];
+            put(&f, 0, 2);
+            put_step(&f, 2, 1, 0, 0, 0);
+            put_many(&f, size, arg);
+            ad_status s = ended(&f, 1, &fn);
+            CHECK(s == (i < 3 ? ADREV_OK : ADREV_EFILE), "stride %zu: %s", i,
+                  ad_message(s));
+            ad_fn_free(fn);
+        }
+    for (uint32_t i = 0; i < 2; i++) {          // a list has no range
+        static const uint32_t one[] = { 5, 0, 0, 0, 1 };
+        const uint32_t arg[9] = { 0, 0, i, 0, 0, i, 0, 0, i };
+        ad_fn *fn = NULL;
+        struct file f = begun("neg", 1, 2, 1);
+        put(&f, 0, 2);
+        put_step(&f, 2, 1, 0, 0, 0);
+        put_many(&f, one, arg);
+        put(&f, 0, 4);
+        ad_status s = ended(&f, 1, &fn);
+        CHECK(s == (i == 0 ? ADREV_OK : ADREV_EFILE), "list %lu: %s",
+              (unsigned long)i, ad_message(s));
+        ad_fn_free(fn);
+    }
+}
+
+// 2^31 elements are read or, where the step uses numbers that are not made, the
+// first one shows that they are not. More than that are in no recording.
 static void check_large(void)
 {
-    enum { K = 50000 };
-    static const uint32_t arg[][3] = { { 0, 0, 0 }, { 0, 1, 1 },
-                                       { K, 0, 0 }, { K - 1, 1, 1 } };
-    const uint32_t size[] = { 4, 0, K, K, 1 };
-    for (size_t i = 0; i < 4; i++) {
+    enum { K = 46000 };
+    static const uint32_t arg[][9] = {
+        { 0 }, { 0, 1, 1, 0, 1, 1, 0, 1, 1 }, { K, 0, 0, K, 0, 0, K, 0, 0 },
+        { K - 1, 1, 1, K - 1, 1, 1, K - 1, 1, 1 }, { 0 }
+    };
+    const uint32_t size[][5] = { { 4, 0, K, K, 1 }, { 4, 0, K, 2 * K, 1 } };
+    for (size_t i = 0; i < 5; i++) {
         ad_fn *fn = NULL;
         struct file f = begun("mul", K, 3 * K, 2);
         for (int k = 0; k < 3 * K; k++)
             put(&f, 0, 1);
-        put_many(&f, K, size, arg[0]);
-        put_many(&f, 2 * K, size, arg[i]);
-        ad_status want = i == 3 ? ADREV_EFILE : ADREV_OK;
+        put_step(&f, 2, K, 0, 0, 0);
+        put_many(&f, size[0], arg[0]);
+        put_step(&f, 2, 2 * K, 1, 0, 0);
+        put_many(&f, size[i == 4], arg[i]);
+        ad_status want = i < 3 ? ADREV_OK : ADREV_EFILE;
         ad_status s = ended(&f, 2 * K, &fn);
         CHECK(s == want, "range %zu: %s", i, ad_message(s));
         ad_fn_free(fn);
@@ -546,7 +656,7 @@ static void check_large(void)
 // What the library never writes: steps that are on nothing.
 static void check_empty(void)
 {
-    static const uint32_t one[] = { 0, 0, 1 };
+    static const uint32_t one[9] = { 0, 0, 1, 0, 0, 1, 0, 0, 1 };
     static const struct { uint32_t size[5], results; ad_status want; } c[] = {
         { { 0, 0, 0, 0, 1 }, 1, ADREV_OK }, { { 1, 0, 0, 1, 0 }, 1, ADREV_OK },
         { { 2, 0, 0, 1, 0 }, 1, ADREV_OK }, { { 3, 0, 0, 1, 0 }, 1, ADREV_OK },
@@ -564,17 +674,22 @@ static void check_empty(void)
         ad_fn *fn = NULL;
         struct file f = begun("mul", 1, 1 + c[i].results, 1);
         put(&f, 0, 1 + c[i].results);
-        put_many(&f, 1, c[i].size, one);
+        put_step(&f, 2, 1, 0, 0, 0);
+        put_many(&f, c[i].size, one);
         ad_status s = ended(&f, c[i].results, &fn);
         CHECK(s == c[i].want, "case %zu: %s", i, ad_message(s));
         ad_fn_free(fn);
     }
 }
 
-// A guard compares with a constant.
+// A guard compares with a constant, and its file's name has no end but its own.
 static void check_guard(void)
 {
-    for (int fixed = 0; fixed < 2; fixed++) {
+    static const struct { bool fixed; uint32_t name; ad_status want; } c[] = {
+        { false, 0, ADREV_EFILE }, { true, 0, ADREV_OK },
+        { true, 0x632e6261, ADREV_OK }, { true, 0x63006261, ADREV_EFILE }
+    };
+    for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
         ad_fn *fn = NULL;
         struct file f = begun("neg", 2, 4, 1);
         f.data[12 + 11 * 8] = 1;
@@ -582,14 +697,13 @@ static void check_guard(void)
         put(&f, 1, 1);
         put(&f, 0, sizeof(ad_real));
         put(&f, 0, 1);
-        const uint64_t step[] = { 1, 3, 0, fixed ? 2 : 1, 0 };
-        for (int i = 0; i < 5; i++)
-            put(&f, step[i], 4);
+        put_step(&f, 1, 3, 0, c[i].fixed ? 2 : 1, 0);
         put(&f, 0, 4);          // the result, and then where the guard stands
         put(&f, 7, 4);
-        ad_status s = ended(&f, 0, &fn);
-        CHECK(s == (fixed ? ADREV_OK : ADREV_EFILE), "%d: %s", fixed,
-              ad_message(s));
+        if (c[i].name != 0)
+            put(&f, 4, 4);
+        ad_status s = ended(&f, c[i].name, &fn);
+        CHECK(s == c[i].want, "case %zu: %s", i, ad_message(s));
         ad_fn_free(fn);
     }
 }
@@ -603,20 +717,261 @@ static void check_order(void)
         ad_fn *fn = NULL;
         struct file f = begun("polygamma", 1, 3, 1);
         uint64_t bits = 0;
-        const uint64_t step[] = { 0, 2, 1, 0, 1 };
         memcpy(&bits, &order[i], sizeof order[i]);  // little-endian
         put(&f, 0, 1);
         put(&f, 1, 1);
         put(&f, bits, sizeof(ad_real));
         put(&f, 0, 1);
-        for (int k = 0; k < 5; k++)
-            put(&f, step[k], 4);
+        put_step(&f, 0, 2, 1, 0, 1);
         ad_status s = ended(&f, 2, &fn);
         ad_real x = (ad_real)0.5;
         ad_real y = 0;
         CHECK(s == ADREV_OK && ad_fn_eval(fn, &x, &y) == ADREV_OK && y != y,
               "order %g: %s, %g", (double)order[i], ad_message(s), (double)y);
         ad_fn_free(fn);
+    }
+}
+
+/* --- every field ------------------------------------------------------------
+ * What is accepted is what the library would write: it is saved as the same
+ * bytes, and everything can be asked of it.                                 */
+
+static void ignore(const char *text, size_t length, void *user)
+{
+    *(size_t *)user += text != NULL ? length : 0;
+}
+
+static bool answers(ad_status s)
+{
+    return s == ADREV_OK || s == ADREV_EPATH || s == ADREV_ELIMIT;
+}
+
+// Taken apart, only sums may come in another order.
+static void check_apart(ad_fn *fn, const ad_real *x)
+{
+    ad_real y[M];
+    ad_real series[2 * M];
+    size_t m = ad_fn_outputs(fn);
+    ad_status s = ad_fn_eval(fn, x, y);
+    ad_status r = ad_fn_taylor(fn, x, x, 1, series);
+    CHECK(s == r && answers(s), "%s, in series %s", ad_message(s),
+          ad_message(r));
+    for (size_t i = 0; i < m && s == ADREV_OK; i++)
+        if (isfinite(y[i]))
+            CHECK(fabs((double)(y[i] - series[i]))
+                      <= 1e4 * EPSILON
+                             * (1 + fabs((double)y[i])),
+                  "%g, taken apart %g", (double)y[i], (double)series[i]);
+}
+
+static void use(ad_fn *fn)
+{
+    static ad_real out[MOST];
+    const bool scalar = ad_fn_outputs(fn) == 1;
+    const unsigned every = (1u << ADREV_C_COUNT) - 1;
+    const ad_c_options all = {
+        .functions = scalar ? every : every & ~(unsigned)ADREV_C_GRADIENT
+    };
+    size_t text = 0;
+    ad_fn *caller = NULL;
+    check_apart(fn, at);
+    for (int mode = 0; mode < MODES; mode++)
+        if (mode != MODES - 1 || scalar) {
+            ad_status s = ask(mode, fn, at, out);
+            CHECK(answers(s), "mode %d: %s", mode, ad_message(s));
+        }
+    ad_status s = ad_fn_write_c(fn, &all, ignore, &text, NULL);
+    CHECK((s == ADREV_OK && text > 0) || s == ADREV_EEXTERNAL, "C code: %s",
+          ad_message(s));       // derivatives of lgamma have none
+    s = ad_fn_record(&caller, calling_any, fn, ad_fn_inputs(fn), at,
+                     ad_fn_outputs(fn));
+    CHECK(answers(s), "called: %s", ad_message(s));
+    ad_fn_free(caller);
+}
+
+// Whether the file is accepted; then it is used, if that is wanted.
+static bool try_file(const struct file *f, bool used)
+{
+    struct heap h = { .failing = 0 };
+    ad_fn *fn = NULL;
+    bool ok = load(&fn, f->data, f->bytes, &h) == ADREV_OK;
+    if (ok) {
+        struct file again = save(fn);
+        CHECK(again.bytes == f->bytes
+                  && memcmp(again.data, f->data, f->bytes) == 0,
+              "accepted, but saved again as other bytes");
+        free(again.data);
+        if (used)
+            use(fn);
+    }
+    ad_fn_free(fn);
+    CHECK(h.live == 0, "%zu blocks leaked", h.live);
+    return ok;
+}
+
+static uint32_t word_at(const struct file *f, size_t place)
+{
+    uint32_t v = 0;
+    for (size_t i = 0; i < 4; i++)
+        v |= (uint32_t)f->data[place + i] << (8 * i);
+    return v;
+}
+
+static void set_word(struct file *f, size_t place, uint32_t v)
+{
+    for (size_t i = 0; i < 4; i++)
+        f->data[place + i] = (unsigned char)(v >> (8 * i));
+}
+
+// Where the steps of a file begin, as docs/saved-functions.md has it, and where
+// each ends. Returns how many there are.
+enum { STEPS = 64 };
+static size_t find_steps(const struct file *f, size_t end[STEPS + 1])
+{
+    size_t numbers = word_at(f, 12 + 2 * 8);
+    size_t steps = word_at(f, 12 + 3 * 8);
+    size_t at_byte = 12 + 12 * 8;
+    uint32_t ops = word_at(f, at_byte);
+    at_byte += 4;
+    for (uint32_t i = 0; i < ops; i++)
+        at_byte += 4 + word_at(f, at_byte);
+    for (size_t i = 0; i < numbers; i++)
+        at_byte += 1 + (f->data[at_byte] == 1 ? sizeof(ad_real) : 0);
+    end[0] = at_byte;
+    for (size_t i = 0; i < steps && i < STEPS; i++) {
+        bool many = word_at(f, at_byte) == ops + 1;
+        at_byte += 20;
+        if (many && word_at(f, at_byte) == 5)
+            at_byte += 4 * word_at(f, at_byte + 16);
+        at_byte += many ? 14 * 4 : 0;
+        end[i + 1] = at_byte;
+    }
+    return steps;
+}
+
+enum { ALTERATIONS = 20 };
+static uint32_t alteration(size_t k, uint32_t was)
+{
+    static const uint32_t fixed[] = {
+        0, 1, 2, 3, 4, 5, 8, 17, 40, 0x10000, 0x7fffffff, 0x80000000u,
+        0x80000001u, 0xffffffff, 0xfffffffe, 0xfffffff0
+    };
+    return k < 16 ? fixed[k]
+         : k == 16 ? was + 1 : k == 17 ? was - 1 : k == 18 ? was + 2
+         : was ^ 0x80000000u;
+}
+
+static void check_plain(void)
+{
+    ad_vector_fn *const plain[] = { scalars, guarded, arrays, rows, kinds };
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
+        ad_fn *fn = record_as(plain[i], true);
+        struct file f = save(fn);
+        CHECK(try_file(&f, true), "what was recorded plain is refused");
+        ad_fn_free(fn);
+        free(f.data);
+    }
+}
+
+// Whether an integer of a step says something: of the first five, the 14 behind
+// them, or a list.
+static bool is_read(const struct file *f, size_t step, size_t i)
+{
+    enum { M_ = 1 << 7, K_ = 1 << 8, N_ = 1 << 9 };
+    static const struct { unsigned counts; size_t arity; } kinds_of[] = {
+        { N_, 0 }, { K_, 1 }, { K_, 1 }, { K_, 1 }, { M_ | K_ | N_, 2 },
+        { N_, 0 }
+    };
+    const uint32_t ops = word_at(f, 12 + 12 * 8);
+    const uint32_t op = word_at(f, step);
+    if (op == ops || i < 2 || i > 18)           // a guard has three
+        return true;
+    if (op < ops)
+        return i < 2 + (size_t)adx_row_of(op)->arity;
+    const uint32_t kind = word_at(f, step + 5 * 4);
+    const size_t arity = kind > 0 ? kinds_of[kind].arity
+        : (size_t)adx_row_of(word_at(f, step + 6 * 4))->arity;
+    return i == 5 || (i == 6 && (kind == 0 || kind == 4))
+        || (i < 10 && kinds_of[kind].counts >> i & 1)
+        || (i >= 10 && (i - 10) / 3 < arity);
+}
+
+static void check_fields(void)
+{
+    size_t end[STEPS + 1];
+    size_t accepted = 0;
+    size_t step_at = 0;
+    ad_fn *fn = record(kinds);
+    struct file f = save(fn);
+    size_t steps = find_steps(&f, end);
+    CHECK(steps < STEPS, "%zu steps", steps);
+    for (size_t place = end[0]; place < end[steps]; place += 4) {
+        uint32_t was = word_at(&f, place);
+        step_at += place == end[step_at + 1];
+        size_t word = (place - end[step_at]) / 4;
+        bool read = is_read(&f, end[step_at], word);
+        for (size_t k = 0; k < ALTERATIONS; k++) {
+            bool other = alteration(k, was) != was;
+            set_word(&f, place, alteration(k, was));
+            repair(f.data, f.bytes);
+            bool ok = try_file(&f, other);
+            set_word(&f, place, was);
+            CHECK(!ok || !other || read, "step %zu, integer %zu is not read, "
+                  "but may be %lu", step_at, word,
+                  (unsigned long)alteration(k, was));
+            accepted += ok && other;
+        }
+    }
+    CHECK(accepted > 0, "none was accepted");
+    for (size_t i = 0; i < 50 * steps; i++) {       // two fields of one step
+        size_t step = i % steps;
+        uint32_t was[2];
+        size_t place[2];
+        for (size_t k = 0; k < 2; k++) {
+            place[k] = end[step] + 4 * below((end[step + 1] - end[step]) / 4);
+            was[k] = word_at(&f, place[k]);
+            set_word(&f, place[k], alteration(below(ALTERATIONS), was[k]));
+        }
+        repair(f.data, f.bytes);
+        try_file(&f, true);
+        set_word(&f, place[1], was[1]);
+        set_word(&f, place[0], was[0]);
+    }
+    ad_fn_free(fn);
+    free(f.data);
+}
+
+// Operations that a recording has only in its derivatives may be steps of a
+// file, too: alone, or on each of three numbers.
+static void check_operation(const ad_op_info *op, bool each)
+{
+    const uint32_t size[] = { 0, 0, 0, 0, 3 };
+    const uint32_t sizes[] = { 1, 0, 0, 3, 0 };
+    const uint32_t arg[9] = { 0, 0, 1, op->arity > 1, 0, 1,
+                              2 * (op->arity > 2), 0, 1 };
+    const uint32_t sum[9] = { 6, 0, 1, 6, 0, 1, 6, 0, 1 };
+    struct file f = begun(op->name, 6, each ? 10 : 7, each ? 2 : 1);
+    ad_fn *fn = NULL;
+    for (int i = 0; i < (each ? 10 : 7); i++)
+        put(&f, 0, 1);
+    if (each) {
+        put_step(&f, 2, 6, 0, 0, 0);
+        put_many(&f, size, arg);
+        put_step(&f, 2, 9, 1, 0, 0);
+        put_many(&f, sizes, sum);
+    } else
+        put_step(&f, 0, 6, arg[0], arg[3], arg[6]);
+    ad_status s = ended(&f, each ? 9 : 6, &fn);
+    if (CHECK(s == ADREV_OK, "%s: %s", op->name, ad_message(s)))
+        use(fn);
+    ad_fn_free(fn);
+}
+
+static void check_operations(void)
+{
+    for (uint32_t op = 0; op < ADX_OP_COUNT; op++) {
+        check_operation(adx_row_of(op), false);
+        check_operation(adx_row_of(op), true);
     }
 }
 
@@ -691,10 +1046,16 @@ int main(void)
     check_large();
     check_empty();
     check_guard();
+    check_impossible();
     check_order();
     check_places();
+    check_fields();
+    check_operations();
     for (size_t i = 0; i < FUNCTIONS; i++)
-        check_round_trip(i);
+        check_round_trip(functions[i]);
+    check_round_trip(rows);
+    check_round_trip(kinds);
+    check_plain();
     for (size_t i = 0; i < FUNCTIONS; i++)
         check_file(i);
     return check_done("saved");

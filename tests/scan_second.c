@@ -241,7 +241,8 @@ static void run_path(void)
         if (runs[i].f != until_square || runs[i].x[0] != 1.5)
             continue;
         start_program();
-        ad_fn_record(&fn, until_square, none, 1, &x, 1);
+        CHECK(ad_fn_record(&fn, until_square, none, 1, &x, 1) == ADREV_OK,
+              "recorded");
         CHECK(ad_fn_eval(fn, &three, &y) == ADREV_EPATH && y == 77,
               "3 steps or 2: got %g", y);
         CHECK(ad_fn_eval(fn, &near, &y) == ADREV_OK, "3 steps, too");
@@ -607,7 +608,7 @@ static void called_step(ad_step *s, void *ctx)
     const ad_rev in[3] = { s->state[0][0], s->parameter[0], s->parameter[1] };
     (void)ctx;
     how.calls++;
-    ad_fn_call(called, in, s->next[0]);
+    s->status = ad_fn_call(called, in, s->next[0]);
 }
 
 static const struct branching loops[] = {
@@ -669,9 +670,9 @@ static struct outcome outcome_of(const struct branching *b)
     CHECK(how.status == ADREV_OK, "%s: %s", b->name, ad_message(how.status));
     ad_status s = ad_gradient(tape, y, 3, x, o.g);
     CHECK(s == ADREV_OK, "%s: %s", b->name, ad_message(s));
-    ad_gradient(tape, y, 3, x, again);
-    CHECK(same_bits(3, o.g, again), "%s: the second sweep is another",
-          b->name);
+    s = ad_gradient(tape, y, 3, x, again);
+    CHECK(s == ADREV_OK && same_bits(3, o.g, again),
+          "%s: the second sweep is another", b->name);
     return o;
 }
 
@@ -832,7 +833,8 @@ static void run_whole(const struct branching *b)
 static void run_wholes(void)
 {
     static const double at[3] = { 0.1, 0.2, 0.3 };
-    ad_fn_record(&called, called_body, NULL, 3, at, 1);
+    CHECK(ad_fn_record(&called, called_body, NULL, 3, at, 1) == ADREV_OK,
+          "recorded");
     for (size_t i = 0; i < LOOPS; i++)
         if (loops[i].step != eight_step)    // chaos: no differences
             run_whole(&loops[i]);
@@ -1002,7 +1004,8 @@ static void run_shared_mixed(void)
 static void run_shared(void)
 {
     static const double at[3] = { 0.1, 0.2, 0.3 };
-    ad_fn_record(&called, called_body, NULL, 3, at, 1);
+    CHECK(ad_fn_record(&called, called_body, NULL, 3, at, 1) == ADREV_OK,
+          "recorded");
     for (size_t i = 0; i < LOOPS; i++)
         run_shared_loop(&loops[i], false);
     run_shared_loop(&loops[0], true);

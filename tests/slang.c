@@ -289,7 +289,7 @@ static void run_s22(void)
     ad_rev y;
     ad_real g = 0;
     record(rev_s22, 1, LIST(0.3), 5, &a, &y);
-    ad_gradient(tape, y, 1, &a, &g);
+    CHECK(ad_gradient(tape, y, 1, &a, &g) == ADREV_OK, "gradient");
     CHECK_CLOSE(y.v, product, 8);       // five sines and products
     CHECK_CLOSE(g, product * sum, 16);  // and five terms
     int k = 5;

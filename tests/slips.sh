@@ -34,8 +34,9 @@ users_first() {
 # The slip of one section, and what it takes to see it.
 compile() {                             # compile FLAGS
     { echo '#include "adrev.h"'
-      echo 'ad_rev slip(const ad_rev *x, ad_fwd d, double c);'
-      echo 'ad_rev slip(const ad_rev *x, ad_fwd d, double c) { (void)d; (void)c;'
+      slip='ad_rev slip(ad_tape *t, const ad_rev *x, ad_fwd d, double c)'
+      echo "$slip;"
+      echo "$slip { (void)t; (void)d; (void)c;"
       cat "$out/slip"
       echo '}'; } > "$out/slip.c"
     # shellcheck disable=SC2086  # flags are a list

@@ -294,6 +294,18 @@ static void test_clients()
             }
 }
 
+// The same, by this executor; null: by the library's own.
+static outcome run_by(ad_execute_fn *execute, fork_fn *fork)
+{
+    ad_status status = ad_executor_use(execute, &calls);
+    outcome out = run_new(fork);
+    if (status == ADREV_OK)
+        status = ad_executor_use(nullptr, nullptr);
+    if (status != ADREV_OK)
+        out.status = status;
+    return out;
+}
+
 static void test_executors()
 {
     for (int threads : { 1, 2, 3, 8 })
@@ -302,10 +314,7 @@ static void test_executors()
                 tbb::task_arena arena(threads);
                 calls = 0;
                 outcome got = arena.execute([&] {
-                    ad_executor_use(e.execute, &calls);
-                    outcome o = run_new(w.fork);
-                    ad_executor_use(nullptr, nullptr);
-                    return o;
+                    return run_by(e.execute, w.fork);
                 });
                 CHECK_SAME(got, std::string(e.name) + " under " + w.name + ", "
                                 + std::to_string(threads) + " threads");
@@ -329,11 +338,8 @@ static void test_pool()
 // Every run on a recording of its own; its branches go to all the threads.
 static outcome run_as(int k)
 {
-    if (k % 2 == 1)
-        ad_executor_use(executor[k % 3].execute, &calls);
-    outcome out = run_new(way[k % 4].fork);
-    ad_executor_use(nullptr, nullptr);
-    return out;
+    return run_by(k % 2 == 1 ? executor[k % 3].execute : nullptr,
+                  way[k % 4].fork);
 }
 
 static void test_hosts()
