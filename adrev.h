@@ -173,6 +173,7 @@
 #define ADX_UNUSED __attribute__((unused))
 #define ADX_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define ADX_LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define ADX_UNORDERED(a, b) __builtin_isunordered(a, b)
 #define ADX_KNOWN(value) __builtin_constant_p((double)(value))
 #define ADX_OPAQUE(pointer) __asm__("" : "+r"(pointer))
 #define ADX_LANES 1
@@ -1710,7 +1711,7 @@ ADX_EXTERN ADX_THREAD adx_context adx_now;
 // Cold paths, in section 7.
 ADX_API bool adx_grow(size_t need);
 ADX_API ad_rev adx_record_apart(ad_real v, unsigned how, adx_slot slot[],
-                          unsigned zero, unsigned out);
+                          unsigned zero, uint64_t into);
 ADX_API ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a, ad_real fa,
                           ad_rev b, ad_real fb, ad_rev c, ad_real fc);
 ADX_API ad_rev adx_traced_1(ad_opcode code, ad_real v, ad_rev a, ad_real fa);
@@ -2190,7 +2191,8 @@ ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
 // known  the same of those that are no constants, whose ids are the sink's
 // fits   whether there is room, no partial is NaN and nothing else is to be looked
 //        at
-// out    bits: slots that are added to others, decided once for all
+// into   4 bits for each slot: 0, or 1 + the slot to which it is added. Decided
+//        once, for both ways to record
 // write  then it is written. A variable that occurs several times needs one
 //        operand: w - a*w, or sin(x)*exp(x). The later slots are added to the
 //        first and left out. (burgers, bench/: 7 operands a statement instead of
@@ -2198,21 +2200,22 @@ ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
 // apart  otherwise it is recorded in section 7, which merges the same slots
 // rec    the one or the other
 // split  records what has no room in an expression further out; returns its id
-#define ADX_OUT(i)       (out >> (i) & 1)
+#define ADX_INTO(k)      (into >> 4 * (k) & 15)
+#define ADX_OUT(i)       (ADX_INTO(i) != 0)
 #define ADX_LEAVE_OUT(i, k)                                                 \
-    out |= (unsigned)(ADX_SAME(e->slot[i], e->slot[k]) & !ADX_OUT(i)) << (k);
+    into |= (uint64_t)(ADX_SAME(e->slot[i], e->slot[k]) & !ADX_OUT(i)       \
+                       & !ADX_OUT(k)) * ((i) + 1) << 4 * (k);
 #define ADX_OTHER_JOB(i) other |= e->slot[i].id ^ here;
 #define ADX_OTHER_VARIABLE(i)                                               \
     other |= (e->slot[i].id ^ here) & (0 - (uint64_t)(e->slot[i].id != 0)); \
     any |= e->slot[i].id;
-#define ADX_ADD_UP(i)    sum += e->slot[i].d;
+#define ADX_AFTER(i)     ((i) + 1 < sizeof e->slot / sizeof *e->slot ? (i) + 1 : (i))
+#define ADX_ADD_UP(i)                                                       \
+    lost |= (i) % 2 == 0 && ADX_UNORDERED(e->slot[i].d, e->slot[ADX_AFTER(i)].d);
 #define ADX_LOCAL(i)     ad_real d##i = e->slot[i].d;
 #define ADX_MERGE(i, k)                                                     \
-    if ((left >> (k) & 1) && !ADX_OUT(i)                                    \
-        && e->slot[i].id == e->slot[k].id) {                                \
-        d##i += d##k;                                                       \
-        left &= ~(1u << (k));                                               \
-    }
+    if (ADX_INTO(k) == (i) + 1)                                             \
+        d##i += d##k;
 #define ADX_COUNT_IN(i)  n += !ADX_OUT(i);
 #define ADX_PUT(i)                                                          \
     if (!ADX_OUT(i) && !((i) == 0 && sum))                                  \
@@ -2238,25 +2241,24 @@ ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
     }                                                                       \
     ADX_INLINE bool ADX_NAME(fits, N)(const ad_expr_##N *e)                 \
     {                                                                       \
-        ad_real sum = -(ad_real)0;                                          \
+        bool lost = false;                                                  \
         if (e->head.risky) {                                                \
             ADX_SLOTS_##N(ADX_ADD_UP)                                       \
         }                                                                   \
-        return !(sum != sum) & !ADX_LOOK                                    \
+        return !lost & !ADX_LOOK                                    \
              & adx_room(sizeof(uint16_t) + (N) * sizeof(adx_operand));      \
     }                                                                       \
-    ADX_INLINE unsigned ADX_NAME(out, N)(const ad_expr_##N *e)              \
+    ADX_INLINE uint64_t ADX_NAME(into, N)(const ad_expr_##N *e)             \
     {                                                                       \
-        unsigned out = 0;                                                   \
+        uint64_t into = 0;                                                  \
         ADX_PAIRS_##N(ADX_LEAVE_OUT)                                        \
         (void)e;                                                            \
-        return out;                                                         \
+        return into;                                                        \
     }                                                                       \
     ADX_INLINE ADX_CHECKED ad_rev ADX_NAME(write, N)(const ad_expr_##N *e,  \
-                                                     unsigned out)          \
+                                                     uint64_t into)         \
     {                                                                       \
         adx_operand *op = adx_now.op;                                       \
-        unsigned left = out;                                                \
         unsigned n = 0;                                                     \
         if ((N) == 1 && e->head.leaf)                                       \
             return adx_numbered(e->head.v, e->slot[0].id);                  \
@@ -2265,28 +2267,27 @@ ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
         ADX_SLOTS_##N(ADX_COUNT_IN)                                         \
         bool sum = adx_may_sum(n, e->slot[0].d) & (d0 == 1)                 \
                  & ((uint32_t)e->slot[0].id == adx_now.seq);                \
-        (void)left;                                                         \
         ADX_FETCH((uintptr_t)op + ADX_FAR);                                 \
         ADX_SLOTS_##N(ADX_PUT)                                              \
         return adx_commit(e->head.v, op, sum ? ADX_SUM | (n - 1) : n);      \
     }                                                                       \
     ADX_INLINE ADX_CHECKED ad_rev ADX_NAME(apart, N)(const ad_expr_##N *e,  \
-                                                     unsigned out)          \
+                                                     uint64_t into)         \
     {                                                                       \
         adx_slot slot[N];                                                   \
         unsigned how = ADX_HOW | (e->head.leaf ? ADX_LEAF : 0)              \
                      | (adx_may_sum(N, e->slot[0].d) ? ADX_SUM : 0);        \
         ADX_SLOTS_##N(ADX_COPY)                                             \
         return adx_record_apart(e->head.v, how | (N), slot, e->head.zero,   \
-                                out);                                       \
+                                into);                                      \
     }                                                                       \
     ADX_INLINE ADX_CHECKED ad_rev ADX_NAME(rec, N)(ad_expr_##N e)           \
     {                                                                       \
-        unsigned out = ADX_NAME(out, N)(&e);                                \
+        uint64_t into = ADX_NAME(into, N)(&e);                              \
         if (ADX_LIKELY((ADX_NAME(here, N)(&e) || ADX_NAME(known, N)(&e))    \
                        && ADX_NAME(fits, N)(&e)))                           \
-            return ADX_NAME(write, N)(&e, out);                             \
-        return ADX_NAME(apart, N)(&e, out);                                 \
+            return ADX_NAME(write, N)(&e, into);                            \
+        return ADX_NAME(apart, N)(&e, into);                                \
     }                                                                       \
     ADX_APART uint64_t ADX_NAME(split, N)(const ad_expr_##N *e)             \
     {                                                                       \
@@ -2295,6 +2296,7 @@ ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
     }
 ADX_WIDTHS(ADX_DEFINE)
 #undef ADX_DEFINE
+#undef ADX_INTO
 #undef ADX_OUT
 #undef ADX_LEAVE_OUT
 #undef ADX_OTHER_JOB
@@ -4189,28 +4191,23 @@ static void adx_absorb_slots(unsigned n, adx_slot slot[], unsigned zero)
             slot[i].d = 0;
 }
 
-// Adds the slots that are left out to the first of the same variable. Returns how
-// many there are then.
-static unsigned adx_gather_slots(unsigned n, adx_slot slot[], unsigned out)
+// Adds slots to others of the same variable. Returns how many there are then.
+static unsigned adx_gather_slots(unsigned n, adx_slot slot[], uint64_t into)
 {
     unsigned left = 0;
-    for (unsigned k = 0; k < n; k++) {
-        if (out >> k & 1) {
-            unsigned i = 0;
-            while (i < left && slot[i].id != slot[k].id)
-                i++;
-            slot[i].d += slot[k].d;
-        } else {
+    for (unsigned k = 1; k < n; k++)
+        if ((into >> 4 * k & 15) != 0)
+            slot[(into >> 4 * k & 15) - 1].d += slot[k].d;
+    for (unsigned k = 0; k < n; k++)
+        if ((into >> 4 * k & 15) == 0)
             slot[left++] = slot[k];
-        }
-    }
     return left;
 }
 
-// Records n = how & ADX_COUNT slots. zero: those with a factor of zero; out: those
-// that are added to others, bit by bit.
+// Records n = how & ADX_COUNT slots. zero: bits, those with a factor of zero; into:
+// those that are added to others (6.5).
 ADX_NOINLINE ADX_API ad_rev adx_record_apart(ad_real v, unsigned how, adx_slot slot[],
-                                       unsigned zero, unsigned out)
+                                       unsigned zero, uint64_t into)
 {
     unsigned n = how & ADX_COUNT;
     bool traced = (how & ADX_WATCHED) && adx_now.trace;
@@ -4227,7 +4224,7 @@ ADX_NOINLINE ADX_API ad_rev adx_record_apart(ad_real v, unsigned how, adx_slot s
         adx_note_site(v);
 
     adx_absorb_slots(n, slot, zero);
-    n = adx_gather_slots(n, slot, out);
+    n = adx_gather_slots(n, slot, into);
     bool sum = n > 1 && (how & ADX_SUM) && slot[0].d == 1
             && (uint32_t)slot[0].id == adx_now.seq;
     // Asked for with the operand that a sum does without: that is a constant.
@@ -4255,7 +4252,7 @@ static adx_number adx_call_any(unsigned how, ad_opcode code, ad_real v, unsigned
     adx_number e = { .v = v };
     adx_slot slot[3];
     unsigned slots = 0;
-    unsigned out = 0;
+    uint64_t into = 0;
     ad_rev arg[3];
 
     for (unsigned i = 0; i < n; i++) {
@@ -4264,8 +4261,10 @@ static adx_number adx_call_any(unsigned how, ad_opcode code, ad_real v, unsigned
         e.kind |= a[i].kind;
         if (!(a[i].kind & ADX_RECORDED))
             continue;
-        for (unsigned k = 0; k < slots; k++)
-            out |= (unsigned)(slot[k].id == a[i].id) << slots;
+        for (unsigned k = slots; k-- > 0;)
+            if (slot[k].id == a[i].id && (into >> 4 * k & 15) == 0)
+                into = (into & ~((uint64_t)15 << 4 * slots))
+                     | (uint64_t)(k + 1) << 4 * slots;
         slot[slots++] = (adx_slot){ f[i], a[i].id };
     }
 #if ADREV_COUNT
@@ -4281,7 +4280,7 @@ static adx_number adx_call_any(unsigned how, ad_opcode code, ad_real v, unsigned
           : n == 2 ? adx_traced_2(code, v, arg[0], f[0], arg[1], f[1])
           : adx_traced(code, v, arg[0], f[0], arg[1], f[1], arg[2], f[2]);
     else
-        y = adx_record_apart(v, how | slots, slot, 0, out);
+        y = adx_record_apart(v, how | slots, slot, 0, into);
     e.id = adx_word(&y);
     return e;
 }
