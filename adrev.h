@@ -2209,9 +2209,11 @@ ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
 #define ADX_OTHER_VARIABLE(i)                                               \
     other |= (e->slot[i].id ^ here) & (0 - (uint64_t)(e->slot[i].id != 0)); \
     any |= e->slot[i].id;
-#define ADX_AFTER(i)     ((i) + 1 < sizeof e->slot / sizeof *e->slot ? (i) + 1 : (i))
+#define ADX_BESIDE(i)                                                       \
+    ((i) + 1 < sizeof e->slot / sizeof *e->slot ? (i) + 1 : (i))
 #define ADX_ADD_UP(i)                                                       \
-    lost |= (i) % 2 == 0 && ADX_UNORDERED(e->slot[i].d, e->slot[ADX_AFTER(i)].d);
+    lost |= (i) % 2 == 0                                                    \
+         && ADX_UNORDERED(e->slot[i].d, e->slot[ADX_BESIDE(i)].d);
 #define ADX_LOCAL(i)     ad_real d##i = e->slot[i].d;
 #define ADX_MERGE(i, k)                                                     \
     if (ADX_INTO(k) == (i) + 1)                                             \
@@ -2301,6 +2303,7 @@ ADX_WIDTHS(ADX_DEFINE)
 #undef ADX_LEAVE_OUT
 #undef ADX_OTHER_JOB
 #undef ADX_OTHER_VARIABLE
+#undef ADX_BESIDE
 #undef ADX_ADD_UP
 #undef ADX_LOCAL
 #undef ADX_MERGE
