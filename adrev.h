@@ -4248,6 +4248,9 @@ static void adx_refuse_dual(void)
                          "expression that is recorded");
 }
 
+// Where nothing is fused (6.8): small rather than fast.
+ADX_SELDOM_BEGIN
+
 // An operator of n arguments a with partials f.
 static adx_number adx_call_any(unsigned how, ad_opcode code, ad_real v, unsigned n,
                            const adx_number a[], const ad_real f[])
@@ -4404,6 +4407,8 @@ ADX_API void adx_call_acc_fwd(unsigned how, ad_fwd *s, adx_number e)
     adx_number sum = { .v = s->v, .d = s->d, .kind = ADX_DUAL };
     *s = adx_call_dual(how, adx_call_add(how, sum, e));
 }
+
+ADX_SELDOM_END
 
 /* --- 7.8  the life of a tape ---------------------------------------------- */
 
