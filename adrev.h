@@ -515,7 +515,7 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
  * cosine       x/r for the length r; 0 at the origin, which is the subgradient
  *              of least norm
  * sound        1 where v has all its digits: not 0, subnormal, infinite or NaN
- * scale        a power of 2 with which the length of x and y is sound
+ * magnify      a power of 2 with which the length of x and y is sound
  * hypot_dx     x/r for r = hypot(x, y), which can be not sound
  * over_square  x/(x*x + y*y) without the squares: they overflow at 1e155
  * over_square_dx  (y*y - x*x)/(x*x + y*y)^2; of the squares' difference nothing
@@ -1858,7 +1858,7 @@ ADREV_COMPARISONS(ADX_DEFINE)
 // Names of operands, where a mistake in one leaves its name undeclared: numbers
 // that nobody defines, so that gcc has no more to say.
 #if defined __GNUC__ && !defined __clang__ && !defined __cplusplus
-extern const ad_rev adx_x_, adx_y_, adx_z_, adx_e_, adx_t_;
+extern const ad_rev adx_x_, adx_y_, adx_z_;
 #endif
 
 // Known to be neither zero nor infinite nor NaN: times anything it is what IEEE
@@ -1901,6 +1901,11 @@ ADX_INLINE ad_rev adx_commit(ad_real v, adx_operand *op, unsigned header)
 #define ADX_LOOK (ADREV_DEBUG || (ADREV_TRACE && adx_now.trace))
 
 ADX_INLINE ad_real adx_exponent(int k) { return (ad_real)k; }
+#ifdef __cplusplus
+ad_real adx_exponent(long double k) = delete;   // nor of any other real type
+ad_real adx_exponent(double k) = delete;
+ad_real adx_exponent(float k) = delete;
+#endif
 
 // 0.5 as an exponent would be 0.
 #ifdef __cplusplus
@@ -1920,7 +1925,7 @@ ad_real adx_no_exponent(long double k);         // that nobody defines
 /* --- 6.3  expressions --------------------------------------------------------
  * An expression has a type for each number of its operands, so that a slot that
  * is not there is nowhere compiled: with one type of twelve slots, 100
- * statements took gcc 12 41 s and 1.7 GB, and take it 1.5 s now. Each type has
+ * statements took gcc 12 41 s and 1.7 GB, and take it 3 s now. Each type has
  * the same functions, named adx_WHAT_WIDTH, and no loops: gcc 12 would fold
  * them, clang 14 would keep the expression in memory.                          */
 
@@ -1983,7 +1988,7 @@ ADX_WIDTHS(ADX_DEFINE)
 #undef ADX_DEFINE
 char (&adx_measure(const ad_expr_0 &))[1];
 char (&adx_measure(const ad_expr_dual &))[ADX_FORWARD + 1];
-#define ADX_OF_WIDTH(n) adx_of_width<(n)>::type
+#define ADX_OF_WIDTH(n) typename adx_of_width<(n)>::type
 #define ADX_WIDTH(x)    (sizeof(adx_measure(x)) - 1)
 #else
 #define ADX_LET __auto_type
@@ -2670,6 +2675,7 @@ ADX_INLINE bool ADX_NAME(last, dual)(const ad_expr_dual *e)
 
 #define ADX_MAKE_REC                                                        \
         ;                                                                   \
+        ADX_NOTE_PLACE      /* again: an operand may have recorded */       \
         ADX_LET adx_x = adx_own(adx_x_);                                    \
         ADX_LOUD                                                            \
         enum { adx_mixed = ADX_WIDTH(adx_x) >= ADX_FORWARD };               \
@@ -2678,9 +2684,18 @@ ADX_INLINE bool ADX_NAME(last, dual)(const ad_expr_dual *e)
         ADX_CALL(rec, adx_x)(adx_x);                                        \
     })
 
-// A sum may be written, but is read before: so gcc warns where nobody has set it.
-ADX_INLINE ad_rev *adx_sum_rev(const ad_rev *s) { return (ad_rev *)(uintptr_t)s; }
-ADX_INLINE ad_fwd *adx_sum_fwd(const ad_fwd *s) { return (ad_fwd *)(uintptr_t)s; }
+// The number that a sum is kept in. As a parameter it is const: so clang sees that
+// nobody has set it.
+ADX_INLINE ad_rev *adx_sum_rev(const ad_rev *s)
+{
+    return (ad_rev *)(uintptr_t)s;
+}
+
+ADX_INLINE ad_fwd *adx_sum_fwd(const ad_fwd *s)
+{
+    return (ad_fwd *)(uintptr_t)s;
+}
+
 #ifdef __cplusplus
 ADX_INLINE ad_rev *adx_sum(ad_rev *s) { return s; }
 ADX_INLINE ad_fwd *adx_sum(ad_fwd *s) { return s; }
@@ -2695,6 +2710,7 @@ ADX_INLINE ad_fwd *adx_sum(ad_fwd *s) { return s; }
 #define ADX_MAKE_SUM                                                        \
         ;                                                                   \
         ADX_LET adx_s = adx_x_;                                             \
+        ADX_NOTE_PLACE                                                      \
         ADX_LET adx_t = adx_own(adx_y_);                                    \
         if (ADX_WIDTH(adx_t) == 1 && ADX_CALL(last, adx_t)(&adx_t)) {       \
             ADX_LET adx_r =                                                 \
@@ -4240,7 +4256,7 @@ ADX_NOINLINE ADX_API ad_rev adx_record_apart(ad_real v, unsigned how, adx_slot s
     return adx_commit(v, op, sum ? ADX_SUM | (n - 1) : n);
 }
 
-// Without an optimiser nobody sees an ad_fwd in an expression before it is run.
+// Where nothing is fused nobody sees an ad_fwd in an expression before it is run.
 static void adx_refuse_dual(void)
 {
     if (adx_now.tape != NULL)

@@ -137,6 +137,23 @@ static void test_job(void)
     CHECK(y == 25 && g[0] == 6 && g[1] == 8);
 }
 
+// Operators where the types of their operands are not known yet.
+template <class Number> static ad_rev times(Number x, Number y)
+{
+    return ad_rec(ad_mul(x, y));
+}
+
+static void test_templates(ad_tape *t)
+{
+    ad_tape_clear(t);
+    ad_rev x = ad_input(3);
+    auto plus = [&](auto y) { return ad_rec(ad_add(y, ad_powi(x, 2))); };
+    ad_rev y = times(plus(ad_input(1)), x);
+    ad_real g = 0;
+    CHECK(ad_gradient(t, y, 1, &x, &g) == ADREV_OK);
+    CHECK(y.v == 30 && g == 28);
+}
+
 int main()
 {
     ad_tape *t = ad_tape_new();
@@ -146,6 +163,7 @@ int main()
     test_units(t);
     test_structs(t);
     test_job();
+    test_templates(t);
     ad_tape_free(t);
     std::printf("include.cpp: %d passed, %d failed\n", passed, failed);
     return failed != 0;

@@ -65,7 +65,7 @@ while IFS= read -r line; do
             expect "" "${line#"- $cc: "}" ;;
     esac
     case $line in "- $cc: "*)
-        says 'used uninitialized' || check "not the user's line first" \
+        says 'uninitialized' || check "not the user's line first" \
             users_first 4 ;;
     esac
 done < "$root/docs/slips.md"
