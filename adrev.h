@@ -4260,8 +4260,8 @@ ADX_NOINLINE ADX_API ad_rev adx_record_apart(ad_real v, unsigned how, adx_slot s
 static void adx_refuse_dual(void)
 {
     if (adx_now.tape != NULL)
-        adx_fail_because(adx_now.tape, ADREV_ESHAPE, "an ad_fwd in an "
-                         "expression that is recorded");
+        adx_fail_because(adx_now.tape, ADREV_ESHAPE, "an ad_fwd and an ad_rev "
+                         "in one expression");
 }
 
 // Where nothing is fused (6.8): small rather than fast.
@@ -4394,6 +4394,8 @@ ADX_API ad_real adx_call_value(unsigned how, adx_number e)
 
 ADX_API ad_fwd adx_call_dual(unsigned how, adx_number e)
 {
+    if (e.kind == (ADX_DUAL | ADX_RECORDED))
+        adx_refuse_dual();
     return (ad_fwd){ adx_call_value(how, e), e.kind & ADX_DUAL ? e.d : 0 };
 }
 
