@@ -129,15 +129,6 @@ static bool answer(ad_status s)
         || s == ADREV_ESHAPE || s == ADREV_EEXTERNAL;
 }
 
-static bool same(const ad_real *a, const ad_real *b, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (memcmp(&a[i], &b[i], sizeof *a) != 0 && (a[i] == a[i]
-                                                     || b[i] == b[i]))
-            return false;
-    return true;
-}
-
 enum { QUESTIONS = 8 };
 
 // Of x, w, and `out` with room for any answer.
@@ -201,7 +192,7 @@ static void save_again(ad_fn *fn, size_t n, size_t m)
     s = ad_fn_eval(fn, x, y);
     FUZZ_MUST(answer(s) && s == ad_fn_eval(again, x, y + m), "eval: %s",
               ad_message(s));
-    FUZZ_MUST(s != ADREV_OK || same(y, y + m, m), "other values");
+    FUZZ_MUST(s != ADREV_OK || fuzz_same(y, y + m, m), "other values");
     ad_fn_free(again);
     free(f), free(x), free(y);
 }

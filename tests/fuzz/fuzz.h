@@ -101,6 +101,16 @@ static inline void *fuzz_array(size_t n, size_t size)
     return p;
 }
 
+// The same bits, or both NaN.
+static inline bool fuzz_same(const ad_real *a, const ad_real *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (memcmp(&a[i], &b[i], sizeof *a) != 0 && (a[i] == a[i]
+                                                     || b[i] == b[i]))
+            return false;
+    return true;
+}
+
 /* --- files instead of libFuzzer ------------------------------------------- */
 
 #ifdef FUZZ_REPLAY

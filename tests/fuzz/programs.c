@@ -41,15 +41,6 @@ enum {
 
 static char cache[64];
 
-static bool same(const ad_real *a, const ad_real *b, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (memcmp(&a[i], &b[i], sizeof *a) != 0 && (a[i] == a[i]
-                                                     || b[i] == b[i]))
-            return false;
-    return true;
-}
-
 /* --- a program from the input --------------------------------------------- */
 
 static ad_real number(fuzz_input *in)
@@ -121,7 +112,7 @@ static void compare(const char *how, ad_fn *fn, ad_fn *other, const ad_real *x,
                   ad_message(s), ad_message(r));
         FUZZ_MUST(s != ADREV_EPATH || g.index == ad_fn_guard().index,
                   "%s: another guard", how);
-        FUZZ_MUST(same(a, b, ANSWERS), "%s, question %d: other bits", how,
+        FUZZ_MUST(fuzz_same(a, b, ANSWERS), "%s, question %d: other bits", how,
                   question);
     }
 }
@@ -180,7 +171,7 @@ static bool compare_tape(random_program *p, ad_fn *fn, const ad_real *at)
     for (int i = 0; i < p->m; i++)
         v[i] = y[i].v;
     FUZZ_MUST(s == ADREV_OK || s == ADREV_EPATH, "eval: %s", ad_message(s));
-    FUZZ_MUST(s != ADREV_OK || t.open || same(v, w, (size_t)p->m),
+    FUZZ_MUST(s != ADREV_OK || t.open || fuzz_same(v, w, (size_t)p->m),
               "replayed: other values");
     if (s == ADREV_OK && !t.open && moderate(p, &t)) {
         s = ad_fn_jacobian(fn, at, J);
@@ -224,7 +215,7 @@ static void compare_point(const random_program *p, ad_fn *fn,
               "lanes: another guard");
     for (int i = 0; i < n; i++)     // adjoints were added to 0: -0 is 0
         b[i] = to[i][point], a[i] = back ? 0 + a[i] : a[i];
-    FUZZ_MUST(s != ADREV_OK || same(a, b, (size_t)n),
+    FUZZ_MUST(s != ADREV_OK || fuzz_same(a, b, (size_t)n),
               "lanes, question %d, point %d: other bits", question, point);
 }
 
