@@ -1709,9 +1709,8 @@ ADX_EXTERN ADX_THREAD adx_context adx_now;
 #define ADX_HOW ((ADREV_TRACE ? ADX_WATCHED : 0u) | (ADREV_DEBUG ? ADX_NOTED : 0u))
 
 // Cold paths, in section 7.
-ADX_API bool adx_grow(size_t need);
 ADX_API ad_rev adx_record_apart(ad_real v, unsigned how, adx_slot slot[],
-                          unsigned zero, uint64_t into);
+                                unsigned zero, uint64_t into);
 ADX_API ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a, ad_real fa,
                           ad_rev b, ad_real fb, ad_rev c, ad_real fc);
 ADX_API ad_rev adx_traced_1(ad_opcode code, ad_real v, ad_rev a, ad_real fa);
@@ -1974,9 +1973,9 @@ ad_real adx_no_exponent(long double k);         // that nobody defines
 // An expression of forward numbers counts as ADX_FORWARD operands: so a sum of
 // widths says what it is made of.
 #define ADX_FORWARD 16
+#define ADX_ACTIVE(n) ((n) % ADX_FORWARD != 0)
 #ifdef __cplusplus
 #define ADX_LET auto
-#define ADX_TYPE_OF(x) decltype(x)
 #define ADX_NAME(what, n) adx_##what
 #define ADX_CALL(what, x) adx_##what
 template <unsigned n> struct adx_of_width { typedef ad_expr_dual type; };
@@ -1992,7 +1991,6 @@ char (&adx_measure(const ad_expr_dual &))[ADX_FORWARD + 1];
 #define ADX_WIDTH(x)    (sizeof(adx_measure(x)) - 1)
 #else
 #define ADX_LET __auto_type
-#define ADX_TYPE_OF(x) __typeof__(x)
 #define ADX_NAME(what, n) adx_##what##_##n
 #define ADX_EXPRS(what)                                                     \
     ad_expr_0: adx_##what##_0, ad_expr_1: adx_##what##_1,                   \
@@ -2023,13 +2021,17 @@ ADX_INLINE adx_slot *adx_slots_of(adx_head *e)
     return (adx_slot *)((char *)e + offsetof(ad_expr_1, slot));
 }
 
+// Only the slots are left to set.
+#define ADX_NEW(r, value)                                                   \
+    (r).head.v = (value);                                                   \
+    (r).head.zero = 0;                                                      \
+    (r).head.risky = 0;                                                     \
+    (r).head.leaf = 0;
+
 ADX_INLINE ad_expr_0 adx_constant(ad_real v)
 {
     ad_expr_0 e;
-    e.head.v = v;
-    e.head.zero = 0;
-    e.head.risky = 0;
-    e.head.leaf = 0;
+    ADX_NEW(e, v)
     return e;
 }
 
@@ -2090,9 +2092,7 @@ ADX_INLINE void ADX_NAME(scale, dual)(adx_head *r, unsigned at,
 ADX_INLINE ad_expr_1 adx_leaf(ad_rev x)
 {
     ad_expr_1 e;
-    e.head.v = x.v;
-    e.head.zero = 0;
-    e.head.risky = 0;
+    ADX_NEW(e, x.v)
     e.head.leaf = 1;
     e.slot[0].d = 1;
     e.slot[0].id = adx_compound(x.job, x.seq);
@@ -2102,7 +2102,7 @@ ADX_INLINE ad_expr_1 adx_leaf(ad_rev x)
 ADX_INLINE ad_expr_dual adx_from_fwd(ad_fwd x)
 {
     ad_expr_dual e;
-    e.head = adx_constant(x.v).head;
+    ADX_NEW(e, x.v)
     e.d = x.d;
     return e;
 }
@@ -2252,7 +2252,7 @@ ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
         if (e->head.risky) {                                                \
             ADX_SLOTS_##N(ADX_ADD_UP)                                       \
         }                                                                   \
-        return !lost & !ADX_LOOK                                    \
+        return !lost & !ADX_LOOK                                            \
              & adx_room(sizeof(uint16_t) + (N) * sizeof(adx_operand));      \
     }                                                                       \
     ADX_INLINE uint64_t ADX_NAME(into, N)(const ad_expr_##N *e)             \
@@ -2353,13 +2353,6 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(rec, dual)(ad_expr_dual e)
     ADX_STATIC_ASSERT(!adx_mixed, "an ad_fwd and an ad_rev in one "         \
                       "expression: take ad_value of one of them")
 
-// Only the slots are left to set.
-#define ADX_NEW(r, value)                                                 \
-    (r).head.v = (value);                                                   \
-    (r).head.zero = 0;                                                      \
-    (r).head.risky = 0;                                                     \
-    (r).head.leaf = 0;
-
 #define ADX_SCALE(r, at, x, f, split)                                       \
     ADX_CALL(scale, x)(&(r).head, at, &(x), f, split);
 
@@ -2376,11 +2369,11 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(rec, dual)(ad_expr_dual e)
         ADX_LOUD                                                            \
         enum { adx_n = ADX_WIDTH(adx_x) };                                  \
         ADX_OF_WIDTH(adx_n) adx_r;                                          \
-        ADX_NEW(adx_r, adx_f_##name(adx_x.head.v, 0, 0))                  \
+        ADX_NEW(adx_r, adx_f_##name(adx_x.head.v, 0, 0))                    \
         const ad_real adx_fx = adx_n == 0 ? 0                               \
             : adx_fx_##name(adx_x.head.v, 0, 0, adx_r.head.v);              \
         ADX_SCALE(adx_r, 0, adx_x, adx_fx, false)                           \
-        ADX_COUNT_OP(name, adx_n % ADX_FORWARD != 0)                        \
+        ADX_COUNT_OP(name, ADX_ACTIVE(adx_n))                               \
         ADX_WATCH(adx_r, adx_traced_1(ADREV_OP_##name, adx_r.head.v,        \
                                       ADX_NODE(adx_x), adx_fx))             \
         adx_made(adx_r);                                                    \
@@ -2401,15 +2394,15 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(rec, dual)(ad_expr_dual e)
         };                                                                  \
         ADX_UNMIXED;                                                        \
         ADX_OF_WIDTH(adx_n) adx_r;                                          \
-        ADX_NEW(adx_r, adx_f_##name(adx_x.head.v, adx_y.head.v, 0))       \
+        ADX_NEW(adx_r, adx_f_##name(adx_x.head.v, adx_y.head.v, 0))         \
         const ad_real adx_fx = adx_nx == 0 ? 0                              \
             : adx_fx_##name(adx_x.head.v, adx_y.head.v, 0, adx_r.head.v);   \
         const ad_real adx_fy = adx_ny == 0 ? 0                              \
             : adx_fy_##name(adx_x.head.v, adx_y.head.v, 0, adx_r.head.v);   \
         ADX_SCALE(adx_r, 0, adx_x, adx_fx, adx_sx)                          \
         ADX_SCALE(adx_r, adx_iy, adx_y, adx_fy, adx_sy)                     \
-        ADX_COUNT_OP(name, (adx_nx % ADX_FORWARD != 0)                      \
-                           + (adx_ny % ADX_FORWARD != 0))                   \
+        ADX_COUNT_OP(name, ADX_ACTIVE(adx_nx)                               \
+                           + ADX_ACTIVE(adx_ny))                            \
         ADX_WATCH(adx_r, adx_traced_2(ADREV_OP_##name, adx_r.head.v,        \
                                       ADX_NODE(adx_x), adx_fx,              \
                                       ADX_NODE(adx_y), adx_fy))             \
@@ -2443,7 +2436,7 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(rec, dual)(ad_expr_dual e)
         const ad_real adx_u = adx_x.head.v;                                 \
         const ad_real adx_v = adx_y.head.v;                                 \
         const ad_real adx_w = adx_z.head.v;                                 \
-        ADX_NEW(adx_r, adx_f_##name(adx_u, adx_v, adx_w))                 \
+        ADX_NEW(adx_r, adx_f_##name(adx_u, adx_v, adx_w))                   \
         const ad_real adx_fx = adx_nx == 0 ? 0                              \
             : adx_fx_##name(adx_u, adx_v, adx_w, adx_r.head.v);             \
         const ad_real adx_fy = adx_ny == 0 ? 0                              \
@@ -2453,9 +2446,9 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(rec, dual)(ad_expr_dual e)
         ADX_SCALE(adx_r, 0, adx_x, adx_fx, adx_sx)                          \
         ADX_SCALE(adx_r, adx_iy, adx_y, adx_fy, adx_sy)                     \
         ADX_SCALE(adx_r, adx_iz, adx_z, adx_fz, adx_sz)                     \
-        ADX_COUNT_OP(name, (adx_nx % ADX_FORWARD != 0)                      \
-                           + (adx_ny % ADX_FORWARD != 0)                    \
-                           + (adx_nz % ADX_FORWARD != 0))                   \
+        ADX_COUNT_OP(name, ADX_ACTIVE(adx_nx)                               \
+                           + ADX_ACTIVE(adx_ny)                             \
+                           + ADX_ACTIVE(adx_nz))                            \
         ADX_WATCH(adx_r, adx_traced(ADREV_OP_##name, adx_r.head.v,          \
                                     ADX_NODE(adx_x), adx_fx,                \
                                     ADX_NODE(adx_y), adx_fy,                \
@@ -2509,10 +2502,10 @@ ADX_INLINE ad_rev ADX_NAME(node, dual)(const ad_expr_dual *e)
 #define ADX_NODE(x) ADX_CALL(node, x)(&(x))
 #if ADREV_TRACE
 #define ADX_WATCH(r, told)                                                  \
-    if (adx_n % ADX_FORWARD != 0 && ADX_UNLIKELY(adx_now.trace))            \
+    if (ADX_ACTIVE(adx_n) && ADX_UNLIKELY(adx_now.trace))                   \
         ADX_CALL(watch, r)(&(r), told);
 #define ADX_OBSERVE(code, v, x, y)                                          \
-    if ((ADX_WIDTH(x) + ADX_WIDTH(y)) % ADX_FORWARD != 0                    \
+    if (ADX_ACTIVE(ADX_WIDTH(x) + ADX_WIDTH(y))                             \
         && ADX_UNLIKELY(adx_now.trace))                                     \
         adx_observed(code, v, ADX_NODE(x), ADX_NODE(y));
 #else
@@ -2567,11 +2560,11 @@ ADX_INLINE void ADX_NAME(choose, dual)(ad_expr_dual *r, bool c, adx_head *x,
         };                                                                  \
         ADX_UNMIXED;                                                        \
         ADX_OF_WIDTH(adx_n) adx_r;                                          \
-        ADX_NEW(adx_r, adx_f_select(adx_c, adx_x.head.v, adx_y.head.v))   \
+        ADX_NEW(adx_r, adx_f_select(adx_c, adx_x.head.v, adx_y.head.v))     \
         ADX_CALL(choose, adx_r)(&adx_r, adx_c, &adx_x.head, adx_nx,         \
                                 &adx_y.head, adx_ny);                       \
-        ADX_COUNT_OP(select, (adx_nx % ADX_FORWARD != 0)                    \
-                             + (adx_ny % ADX_FORWARD != 0))                 \
+        ADX_COUNT_OP(select, ADX_ACTIVE(adx_nx)                             \
+                             + ADX_ACTIVE(adx_ny))                          \
         ADX_WATCH(adx_r, adx_traced(ADREV_OP_select, adx_r.head.v,          \
                                     adx_passive(adx_c), 0,                  \
                                     ADX_NODE(adx_x), adx_c,                 \
@@ -2586,7 +2579,7 @@ ADX_INLINE void ADX_NAME(choose, dual)(ad_expr_dual *r, bool c, adx_head *x,
         ADX_LOUD                                                            \
         enum { adx_nx = ADX_WIDTH(adx_x) / ADX_FORWARD * ADX_FORWARD };     \
         ADX_OF_WIDTH(adx_nx) adx_r;                                         \
-        ADX_NEW(adx_r, adx_f_##name(adx_x.head.v))                        \
+        ADX_NEW(adx_r, adx_f_##name(adx_x.head.v))                          \
         ADX_CALL(choose, adx_r)(&adx_r, false, &adx_x.head, 0,              \
                                 &adx_x.head, 0);                            \
         ADX_OBSERVE(ADREV_OP_##name, adx_r.head.v, adx_x, adx_x)            \
@@ -2599,7 +2592,7 @@ ADX_INLINE void ADX_NAME(choose, dual)(ad_expr_dual *r, bool c, adx_head *x,
         ADX_LET adx_x = adx_own(adx_x_);                                    \
         ADX_LET adx_y = adx_own(adx_y_);                                    \
         ADX_LOUD                                                            \
-        const bool adx_true = adx_f_##name(adx_x.head.v, adx_y.head.v);    \
+        const bool adx_true = adx_f_##name(adx_x.head.v, adx_y.head.v);     \
         ADX_OBSERVE(ADREV_OP_##name, adx_true, adx_x, adx_y)                \
         adx_true;                                                           \
     })
@@ -2714,11 +2707,11 @@ ADX_INLINE ad_fwd *adx_sum(ad_fwd *s) { return s; }
         ADX_LET adx_t = adx_own(adx_y_);                                    \
         if (ADX_WIDTH(adx_t) == 1 && ADX_CALL(last, adx_t)(&adx_t)) {       \
             ADX_LET adx_r =                                                 \
-                ADX_TAKE (adx_t) ADX_AND_Y (*adx_s) ADX_MAKE_2(add);      \
+                ADX_TAKE (adx_t) ADX_AND_Y (*adx_s) ADX_MAKE_2(add);        \
             *adx_s = ADX_CALL(rec, adx_r)(adx_r);                           \
         } else {                                                            \
             ADX_LET adx_r =                                                 \
-                ADX_TAKE (*adx_s) ADX_AND_Y (adx_t) ADX_MAKE_2(add);      \
+                ADX_TAKE (*adx_s) ADX_AND_Y (adx_t) ADX_MAKE_2(add);        \
             *adx_s = ADX_CALL(rec, adx_r)(adx_r);                           \
         }                                                                   \
         ADX_LOUD                                                            \
@@ -2830,7 +2823,7 @@ ADX_INLINE adx_number adx_own_expr(adx_number e) { return e; }
 ADX_OWN_TYPES(ADX_DEFINE)
 #undef ADX_DEFINE
 #define adx_own(x)                                                          \
-    _Generic((x), ad_rev: adx_leaf, ad_fwd: adx_from_fwd,                    \
+    _Generic((x), ad_rev: adx_leaf, ad_fwd: adx_from_fwd,                   \
              adx_number: adx_own_expr, ADX_NUMBERS(adx_own))(x)
 #endif
 
@@ -3536,7 +3529,7 @@ static bool adx_make_room(ad_tape *t, adx_context *c, size_t need,
     return adx_settle(t, c, need);
 }
 
-ADX_COLD ADX_API bool adx_grow(size_t need)
+ADX_COLD static bool adx_grow(size_t need)
 {
     ad_tape *t = adx_now.tape;
     if (t == NULL || t->status != ADREV_OK)
@@ -4225,8 +4218,9 @@ static unsigned adx_gather_slots(unsigned n, adx_slot slot[], uint64_t into)
 
 // Records n = how & ADX_COUNT slots. zero: bits, those with a factor of zero; into:
 // those that are added to others (6.5).
-ADX_NOINLINE ADX_API ad_rev adx_record_apart(ad_real v, unsigned how, adx_slot slot[],
-                                       unsigned zero, uint64_t into)
+ADX_NOINLINE ADX_API ad_rev adx_record_apart(ad_real v, unsigned how,
+                                             adx_slot slot[], unsigned zero,
+                                             uint64_t into)
 {
     unsigned n = how & ADX_COUNT;
     bool traced = (how & ADX_WATCHED) && adx_now.trace;
@@ -4268,8 +4262,9 @@ static void adx_refuse_dual(void)
 ADX_SELDOM_BEGIN
 
 // An operator of n arguments a with partials f.
-static adx_number adx_call_any(unsigned how, ad_opcode code, ad_real v, unsigned n,
-                           const adx_number a[], const ad_real f[])
+static adx_number adx_call_any(unsigned how, ad_opcode code, ad_real v,
+                               unsigned n, const adx_number a[],
+                               const ad_real f[])
 {
     adx_number e = { .v = v };
     adx_slot slot[3];
@@ -4283,10 +4278,11 @@ static adx_number adx_call_any(unsigned how, ad_opcode code, ad_real v, unsigned
         e.kind |= a[i].kind;
         if (!(a[i].kind & ADX_RECORDED))
             continue;
-        for (unsigned k = slots; k-- > 0;)
-            if (slot[k].id == a[i].id && (into >> 4 * k & 15) == 0)
-                into = (into & ~((uint64_t)15 << 4 * slots))
-                     | (uint64_t)(k + 1) << 4 * slots;
+        unsigned k = 0;
+        while (k < slots && slot[k].id != a[i].id)
+            k++;
+        if (k < slots)              // an earlier slot is of the same variable
+            into |= (uint64_t)(k + 1) << 4 * slots;
         slot[slots++] = (adx_slot){ f[i], a[i].id };
     }
 #if ADREV_COUNT
