@@ -23,7 +23,6 @@
 
 #include "check.h"
 #include "expressions.h"
-#include "fronts.h"
 #include "oracle.h"
 
 #include <limits.h>
@@ -51,25 +50,8 @@ static bool show;
 
 /* --- the operations as functions ------------------------------------------ */
 
-#define FRONT_select(name, x, y, z)  ad_select(k > 0, x, y)
-#define FRONT_integer(name, x, y, z) ad_##name(x, k)
-
-#define DEFINE(name, n, ...)                                                \
-    static ad_rev rev_##name(const ad_rev *a, int k)                        \
-    {                                                                       \
-        (void)k;                                                            \
-        return ad_rec(CALL(name, n, a[0], a[1], a[2]));                     \
-    }                                                                       \
-    static ad_fwd fwd_##name(const ad_fwd *a, int k)                        \
-    {                                                                       \
-        (void)k;                                                            \
-        return ad_dual(CALL(name, n, a[0], a[1], a[2]));                    \
-    }
-#define DEFINE_STEP(name, ...) DEFINE(name, 1, 0)
-ADREV_OPS(DEFINE)
-ADREV_STEPS(DEFINE_STEP)
-#undef DEFINE
-#undef DEFINE_STEP
+#define FRONT_select(name, x, y, z) ad_select(k > 0, x, y)
+#include "rows.h"
 
 static const struct row {
     const char *name;

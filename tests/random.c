@@ -17,7 +17,7 @@
 #include "../adrev.h"
 
 #include "check.h"
-#include "fronts.h"
+#include "rows.h"
 #include "oracle.h"
 
 #include <stdlib.h>
@@ -48,25 +48,13 @@ static ad_real uniform(double from, double to)
 
 /* --- the operations as functions ------------------------------------------ */
 
-#define FRONT_select(name, x, y, z)  ad_select(k > 0, y, z)
-#define FRONT_integer(name, x, y, z) ad_##name(x, k)
-
+// The same of operands that are expressions.
 #define DEFINE(name, n, ...)                                                \
     static ad_rev expr_##name(const ad_rev *a, int k)                       \
     {                                                                       \
         (void)k;                                                            \
         return ad_rec(CALL(name, n, ad_mul(a[0], 1), ad_sub(a[1], 0),       \
                            ad_neg(ad_neg(a[2]))));                          \
-    }                                                                       \
-    static ad_rev rev_##name(const ad_rev *a, int k)                        \
-    {                                                                       \
-        (void)k;                                                            \
-        return ad_rec(CALL(name, n, a[0], a[1], a[2]));                     \
-    }                                                                       \
-    static ad_fwd fwd_##name(const ad_fwd *a, int k)                        \
-    {                                                                       \
-        (void)k;                                                            \
-        return ad_dual(CALL(name, n, a[0], a[1], a[2]));                    \
     }
 #define DEFINE_STEP(name, ...) DEFINE(name, 1, 0)
 ADREV_OPS(DEFINE)

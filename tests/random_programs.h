@@ -14,7 +14,7 @@
 #ifndef ADREV_TESTS_RANDOM_PROGRAMS_H
 #define ADREV_TESTS_RANDOM_PROGRAMS_H
 
-#include "fronts.h"
+#include "rows.h"
 #include "oracle.h"
 
 #include <string.h>
@@ -31,26 +31,6 @@ enum {
 
 /* --- the operations ------------------------------------------------------- */
 
-#define FRONT_select(name, x, y, z)  ad_select(k > 0, y, z)
-#define FRONT_integer(name, x, y, z) ad_##name(x, k)
-
-#define RANDOM_DEFINE(name, n, ...)                                         \
-    static ad_rev random_rev_##name(const ad_rev *a, int k)                 \
-    {                                                                       \
-        (void)k;                                                            \
-        return ad_rec(CALL(name, n, a[0], a[1], a[2]));                     \
-    }                                                                       \
-    static ad_fwd random_fwd_##name(const ad_fwd *a, int k)                 \
-    {                                                                       \
-        (void)k;                                                            \
-        return ad_dual(CALL(name, n, a[0], a[1], a[2]));                    \
-    }
-#define RANDOM_STEP(name, ...) RANDOM_DEFINE(name, 1, 0)
-ADREV_OPS(RANDOM_DEFINE)
-ADREV_STEPS(RANDOM_STEP)
-#undef RANDOM_DEFINE
-#undef RANDOM_STEP
-
 static const struct random_row {
     const char *name;
     int arity;
@@ -60,12 +40,12 @@ static const struct random_row {
     oracle_fn *partial[3];      // NULL: a step function
 } random_rows[] = {
 #define ENTER(name, n, ...)                                                 \
-    { #name, n, random_rev_##name, random_fwd_##name, oracle_f_##name,      \
+    { #name, n, rev_##name, fwd_##name, oracle_f_##name,      \
       { oracle_fx_##name, oracle_fy_##name, oracle_fz_##name } },
     ADREV_OPS(ENTER)
 #undef ENTER
 #define ENTER(name, ...)                                                    \
-    { #name, 1, random_rev_##name, random_fwd_##name, oracle_f_##name,      \
+    { #name, 1, rev_##name, fwd_##name, oracle_f_##name,      \
       { NULL, NULL, NULL } },
     ADREV_STEPS(ENTER)
 #undef ENTER
