@@ -295,8 +295,10 @@ ADX_STATIC_ASSERT(ADREV_VALUES <= 4294967294u, "ids are 32 bits wide");
  * adjoint (reverse) to outputs first. Angles are in radians. Non-finite
  * values follow IEEE 754, with one exception, everywhere and in every mode:
  * in the chain rule a factor of exactly zero gives zero, whatever the other
- * factor is. So a branch not taken never spoils a gradient, and the result
- * does not depend on how a program is cut into statements.
+ * factor is. So a branch not taken never spoils a gradient, however a program
+ * is cut into statements. (That may change the last bit: the partials of a
+ * variable that occurs twice in a statement are added there, those of two
+ * statements in the sweep.)
  * ======================================================================== */
 
 typedef ADREV_REAL ad_real;
@@ -2015,6 +2017,14 @@ char (&adx_measure(const ad_expr_dual &))[ADX_FORWARD + 1];
              default: sizeof(x) / sizeof(adx_slot) - 1)
 #endif
 
+// What adx_slots_of and ADX_WIDTH take for granted.
+#define ADX_DEFINE(N)                                                       \
+    ADX_STATIC_ASSERT(offsetof(ad_expr_##N, slot) == offsetof(ad_expr_1, slot) \
+                      && sizeof(ad_expr_##N) / sizeof(adx_slot) == (N) + 1,  \
+                      "one layout of all expressions");
+ADX_WIDTHS(ADX_DEFINE)
+#undef ADX_DEFINE
+
 // The slots behind a head.
 ADX_INLINE adx_slot *adx_slots_of(adx_head *e)
 {
@@ -2779,7 +2789,6 @@ template <class Any> ADX_INLINE auto ad_detach(const Any &x)
  * Each operator is a call (7.7) and a statement of its own: that is the least
  * code, and plain C11.                                                         */
 
-typedef adx_number ad_expr;
 typedef adx_number ad_expr_0, ad_expr_1, ad_expr_2, ad_expr_3, ad_expr_4,
                    ad_expr_5, ad_expr_6, ad_expr_7, ad_expr_8, ad_expr_9,
                    ad_expr_10, ad_expr_11, ad_expr_12, ad_expr_dual;
@@ -2861,6 +2870,14 @@ ADX_INLINE bool adx_apply_test(adx_number a, adx_number b, adx_op_test *f)
     return f(ADX_HOW, a, b);
 }
 
+#ifdef __cplusplus
+#define ad_expr auto
+#elif defined __GNUC__ || defined __clang__
+#define ad_expr __auto_type
+#else
+typedef adx_number ad_expr;
+#endif
+
 #if (defined __GNUC__ || defined __clang__) && !defined __cplusplus
 #define ADX_OPERAND(a)                                                      \
     __extension__({                                                         \
@@ -2932,7 +2949,8 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
  *     ad_rec(e)      records an expression as one statement (ADREV_FUSE operands;
  *                    longer ones are split). Of constants alone it is a constant.
  *                    Of an ad_rev it is that value.
- *     ad_dual(e)     evaluates one in forward mode.
+ *     ad_dual(e)     evaluates one in forward mode. Of recorded numbers it is
+ *                    their ad_value: a constant, with derivative 0.
  *     ad_acc(s, e)   is s += e, for a pointer s to ad_rev or ad_fwd. A sum whose
  *                    last term was the last thing recorded costs only the
  *                    operands of the new term; of a variable that was it, only

@@ -212,6 +212,14 @@ static void run_kept(void)
     KEPT(7);
     KEPT(12);
     KEPT(13);
+
+    // A number, too, may be kept as one.
+    start();
+    ad_expr e = x[0];
+    ad_real g[1];
+    CHECK(ad_gradient(tape, ad_rec(ad_mul(e, ad_mul(e, 3))), 1, x, g) == ADREV_OK,
+          "a number kept");
+    CHECK_CLOSE(g[0], 6 * ad_value(x[0]), 0);
 }
 
 /* --- the same variable several times ------------------------------------------
