@@ -575,10 +575,12 @@ static void test_printed(void)
         CHECK(at[i] < at[i + 1] && at[i + 1] < p.length,
               "worst first: line %zu of\n%s", i + 1, p.text);
     size_t width = 0;                           // columns are aligned
-    for (const char *s = p.text; *s != '1' && *s != 0; s = strchr(s, '\n') + 1) {
-        size_t column = 9 + 1 + 12 + 1 + 16;
-        CHECK(strlen(s) > column && s[column] == ' ' && s[column + 1] != ' ',
-              "column at %zu of\n%s", column, s);
+    for (size_t i = 0; p.text[i] != '1' && p.text[i] != 0;
+         i += strcspn(&p.text[i], "\n") + 1) {
+        size_t column = i + 9 + 1 + 12 + 1 + 16;
+        CHECK(p.length > column && p.text[column] == ' '
+              && p.text[column + 1] != ' ',
+              "column at %zu of\n%s", column, p.text);
         width++;
     }
     CHECK(width == 5, "%zu lines in the table", width);
