@@ -2340,7 +2340,11 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(rec, dual)(ad_expr_dual e)
     return y;
 }
 
+#endif // ADX_FUSES
+
 /* --- 6.6  operators ------------------------------------------------------- */
+
+#if ADX_FUSES
 
 // Of two operands with nx and ny slots that have no room in one statement, the
 // larger is recorded first; if the other then still has none, that one, too.
@@ -2783,11 +2787,13 @@ template <class Any> ADX_INLINE auto ad_detach(const Any &x)
              default: adx_plain_number)(x)
 #endif
 
-#else // ADX_FUSES
+#endif // ADX_FUSES
 
 /* --- 6.8  where nothing is fused ---------------------------------------------
  * Each operator is a call (7.7) and a statement of its own: that is the least
  * code, and plain C11.                                                         */
+
+#if !ADX_FUSES
 
 typedef adx_number ad_expr_0, ad_expr_1, ad_expr_2, ad_expr_3, ad_expr_4,
                    ad_expr_5, ad_expr_6, ad_expr_7, ad_expr_8, ad_expr_9,
@@ -8318,7 +8324,11 @@ static ad_verdict adx_judge_kink(const adx_row *first, const adx_row *begin,
                                                      : ADREV_NOISY;
 }
 
+ADX_SELDOM_END
+
 /* --- 10.3  one check ------------------------------------------------------ */
+
+ADX_SELDOM_BEGIN
 
 // The first step of a pass: of the size of x; of 1, if x is smaller; much
 // smaller ones. 0: not needed.
@@ -8716,7 +8726,11 @@ ADX_API bool ad_check_passed(const ad_check_report *report)
         && report->counts[ADREV_AGREES] == report->checks;
 }
 
+ADX_SELDOM_END
+
 /* --- 10.5  statements, and what is not finite ----------------------------- */
+
+ADX_SELDOM_BEGIN
 
 static ad_rev adx_value(const ad_tape *t, size_t seq)
 {
@@ -9030,7 +9044,11 @@ ADX_API size_t ad_tape_regions(const ad_tape *t, size_t room,
     return n;
 }
 
+ADX_SELDOM_END
+
 /* --- 10.8  dumps ---------------------------------------------------------- */
+
+ADX_SELDOM_BEGIN
 
 typedef struct adx_writer {
     ad_write_fn *write;

@@ -565,7 +565,11 @@ static void adx_say_helpers(adx_text *t, const bool needed[])
     }
 }
 
+ADX_SELDOM_END
+
 /* --- 3.3  where numbers are ----------------------------------------------- */
+
+ADX_SELDOM_BEGIN
 
 // Results: so many of the outputs in each array.
 typedef struct adx_results {
@@ -787,7 +791,11 @@ static bool adx_begin_writing(adx_writing *k)
     return true;
 }
 
+ADX_SELDOM_END
+
 /* --- 3.4  statements ------------------------------------------------------ */
+
+ADX_SELDOM_BEGIN
 
 static void adx_say_argument(adx_text *t, char which, void *user)
 {
@@ -1332,7 +1340,11 @@ static void adx_say_of_row(adx_writing *k, const adx_row_loop *r,
     adx_say(k->text, "            }\n");
 }
 
+ADX_SELDOM_END
+
 /* --- 3.6  functions -------------------------------------------------------- */
+
+ADX_SELDOM_BEGIN
 
 // "const double *x, const double *w" or "x, w".
 static void adx_say_inputs(adx_writing *k, bool declared)
@@ -1973,7 +1985,11 @@ static void adx_say_loop(adx_writing *k, size_t carried, size_t parameters)
     adx_say(t, "    return s;\n}\n#undef STEP\n#undef FETCH\n\n");
 }
 
+ADX_SELDOM_END
+
 /* --- 3.7  what is asked for ------------------------------------------------ */
+
+ADX_SELDOM_BEGIN
 
 // Where the derivatives of a direction begin: at the inputs or outputs of its
 // colour, or at a full one.
@@ -2252,10 +2268,14 @@ static ad_status adx_do_kinds(adx_job *job, bool mark, bool write)
     return status;
 }
 
+ADX_SELDOM_END
+
 /* --- 3.8  entry points of CasADi --------------------------------------------
  * They call the functions of 3.6 and put matrices into the order of columns.
  * Work begins with zeros for inputs that are not given, then has room for
  * results that are not asked for or must be reordered.                       */
+
+ADX_SELDOM_BEGIN
 
 // Shapes of inputs and results. n, m: a column of so many numbers; N, M: the
 // same without entries; J: Jacobian; T: the same transposed; H: Hessian;
@@ -2651,7 +2671,11 @@ static ad_status adx_write_points(ad_fn *fn, unsigned asked, adx_text *t)
     return status;
 }
 
+ADX_SELDOM_END
+
 /* --- 3.9  all of it ------------------------------------------------------ */
+
+ADX_SELDOM_BEGIN
 
 // What comes first: of a header all that is true of each function.
 static void adx_say_top(const adx_job *job)
@@ -2810,6 +2834,8 @@ ADX_API ad_status ad_fn_c_size(ad_fn *fn, const ad_c_options *options,
     return status;
 }
 
+ADX_SELDOM_END
+
 /* ===========================================================================
  * 4  FILES                                                            >>save
  *
@@ -2818,6 +2844,8 @@ ADX_API ad_status ad_fn_c_size(ad_fn *fn, const ad_c_options *options,
  * a step does not use must be as it would have been written. So only what a
  * recording can make is accepted, and would be written as the same bytes.
  * ======================================================================== */
+
+ADX_SELDOM_BEGIN
 
 /* --- 4.1  writing ---------------------------------------------------------- */
 

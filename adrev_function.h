@@ -2700,11 +2700,11 @@ static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
     return q->status;
 }
 
-ADX_SELDOM_BEGIN
-
 /* --- 6.4  matrices --------------------------------------------------------
  * All directions in one program, each a vector of zeros and ones: what is zero
  * in a direction is found zero when the program is made.                     */
+
+ADX_SELDOM_BEGIN
 
 static void adx_clear_derived(adx_making *k)
 {
