@@ -73,6 +73,9 @@ statements:         ## what it costs to compile them (ADEPT=DIR joins)
 	@sh bench/statements.sh gcc g++
 	@sh bench/statements.sh clang clang++
 
+headers:            ## adrev*.h from src/
+	@for h in adrev*.h; do awk -f tools/join.awk src/$$h > $$h || exit 1; done
+
 docs:               ## docs/operations.md from the operator table
 	@mkdir -p $B
 	@$(CC) $(STRICT) -O1 -I. tools/reference.c -o $B/reference -lm
@@ -85,4 +88,4 @@ clean:
 	rm -rf $B
 
 .PHONY: help test run examples matrix asan tsan stress hostile fuzz mutate \
-        chain coverage bench statements docs lint clean
+        chain coverage bench statements headers docs lint clean

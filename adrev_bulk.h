@@ -1,3 +1,4 @@
+/* Made from src/ by `make headers`: changes belong there. */
 /* adrev_bulk.h - operators on whole arrays: map, reduce, prefix, histogram.
  *
  *     #define ADREV_IMPLEMENTATION      // in exactly one .c file

@@ -1,3 +1,4 @@
+/* Made from src/ by `make headers`: changes belong there. */
 /* adrev_code.h - recorded functions as C code, as files, as machine code.
  *
  *     #define ADREV_IMPLEMENTATION      // in exactly one .c file

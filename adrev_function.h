@@ -1,3 +1,4 @@
+/* Made from src/ by `make headers`: changes belong there. */
 /* adrev_function.h - record once, then anything.
  *
  *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
@@ -5299,6 +5300,7 @@ ADX_API ad_status ad_fn_hvp(ad_fn *fn, const ad_real x[], const ad_real w[],
     const adx_wanted wanted[] = { { 0, fn->n, hv } };
     return adx_evaluate_fn(fn, ADX_KIND_hvp, 3, given, 1, wanted);
 }
+
 /* --- 9.4  many directions -------------------------------------------------
  * Rows or columns of a matrix, a lane each. All lanes are at the same point, so
  * a guard that one of them does not pass, none passes.                       */

@@ -1,3 +1,4 @@
+/* Made from src/ by `make headers`: changes belong there. */
 /* adrev_loop.h - loops whose tape does not grow with their length.
  *
  *     #define ADREV_IMPLEMENTATION      // in exactly one .c file

@@ -1,3 +1,4 @@
+/* Made from src/ by `make headers`: changes belong there. */
 /* adrev_parallel.h - fork and join, and a parallel reverse pass.
  *
  *     #define ADREV_IMPLEMENTATION      // in exactly one .c file

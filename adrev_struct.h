@@ -1,3 +1,4 @@
+/* Made from src/ by `make headers`: changes belong there. */
 /* adrev_struct.h - structures of numbers for adrev.                   0.1.0
  *
  *     #define ADREV_IMPLEMENTATION      // in exactly one .c file

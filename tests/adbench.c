@@ -18,7 +18,7 @@
  * times max(1, |want|).                                                     */
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev.h"
+#include "adrev.h"
 
 #include "adbench_files.h"
 #include "adbench_oracle.h"

@@ -10,7 +10,7 @@
  * itself without forks.                                                      */
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev_parallel.h"
+#include "adrev_parallel.h"
 #include "check.h"
 #include "forks.h"
 #include "oracle.h"

@@ -3,7 +3,7 @@
  * recorded functions. See bulk.h.                                           */
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev_loop.h"
+#include "adrev_loop.h"
 
 #include "check.h"
 #include "bulk.h"

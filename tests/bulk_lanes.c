@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev_function.h"
-#include "../adrev_loop.h"
+#include "adrev_function.h"
+#include "adrev_loop.h"
 
 #include "check.h"
 #include "bulk.h"

@@ -17,11 +17,11 @@
 #endif
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev_parallel.h"
+#include "adrev_parallel.h"
 #if BULK_FUNCTIONS
-#include "../adrev_function.h"
+#include "adrev_function.h"
 #endif
-#include "../adrev_loop.h"
+#include "adrev_loop.h"
 
 #include "check.h"
 #include "bulk.h"

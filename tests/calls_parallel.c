@@ -10,8 +10,8 @@
 #include <stddef.h>
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev_parallel.h"
-#include "../adrev_function.h"
+#include "adrev_parallel.h"
+#include "adrev_function.h"
 
 #include "check.h"
 

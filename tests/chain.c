@@ -7,7 +7,7 @@
 
 #define _POSIX_C_SOURCE 200809L
 #define ADREV_IMPLEMENTATION
-#include "../adrev.h"
+#include "adrev.h"
 #include "check.h"
 
 #include <pthread.h>

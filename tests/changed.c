@@ -9,8 +9,8 @@
  * and kept until the end, so that a later use shows.                         */
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev_function.h"
-#include "../adrev_loop.h"
+#include "adrev_function.h"
+#include "adrev_loop.h"
 
 #include "check.h"
 

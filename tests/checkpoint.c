@@ -9,7 +9,7 @@
  * numbers of other recordings, and where the memory goes.                    */
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev_loop.h"
+#include "adrev_loop.h"
 
 #include "check.h"
 

@@ -18,7 +18,7 @@ static pid_t same_number(void) { return 7; }
 
 #define getpid same_number
 #define ADREV_IMPLEMENTATION
-#include "../adrev_function.h"
+#include "adrev_function.h"
 #undef getpid
 
 #include "check.h"

@@ -30,7 +30,7 @@ static int seen_close(int file)
 
 #define close(file) seen_close(file)
 #define ADREV_IMPLEMENTATION
-#include "../adrev_function.h"
+#include "adrev_function.h"
 #undef close
 
 #include "check.h"

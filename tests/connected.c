@@ -5,7 +5,7 @@
  * scan.c, scan_random.c.)                                                    */
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev_loop.h"
+#include "adrev_loop.h"
 
 #include "check.h"
 

@@ -9,7 +9,7 @@
 #define ADREV_COUNT 1
 #endif
 #define ADREV_IMPLEMENTATION
-#include "../adrev.h"
+#include "adrev.h"
 #include "check.h"
 
 #include <stdlib.h>

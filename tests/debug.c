@@ -4,7 +4,7 @@
  * failed tape where it failed; the results are the same.                    */
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev.h"
+#include "adrev.h"
 #include "check.h"
 
 #include <string.h>

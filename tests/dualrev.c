@@ -9,7 +9,7 @@
  * structs are in tests/structs.c.                                            */
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev.h"
+#include "adrev.h"
 
 #include "check.h"
 #include "oracle.h"

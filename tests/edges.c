@@ -10,7 +10,7 @@
  * With ADREV_REAL=float only the sweeps run: the table is in double.         */
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev.h"
+#include "adrev.h"
 
 #include "check.h"
 #include "fronts.h"

@@ -49,7 +49,7 @@ static int comma_snprintf(char *to, size_t room, const char *format, ...)
 #define strtod comma_strtod
 #define snprintf comma_snprintf
 #define ADREV_IMPLEMENTATION
-#include "../adrev_function.h"
+#include "adrev_function.h"
 #undef strtod
 #undef snprintf
 

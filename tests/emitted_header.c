@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev_function.h"
+#include "adrev_function.h"
 
 #include "check.h"
 

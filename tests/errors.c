@@ -7,7 +7,7 @@
  * met is an error of this file.                                             */
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev.h"
+#include "adrev.h"
 #include "check.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 
 #undef ADREV_TRACE
 #define ADREV_TRACE 0
-#include "../adrev.h"
+#include "adrev.h"
 
 ad_rev errors_plain_product(ad_rev x, ad_rev y);
 

@@ -5,7 +5,7 @@
  * what happens when a function is missing or fails.                         */
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev.h"
+#include "adrev.h"
 #include "check.h"
 
 #include <stdlib.h>

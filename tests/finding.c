@@ -30,7 +30,7 @@ static void finding_free(void *p)
 #define malloc finding_malloc
 #define free finding_free
 #define ADREV_IMPLEMENTATION
-#include "../adrev.h"
+#include "adrev.h"
 #undef malloc
 #undef free
 #include "check.h"

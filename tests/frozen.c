@@ -5,7 +5,7 @@
  * are not there. And no false alarm: kinks, guards, domains, noise, chaos.   */
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev_function.h"
+#include "adrev_function.h"
 #include "check.h"
 
 #include <stdlib.h>

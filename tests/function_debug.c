@@ -6,7 +6,7 @@
 #undef ADREV_TRACE
 #define ADREV_DEBUG 1
 #define ADREV_TRACE 1
-#include "../adrev.h"
+#include "adrev.h"
 
 void function_debug(const ad_rev *x, ad_rev *y, void *ctx);
 

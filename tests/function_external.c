@@ -18,9 +18,9 @@
 
 #define ADREV_IMPLEMENTATION
 #ifdef ON_POOL
-#include "../adrev_parallel.h"
+#include "adrev_parallel.h"
 #endif
-#include "../adrev_function.h"
+#include "adrev_function.h"
 
 #include "check.h"
 

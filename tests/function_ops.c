@@ -12,7 +12,7 @@
  * missed a mode.                                                            */
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev_function.h"
+#include "adrev_function.h"
 
 #include "check.h"
 #include "fronts.h"

@@ -17,7 +17,7 @@
  * measured as in adbench.c.                                                 */
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev_function.h"
+#include "adrev_function.h"
 
 #include "adbench_files.h"
 #include "adbench_oracle.h"

@@ -5,7 +5,7 @@
  * The foreign hook turns values of another recording into inputs.           */
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev.h"
+#include "adrev.h"
 #include "check.h"
 
 #include <string.h>

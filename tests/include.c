@@ -5,8 +5,8 @@
  * implementation in the other one: either of them records or sweeps what the
  * other one recorded.                                                       */
 
-#include "../adrev.h"
-#include "../adrev.h"
+#include "adrev.h"
+#include "adrev.h"
 #include "check.h"
 
 #include <string.h>

@@ -4,10 +4,10 @@
 /* include.cpp - the header in C++17, without a warning, and its operators on
  * every type of operand; the implementation is a unit in C.                 */
 
-#include "../adrev.h"
-#include "../adrev_loop.h"
-#include "../adrev_struct.h"
-#include "../adrev.h"
+#include "adrev.h"
+#include "adrev_loop.h"
+#include "adrev_struct.h"
+#include "adrev.h"
 
 #include <cmath>
 #include <cstdio>

@@ -6,15 +6,15 @@
 
 #define ADREV_TRACE 1
 #define ADREV_IMPLEMENTATION
-#include "../adrev_parallel.h"
-#include "../adrev_function.h"
-#include "../adrev_loop.h"
-#include "../adrev_struct.h"
+#include "adrev_parallel.h"
+#include "adrev_function.h"
+#include "adrev_loop.h"
+#include "adrev_struct.h"
 
-#include "../adrev_struct.h"
-#include "../adrev_loop.h"
-#include "../adrev_function.h"
-#include "../adrev_parallel.h"
+#include "adrev_struct.h"
+#include "adrev_loop.h"
+#include "adrev_function.h"
+#include "adrev_parallel.h"
 
 #include "check.h"
 

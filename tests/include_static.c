@@ -6,8 +6,8 @@
 
 #define ADREV_STATIC
 #define ADREV_IMPLEMENTATION
-#include "../adrev.h"
-#include "../adrev.h"
+#include "adrev.h"
+#include "adrev.h"
 #include "check.h"
 
 ad_rev include_other_record(ad_rev x, ad_rev y);

@@ -8,8 +8,8 @@
  * it is written shows.                                                      */
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev_parallel.h"
-#include "../adrev_struct.h"
+#include "adrev_parallel.h"
+#include "adrev_struct.h"
 #include "check.h"
 
 #include <stdlib.h>

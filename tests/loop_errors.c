@@ -12,9 +12,9 @@
 
 #define ADREV_IMPLEMENTATION
 #ifdef LOOP_ERRORS_REPLAYED
-#include "../adrev_function.h"
+#include "adrev_function.h"
 #endif
-#include "../adrev_loop.h"
+#include "adrev_loop.h"
 
 #include "check.h"
 #include "scan_store.h"

@@ -8,11 +8,11 @@
 
 #define ADREV_TRACE 1
 #define ADREV_IMPLEMENTATION
-#include "../adrev_parallel.h"
+#include "adrev_parallel.h"
 
-#include "../adrev_function.h"
+#include "adrev_function.h"
 
-#include "../adrev_loop.h"
+#include "adrev_loop.h"
 
 #include "check.h"
 

@@ -11,8 +11,8 @@
  * schedules with one another.                                                */
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev_function.h"
-#include "../adrev_loop.h"
+#include "adrev_function.h"
+#include "adrev_loop.h"
 
 #include "adbench_files.h"
 #include "adbench_oracle.h"

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev_function.h"
+#include "adrev_function.h"
 
 #include "check.h"
 #include "maps.h"

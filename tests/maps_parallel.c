@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev_parallel.h"
-#include "../adrev_function.h"
+#include "adrev_parallel.h"
+#include "adrev_function.h"
 
 #include "check.h"
 #include "maps.h"

@@ -15,7 +15,7 @@
 #define ADREV_MARKS 4
 #endif
 #define ADREV_IMPLEMENTATION
-#include "../adrev.h"
+#include "adrev.h"
 #include "check.h"
 
 enum { THINGS = 4000, MARKS = 12, DEEPEST = 2 };

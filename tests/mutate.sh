@@ -12,11 +12,11 @@ out=$root/build/mutants
 if [ "$jobs" = one ]; then
     dir=$out/$2
     log=$dir/log
-    mkdir "$dir/tests"          # the tests include ../adrev.h
+    mkdir "$dir/tests"
     cp "$root"/tests/*.c "$root"/tests/*.h "$dir/tests"
     fate=survived
     for test in $(cat "$dir/tested"); do
-        gcc -std=c11 -O0 "$dir/tests/$test.c" -o "$dir/run" -lm > "$log" 2>&1 \
+        gcc -std=c11 -O0 -I"$dir" "$dir/tests/$test.c" -o "$dir/run" -lm > "$log" 2>&1 \
             || { fate=broken; break; }
         "$dir/run" > "$log" 2>&1 || { fate=killed; break; }
     done

@@ -4,7 +4,7 @@
  * that cancel; programs that misuse the tape they run on.                    */
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev.h"
+#include "adrev.h"
 #include "check.h"
 
 #include <stdlib.h>

@@ -42,10 +42,10 @@ static void library_free(void *block)
 #define realloc this_is_not_there_either
 #define ADREV_NO_STDLIB
 #define ADREV_IMPLEMENTATION
-#include "../adrev_function.h"
-#include "../adrev_bulk.h"
-#include "../adrev_loop.h"
-#include "../adrev_struct.h"
+#include "adrev_function.h"
+#include "adrev_bulk.h"
+#include "adrev_loop.h"
+#include "adrev_struct.h"
 
 #include "check.h"
 

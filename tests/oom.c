@@ -15,7 +15,7 @@ static void oom_free(void *block);
 #define malloc oom_malloc
 #define free oom_free
 #define ADREV_IMPLEMENTATION
-#include "../adrev.h"
+#include "adrev.h"
 #undef malloc
 #undef free
 #include "check.h"

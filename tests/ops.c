@@ -13,7 +13,7 @@
 #define ADREV_TRACE 1
 #endif
 #define ADREV_IMPLEMENTATION
-#include "../adrev.h"
+#include "adrev.h"
 
 #include "check.h"
 #include "fronts.h"

@@ -19,7 +19,7 @@ static void standard_free(void *block);
 #define malloc standard_malloc
 #define free standard_free
 #define ADREV_IMPLEMENTATION
-#include "../adrev_parallel.h"
+#include "adrev_parallel.h"
 #undef malloc
 #undef free
 #include "check.h"

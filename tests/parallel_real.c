@@ -16,7 +16,7 @@
  *     component    |got - want| / max(|want|, M/1000)                       */
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev_parallel.h"
+#include "adrev_parallel.h"
 
 #include "adbench_files.h"
 #include "adbench_oracle.h"

@@ -2,4 +2,4 @@
 /* parallel_unit.c - the implementation in a unit of C, for tests/tbb.cpp.   */
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev_parallel.h"
+#include "adrev_parallel.h"

@@ -19,7 +19,7 @@ static void counted_free(void *block);
 #define malloc counted_malloc
 #define free counted_free
 #define ADREV_IMPLEMENTATION
-#include "../adrev_function.h"
+#include "adrev_function.h"
 #undef malloc
 #undef free
 

@@ -14,7 +14,7 @@
  * for that is what rounding is proportional to.                              */
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev.h"
+#include "adrev.h"
 
 #include "check.h"
 #include "rows.h"

@@ -5,7 +5,7 @@
  * not do: the next recording is right, or the status says why not.          */
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev_parallel.h"
+#include "adrev_parallel.h"
 #include "check.h"
 
 #include <string.h>

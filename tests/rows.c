@@ -21,7 +21,7 @@ static int few_threads(pthread_t *thread, const pthread_attr_t *how,
 
 #define pthread_create few_threads
 #define ADREV_IMPLEMENTATION
-#include "../adrev_parallel.h"
+#include "adrev_parallel.h"
 #undef pthread_create
 #include "check.h"
 

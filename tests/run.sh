@@ -29,6 +29,7 @@ root=$(dirname "$here")
 out=$root/build/$(basename "$plan" .txt)
 strict="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wdouble-promotion"
 strict="$strict -DADREV_STRICT=1"       # warnings about the headers, too
+headers=$root/${HEADERS:-.}             # HEADERS=src: the rooms they are made of
 
 field() {
     sed -n "1,6s|^// $2: *||p" "$1"
@@ -64,7 +65,7 @@ one() {
         units="$units $here/$unit"
     done
     # shellcheck disable=SC2086  # flags and units are lists
-    if $cc $std $strict -Werror $flags $(field "$source" flags) -I"$root" \
+    if $cc $std $strict -Werror $flags $(field "$source" flags) -I"$headers" \
         "$source" $units -o "$out/$1.bin" $(field "$source" libs) -lm \
         > "$log" 2>&1; then
         (cd "$root" && timeout 300 "$out/$1.bin") > "$log" 2>&1

@@ -18,7 +18,7 @@
  * them are tried.                                                            */
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev_loop.h"
+#include "adrev_loop.h"
 
 #include "check.h"
 #include "scan_programs.h"

@@ -11,9 +11,9 @@
 
 #define ADREV_IMPLEMENTATION
 #ifdef SCAN_RANDOM_REPLAYED
-#include "../adrev_function.h"
+#include "adrev_function.h"
 #endif
-#include "../adrev_loop.h"
+#include "adrev_loop.h"
 
 #include "check.h"
 #include "scan_plain.h"

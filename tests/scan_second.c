@@ -13,8 +13,8 @@
  * told beside its numbers, or is never the same.                             */
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev_function.h"
-#include "../adrev_loop.h"
+#include "adrev_function.h"
+#include "adrev_loop.h"
 
 #include "check.h"
 #include "scan_programs.h"

@@ -14,7 +14,7 @@
 
 #define _POSIX_C_SOURCE 200809L
 #define ADREV_IMPLEMENTATION
-#include "../adrev_parallel.h"
+#include "adrev_parallel.h"
 #include "check.h"
 #include "oracle.h"
 

@@ -14,7 +14,7 @@
  * no more: domains leave that out only where a row says so.                  */
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev_function.h"
+#include "adrev_function.h"
 
 #include "check.h"
 #include "fronts.h"

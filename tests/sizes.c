@@ -32,10 +32,10 @@ static void size_free(void *p);
 
 #define ADREV_TRACE 1
 #define ADREV_IMPLEMENTATION
-#include "../adrev_parallel.h"
-#include "../adrev_function.h"
-#include "../adrev_loop.h"
-#include "../adrev_struct.h"
+#include "adrev_parallel.h"
+#include "adrev_function.h"
+#include "adrev_loop.h"
+#include "adrev_struct.h"
 #include "check.h"
 
 #undef malloc

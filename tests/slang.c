@@ -7,7 +7,7 @@
  * Below: what the tape of such a program must not hold.                       */
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev.h"
+#include "adrev.h"
 
 #include "check.h"
 

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev_function.h"
+#include "adrev_function.h"
 
 #include "check.h"
 

@@ -6,7 +6,7 @@
 #define ADREV_TRACE 1
 #define ADX_ENTRIES_MOST 24
 #define ADREV_IMPLEMENTATION
-#include "../adrev_function.h"
+#include "adrev_function.h"
 #include "check.h"
 
 enum { MOST = 6 };

@@ -6,7 +6,7 @@
  * types and visitors by hand; and what is refused, with outputs untouched.  */
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev_struct.h"
+#include "adrev_struct.h"
 
 #include "check.h"
 #include "oracle.h"

@@ -10,7 +10,7 @@
  * cancellation is no excuse and no error.                                   */
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev.h"
+#include "adrev.h"
 #include "check.h"
 
 #include <stdlib.h>

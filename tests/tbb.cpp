@@ -7,8 +7,8 @@
  * bits of a run on one thread. The implementation is a unit in C. Built by
  * tests/tbb.sh.                                                             */
 
-#include "../adrev_parallel.h"
-#include "../adrev_parallel.h"
+#include "adrev_parallel.h"
+#include "adrev_parallel.h"
 
 #include <tbb/global_control.h>
 #include <tbb/parallel_for.h>

@@ -6,7 +6,7 @@
  * every situation. Everything here is exact: nothing is allowed to differ.   */
 
 #define ADREV_IMPLEMENTATION
-#include "../adrev.h"
+#include "adrev.h"
 
 #include "check.h"
 #include "oracle.h"

@@ -8,7 +8,7 @@
  * derivatives must be, exactly, whatever is cut into statements how.         */
 
 #define ADREV_IMPLEMENTATION
-#include "../../adrev.h"
+#include "adrev.h"
 
 #include "fuzz.h"
 

@@ -12,7 +12,7 @@
 #include <xxhash.h>
 
 #define ADREV_IMPLEMENTATION
-#include "../../adrev_function.h"
+#include "adrev_function.h"
 
 #include "fuzz.h"
 

@@ -12,9 +12,9 @@
 
 #define ADREV_REPLAY_FROM 4     // so that short loops are replayed, too
 #define ADREV_IMPLEMENTATION
-#include "../../adrev_function.h"
+#include "adrev_function.h"
 
-#include "../../adrev_loop.h"
+#include "adrev_loop.h"
 
 #include "fuzz.h"
 

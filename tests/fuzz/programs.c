@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define ADREV_IMPLEMENTATION
-#include "../../adrev_function.h"
+#include "adrev_function.h"
 
 #include "../random_programs.h"
 #include "fuzz.h"

@@ -1,0 +1,122 @@
+/* adrev - automatic differentiation for C11.                          0.1.0
+ *
+ *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
+ *     #include "adrev.h"
+ *
+ * Record a computation, sweep it once backwards, read the gradient:
+ *
+ *     #include <stdio.h>
+ *
+ *     int main(void)
+ *     {
+ *         ad_tape *t = ad_tape_new();
+ *         ad_use(t);
+ *         ad_rev x = ad_input(1.5);
+ *         ad_rev y = ad_rec(ad_mul(x, ad_sin(x)));
+ *         double g = 0;
+ *         ad_status s = ad_gradient(t, y, 1, &x, &g);
+ *         printf("%s: y = %.6f, dy/dx = %.6f\n", ad_message(s),
+ *                ad_value(y), g);
+ *         ad_tape_free(t);
+ *     }
+ *
+ *     success: y = 1.496242, dy/dx = 1.103601          sin x + x cos x
+ *
+ * Operators build an expression; ad_rec records the whole of it as one
+ * statement on the tape of the calling thread. A number that was never an
+ * input, and every plain C number, is a constant: it has no derivative.
+ * ad_fwd is the same arithmetic in forward mode and needs no tape.
+ *
+ * Not included: complex numbers, GPU.
+ *
+ *   1 >>config   2 >>base    3 >>types   4 >>ops     5 >>api
+ *   6 >>record   7 >>tape    8 >>sweep   9 >>array   10 >>check
+ *
+ * SPDX-License-Identifier: MIT-0           (the text stands at the end)
+ */
+
+#ifndef ADREV_H
+#define ADREV_H
+
+#if !defined __cplusplus                                                    \
+    && (!defined __STDC_VERSION__ || __STDC_VERSION__ < 201112L)
+#error adrev needs C11 or later: compile with -std=c11
+#endif
+
+// gcc shows each macro on the way to a mistake, three lines a time, unless they
+// are of a system header. ADREV_STRICT brings them back, and warnings about the
+// header itself: for work on adrev.
+#if defined __GNUC__ && !defined __clang__ && !defined ADREV_STRICT
+#pragma GCC system_header
+#endif
+
+#define ADREV_VERSION_MAJOR 0
+#define ADREV_VERSION_MINOR 1
+#define ADREV_VERSION_PATCH 0
+#define ADREV_VERSION       "0.1.0"
+#define ADREV_VERSION_NUMBER                                                \
+    (ADREV_VERSION_MAJOR * 10000 + ADREV_VERSION_MINOR * 100               \
+     + ADREV_VERSION_PATCH)
+
+#include "core/config.h"
+#include "core/types.h"
+#include "core/operations.h"
+#include "core/api.h"
+#include "number/recording.h"
+#include "number/expression.h"
+#include "number/operators.h"
+#include "number/called.h"
+#include "number/fronts.h"
+
+#endif // ADREV_H
+
+#ifdef ADREV_IMPLEMENTATION
+#ifndef ADREV_IMPLEMENTED
+#define ADREV_IMPLEMENTED
+
+#ifdef __cplusplus
+#error "compile the file that defines ADREV_IMPLEMENTATION as C"
+#endif
+
+#include "tape/layout.h"
+#include "tape/memory.h"
+#include "tape/entries.h"
+#include "tape/hooks.h"
+#include "tape/statements.h"
+#include "tape/life.h"
+#include "tape/walk.h"
+#include "sweep/sweep.h"
+#include "sweep/queries.h"
+#include "sweep/session.h"
+#include "core/table.h"
+#include "array/operands.h"
+#include "array/linear.h"
+#include "array/sums.h"
+#include "array/products.h"
+#include "array/external.h"
+#include "check/differences.h"
+#include "check/examine.h"
+#include "check/explain.h"
+#include "check/print.h"
+
+#endif // ADREV_IMPLEMENTED
+#endif // ADREV_IMPLEMENTATION
+
+/* ===========================================================================
+ * MIT No Attribution (MIT-0)
+ *
+ * Permission is hereby granted, free of charge, to any person obtaining a copy
+ * of this software and associated documentation files (the "Software"), to
+ * deal in the Software without restriction, including without limitation the
+ * rights to use, copy, modify, merge, publish, distribute, sublicense, and/or
+ * sell copies of the Software, and to permit persons to whom the Software is
+ * furnished to do so.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+ * IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+ * FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+ * AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+ * LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING
+ * FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS
+ * IN THE SOFTWARE.
+ * ======================================================================== */

@@ -1,0 +1,107 @@
+/* adrev_function.h - record once, then anything.
+ *
+ *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
+ *     #include "adrev_function.h"       // before adrev.h; needs <xxhash.h>
+ *
+ * A function is run once and kept as a program of elementary operations. From
+ * the program come its value and its derivatives at any point:
+ *
+ *     #include <stdio.h>
+ *
+ *     static void f(const ad_rev *x, ad_rev *y, void *ctx)
+ *     {
+ *         (void)ctx;
+ *         y[0] = ad_rec(ad_mul(ad_exp(x[0]), ad_sin(x[1])));
+ *     }
+ *
+ *     int main(void)
+ *     {
+ *         ad_fn *fn;
+ *         const double at[] = { 0, 0 }, x[] = { 1, 2 }, one = 1;
+ *         double y, g[2], H[4];
+ *         if (ad_fn_record(&fn, f, NULL, 2, at, 1) != ADREV_OK
+ *             || ad_fn_gradient(fn, x, &y, g) != ADREV_OK
+ *             || ad_fn_hessian(fn, x, &one, H) != ADREV_OK)
+ *             return 1;
+ *         printf("%.4f (%.4f, %.4f)\n", y, g[0], g[1]);
+ *         printf("%.4f %.4f %.4f %.4f\n", H[0], H[1], H[2], H[3]);
+ *         ad_fn_free(fn);
+ *     }
+ *
+ *     2.4717 (2.4717, -1.1312)
+ *     2.4717 -1.1312 -1.1312 -2.4717
+ *
+ * A program has no branches: every comparison that f made is kept as a guard.
+ * At a point where one comes out differently the answer is ADREV_EPATH, and
+ * nothing else has happened: record again there, or let ad_traced do it.
+ *
+ * Derivatives are programs, too: the rows of the operator table are read as
+ * formulas (section 5), and differentiating a program yields a program. As C
+ * code, as files and as machine code they are in adrev_code.h, which comes along.
+ *
+ *   1 >>config   2 >>types   3 >>api   4 >>programs   5 >>formulas
+ *   6 >>rules    7 >>record  8 >>run   9 >>functions   10 >>sparse
+ *
+ * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
+ */
+
+#ifndef ADREV_TRACE
+#define ADREV_TRACE 1
+#endif
+#include "adrev.h"
+#ifdef ADX_TRACE_UNSET
+#error define ADREV_TRACE as 1 (or 0) before the first header of adrev
+#endif
+
+#ifndef ADREV_FUNCTION_H
+#define ADREV_FUNCTION_H
+
+#include "function/api.h"
+
+#endif // ADREV_FUNCTION_H
+
+#ifdef ADREV_IMPLEMENTATION
+#ifndef ADREV_FUNCTION_IMPLEMENTED
+#define ADREV_FUNCTION_IMPLEMENTED
+
+#ifdef ADREV_BULK_IMPLEMENTED
+#error order: adrev_function.h before adrev_bulk.h and adrev_loop.h, which use it
+#endif
+
+#define XXH_INLINE_ALL
+#ifdef ADREV_NO_STDLIB
+#define XXH_NO_STDLIB           // xxHash 0.8.2; before, its malloc has no caller
+#endif
+#include <xxhash.h>
+
+#include <stdatomic.h>
+
+#include "function/operations.h"
+#include "function/program.h"
+#include "function/unique.h"
+#include "function/emit.h"
+#include "function/formulas.h"
+#include "function/copy.h"
+#include "function/tangents.h"
+#include "function/adjoints.h"
+#include "function/matrices.h"
+#include "function/record.h"
+#include "function/places.h"
+#include "function/arrays.h"
+#include "function/run.h"
+#include "function/functions.h"
+#include "function/evaluate.h"
+#include "function/directions.h"
+#include "function/points.h"
+#include "function/calls.h"
+#include "function/paths.h"
+#include "function/taylor.h"
+#include "function/compare.h"
+#include "function/pattern.h"
+#include "function/colour.h"
+#include "function/plans.h"
+
+#endif // ADREV_FUNCTION_IMPLEMENTED
+#endif // ADREV_IMPLEMENTATION
+
+#include "adrev_code.h"

@@ -1,0 +1,79 @@
+/* adrev_loop.h - loops whose tape does not grow with their length.
+ *
+ *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
+ *     #include "adrev_loop.h"           // before adrev.h
+ *
+ * A loop of 100 000 steps as one statement, of which the tape keeps 20 states:
+ *
+ *     #include <stdio.h>
+ *
+ *     static void step(ad_step *s, void *ctx)
+ *     {
+ *         const ad_rev x = s->state[0][0], r = s->parameter[0];
+ *         (void)ctx;
+ *         s->next[0][0] = ad_rec(ad_mul(r, ad_sin(x)));
+ *     }
+ *
+ *     int main(void)
+ *     {
+ *         ad_tape *t = ad_tape_new();
+ *         ad_use(t);
+ *         ad_rev x = ad_input(0.5), r = ad_input(2.0), y;
+ *         const ad_scan_state state = { .size = 1, .initial = &x, .last = &y };
+ *         const ad_scan_desc loop = {
+ *             .step = step, .steps = 100000, .states = 1, .state = &state,
+ *             .parameters = 1, .parameter = &r,
+ *             .schedule = { ADREV_BINOMIAL, 20, NULL }
+ *         };
+ *         double g = 0;
+ *         ad_scan(&loop, NULL);
+ *         ad_status s = ad_gradient(t, y, 1, &r, &g);
+ *         printf("%s: y = %.6f, dy/dr = %.6f\n", ad_message(s), ad_value(y), g);
+ *         ad_tape_free(t);
+ *     }
+ *
+ *     success: y = 1.895494, dy/dr = 0.578584
+ *
+ * ad_checkpoint does the same for one call; operators on whole arrays (ad_map,
+ * ad_reduce ...) are in adrev_bulk.h, which comes along. Second derivatives:
+ * record a function with the loop in it (ad_fn_record of adrev_function.h).
+ *
+ * If adrev_function.h is included before this header where both are
+ * implemented, a step is recorded once, and replayed as long as it takes the
+ * same path. The other order does not compile.
+ *
+ *   1 >>types   2 >>api
+ *   3 >>stage   4 >>checkpoint   5 >>schedule   6 >>scan   7 >>connections
+ *
+ * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
+ */
+
+#include "adrev_bulk.h"
+
+#ifndef ADREV_LOOP_H
+#define ADREV_LOOP_H
+
+#include "loop/api.h"
+
+#endif // ADREV_LOOP_H
+
+#ifdef ADREV_IMPLEMENTATION
+#ifndef ADREV_LOOP_IMPLEMENTED
+#define ADREV_LOOP_IMPLEMENTED
+
+#include <limits.h>
+
+#include "loop/stage.h"
+#include "loop/checkpoint.h"
+#include "loop/schedule.h"
+#include "loop/scan.h"
+#include "loop/step.h"
+#include "loop/replay.h"
+#include "loop/sweep.h"
+#include "loop/first.h"
+#include "loop/unrolled.h"
+#include "loop/recorded.h"
+#include "loop/connections.h"
+
+#endif // ADREV_LOOP_IMPLEMENTED
+#endif // ADREV_IMPLEMENTATION

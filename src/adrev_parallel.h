@@ -1,0 +1,86 @@
+/* adrev_parallel.h - fork and join, and a parallel reverse pass.
+ *
+ *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
+ *     #include "adrev_parallel.h"       // includes adrev.h; needs <xxhash.h>
+ *
+ * Branches record what they compute; the reverse pass forks where the program
+ * joined, and joins where it forked:
+ *
+ *     #include <stdio.h>
+ *
+ *     static ad_rev x, part[4];
+ *
+ *     static void branch(size_t i, void *ctx)
+ *     {
+ *         (void)ctx;
+ *         part[i] = ad_rec(ad_sin(ad_mul(x, i + 1)));
+ *     }
+ *
+ *     int main(void)
+ *     {
+ *         ad_pool *pool = ad_pool_new(0);
+ *         ad_tape *t = ad_tape_new();
+ *         if (ad_pool_use(pool) != ADREV_OK)
+ *             return 1;
+ *         ad_use(t);
+ *         x = ad_input(0.5);
+ *         ad_fork_n(4, branch, NULL);
+ *         double g = 0;
+ *         ad_status s = ad_gradient(t, ad_sum(4, part), 1, &x, &g);
+ *         printf("%s: dy/dx = %.6f\n", ad_message(s), g);
+ *         ad_tape_free(t);
+ *         ad_pool_free(pool);
+ *     }
+ *
+ *     success: dy/dx = 0.505811
+ *
+ * The gradient has the same bits with any number of threads and under every
+ * schedule, and without a pool. A branch may use every value from before its
+ * fork, and whoever comes after the join may use the values of the branches;
+ * two branches of a fork may not use each other's: that is ADREV_ERACE,
+ * whatever the order in which they ran.
+ *
+ *   1 >>config   2 >>types   3 >>api   4 >>threads   5 >>deque
+ *   6 >>pool     7 >>tasks   8 >>sweep  9 >>graph
+ *
+ * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
+ */
+
+#include "adrev.h"
+
+#ifndef ADREV_PARALLEL_H
+#define ADREV_PARALLEL_H
+
+#include "parallel/api.h"
+
+#endif // ADREV_PARALLEL_H
+
+#ifdef ADREV_IMPLEMENTATION
+#ifndef ADREV_PARALLEL_IMPLEMENTED
+#define ADREV_PARALLEL_IMPLEMENTED
+
+#if defined ADREV_FUNCTION_IMPLEMENTED || defined ADREV_BULK_IMPLEMENTED
+#error order: adrev_parallel.h before the other headers, which run on its pool
+#endif
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+#if !defined _WIN32
+#include <unistd.h>
+#endif
+
+#include "parallel/threads.h"
+#include "parallel/pool.h"
+#include "parallel/tasks.h"
+#include "parallel/imports.h"
+#include "parallel/team.h"
+#include "parallel/forks.h"
+#include "parallel/sweep.h"
+#include "parallel/graph.h"
+
+#endif // ADREV_PARALLEL_IMPLEMENTED
+#endif // ADREV_IMPLEMENTATION

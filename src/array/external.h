@@ -1,0 +1,231 @@
+#pragma once
+
+/* --- 9.9  contiguous forms ------------------------------------------------ */
+
+ADX_API ad_rev (ad_sum)(size_t n, const ad_rev x[])
+{
+    return (ad_sum_s)(n, x, 1);
+}
+
+ADX_API ad_rev (ad_dot)(size_t n, const ad_rev x[], const ad_rev y[])
+{
+    return (ad_dot_s)(n, x, 1, y, 1);
+}
+
+ADX_API ad_rev (ad_dotc)(size_t n, const ad_rev x[], const ad_real c[])
+{
+    return (ad_dotc_s)(n, x, 1, c, 1);
+}
+
+ADX_API ad_rev (ad_norm2)(size_t n, const ad_rev x[])
+{
+    return (ad_norm2_s)(n, x, 1);
+}
+
+ADX_API ad_rev (ad_sqdist)(size_t n, const ad_rev x[], const ad_rev y[])
+{
+    return (ad_sqdist_s)(n, x, 1, y, 1);
+}
+
+ADX_API ad_rev (ad_logsumexp)(size_t n, const ad_rev x[])
+{
+    return (ad_logsumexp_s)(n, x, 1);
+}
+
+ADX_API void (ad_softmax)(size_t n, const ad_rev x[], ad_rev y[])
+{
+    (ad_softmax_s)(n, x, 1, y, 1);
+}
+
+ADX_API void (ad_axpy)(size_t n, ad_rev a, const ad_rev x[], ad_rev y[])
+{
+    (ad_axpy_s)(n, a, x, 1, y, 1);
+}
+
+ADX_API void (ad_scale)(size_t n, ad_rev a, const ad_rev x[], ad_rev y[])
+{
+    (ad_scale_s)(n, a, x, 1, y, 1);
+}
+
+ADX_API void (ad_each)(ad_opcode op, size_t n, const ad_rev a[],
+                       const ad_rev b[], const ad_rev c[], ad_rev y[])
+{
+    (ad_each_s)(op, n, a, 1, b, 1, c, 1, y, 1);
+}
+
+ADX_API void (ad_matvec)(size_t m, size_t n, const ad_rev A[],
+                         const ad_rev x[], ad_rev y[])
+{
+    (ad_matvec_s)(m, n, A, (ptrdiff_t)n, 1, x, 1, y, 1);
+}
+
+ADX_API void (ad_matmul)(size_t m, size_t k, size_t n, const ad_rev A[],
+                         const ad_rev B[], ad_rev C[])
+{
+    (ad_matmul_s)(m, k, n, A, (ptrdiff_t)k, 1, B, (ptrdiff_t)n, 1, C,
+                  (ptrdiff_t)n, 1);
+}
+
+/* --- 9.10  external statements -------------------------------------------- */
+
+typedef struct adx_external {
+    adx_extended e;
+    const ad_external_rule *rule;
+    const void *saved;
+    adx_ids ids;
+} adx_external;
+
+// Direction w of one value after the other, and back.
+static void adx_gather_ids(const adx_external *s, const ad_real adj[],
+                           size_t W, size_t w, ad_real x[])
+{
+    for (size_t i = 0; i < s->e.operands; i++)
+        x[i] = adx_is_constant(&s->ids) ? 0
+                                        : adj[adx_id(&s->ids, i) * W + w];
+}
+
+static bool adx_external_reverse(const adx_extended *e, ad_real adj[],
+                                 ad_real scratch[], size_t W)
+{
+    const adx_external *s = (const adx_external *)e;
+    size_t n = e->operands;
+    ad_real *dx = scratch;
+    ad_real *dy = scratch + n;
+
+    for (size_t w = 0; w < W; w++) {
+        for (size_t i = 0; i < e->values; i++)
+            dy[i] = adj[(e->first + i) * W + w];
+        if (adx_zeros(e->values, dy))
+            continue;
+        memset(dx, 0, n * sizeof *dx);
+        if (!s->rule->pullback(s->saved, e->values, dy, n, dx))
+            return false;
+        for (size_t i = 0; i < n; i++)
+            adj[adx_id(&s->ids, i) * W + w] += dx[i];
+    }
+    return true;
+}
+
+static bool adx_external_forward(const adx_extended *e, ad_real tan[],
+                                 ad_real scratch[], size_t W)
+{
+    const adx_external *s = (const adx_external *)e;
+    size_t n = e->operands;
+    ad_real *dx = scratch;
+    ad_real *dy = scratch + n;
+
+    if (s->rule->pushforward == NULL)
+        return false;
+    for (size_t w = 0; w < W; w++) {
+        adx_gather_ids(s, tan, W, w, dx);
+        if (!s->rule->pushforward(s->saved, n, dx, e->values, dy))
+            return false;
+        for (size_t i = 0; i < e->values; i++)
+            tan[(e->first + i) * W + w] += dy[i];
+    }
+    return true;
+}
+
+static void adx_external_destroy(const adx_extended *e)
+{
+    const adx_external *s = (const adx_external *)e;
+    s->rule->destroy(s->saved);
+}
+
+static const adx_rule adx_external_kind = {
+    "external", adx_external_reverse, adx_external_forward,
+    adx_external_destroy
+};
+
+// Room for it in every sweep, and on the tape.
+static adx_external *adx_add_external(const adx_view *x, const adx_ids *ids,
+                                      size_t bytes, size_t m)
+{
+    ad_tape *t = adx_now.tape;
+    size_t n = x->cols;
+    size_t before = t->scratch;
+    size_t saved = (bytes + 15) / 16 * 16;
+
+    t->scratch = n + m > before ? n + m : before;
+    adx_external *s = adx_add_extended(&adx_external_kind,
+        16 + sizeof *s + saved + (ids->listed ? n * sizeof(uint32_t) : 0),
+        m, n);
+    if (s == NULL) {
+        t->scratch = before;
+        return NULL;
+    }
+    s->ids = *ids;
+    s->saved = (char *)s + (sizeof *s + 15) / 16 * 16;
+    adx_write_list(x, &s->ids, (uint32_t *)(void *)((char *)s->saved + saved));
+    return s;
+}
+
+static ad_status adx_external_status(const ad_external_rule *rule, size_t m,
+                                     bool missing)
+{
+    ad_tape *t = adx_now.tape;
+    ad_status wrong = rule == NULL || rule->pullback == NULL ? ADREV_EEXTERNAL
+                    : m == 0 || missing ? ADREV_ESHAPE : ADREV_OK;
+    if (t != NULL && wrong != ADREV_OK)
+        adx_fail(t, wrong);
+    if (wrong == ADREV_OK && t != NULL && adx_recording())
+        return ADREV_OK;
+    return wrong == ADREV_OK && t != NULL ? t->status : wrong;
+}
+
+// As adx_tell_array does: before the results are named.
+static void adx_tell_external(const adx_external *s, const adx_view *from,
+                              size_t bytes, bool *kept)
+{
+    if (!ADX_UNLIKELY(adx_now.trace))
+        return;
+    const ad_hooks *hooks = &adx_now.tape->hooks;
+    ad_array_operation told = adx_array_operation(ADREV_ARRAY_external, &s->e);
+    told.arg[0] = adx_public_view(from);
+    told.rule = s->rule;
+    told.saved = s->saved;
+    told.bytes = bytes;
+    told.kept = kept;
+    hooks->array(hooks->user, &told);
+}
+
+ADX_API ad_status (ad_external)(const ad_external_rule *rule,
+                                const void *saved, size_t bytes, size_t n,
+                                const ad_rev x[], size_t m,
+                                const ad_real v[], ad_rev y[])
+{
+    bool missing = adx_no_array(n, x) || adx_no_array(m, v) || adx_no_array(m, y)
+                || (bytes > 0 && saved == NULL) || bytes > SIZE_MAX / 8;
+    ad_status status = adx_external_status(rule, m, missing);
+    ad_tape *t = adx_now.tape;
+    const adx_view from = adx_vector(n, x, 1);
+    adx_external *s = NULL;
+    bool kept = false;
+
+    if (status == ADREV_OK && t != NULL) {
+        adx_ids ids = adx_classify(&from);
+        if (!adx_is_constant(&ids) && t->status == ADREV_OK)
+            s = adx_add_external(&from, &ids, bytes, m);
+        status = t->status;
+    }
+    if (s != NULL) {
+        s->rule = rule;
+        if (bytes > 0)
+            memcpy((char *)s->saved, saved, bytes);
+        adx_tell_external(s, &from, bytes, &kept);
+    }
+    for (size_t i = 0; !adx_no_array(m, y) && v != NULL && i < m; i++)
+        adx_result(&y[i], v[i], s == NULL ? NULL : &s->e, i);
+    if (s == NULL) {
+        if (rule != NULL && rule->destroy != NULL && (saved || bytes == 0))
+            rule->destroy(saved);
+        return status;
+    }
+    t->calls = true;
+    t->one_way |= rule->pushforward == NULL;
+    if (rule->destroy != NULL && !kept) {
+        s->e.before = t->last;
+        t->last = &s->e;
+    }
+    return ADREV_OK;
+}

@@ -1,0 +1,339 @@
+#pragma once
+
+/* --- 9.2  loops ----------------------------------------------------------- */
+
+// y += a x; the arrays do not overlap.
+static void adx_axpy(size_t n, ad_real a, const ad_real x[], ad_real y[])
+{
+    size_t i = 0;
+#ifdef ADX_LANES
+    for (; i + ADX_ACROSS <= n; i += ADX_ACROSS)
+        *(adx_lanes *)&y[i] += a * *(const adx_lanes *)&x[i];
+#endif
+    for (; i < n; i++)
+        y[i] += a * x[i];
+}
+
+// Eight running sums, however wide a register is: in one, every addition would
+// wait for the one before.
+ADX_APART ad_real adx_inner(size_t n, const ad_real x[], const ad_real y[])
+{
+    ad_real total = 0;
+    size_t i = 0;
+#ifdef ADX_LANES
+    const size_t half = 4 / ADX_ACROSS;
+    adx_lanes sum[8 / ADX_ACROSS] = { {0} };
+    for (; i + 8 <= n; i += 8)
+        for (size_t r = 0; r < 2 * half; r++)
+            sum[r] += ((const adx_lanes *)&x[i])[r]
+                    * ((const adx_lanes *)&y[i])[r];
+    for (size_t r = 0; r < half; r++) {
+        sum[r] += sum[r + half];
+        total += adx_total(&sum[r]);
+    }
+#endif
+    for (x += i, y += i; i < n; i++)
+        total += *x++ * *y++;
+    return total;
+}
+
+// The sum of all a x, each product by itself: a sum of x may overflow.
+static ad_real adx_sum_scaled(size_t n, ad_real a, const ad_real x[])
+{
+    ad_real total = 0;
+    size_t i = 0;
+#ifdef ADX_LANES
+    adx_lanes sum = {0};
+    for (; i + ADX_ACROSS <= n; i += ADX_ACROSS)
+        sum += a * *(const adx_lanes *)&x[i];
+    total = adx_total(&sum);
+#endif
+    for (; i < n; i++)
+        total += a * x[i];
+    return total;
+}
+
+// x*0 is 0, or NaN where x is not finite.
+static bool adx_finite_all(size_t n, const ad_real x[])
+{
+    ad_real sum = 0;
+    size_t i = 0;
+#ifdef ADX_LANES
+    adx_lanes a = {0};
+    for (; i + ADX_ACROSS <= n; i += ADX_ACROSS)
+        a += *(const adx_lanes *)&x[i] * 0;
+    sum = adx_total(&a);
+#endif
+    for (; i < n; i++)
+        sum += x[i] * 0;
+    return sum == 0;
+}
+
+// Few numbers, mostly: for these a call of memcpy takes longer, and vectors could
+// only be read when numbers that were just written one by one are all stored.
+// (loop as a scan, replayed, bench/: 4.1 instead of 4.6 times the plain program,
+// and two at a time, with clang, 2.9 instead of 3.1.)
+ADX_INLINE void adx_copy_few(size_t n, const ad_real *from, ad_real *to)
+{
+    if (n > 16) {
+        memcpy(to, from, n * sizeof *to);
+        return;
+    }
+    for (; n > 1; n -= 2, from += 2, to += 2) {
+        ad_real x = from[0];
+        ADX_OPAQUE(from);
+        ad_real y = from[1];
+        to[0] = x;
+        ADX_OPAQUE(to);
+        to[1] = y;
+    }
+    if (n > 0)
+        *to = *from;
+}
+
+ADX_INLINE bool adx_finite_few(size_t n, const ad_real *x)
+{
+    ad_real sum = 0;
+    if (n > 16)
+        return adx_finite_all(n, x);
+    for (; n > 0; n--, x++) {
+        ADX_OPAQUE(x);
+        sum += *x * 0;
+    }
+    return sum == 0;
+}
+
+static bool adx_zeros(size_t n, const ad_real x[])
+{
+    for (size_t i = 0; i < n; i++)
+        if (x[i] != 0)
+            return false;
+    return true;
+}
+
+// The chain rule for one partial in W directions: to += d from. With care,
+// where a factor may not be finite: a zero absorbs it.
+ADX_INLINE void adx_chain(ad_real to[], ad_real d, const ad_real from[],
+                          size_t W, bool care)
+{
+#if ADREV_COUNT
+    if (W == 1 && from[0] != 0)
+        adx_count_back(d, to[0]);
+#endif
+    for (size_t w = 0; w < W; w++)
+        to[w] += care ? adx_absorb(d, from[w]) : d * from[w];
+}
+
+/* --- 9.3  linear statements ----------------------------------------------- */
+
+// Operands and their partials, scale * d[i].
+typedef struct adx_span {
+    adx_ids ids;
+    ad_real *d;                 // NULL: 1
+    ad_real scale;
+} adx_span;
+
+// One sum of all spans, or n results, one of each operand of each span.
+typedef struct adx_linear {
+    adx_extended e;
+    size_t n;
+    size_t spans;
+    bool each;
+    adx_span span[3];
+} adx_linear;
+
+ADX_INLINE ad_real adx_partial(const adx_span *s, size_t i)
+{
+    return s->d == NULL ? s->scale : s->scale * s->d[i];
+}
+
+// One direction, adjacent ids, no care: vector loops.
+static void adx_span_back(const adx_linear *s, const adx_span *p,
+                          const ad_real y[], ad_real x[])
+{
+    ad_real a = y[0] * p->scale;
+    if (!s->each && p->d != NULL)
+        adx_axpy(s->n, a, p->d, x);
+    else if (!s->each)
+        for (size_t i = 0; i < s->n; i++)
+            x[i] += a;
+    else if (p->d == NULL)
+        adx_axpy(s->n, p->scale, y, x);
+    else
+        for (size_t i = 0; i < s->n; i++)
+            x[i] += p->scale * p->d[i] * y[i];
+}
+
+// The same where all operands are one number: of n results.
+static ad_real adx_span_back_one(const adx_linear *s, const adx_span *p,
+                                 const ad_real y[])
+{
+    return p->d == NULL ? adx_sum_scaled(s->n, p->scale, y)
+                        : p->scale * adx_inner(s->n, p->d, y);
+}
+
+ADX_INLINE bool adx_linear_back(const adx_linear *s, ad_real adj[], size_t W)
+{
+    const ad_real *y = &adj[s->e.first * W];
+    size_t step = s->each ? W : 0;
+
+    if (adx_zeros(s->e.values * W, y))
+        return true;
+    bool care = s->e.care || !adx_finite_all(s->e.values * W, y);
+    for (const adx_span *p = s->span; p < s->span + s->spans; p++) {
+        if (adx_is_constant(&p->ids))
+            continue;
+        bool fast = !ADREV_COUNT && W == 1 && !care && p->ids.list == NULL;
+        if (fast && p->ids.col == 1) {
+            adx_span_back(s, p, y, &adj[p->ids.base]);
+            continue;
+        }
+        if (fast && p->ids.col == 0 && s->each) {
+            adj[p->ids.base] += adx_span_back_one(s, p, y);
+            continue;
+        }
+        for (size_t i = 0; i < s->n; i++) {
+            size_t id = adx_id(&p->ids, i);
+            if (id != 0)
+                adx_chain(&adj[id * W], adx_partial(p, i), &y[i * step], W,
+                          care);
+        }
+    }
+    return true;
+}
+
+static bool adx_linear_reverse(const adx_extended *e, ad_real adj[],
+                               ad_real scratch[], size_t W)
+{
+    const adx_linear *s = (const adx_linear *)e;
+    (void)scratch;
+    return W == 1 ? adx_linear_back(s, adj, 1)
+         : W == 4 ? adx_linear_back(s, adj, 4) : adx_linear_back(s, adj, W);
+}
+
+static bool adx_linear_forward(const adx_extended *e, ad_real tan[],
+                               ad_real scratch[], size_t W)
+{
+    const adx_linear *s = (const adx_linear *)e;
+    ad_real *y = &tan[e->first * W];
+    size_t step = s->each ? W : 0;
+    (void)scratch;
+
+    for (const adx_span *p = s->span; p < s->span + s->spans; p++)
+        for (size_t i = 0; !adx_is_constant(&p->ids) && i < s->n; i++)
+            adx_chain(&y[i * step], adx_partial(p, i),
+                      &tan[adx_id(&p->ids, i) * W], W, true);
+    return true;
+}
+
+static const adx_rule adx_linear_rule = {
+    "linear", adx_linear_reverse, adx_linear_forward, NULL
+};
+
+// Where there are partials, the scale is 1 or -1, or becomes a part of them.
+// Whether all are finite.
+static bool adx_pack_scaled(adx_span *p, const adx_view *d, size_t n)
+{
+    ad_real fault = adx_pack(d, p->d);
+    if (p->scale == 1 || p->scale == -1)
+        return fault == 0;
+    ADX_TALLY(reverse, mul, n);
+    for (size_t i = 0; i < n; i++)
+        p->d[i] *= p->scale;
+    p->scale = 1;
+    return adx_finite_all(n, p->d);
+}
+
+// What a span is recorded from.
+typedef struct adx_part {
+    adx_view x;                 // operands
+    adx_view d;                 // their partials are these; none: 1
+    ad_real scale;
+    bool own;                   // the caller writes them, where there is room
+} adx_part;
+
+static bool adx_stores(const adx_part *p, const adx_ids *ids)
+{
+    return !adx_is_constant(ids)
+        && (p->own || p->d.v != NULL);
+}
+
+// Bytes of the statement; 0: all operands are constants.
+static size_t adx_linear_bytes(size_t n, size_t parts, const adx_part part[],
+                               adx_ids ids[])
+{
+    size_t bytes = sizeof(adx_linear);
+    bool active = false;
+
+    for (size_t k = 0; k < parts; k++) {
+        ids[k] = adx_classify(&part[k].x);
+        active = active || !adx_is_constant(&ids[k]);
+        bytes += adx_stores(&part[k], &ids[k]) ? n * sizeof(ad_real) : 0;
+        bytes += ids[k].listed ? n * sizeof(uint32_t) : 0;
+    }
+    return active ? bytes : 0;
+}
+
+// To be called when all partials are there.
+static void adx_seal(adx_linear *s)
+{
+    for (size_t k = 0; k < s->spans; k++) {
+        const adx_span *p = &s->span[k];
+        s->e.care = s->e.care || p->scale * 0 != 0
+               || (p->d != NULL && !adx_finite_all(s->n, p->d));
+    }
+}
+
+// Records results of n terms; NULL: nothing is recorded.
+static adx_linear *adx_add_linear(size_t n, bool each, size_t parts,
+                                  const adx_part part[])
+{
+    adx_ids ids[3];
+    if (n == 0 || !adx_recording())
+        return NULL;
+    size_t bytes = adx_linear_bytes(n, parts, part, ids);
+    if (bytes == 0 || adx_now.tape->status != ADREV_OK)
+        return NULL;
+    adx_linear *s = adx_add_extended(&adx_linear_rule, bytes, each ? n : 1,
+                                     parts * n);
+    if (s == NULL)
+        return NULL;
+
+    ad_real *room = (ad_real *)(s + 1);
+    s->n = n;
+    s->spans = parts;
+    s->each = each;
+    for (size_t k = 0; k < parts; k++) {
+        bool stores = adx_stores(&part[k], &ids[k]);
+        s->span[k] = (adx_span){ ids[k], stores ? room : NULL, part[k].scale };
+        bool finite = stores && !part[k].own
+                    ? adx_pack_scaled(&s->span[k], &part[k].d, n)
+                    : part[k].scale * 0 == 0;
+        s->e.care = s->e.care || !finite;
+        room += stores ? n : 0;
+    }
+    uint32_t *list = (uint32_t *)(void *)room;
+    for (size_t k = 0; k < parts; k++)
+        list = adx_write_list(&part[k].x, &s->span[k].ids, list);
+    return s;
+}
+
+static ad_rev adx_sum_result(ad_real v, size_t n, const adx_part part[],
+                             const adx_linear *s)
+{
+    ad_rev y;
+    bool product = part->d.v != NULL;
+    (void)n;
+    adx_tell_array(product ? ADREV_ARRAY_dot : ADREV_ARRAY_sum, ADREV_OP_COUNT,
+                   s == NULL ? NULL : &s->e, &part->x,
+                   product ? &part->d : NULL, NULL);
+    ADX_TALLY(forward, add, s == NULL ? 0 : n - 1);
+    ADX_TALLY(forward, mul, s == NULL || !product ? 0 : n);
+    adx_result(&y, v, s == NULL ? NULL : &s->e, 0);
+    return y;
+}
+
+static ad_rev adx_sum_of(ad_real v, size_t n, const adx_part *part)
+{
+    return adx_sum_result(v, n, part, adx_add_linear(n, false, 1, part));
+}

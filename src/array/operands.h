@@ -1,0 +1,452 @@
+#pragma once
+
+/* ===========================================================================
+ * 9  ARRAYS                                                         >>array
+ *
+ * Statements that are not a list of partials. Most are linear (9.3): spans of
+ * operands with their partials, and either one sum or n results. What is saved
+ * lies behind the struct, in the same entry of the tape. Loops run over W
+ * directions; with one direction and evenly spaced ids they are vector loops.
+ * ======================================================================== */
+
+/* --- 9.1  operands -------------------------------------------------------- */
+
+// A matrix of numbers or of constants. A vector is one row.
+typedef struct adx_view {
+    const ad_rev *x;            // NULL: constants
+    const ad_real *v;           // the first value
+    size_t rows;
+    size_t cols;
+    ptrdiff_t rs;               // from row to row, in elements
+    ptrdiff_t cs;
+    ptrdiff_t unit;             // of an element, in ad_real
+} adx_view;
+
+#define ADX_UNIT ((ptrdiff_t)(sizeof(ad_rev) / sizeof(ad_real)))
+ADX_STATIC_ASSERT(sizeof(ad_rev) % sizeof(ad_real) == 0
+                  && offsetof(ad_rev, v) == 0,
+                  "the values of an array of ad_rev are a strided array");
+
+// Their ids on this tape.
+typedef struct adx_ids {
+    const uint32_t *list;       // row by row; NULL: base + i*row + j*col
+    uint32_t base;              // 0 and no list: constants
+    uint32_t row;               // modulo 2^32
+    uint32_t col;
+    bool listed;
+} adx_ids;
+
+// The stride of a single row or column does not matter, however large it is.
+static adx_view adx_matrix(size_t rows, size_t cols, const ad_rev x[],
+                           ptrdiff_t rs, ptrdiff_t cs)
+{
+    const ad_real *v = x == NULL ? NULL : &x->v;
+    return (adx_view){ x, v, rows, cols, rows > 1 ? rs : 0,
+                       cols > 1 ? cs : 0, ADX_UNIT };
+}
+
+static adx_view adx_vector(size_t n, const ad_rev x[], ptrdiff_t inc)
+{
+    return adx_matrix(1, n, x, 0, inc);
+}
+
+static adx_view adx_constants(size_t n, const ad_real c[], ptrdiff_t inc)
+{
+    return (adx_view){ NULL, c, 1, n, 0, n > 1 ? inc : 0, 1 };
+}
+
+static inline ptrdiff_t adx_offset(const adx_view *a, size_t i, size_t j)
+{
+    return (ptrdiff_t)i * a->rs + (ptrdiff_t)j * a->cs;
+}
+
+static inline ad_real adx_element(const adx_view *a, size_t i, size_t j)
+{
+    return a->v[adx_offset(a, i, j) * a->unit];
+}
+
+static size_t adx_size(const adx_view *a) { return a->rows * a->cols; }
+
+// A column as a row, since loops run along rows. Others stay as they are.
+static inline adx_view adx_lying(const adx_view *a)
+{
+    adx_view row = *a;
+    if (a->cols == 1) {
+        row.rows = 1;
+        row.cols = a->rows;
+        row.cs = a->rs;
+    }
+    return row;
+}
+
+// Whether an array of n elements cannot be, or is missing: the tape then fails.
+static bool adx_missing(size_t n, const void *x)
+{
+    if (!adx_no_array(n, x))
+        return false;
+    adx_failed(ADREV_ESHAPE);
+    return true;
+}
+
+// The same of a vector, and of a matrix, with strides.
+static bool adx_missing_s(size_t n, const void *x, ptrdiff_t inc)
+{
+    return adx_missing(adx_spread_of(1, 0, n, inc), x);
+}
+
+static bool adx_missing_matrix(size_t rows, size_t cols, const void *x,
+                               ptrdiff_t rs, ptrdiff_t cs)
+{
+    return adx_missing(adx_spread_of(rows, rs, cols, cs), x);
+}
+
+static ad_rev adx_no_result(void) { return adx_passive(ADX_K(NAN)); }
+
+#ifdef ADX_LANES
+typedef ad_real adx_duo __attribute__((vector_size(2 * sizeof(ad_real)),
+                                       aligned(sizeof(ad_real)), may_alias));
+typedef uint64_t adx_duo_ids __attribute__((vector_size(16)));
+#endif
+
+// One row of values, one behind the other. The sum of all v*0: NaN if one is
+// not finite. Two by two, since gcc -O2 without AVX puts four together in
+// memory (ten times slower), and in two sums, which are not one chain.
+ADX_INLINE ad_real adx_pack_row(size_t n, const ad_real v[], ptrdiff_t step,
+                                ad_real to[])
+{
+    ad_real fault = 0;
+    size_t j = 0;
+#ifdef ADX_LANES
+    adx_duo fault_a = {0};
+    adx_duo fault_b = {0};
+    for (; j + 4 <= n; j += 4, v += 4 * step) {
+        adx_duo a = { v[0], v[step] };
+        adx_duo b = { v[2 * step], v[3 * step] };
+        *(adx_duo *)&to[j] = a;
+        *(adx_duo *)&to[j + 2] = b;
+        fault_a += a * 0;
+        fault_b += b * 0;
+    }
+    fault_a += fault_b;
+    fault = fault_a[0] + fault_a[1];
+#endif
+    for (; j < n; j++, v += step) {
+        to[j] = *v;
+        fault += *v * 0;
+    }
+    return fault;
+}
+
+// Row i. A constant step makes vector loops (dot, bench/: 1.2 times).
+static ad_real adx_pack_one(const adx_view *a, size_t i, ad_real to[])
+{
+    const ptrdiff_t step = a->cs * a->unit;
+    const ad_real *v = a->v + (ptrdiff_t)i * a->rs * a->unit;
+    return step == ADX_UNIT ? adx_pack_row(a->cols, v, ADX_UNIT, to)
+         : step == 1 ? adx_pack_row(a->cols, v, 1, to)
+         : adx_pack_row(a->cols, v, step, to);
+}
+
+static ad_real adx_pack(const adx_view *a, ad_real to[])
+{
+    const adx_view b = adx_lying(a);
+    ad_real fault = 0;
+    for (size_t i = 0; i < b.rows; i++)
+        fault += adx_pack_one(&b, i, to + i * b.cols);
+    return fault;
+}
+
+static inline uint32_t adx_id_here(ad_rev x)
+{
+    return x.job == (uint32_t)adx_now.job && x.job != 0 ? x.seq
+                                                        : adx_resolve(x);
+}
+
+// Whether the compound ids of a row are id, id + step ...
+static bool adx_even_row(size_t n, const ad_rev x[], ptrdiff_t inc,
+                         uint64_t id, uint64_t step)
+{
+    if (inc == 1)
+        return adx_in_steps(n, x, id, step);
+    if (inc == 0)
+        n = n > 0;              // the same number again and again
+    uint64_t other = 0;
+    for (size_t j = 0; j < n; j++, id += step, x += inc)
+        other |= adx_word(x) ^ id;
+    return other == 0;
+}
+
+// The compound id that row i begins with, if they are evenly spaced.
+static inline uint64_t adx_even_id(const adx_view *a, const adx_ids *ids,
+                                   size_t i)
+{
+    return adx_compound(a->x->job, ids->base + (uint32_t)i * ids->row);
+}
+
+static bool adx_even_at(const adx_view *a, const adx_ids *ids, size_t i)
+{
+    return adx_even_row(a->cols, a->x + (ptrdiff_t)i * a->rs, a->cs,
+                        adx_even_id(a, ids, i), (uint64_t)(int32_t)ids->col);
+}
+
+// What the ids are if they are evenly spaced; base 0: they are not.
+static adx_ids adx_corners(const adx_view *a)
+{
+    adx_ids ids = {0};
+    if (a->x == NULL || adx_size(a) == 0)
+        return ids;
+    ptrdiff_t across = (ptrdiff_t)(a->cols - 1) * a->cs;
+    ptrdiff_t down = (ptrdiff_t)(a->rows - 1) * a->rs;
+    const ptrdiff_t corner[4] = { 0, across, down, across + down };
+    for (int i = 0; i < 4; i++)
+        if ((a->x[corner[i]].job != (uint32_t)adx_now.job
+             && !adx_member(adx_now.tape, a->x[corner[i]]))
+            || a->x[corner[i]].seq <= adx_now.since)
+            return ids;
+    uint32_t base = a->x->seq;
+    uint32_t row = a->rows == 1 ? 0 : a->x[a->rs].seq - base;
+    uint32_t col = a->cols == 1 ? 0 : a->x[a->cs].seq - base;
+    if (a->x[corner[3]].seq == base + (uint32_t)(a->rows - 1) * row
+                             + (uint32_t)(a->cols - 1) * col)
+        ids = (adx_ids){ .base = base, .row = row, .col = col };
+    return ids;
+}
+
+static inline adx_ids adx_lying_ids(const adx_view *a, const adx_ids *ids)
+{
+    adx_ids along = *ids;
+    if (a->cols == 1)
+        along.col = ids->row;
+    return along;
+}
+
+// Whether the ids are those that the corners promise.
+static bool adx_even(const adx_view *a, const adx_ids *ids)
+{
+    const adx_view b = adx_lying(a);
+    const adx_ids along = adx_lying_ids(a, ids);
+    size_t i = 0;
+    while (i < b.rows && adx_even_at(&b, &along, i))
+        i++;
+    return i == b.rows;
+}
+
+// How the ids are to be stored. The list itself, if it needs one, later.
+static adx_ids adx_classify(const adx_view *a)
+{
+    adx_ids ids = adx_corners(a);
+    if (a->x == NULL || adx_size(a) == 0)
+        return ids;
+    bool constant = adx_word(a->x) == 0;        // then all may be
+    if ((ids.base != 0 || constant) && adx_even(a, &ids))
+        return ids;
+    const adx_view b = adx_lying(a);
+    ids = (adx_ids){0};
+    for (size_t i = 0; i < b.rows; i++)
+        for (size_t j = 0; j < b.cols; j++)
+            if (adx_id_here(b.x[adx_offset(&b, i, j)]) != 0)
+                ids.listed = true;
+    return ids;
+}
+
+// Both at once for a row of adjacent numbers.
+static bool adx_pack_even_row(size_t n, const ad_rev x[], uint64_t id,
+                              uint64_t step, ad_real to[], ad_real *fault)
+{
+    uint64_t other = 0;
+    size_t j = 0;
+#ifdef ADX_LANES
+    adx_duo_ids other_a = {0};
+    adx_duo_ids other_b = {0};
+    adx_duo_ids even = { id, id + step };
+    adx_duo fault_a = {0};
+    adx_duo fault_b = {0};
+    for (; j + 4 <= n; j += 4, even += 4 * step) {
+        adx_duo a = { x[j].v, x[j + 1].v };
+        adx_duo b = { x[j + 2].v, x[j + 3].v };
+        other_a |= even ^ (adx_duo_ids){ adx_word(&x[j]), adx_word(&x[j + 1]) };
+        other_b |= (even + 2 * step)
+                 ^ (adx_duo_ids){ adx_word(&x[j + 2]), adx_word(&x[j + 3]) };
+        *(adx_duo *)&to[j] = a;
+        *(adx_duo *)&to[j + 2] = b;
+        fault_a += a * 0;
+        fault_b += b * 0;
+    }
+    other_a |= other_b;
+    fault_a += fault_b;
+    other = other_a[0] | other_a[1];
+    *fault += fault_a[0] + fault_a[1];
+#endif
+    for (; j < n; j++) {
+        other |= adx_word(&x[j]) ^ (id + j * step);
+        to[j] = x[j].v;
+        *fault += x[j].v * 0;
+    }
+    return other == 0;
+}
+
+// Both at once for row i: a large matrix is read from memory once. (matvec,
+// bench/: 1.15 times as fast.)
+static bool adx_pack_even_at(const adx_view *a, const adx_ids *ids, size_t i,
+                             ad_real to[], ad_real *fault)
+{
+    if (a->cs == 1)
+        return adx_pack_even_row(a->cols, a->x + (ptrdiff_t)i * a->rs,
+                                 adx_even_id(a, ids, i),
+                                 (uint64_t)(int32_t)ids->col, to, fault);
+    *fault += adx_pack_one(a, i, to);
+    return adx_even_at(a, ids, i);
+}
+
+static bool adx_pack_even(const adx_view *a, const adx_ids *ids, ad_real to[],
+                          ad_real *fault)
+{
+    const adx_view b = adx_lying(a);
+    const adx_ids along = adx_lying_ids(a, ids);
+    size_t i = 0;
+    while (i < b.rows
+           && adx_pack_even_at(&b, &along, i, to + i * b.cols, fault))
+        i++;
+    return i == b.rows;
+}
+
+static bool adx_is_constant(const adx_ids *ids)
+{
+    return ids->base == 0 && !ids->listed;
+}
+
+// Writes the list, where there is one, and goes on behind it.
+static uint32_t *adx_write_list(const adx_view *a, adx_ids *ids, uint32_t *to)
+{
+    if (!ids->listed)
+        return to;
+    const adx_view b = adx_lying(a);
+    ids->list = to;
+    for (size_t i = 0; i < b.rows; i++)
+        for (size_t j = 0; j < b.cols; j++) {
+            uint32_t id = adx_id_here(b.x[adx_offset(&b, i, j)]);
+            *to++ = id == 0 ? (uint32_t)adx_now.sink : id;
+        }
+    return to;
+}
+
+static inline size_t adx_id(const adx_ids *ids, size_t i)
+{
+    return ids->list != NULL ? ids->list[i]
+                             : (uint32_t)(ids->base + (uint32_t)i * ids->col);
+}
+
+static inline size_t adx_id_of(const adx_ids *ids, size_t i, size_t j,
+                               size_t cols)
+{
+    return ids->list != NULL ? ids->list[i * cols + j]
+         : (uint32_t)(ids->base + (uint32_t)i * ids->row
+                      + (uint32_t)j * ids->col);
+}
+
+// Whether ids follow one another, so that adjoints are an array.
+static bool adx_adjacent(const adx_ids *ids)
+{
+    return ids->list == NULL && ids->base != 0 && ids->col == 1;
+}
+
+// Whether array statements are recorded now.
+static bool adx_recording(void)
+{
+    ad_tape *t = adx_now.tape;
+    if (t == NULL || t->status != ADREV_OK)
+        return false;
+    if (adx_now.trace && t->hooks.array == NULL)
+        adx_fail_because(t, ADREV_EHOOK, "an array or external statement, and "
+                         "the hooks that trace have none for it");
+    return t->status == ADREV_OK;
+}
+
+static ad_array_view adx_public_view(const adx_view *a)
+{
+    return (ad_array_view){ a->x, a->x == NULL ? a->v : NULL, a->rows, a->cols,
+                            a->rs, a->cs };
+}
+
+static ad_array_operation adx_array_operation(ad_array_kind kind,
+                                              const adx_extended *e)
+{
+    return (ad_array_operation){
+        .kind = kind,
+        .result = { 0, (uint32_t)e->first, (uint32_t)adx_now.job },
+        .results = e->values, .file = adx_now.file, .line = adx_now.line
+    };
+}
+
+// Before the results are named: they may lie where the operands are.
+static void adx_tell_array(ad_array_kind kind, ad_opcode code,
+                           const adx_extended *e, const adx_view *a,
+                           const adx_view *b, const adx_view *c)
+{
+    if (e == NULL || !ADX_UNLIKELY(adx_now.trace))
+        return;
+    const ad_hooks *hooks = &adx_now.tape->hooks;
+    ad_array_operation told = adx_array_operation(kind, e);
+    const adx_view *view[] = { a, b, c };
+
+    told.code = code;
+    for (size_t i = 0; i < 3; i++)
+        if (view[i] != NULL)
+            told.arg[i] = adx_public_view(view[i]);
+    hooks->array(hooks->user, &told);
+}
+
+// An entry, of which this much is written here; NULL: the tape has failed.
+static void *adx_add_extended(const adx_rule *rule, size_t bytes,
+                              size_t values, size_t operands)
+{
+    adx_operand *site = NULL;
+    if (ADREV_DEBUG) {
+        adx_note_site(0);
+        if (adx_now.tape->status != ADREV_OK)
+            return NULL;
+        site = adx_now.op - ADX_SITE_OPERANDS;
+    }
+    adx_extended *e = adx_add_bytes(&adx_now, ADX_EXTENDED, bytes, values);
+    if (e == NULL)
+        return NULL;
+    e->rule = rule;
+    e->before = NULL;
+    e->site = site;
+    e->care = false;
+    e->first = adx_now.seq - values + 1;
+    e->values = values;
+    e->operands = operands;
+    return e;
+}
+
+// The value of a site: the first result that is not finite.
+static void adx_note_value(adx_operand *at, ad_real v)
+{
+    adx_site site;
+    adx_stop_at(v);
+    memcpy(&site, at, sizeof site);
+    if (site.value * 0 != 0)
+        return;
+    site.value = v;
+    memcpy(at, &site, sizeof site);
+}
+
+// Result i of a statement, if it was recorded.
+static void adx_result(ad_rev *y, ad_real v, const adx_extended *e, size_t i)
+{
+    if (ADREV_DEBUG && e != NULL && v * 0 != 0)
+        adx_note_value(e->site, v);
+    adx_name(y, v, e == NULL ? 0 : adx_compound(adx_now.job, e->first + i));
+}
+
+// Results first .. first + n, to every inc-th of y.
+static void adx_put_results(const adx_extended *e, size_t first, size_t n,
+                            const ad_real v[], ad_rev y[], ptrdiff_t inc)
+{
+    if (inc == 1 && e != NULL && !ADREV_DEBUG)
+        adx_name_run(n, v, y, adx_compound(adx_now.job, e->first + first));
+    else
+        for (size_t i = 0; i < n; i++)
+            adx_result(&y[(ptrdiff_t)i * inc], v[i], e, first + i);
+}

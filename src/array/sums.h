@@ -1,0 +1,464 @@
+#pragma once
+
+/* --- 9.4  sums ------------------------------------------------------------ */
+
+ADX_API ad_rev (ad_sum_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
+{
+    if (adx_missing_s(n, x, incx))
+        return adx_no_result();
+    const adx_part part = { .x = adx_vector(n, x, incx), .scale = 1 };
+    ad_real v = 0;
+    for (size_t i = 0; i < n; i++)
+        v += adx_element(&part.x, 0, i);
+    return adx_sum_of(v, n, &part);
+}
+
+// Products of two vectors, in the order of adx_inner, to the last bit: a value
+// does not depend on what of it is recorded.
+static ad_real adx_products(size_t n, const ad_real x[], ptrdiff_t xs,
+                            const ad_real y[], ptrdiff_t ys)
+{
+    ad_real sum[8] = {0};
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8, x += 8 * xs, y += 8 * ys)
+        for (int k = 0; k < 8; k++)
+            sum[k] += x[k * xs] * y[k * ys];
+    for (int k = 0; k < 4; k++)
+        sum[k] += sum[k + 4];
+    ad_real total = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    for (; i < n; i++, x += xs, y += ys)
+        total += *x * *y;
+    return total;
+}
+
+static ad_real adx_scalar_product(const adx_view *a, const adx_view *b)
+{
+    return adx_products(a->cols, a->v, a->cs * a->unit, b->v,
+                        b->cs * b->unit);
+}
+
+ADX_API ad_rev (ad_dotc_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
+                           const ad_real *c, ptrdiff_t incc)
+{
+    if (adx_missing_s(n, x, incx) || adx_missing_s(n, c, incc))
+        return adx_no_result();
+    const adx_part part = { .x = adx_vector(n, x, incx),
+                            .d = adx_constants(n, c, incc), .scale = 1 };
+    return adx_sum_of(adx_scalar_product(&part.x, &part.d), n, &part);
+}
+
+// Euclidean length: the largest entry is taken out of the squares.
+static ad_real adx_length(const adx_view *x)
+{
+    ad_real most = 0;
+    ad_real sum = 0;
+    for (size_t i = 0; i < x->cols; i++) {
+        ad_real size = adm_fabs(adx_element(x, 0, i));
+        most = size > most || size != size ? size : most;
+    }
+    if (most == 0 || most * 0 != 0)
+        return most;
+    for (size_t i = 0; i < x->cols; i++) {
+        ad_real part = adx_element(x, 0, i) / most;
+        sum += part * part;
+    }
+    return most * adm_sqrt(sum);
+}
+
+ADX_API ad_rev (ad_norm2_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
+{
+    if (adx_missing_s(n, x, incx))
+        return adx_no_result();
+    const adx_part part = { .x = adx_vector(n, x, incx), .scale = 1,
+                            .own = true };
+    ad_real v = adx_length(&part.x);
+    adx_linear *s = adx_add_linear(n, false, 1, &part);
+    ad_rev y;
+
+    adx_tell_array(ADREV_ARRAY_norm2, ADREV_OP_COUNT,
+                   s == NULL ? NULL : &s->e, &part.x, NULL, NULL);
+    ADX_TALLY(forward, add, s == NULL ? 0 : n - 1);
+    ADX_TALLY(forward, mul, s == NULL ? 0 : 3 * n + 1);
+    ADX_TALLY(forward, fn, s == NULL ? 0 : 1);
+    for (size_t i = 0; s != NULL && i < n; i++)
+        s->span[0].d[i] = v == 0 ? 0 : adx_element(&part.x, 0, i) / v;
+    if (s != NULL)
+        adx_seal(s);
+    adx_result(&y, v, s == NULL ? NULL : &s->e, 0);
+    return y;
+}
+
+ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
+                             const ad_rev *y, ptrdiff_t incy)
+{
+    if (adx_missing_s(n, x, incx) || adx_missing_s(n, y, incy))
+        return adx_no_result();
+    const adx_part part[] = {
+        { .x = adx_vector(n, x, incx), .scale = 1, .own = true },
+        { .x = adx_vector(n, y, incy), .scale = -1, .own = true },
+    };
+    adx_linear *s = adx_add_linear(n, false, 2, part);
+    ad_real v = 0;
+    ad_rev z;
+
+    adx_tell_array(ADREV_ARRAY_sqdist, ADREV_OP_COUNT,
+                   s == NULL ? NULL : &s->e, &part[0].x, &part[1].x, NULL);
+    ADX_TALLY(forward, add, s == NULL ? 0 : 2 * n - 1);
+    ADX_TALLY(forward, mul, s == NULL ? 0 : n);
+    for (size_t i = 0; i < n; i++) {
+        ad_real d = adx_element(&part[0].x, 0, i) - adx_element(&part[1].x, 0, i);
+        v += d * d;
+        for (size_t k = 0; s != NULL && k < 2; k++)
+            if (s->span[k].d != NULL)
+                s->span[k].d[i] = 2 * d;
+    }
+    if (s != NULL)
+        adx_seal(s);
+    adx_result(&z, v, s == NULL ? NULL : &s->e, 0);
+    return z;
+}
+
+static ad_real adx_largest(const adx_view *x)
+{
+    ad_real most = -ADX_K(INFINITY);
+    for (size_t i = 0; i < x->cols; i++) {
+        ad_real v = adx_element(x, 0, i);
+        most = v > most || v != v ? v : most;
+    }
+    return most;
+}
+
+ADX_API ad_rev (ad_logsumexp_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
+{
+    if (adx_missing_s(n, x, incx))
+        return adx_no_result();
+    const adx_part part = { .x = adx_vector(n, x, incx), .scale = 1,
+                            .own = true };
+    ad_real most = adx_largest(&part.x);
+    adx_linear *s = adx_add_linear(n, false, 1, &part);
+    ad_real sum = 0;
+    ad_rev y;
+
+    adx_tell_array(ADREV_ARRAY_logsumexp, ADREV_OP_COUNT,
+                   s == NULL ? NULL : &s->e, &part.x, NULL, NULL);
+    ADX_TALLY(forward, add, s == NULL ? 0 : 2 * n);
+    ADX_TALLY(forward, mul, s == NULL ? 0 : n);
+    ADX_TALLY(forward, fn, s == NULL ? 0 : n + 1);
+    for (size_t i = 0; i < n; i++) {
+        ad_real weight = adx_weight(adx_element(&part.x, 0, i), most);
+        sum += weight;
+        if (s != NULL)
+            s->span[0].d[i] = weight;
+    }
+    for (size_t i = 0; s != NULL && i < n; i++)
+        s->span[0].d[i] /= sum;
+    if (s != NULL)
+        adx_seal(s);
+    adx_result(&y, n == 0 ? most : most + adm_log(sum),
+               s == NULL ? NULL : &s->e, 0);
+    return y;
+}
+
+/* --- 9.5  element by element ---------------------------------------------- */
+
+ADX_API void (ad_axpy_s)(size_t n, ad_rev a, const ad_rev *x, ptrdiff_t incx,
+                         ad_rev *y, ptrdiff_t incy)
+{
+    if (adx_missing_s(n, x, incx) || adx_missing_s(n, y, incy))
+        return;
+    const adx_view factor = adx_vector(n, &a, 0);
+    const adx_view from = adx_vector(n, x, incx);
+    const adx_part part[] = {
+        { .x = factor, .d = from, .scale = 1 },
+        { .x = from, .scale = a.v },
+        { .x = adx_vector(n, y, incy), .scale = 1 },
+    };
+    adx_linear *s = adx_add_linear(n, true, 3, part);
+
+    adx_tell_array(ADREV_ARRAY_axpy, ADREV_OP_COUNT,
+                   s == NULL ? NULL : &s->e, &factor, &from, &part[2].x);
+    ADX_TALLY(forward, add, s == NULL ? 0 : n);
+    ADX_TALLY(forward, mul, s == NULL ? 0 : n);
+    for (size_t i = 0; i < n; i++) {
+        ad_rev *to = &y[(ptrdiff_t)i * incy];
+        adx_result(to, a.v * adx_element(&from, 0, i) + to->v,
+                   s == NULL ? NULL : &s->e, i);
+    }
+}
+
+ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
+                          ptrdiff_t incx, ad_rev *y, ptrdiff_t incy)
+{
+    if (adx_missing_s(n, x, incx) || adx_missing_s(n, y, incy))
+        return;
+    const adx_view from = adx_vector(n, x, incx);
+    const adx_part part[] = {
+        { .x = adx_vector(n, &a, 0), .d = from, .scale = 1 },
+        { .x = from, .scale = a.v },
+    };
+    adx_linear *s = adx_add_linear(n, true, 2, part);
+
+    adx_tell_array(ADREV_ARRAY_scale, ADREV_OP_COUNT,
+                   s == NULL ? NULL : &s->e, &part[0].x, &from, NULL);
+    ADX_TALLY(forward, mul, s == NULL ? 0 : n);
+    for (size_t i = 0; i < n; i++)
+        adx_result(&y[(ptrdiff_t)i * incy], a.v * adx_element(&from, 0, i),
+                   s == NULL ? NULL : &s->e, i);
+}
+
+// A row of the operator table as loops over n elements: the values, and those
+// partials that there is room for (of a step function there are none).
+typedef void adx_loops(size_t n, const ad_real *const x[3], ad_real v[],
+                       ad_real *const d[3]);
+
+#define ADX_LOOP(to, value)                                                 \
+    for (size_t i = 0; i < n; i++)                                          \
+        (to)[i] = value
+#define ADX_LOOP_IF(to, f)                                                  \
+    if ((to) != NULL)                                                       \
+        ADX_LOOP(to, f(a[i], b[i], c[i], v[i]))
+#define ADX_LOOPS_1(name) ADX_LOOP_IF(d[0], adx_fx_##name)
+#define ADX_LOOPS_2(name) ADX_LOOPS_1(name); ADX_LOOP_IF(d[1], adx_fy_##name)
+#define ADX_LOOPS_3(name) ADX_LOOPS_2(name); ADX_LOOP_IF(d[2], adx_fz_##name)
+#define ADX_ROW(name, arity, ...)                                           \
+    static void adx_loops_##name(size_t n, const ad_real *const x[3],       \
+                                 ad_real v[], ad_real *const d[3])          \
+    {                                                                       \
+        const ad_real *a = x[0];                                            \
+        const ad_real *b = x[1];                                            \
+        const ad_real *c = x[2];                                            \
+        ADX_LOOP(v, adx_f_##name(a[i], b[i], c[i]));                        \
+        ADX_LOOPS_##arity(name);                                            \
+    }
+#define ADX_STEP(name, ...)                                                 \
+    static void adx_loops_##name(size_t n, const ad_real *const x[3],       \
+                                 ad_real v[], ad_real *const d[3])          \
+    {                                                                       \
+        (void)d;                                                            \
+        ADX_LOOP(v, adx_f_##name(x[0][i]));                                 \
+    }
+ADREV_OPS(ADX_ROW)
+ADREV_STEPS(ADX_STEP)
+#undef ADX_ROW
+#undef ADX_STEP
+#undef ADX_LOOP
+#undef ADX_LOOP_IF
+#undef ADX_LOOPS_1
+#undef ADX_LOOPS_2
+#undef ADX_LOOPS_3
+
+#define ADX_ROW(name, ...) [ADREV_OP_##name] = adx_loops_##name,
+static adx_loops *adx_loops_of(ad_opcode op)
+{
+    static adx_loops *const rows[ADREV_OP_COUNT] = {
+        ADREV_OPS(ADX_ROW)
+        ADREV_STEPS(ADX_ROW)
+    };
+    return (unsigned)op >= ADREV_OP_COUNT ? NULL : rows[op];
+}
+
+static bool adx_is_step(ad_opcode op)
+{
+#define ADX_STEP(name, ...) [ADREV_OP_##name] = true,
+    static const bool rows[ADREV_OP_COUNT] = { ADREV_STEPS(ADX_STEP) };
+    return rows[op];
+}
+#undef ADX_ROW
+#undef ADX_STEP
+
+// For one element.
+static ad_real adx_value_of(ad_opcode op, ad_real x, ad_real y, ad_real z)
+{
+    const ad_real *const at[3] = { &x, &y, &z };
+    ad_real *const none[3] = { NULL, NULL, NULL };
+    ad_real v;
+    adx_loops_of(op)(1, at, &v, none);
+    return v;
+}
+
+// Sums and differences need no partials.
+static ad_real adx_uniform(ad_opcode op, size_t k)
+{
+    return op == ADREV_OP_add ? 1
+         : op == ADREV_OP_sub ? k == 0 ? 1 : -1
+         : op == ADREV_OP_neg ? -1 : 0;
+}
+
+#define ADX_TOGETHER 64         // elements that are worked on at a time
+
+// Elements from .. from + n.
+static void adx_each_piece(ad_opcode op, size_t from, size_t n,
+                           const adx_part part[], adx_linear *s, ad_rev y[],
+                           ptrdiff_t incy)
+{
+    size_t arity = (size_t)ad_op_table()[op].arity;
+    ad_real given[3][ADX_TOGETHER] = { {0} };
+    ad_real v[ADX_TOGETHER];
+    const ad_real *const x[3] = { given[0], given[1], given[2] };
+    ad_real *d[3] = { NULL, NULL, NULL };
+
+    for (size_t k = 0; k < 3 && k < arity; k++) {
+        adx_view piece = part[k].x;
+        piece.v += (ptrdiff_t)from * piece.cs * piece.unit;
+        piece.cols = n;
+        adx_pack_one(&piece, 0, given[k]);
+        if (s != NULL && s->span[k].d != NULL)
+            d[k] = s->span[k].d + from;
+    }
+    adx_loops_of(op)(n, x, v, d);
+#if ADREV_COUNT
+    for (size_t i = 0; i < n; i++)
+        adx_count_op(op, s == NULL ? 0 : (unsigned)arity);
+#endif
+    adx_put_results(s == NULL ? NULL : &s->e, from, n, v,
+                    &y[(ptrdiff_t)from * incy], incy);
+}
+
+static void adx_each(ad_opcode op, size_t n, const adx_part part[],
+                     adx_linear *s, ad_rev y[], ptrdiff_t incy)
+{
+    for (size_t from = 0; from < n; from += ADX_TOGETHER)
+        adx_each_piece(op, from,
+                       n - from < ADX_TOGETHER ? n - from : ADX_TOGETHER,
+                       part, s, y, incy);
+    if (s != NULL)
+        adx_seal(s);
+}
+
+// Results that are constants: the hook is told of each.
+static void adx_watch_steps(ad_opcode op, const adx_view *a)
+{
+    for (size_t i = 0; i < a->cols; i++) {
+        ad_rev x = a->x[adx_offset(a, 0, i)];
+        if (x.job != 0)
+            adx_observed(op, adx_value_of(op, x.v, 0, 0), x, x);
+    }
+}
+
+ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev *a,
+                         ptrdiff_t inca, const ad_rev *b, ptrdiff_t incb,
+                         const ad_rev *c, ptrdiff_t incc, ad_rev *y,
+                         ptrdiff_t incy)
+{
+    if (adx_loops_of(op) == NULL) {
+        adx_failed(ADREV_ESHAPE);
+        return;
+    }
+    size_t arity = (size_t)ad_op_table()[op].arity;
+    if (adx_missing_s(n, a, inca) || (arity > 1 && adx_missing_s(n, b, incb))
+        || (arity > 2 && adx_missing_s(n, c, incc)) || adx_missing_s(n, y, incy))
+        return;
+    adx_part part[3] = { { .x = adx_vector(n, a, inca) },
+                         { .x = adx_vector(n, b, incb) },
+                         { .x = adx_vector(n, c, incc) } };
+    for (size_t k = 0; k < 3; k++) {
+        ad_real scale = adx_uniform(op, k);
+        part[k].own = scale == 0;
+        part[k].scale = scale == 0 ? 1 : scale;
+    }
+    bool step = adx_is_step(op);
+    if (step && adx_now.trace)
+        adx_watch_steps(op, &part[0].x);
+    adx_linear *s = step ? NULL : adx_add_linear(n, true, arity, part);
+    adx_tell_array(ADREV_ARRAY_each, op, s == NULL ? NULL : &s->e,
+                   &part[0].x, arity > 1 ? &part[1].x : NULL,
+                   arity > 2 ? &part[2].x : NULL);
+    adx_each(op, n, part, s, y, incy);
+}
+
+/* --- 9.6  softmax --------------------------------------------------------- */
+
+// With s the sum of y b: both the adjoint of x for b = yb, and the tangent of
+// y for b = xd, are y (b - s).
+typedef struct adx_softmax {
+    adx_extended e;
+    adx_ids ids;
+    ad_real *y;
+} adx_softmax;
+
+static bool adx_softmax_reverse(const adx_extended *e, ad_real adj[],
+                                ad_real scratch[], size_t W)
+{
+    const adx_softmax *s = (const adx_softmax *)e;
+    const ad_real *yb = &adj[e->first * W];
+    (void)scratch;
+
+    for (size_t w = 0; w < W; w++) {
+        ad_real sum = 0;
+        for (size_t i = 0; i < e->values; i++)
+            sum += adx_absorb(s->y[i], yb[i * W + w]);
+        for (size_t i = 0; i < e->values; i++)
+            adj[adx_id(&s->ids, i) * W + w] +=
+                adx_absorb(s->y[i], yb[i * W + w] - sum);
+    }
+    ADX_TALLY(reverse, add, 3 * e->values);
+    ADX_TALLY(reverse, mul, 2 * e->values);
+    ADX_TALLY(reverse, written, e->values);
+    return true;
+}
+
+static bool adx_softmax_forward(const adx_extended *e, ad_real tan[],
+                                ad_real scratch[], size_t W)
+{
+    const adx_softmax *s = (const adx_softmax *)e;
+    ad_real *yd = &tan[e->first * W];
+    (void)scratch;
+
+    for (size_t w = 0; w < W; w++) {
+        ad_real sum = 0;
+        for (size_t i = 0; i < e->values; i++)
+            sum += adx_absorb(s->y[i], tan[adx_id(&s->ids, i) * W + w]);
+        for (size_t i = 0; i < e->values; i++)
+            yd[i * W + w] +=
+                adx_absorb(s->y[i], tan[adx_id(&s->ids, i) * W + w] - sum);
+    }
+    return true;
+}
+
+static const adx_rule adx_softmax_rule = {
+    "softmax", adx_softmax_reverse, adx_softmax_forward, NULL
+};
+
+static adx_softmax *adx_add_softmax(const adx_view *x)
+{
+    size_t n = x->cols;
+    if (n == 0 || !adx_recording())
+        return NULL;
+    adx_ids ids = adx_classify(x);
+    if (adx_is_constant(&ids) || adx_now.tape->status != ADREV_OK)
+        return NULL;
+    size_t bytes = sizeof(adx_softmax) + n * sizeof(ad_real)
+                 + (ids.listed ? n * sizeof(uint32_t) : 0);
+    adx_softmax *s = adx_add_extended(&adx_softmax_rule, bytes, n, n);
+    if (s == NULL)
+        return NULL;
+    s->ids = ids;
+    s->y = (ad_real *)(s + 1);
+    adx_write_list(x, &s->ids, (uint32_t *)(void *)(s->y + n));
+    return s;
+}
+
+ADX_API void (ad_softmax_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
+                            ad_rev *y, ptrdiff_t incy)
+{
+    if (adx_missing_s(n, x, incx) || adx_missing_s(n, y, incy))
+        return;
+    const adx_view from = adx_vector(n, x, incx);
+    adx_softmax *s = adx_add_softmax(&from);
+    ad_real most = adx_largest(&from);
+    ad_real sum = 0;
+
+    adx_tell_array(ADREV_ARRAY_softmax, ADREV_OP_COUNT,
+                   s == NULL ? NULL : &s->e, &from, NULL, NULL);
+    ADX_TALLY(forward, add, s == NULL ? 0 : 2 * n);
+    ADX_TALLY(forward, mul, s == NULL ? 0 : n);
+    ADX_TALLY(forward, fn, s == NULL ? 0 : n);
+    for (size_t i = 0; i < n; i++)
+        sum += adx_weight(adx_element(&from, 0, i), most);
+    for (size_t i = 0; i < n; i++) {
+        ad_real v = adx_weight(adx_element(&from, 0, i), most) / sum;
+        if (s != NULL)
+            s->y[i] = v;
+        adx_result(&y[(ptrdiff_t)i * incy], v, s == NULL ? NULL : &s->e, i);
+    }
+}

@@ -1,0 +1,260 @@
+#pragma once
+
+/* --- 3.14  plain calls ------------------------------------------------------
+ * Under a hook, in fixed memory and without a tape: the same operations in the
+ * same order, on the numbers themselves. Rows that op combines are put into
+ * levels as they come: a part that is full is a row of the level above.      */
+
+typedef struct adx_plain {
+    const adx_bulk *b;
+    ad_rev *arg;                // of f
+    ad_rev *z;                  // its result
+    ad_rev *pair;               // of op
+    ad_rev *level;              // [levels*d] parts so far
+    ad_rev *upto;               // [levels*d] prefix: of each level, the last
+    size_t count[66];           // rows in the parts; prefix: of the levels
+    const adx_levels *levels;
+    ad_rev *y;
+    bool unset;                 // a result was not set
+} adx_plain;
+
+static void adx_plain_fold(adx_plain *p, const ad_rev row[], size_t k)
+{
+    size_t d = p->b->d;
+    ad_rev *part = p->level + k * d;
+    if (p->count[k]++ == 0)
+        memcpy(part, row, d * sizeof *part);
+    else
+        p->unset |= !adx_apply_op(p->b, part, row, p->pair, part);
+    if (p->count[k] < p->b->radix)
+        return;
+    p->count[k] = 0;
+    adx_plain_fold(p, part, k + 1);
+}
+
+// Parts that are not full.
+static void adx_plain_end(adx_plain *p)
+{
+    const ad_rev *last = NULL;
+    for (size_t k = 0; k <= p->levels->count; k++) {
+        ad_rev *part = p->level + k * p->b->d;
+        if (p->count[k] == 0)
+            continue;
+        if (last != NULL)
+            p->unset |= !adx_apply_op(p->b, part, last, p->pair, part);
+        last = part;
+    }
+    memcpy(p->y, last, p->b->d * sizeof *last);
+}
+
+// One more row of level k, which becomes its last prefix.
+static void adx_plain_prefix(adx_plain *p, const ad_rev row[], size_t k)
+{
+    size_t d = p->b->d;
+    ad_rev *to = p->upto + k * d;
+    ad_rev *part = p->level + k * d;
+    size_t i = p->count[k]++;
+    bool first = i % p->b->radix == 0;
+    if (i == 0)
+        memcpy(to, row, d * sizeof *to);
+    else
+        p->unset |= !adx_apply_op(p->b, first ? to + d : to, row, p->pair, to);
+    if (k == p->levels->count || i / p->b->radix >= p->levels->rows[k + 1])
+        return;                 // no part goes on from this one
+    if (first)
+        memcpy(part, row, d * sizeof *part);
+    else
+        p->unset |= !adx_apply_op(p->b, part, row, p->pair, part);
+    if ((i + 1) % p->b->radix == 0)
+        adx_plain_prefix(p, part, k + 1);
+}
+
+static void adx_plain_sum(const ad_rev a[], const ad_rev b[], size_t d,
+                          ad_rev y[])
+{
+    for (size_t j = 0; j < d; j++)
+        y[j] = adx_fold_plain(ADREV_OP_add, a[j], b[j]);
+}
+
+// What follows f, of element i.
+static void adx_plain_behind(adx_plain *p, size_t i, const ad_rev z[])
+{
+    const adx_bulk *b = p->b;
+    bool prefix = b->kind == ADX_BULK_PREFIX;
+    ad_rev *y = p->y + (prefix ? i * b->d : 0);
+    if (b->op != NULL && !prefix) {
+        adx_plain_fold(p, z, 0);
+    } else if (b->op != NULL) {
+        adx_plain_prefix(p, z, 0);
+        memcpy(y, p->upto, b->d * sizeof *y);
+    } else if (i == 0) {
+        memcpy(y, z, b->d * sizeof *y);
+    } else {
+        adx_plain_sum(prefix ? y - b->d : y, z, b->d, y);
+    }
+}
+
+static void adx_plain_element(adx_plain *p, size_t i, const ad_rows x[])
+{
+    const adx_bulk *b = p->b;
+    bool map = b->kind == ADX_BULK_MAP;
+    ad_rev *to = p->arg;
+    ad_rev *z = map ? p->y + i * b->d : p->z;
+    if (b->f == NULL) {
+        adx_plain_behind(p, i, x->x + i * b->d);
+        return;
+    }
+    for (size_t k = 0; k < b->sources; k++) {
+        const ad_rev *from = x[k].size == 0
+                           ? NULL : x[k].x + (ptrdiff_t)i * x[k].step;
+        if (from != NULL && (x[k].step != 0 || i == 0))
+            memcpy(to, from, x[k].size * sizeof *to);
+        to += x[k].size;
+    }
+    adx_unset(b->d, z);
+    b->f(p->arg, z, b->ctx);
+    p->unset |= !adx_all_set(b->d, z);
+    if (!map)
+        adx_plain_behind(p, i, z);
+}
+
+// False: a function did not set all of its results.
+static bool adx_plain_all(const adx_bulk *b, const ad_rows x[], ad_rev room[],
+                          const adx_levels *levels, ad_rev y[])
+{
+    adx_plain p = { .b = b, .arg = room, .y = y, .levels = levels };
+    p.z = p.arg + b->shared + b->width;
+    p.pair = p.z + b->d;
+    p.level = p.pair + 2 * b->d;
+    p.upto = p.level + (levels->count + 1) * b->d;
+    for (size_t i = 0; i < b->n; i++)
+        adx_plain_element(&p, i, x);
+    if (b->kind == ADX_BULK_REDUCE && b->op != NULL)
+        adx_plain_end(&p);
+    return !p.unset;
+}
+
+#define ADX_PLAIN_ROOM 192      // numbers that need no allocation
+
+static ad_status adx_bulk_plain(const adx_bulk *b, const ad_rows x[],
+                                ad_rev y[])
+{
+    ad_rev few[ADX_PLAIN_ROOM];
+    const ad_allocator *memory = adx_bulk_allocator();
+    const adx_levels levels = adx_levels_of(b);
+    size_t need = b->shared + b->width + (5 + 2 * levels.count) * b->d;
+    ad_rev *room = need <= ADX_PLAIN_ROOM ? few
+                 : (ad_rev *)adx_bulk_take(memory, need, sizeof *room);
+    if (room == NULL)
+        return adx_bulk_short();
+    bool set = adx_plain_all(b, x, room, &levels, y);
+    ad_status status = adx_now_status();
+    if (status == ADREV_OK && !set)
+        status = adx_failed(ADREV_ESHAPE);
+    if (room != few)
+        adx_drop(memory, room);
+    return status;
+}
+
+/* --- 3.15  calls ---------------------------------------------------------- */
+
+static bool adx_rows_possible(size_t n, const ad_rows *x)
+{
+    size_t step = adx_magnitude(x->step);
+    return !adx_bulk_huge(n, x->size) && !adx_bulk_huge(n, step)
+        && (x->size == 0 || n == 0 || x->x != NULL);
+}
+
+// Sizes; false: they are impossible.
+static bool adx_size_bulk(adx_bulk *b, const ad_rows x[], const ad_rev y[])
+{
+    bool fit = b->d > 0 && !adx_bulk_huge(b->n, b->d)
+            && !adx_no_array(b->sources, x)
+            && (y != NULL || (b->n == 0 && b->kind != ADX_BULK_REDUCE));
+    for (size_t k = 0; fit && k < b->sources; k++) {
+        fit = adx_rows_possible(b->n, &x[k]);
+        size_t *sum = x[k].step == 0 ? &b->shared : &b->width;
+        *sum = adx_size_plus(*sum, x[k].size);
+        fit = fit && !adx_bulk_huge(b->n, b->width)
+           && !adx_bulk_huge(b->shared, 1);
+    }
+    // 32 rows are enough to hide what a tape costs, 512 numbers, too; parts of
+    // a prefix make op twice the work: only where there is much
+    b->radix = b->d > 128 ? 4 : b->d > 16 ? 512 / b->d : 32;
+    b->radix *= b->kind == ADX_BULK_PREFIX ? 8 : 1;
+    return fit;
+}
+
+static ad_status adx_bulk_results_of(adx_bulk *b, const ad_rows x[],
+                                     const ad_real neutral[], ad_rev y[])
+{
+    bool empty = b->n == 0 && b->kind == ADX_BULK_REDUCE;
+    if (!adx_size_bulk(b, x, y) || (b->f == NULL && b->op == NULL)
+        || (empty && b->op != NULL && neutral == NULL))
+        return adx_failed(ADREV_ESHAPE);
+    ad_status status = adx_now_status();
+    if (status != ADREV_OK)
+        return status;
+    for (size_t j = 0; empty && j < b->d; j++)
+        y[j] = adx_passive(b->op == NULL ? 0 : neutral[j]);
+    if (b->n == 0)
+        return ADREV_OK;
+    return adx_now.tape == NULL || adx_now.trace
+        || adx_bulk_allocator() == NULL ? adx_bulk_plain(b, x, y)
+                                        : adx_bulk_statement(b, x, y);
+}
+
+static ad_status adx_bulk_call(adx_bulk *b, const ad_rows x[],
+                               const ad_real neutral[], ad_rev y[])
+{
+    ad_status status = adx_bulk_results_of(b, x, neutral, y);
+    return adx_results_or_nan(status, b->kind == ADX_BULK_REDUCE ? 1 : b->n,
+                              b->d, y);
+}
+
+ADX_API ad_status ad_map(ad_vector_fn *f, void *ctx, size_t n, size_t args,
+                         const ad_rows x[], size_t m, ad_rev y[])
+{
+    adx_bulk b = { .kind = ADX_BULK_MAP, .f = f, .ctx = ctx, .n = n, .d = m,
+                   .sources = args };
+    return adx_bulk_call(&b, x, NULL, y);
+}
+
+ADX_API ad_status ad_reduce(ad_vector_fn *op, void *ctx, size_t n, size_t d,
+                            const ad_rev x[], const ad_real neutral[],
+                            ad_rev y[])
+{
+    const ad_rows rows = { x, d, (ptrdiff_t)d };
+    adx_bulk b = { .kind = ADX_BULK_REDUCE, .op = op, .ctx = ctx, .n = n,
+                   .d = d, .sources = 1 };
+    return adx_bulk_call(&b, &rows, neutral, y);
+}
+
+ADX_API ad_status ad_prefix(ad_vector_fn *op, void *ctx, size_t n, size_t d,
+                            const ad_rev x[], ad_rev y[])
+{
+    const ad_rows rows = { x, d, (ptrdiff_t)d };
+    adx_bulk b = { .kind = ADX_BULK_PREFIX, .op = op, .ctx = ctx, .n = n,
+                   .d = d, .sources = 1 };
+    return adx_bulk_call(&b, &rows, NULL, y);
+}
+
+ADX_API ad_status ad_map_reduce(ad_vector_fn *f, ad_vector_fn *op, void *ctx,
+                                size_t n, size_t args, const ad_rows x[],
+                                size_t d, const ad_real neutral[], ad_rev y[])
+{
+    adx_bulk b = { .kind = ADX_BULK_REDUCE, .f = f, .op = op, .ctx = ctx,
+                   .n = n, .d = d, .sources = args };
+    return f == NULL ? adx_bulk_refuse(1, d, y)
+                     : adx_bulk_call(&b, x, neutral, y);
+}
+
+ADX_API ad_status ad_map_prefix(ad_vector_fn *f, ad_vector_fn *op, void *ctx,
+                                size_t n, size_t args, const ad_rows x[],
+                                size_t d, ad_rev y[])
+{
+    adx_bulk b = { .kind = ADX_BULK_PREFIX, .f = f, .op = op, .ctx = ctx,
+                   .n = n, .d = d, .sources = args };
+    return f == NULL ? adx_bulk_refuse(n, d, y)
+                     : adx_bulk_call(&b, x, NULL, y);
+}

@@ -1,0 +1,236 @@
+#pragma once
+
+/* --- 3.10  maps -------------------------------------------------------------
+ * A recorded f runs in lanes; elements that take another path are left by it,
+ * and come after all others.                                                 */
+
+static ad_status adx_map_tour(const adx_tour *like, adx_bulk *b,
+                              const uint32_t *only, size_t items)
+{
+    adx_tour p = *like;
+    p.b = b;
+    p.shape = ADX_SHAPE_map;
+    p.items = items;
+    p.chunk = b->chunk < items ? b->chunk : items;
+    p.only = only;
+    return adx_do_tour(&p);
+}
+
+#ifdef ADREV_FUNCTION_IMPLEMENTED
+// Columns of an array that belongs to the operands; NULL: their values.
+static ad_column *adx_operand_columns(const adx_bulk *b, const ad_real *of,
+                                      ad_column *to)
+{
+    for (const adx_strip *s = b->source; s < b->source + b->sources; s++)
+        for (size_t j = 0; j < s->size; j++) {
+            const ad_real *v = of != NULL ? of + s->at + j
+                             : adx_strip_of(b, s, 0) + (ptrdiff_t)j * s->unit;
+            *to++ = (ad_column){ (ad_real *)(uintptr_t)v,
+                                 of != NULL ? s->next : s->step };
+        }
+    return to;
+}
+
+static ad_column *adx_row_columns(const adx_bulk *b, const ad_real *rows,
+                                  size_t step, ad_column *to)
+{
+    for (size_t j = 0; j < b->d; j++)
+        *to++ = (ad_column){ (ad_real *)(uintptr_t)(rows + j),
+                             (ptrdiff_t)step };
+    return to;
+}
+
+static ad_status adx_map_in_lanes(const adx_tour *p, const adx_bulk *b,
+                                  ad_column *x, uint32_t left[])
+{
+    ad_column *more = adx_operand_columns(b, NULL, x);
+    ad_column *rows = p->duty == ADX_DUTY_values ? more
+        : adx_operand_columns(b, p->duty == ADX_DUTY_pull ? p->dx : p->tx,
+                              more);
+    if (p->duty == ADX_DUTY_pull)
+        adx_row_columns(b, p->dy, p->dy_step, rows);
+    else
+        adx_row_columns(b, p->to, b->d, rows);
+    return p->duty == ADX_DUTY_values ? ad_fn_map(b->fn, b->n, x, rows, left)
+         : p->duty == ADX_DUTY_pull
+         ? ad_fn_map_vjp(b->fn, b->n, x, rows, more, NULL, left)
+         : ad_fn_map_jvp(b->fn, b->n, x, more, rows, left);
+}
+
+static ad_status adx_map_recorded(const adx_tour *p, adx_bulk *b)
+{
+    size_t columns = 2 * (b->shared + b->width) + b->d;
+    ad_column *x = (ad_column *)adx_take(&b->memory, columns, sizeof *x);
+    uint32_t *left = (uint32_t *)adx_take(&b->memory, b->n, sizeof *left);
+    ad_status status = x == NULL || left == NULL ? ADREV_ENOMEM
+                     : adx_map_in_lanes(p, b, x, left);
+    if (status == ADREV_EPATH) {
+        size_t n = 0;
+        for (size_t i = 0; i < b->n; i++)
+            if (left[i] != 0)
+                left[n++] = (uint32_t)i;
+        status = adx_map_tour(p, b, left, n);
+    }
+    adx_drop(&b->memory, left);
+    adx_drop(&b->memory, x);
+    return status;
+}
+
+// A function that does nothing but move numbers may have been compiled without
+// ADREV_TRACE: then its comparisons went unseen. NULL, too, is empty.
+static bool adx_is_empty(const ad_fn *fn)
+{
+    return fn == NULL
+        || (fn->program.report.recorded == 0 && fn->program.report.guards == 0);
+}
+
+#define ADX_SAMPLED 16          // one in so many is compared with f itself,
+
+// and, at the beginning, some more.
+static bool adx_is_sampled(size_t i)
+{
+    return (i & (i - 1)) == 0 || i % ADX_SAMPLED == 0;
+}
+
+// The first power of two from i on; 0 from 0.
+static size_t adx_next_power(size_t i)
+{
+    size_t power = i > 0;
+    while (power < i)
+        power *= 2;
+    return power;
+}
+
+static size_t adx_next_sample(size_t i)
+{
+    size_t even = i + (ADX_SAMPLED - i % ADX_SAMPLED) % ADX_SAMPLED;
+    size_t power = adx_next_power(i);
+    return power < even ? power : even;
+}
+
+// The same but for rounding: a compiler may contract products and sums in one of
+// them.
+static bool adx_is_near(ad_real a, ad_real b)
+{
+    return a == b || (a != a && b != b) || adm_fabs(a - b)
+        <= ADX_K(1e-4) * (adm_fabs(a) + adm_fabs(b));
+}
+
+// f as a function, if it can be one.
+static void adx_record_f(adx_bulk *b)
+{
+    size_t nx = b->shared + b->width;
+    const ad_fn_options options = { .allocator = &b->memory,
+                                    .once = true };
+    ad_real *at = (ad_real *)adx_take(&b->memory, nx, sizeof *at);
+    if (at == NULL)
+        return;
+    ad_real *to = at;
+    for (const adx_strip *s = b->source; s < b->source + b->sources; s++)
+        for (size_t j = 0; j < s->size; j++)
+            *to++ = adx_strip_of(b, s, 0)[(ptrdiff_t)j * s->unit];
+    ad_status status = ad_fn_record_with(&b->fn, &options, b->f, b->ctx, nx,
+                                         at, b->d);
+    adx_drop(&b->memory, at);
+    if (status != ADREV_OK || adx_is_empty(b->fn)) {
+        ad_fn_free(b->fn);
+        b->fn = NULL;
+    }
+}
+
+// Compares some of the values with what f itself yields, of the elements
+// `only`, whose rows are in `lanes`; puts those back.
+static ad_status adx_compare_rows(const adx_tour *p, adx_bulk *b, size_t n,
+                                  const uint32_t only[], const ad_real lanes[],
+                                  bool *same)
+{
+    ad_status status = adx_map_tour(p, b, only, n);
+    for (size_t i = 0; status == ADREV_OK && i < n; i++)
+        for (size_t j = 0; j < b->d; j++) {
+            ad_real *y = &p->to[only[i] * b->d + j];
+            *same = *same && adx_is_near(*y, lanes[i * b->d + j]);
+            *y = lanes[i * b->d + j];
+        }
+    return status;
+}
+
+// Whether the function does what f does: not if f reads x.v past the recording,
+// or anything that changes.
+static ad_status adx_sample_lanes(const adx_tour *p, adx_bulk *b, bool *same)
+{
+    size_t most = b->n / ADX_SAMPLED + 8 * sizeof b->n + 1;
+    uint32_t *only = (uint32_t *)adx_take(&b->memory, most, sizeof *only);
+    ad_real *lanes = (ad_real *)adx_take(&b->memory, most * b->d,
+                                         sizeof *lanes);
+    ad_status status = ADREV_ENOMEM;
+    size_t n = 0;
+    for (size_t i = 1; only != NULL && lanes != NULL && i < b->n; i++)
+        if (adx_is_sampled(i)) {
+            memcpy(lanes + n * b->d, p->to + i * b->d, b->d * sizeof *lanes);
+            only[n++] = (uint32_t)i;
+        }
+    *same = true;
+    if (only != NULL && lanes != NULL)
+        status = adx_compare_rows(p, b, n, only, lanes, same);
+    adx_drop(&b->memory, lanes);
+    adx_drop(&b->memory, only);
+    return status;
+}
+
+static ad_status adx_map_replayed(const adx_tour *p, adx_bulk *b)
+{
+    bool same = true;
+    ad_status status = adx_map_recorded(p, b);
+    if (status == ADREV_OK && p->duty == ADX_DUTY_values)
+        status = adx_sample_lanes(p, b, &same);
+    if (status != ADREV_OK || same)
+        return status;
+    if (!b->sealed)             // else it is the statement's, as long as that is
+        ad_fn_free(b->fn);
+    b->fn = NULL;
+    return adx_map_tour(p, b, NULL, b->n);
+}
+#endif
+
+static ad_status adx_map_all_elements(const adx_tour *p, adx_bulk *b)
+{
+#ifdef ADREV_FUNCTION_IMPLEMENTED
+    if (b->fn != NULL)
+        return adx_map_replayed(p, b);
+#endif
+    return adx_map_tour(p, b, NULL, b->n);
+}
+
+// What is recorded of one element decides how many are recorded together, so
+// that a chunk has some 2048 values; and enough elements that adjoints of
+// what they share are added once for 16 of them.
+#define ADX_CHUNK_VALUES 2048
+#define ADX_CHUNK_MOST 256
+
+static ad_status adx_measure_f(adx_bulk *b)
+{
+    adx_tour p = { .b = b, .shape = ADX_SHAPE_map, .items = 1,
+                       .chunk = 1 };
+    ad_status status = adx_open_tour(&p, 1);
+    if (status == ADREV_OK) {
+        adx_private *r = p.room[0];
+        r->active = true;
+        r->collect = true;
+        adx_run_chunk(r, 0, 1);
+        status = r->status;
+        size_t values = ad_tape_stats(r->tape).values - r->inputs + b->d
+                      + b->width;
+        b->chunk = ADX_CHUNK_VALUES / values;
+        b->chunk = b->chunk < 1 ? 1 : b->chunk > ADX_CHUNK_MOST
+                 ? ADX_CHUNK_MOST : b->chunk;
+    }
+    adx_close_tour(&p);
+    return status;
+}
+
+// Values of f at all elements.
+static ad_status adx_map_values(adx_bulk *b, ad_real to[])
+{
+    const adx_tour p = { .duty = ADX_DUTY_values, .to = to };
+    return adx_map_all_elements(&p, b);
+}

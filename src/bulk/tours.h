@@ -1,0 +1,654 @@
+#pragma once
+
+/* --- 3.6  operands of functions ------------------------------------------- */
+
+// An argument: the numbers of element i are those from i*step on.
+typedef struct adx_strip {
+    const ad_real *v;           // NULL: kept values, from operand `at` on
+    ptrdiff_t unit;             // from number to number, in ad_real
+    ptrdiff_t step;             // from element to element
+    size_t size;
+    size_t at;                  // operand of the first number of element 0
+    ptrdiff_t next;             // from it to that of element 1
+    bool shared;                // by all elements
+} adx_strip;
+
+// Numbers that a function brings along: compound ids, in the order in which
+// they were met, found by open addressing.
+typedef struct adx_captured {
+    uint64_t *id;
+    uint32_t *slot;             // [room] 1 + index; 0: free
+    size_t n;
+    size_t room;                // a power of two, at least 2 n; or 0
+} adx_captured;
+
+typedef enum adx_outcome_kind {
+    ADX_BULK_MAP,               // what f yields
+    ADX_BULK_REDUCE,            // its reduction
+    ADX_BULK_PREFIX             // its prefixes
+} adx_outcome_kind;
+
+// A statement. On the tape, what the pointers name lies behind it.
+typedef struct adx_bulk {
+    adx_outcome_kind kind;
+    ad_vector_fn *f;            // NULL: elements are taken as they are
+    ad_vector_fn *op;           // NULL: sums
+    void *ctx;
+    size_t n;
+    size_t d;                   // results of f
+    size_t width;               // numbers of one element
+    size_t shared;              // and of all
+    size_t sources;
+    size_t operands;            // but for those captured
+    size_t radix;               // rows of a part for op
+    size_t chunk;               // elements of f recorded together
+    size_t kept;                // numbers: results of parts, level by level;
+                                // prefix: of each level, its prefixes, too
+    ad_allocator memory;
+    bool sealed;                // on the tape: nothing changes any more
+    struct ad_fn *fn;           // f, recorded; or NULL
+    adx_strip *source;
+    adx_captured captured;
+    ad_real *v;                 // [operands]
+    ad_real *part;              // [kept]
+} adx_bulk;
+
+static const ad_real *adx_strip_of(const adx_bulk *b, const adx_strip *s,
+                                   size_t i)
+{
+    return (s->v == NULL ? b->v + s->at : s->v) + (ptrdiff_t)i * s->step;
+}
+
+static size_t adx_part_count(size_t n, size_t size)
+{
+    return (n + size - 1) / size;
+}
+
+// Operands of an argument: each number of overlapping windows once.
+static size_t adx_extent_of(size_t n, const ad_rows *x)
+{
+    size_t step = adx_magnitude(x->step);
+    return step > x->size ? n * x->size : (n - 1) * step + x->size;
+}
+
+// Where an argument is in memory and, from operand `at` on, on the tape.
+static adx_strip adx_place_source(size_t n, const ad_rows *x, size_t at)
+{
+    adx_strip s = { .unit = ADX_UNIT, .step = x->step * ADX_UNIT,
+                     .size = x->size, .shared = x->step == 0 };
+    bool apart = adx_magnitude(x->step) > x->size;
+    s.v = x->size == 0 ? NULL : &x->x->v;
+    s.next = apart ? (ptrdiff_t)x->size : x->step;
+    s.at = s.next < 0 ? at + (n - 1) * adx_magnitude(s.next) : at;
+    return s;
+}
+
+// The operands themselves, in order.
+static ad_rev *adx_list_operands(size_t n, const ad_rows *x, ad_rev *to)
+{
+    const ad_rev *from = x->x;
+    if (x->size == 0)
+        return to;
+    if (adx_magnitude(x->step) <= x->size) {
+        size_t count = adx_extent_of(n, x);
+        from -= x->step < 0 ? (n - 1) * adx_magnitude(x->step) : 0;
+        memcpy(to, from, count * sizeof *to);
+        return to + count;
+    }
+    for (size_t i = 0; i < n; i++, from += x->step, to += x->size)
+        memcpy(to, from, x->size * sizeof *to);
+    return to;
+}
+
+static uint32_t *adx_captured_slot(const adx_captured *c, uint64_t id)
+{
+    size_t i = (size_t)((id * 0x9e3779b97f4a7c15u) >> 32);
+    while (c->slot[i & (c->room - 1)] != 0
+           && c->id[c->slot[i & (c->room - 1)] - 1] != id)
+        i++;
+    return &c->slot[i & (c->room - 1)];
+}
+
+// 1 + its index; 0: it is not there.
+static uint32_t adx_find_captured(const adx_captured *c, uint64_t id)
+{
+    return c->room == 0 ? 0 : *adx_captured_slot(c, id);
+}
+
+static void adx_free_captured(const ad_allocator *a, adx_captured *c)
+{
+    adx_drop(a, c->id);
+    adx_drop(a, c->slot);
+}
+
+static bool adx_widen_captured(const ad_allocator *a, adx_captured *c)
+{
+    adx_captured wide = { .n = c->n, .room = c->room == 0 ? 16 : 2 * c->room };
+    wide.id = (uint64_t *)adx_take(a, wide.room / 2, sizeof *wide.id);
+    wide.slot = (uint32_t *)adx_take(a, wide.room, sizeof *wide.slot);
+    if (wide.id == NULL || wide.slot == NULL) {
+        adx_free_captured(a, &wide);
+        return false;
+    }
+    memset(wide.slot, 0, wide.room * sizeof *wide.slot);
+    for (size_t i = 0; i < c->n; i++) {
+        wide.id[i] = c->id[i];
+        *adx_captured_slot(&wide, c->id[i]) = (uint32_t)i + 1;
+    }
+    adx_free_captured(a, c);
+    *c = wide;
+    return true;
+}
+
+static bool adx_add_captured(const ad_allocator *a, adx_captured *c,
+                             uint64_t id)
+{
+    if (2 * (c->n + 1) > c->room && !adx_widen_captured(a, c))
+        return false;
+    c->id[c->n] = id;
+    *adx_captured_slot(c, id) = (uint32_t)++c->n;
+    return true;
+}
+
+/* --- 3.7  private tapes -----------------------------------------------------
+ * What is done to all elements, or to all rows that op combines, is a tour. It
+ * goes chunk by chunk. For values, a private tape is current and asks for
+ * numbers that a function captured, but all is constant, and nothing recorded.
+ * For derivatives the numbers of a chunk are inputs: first those shared by all
+ * chunks, then those captured, the carry of a prefix, and the items.         */
+
+typedef enum adx_shape {
+    ADX_SHAPE_map,              // f of each item
+    ADX_SHAPE_fold,             // op of all items of a chunk
+    ADX_SHAPE_prefix            // op of each item and the result before
+} adx_shape;
+
+typedef enum adx_duty {
+    ADX_DUTY_values, ADX_DUTY_pull, ADX_DUTY_push
+} adx_duty;
+
+#define ADX_PRIVATES 64         // most chunks that wait for one another
+
+typedef struct adx_private adx_private;
+typedef struct adx_tour {
+    adx_bulk *b;
+    adx_shape shape;
+    adx_duty duty;
+    size_t items;
+    size_t chunk;
+    const uint32_t *only;       // map: elements that items are; NULL: all
+    const ad_real *v;           // fold, prefix: [items*d] numbers,
+    ptrdiff_t unit;             // so far apart
+    ad_real *to;                // results: values, or tangents
+    const ad_real *dy;          // pull: adjoints of the results: map, prefix:
+    size_t dy_step;             // from row to row
+    ad_real *dx;                // pull, added to: map: of operands; else of v
+    const ad_real *tx;          // push: tangents likewise
+    ad_real *captured;          // pull, added to: adjoints of those captured
+    const ad_real *captured_t;  // push
+    const ad_real *before;      // prefix: [chunks - 1][d] what the second chunk
+                                // and those after it go on from
+    const ad_real *before_t;    // push
+    ad_real *before_adj;        // pull
+    size_t batch;               // first chunk of those under way
+    adx_private *room[ADX_PRIVATES];
+} adx_tour;
+
+struct adx_private {
+    ad_tape *tape;
+    const adx_tour *p;
+    bool active;                // numbers are inputs
+    bool collect;               // captured numbers may be added to the table
+    bool missing;               // one was not there
+    bool unset;                 // a result was not set
+    ad_status status;
+    size_t inputs;
+    size_t rows;
+    ad_rev *in;
+    ad_rev *arg;                // of f; of op, and its result
+    ad_rev *y;
+    ad_real *din;               // adjoints or tangents of the inputs
+    ad_real *dy;                // and of the results
+};
+
+// A number of the recording outside.
+static ad_rev adx_on_captured(void *user, ad_rev x)
+{
+    adx_private *r = (adx_private *)user;
+    adx_bulk *b = r->p->b;
+    uint64_t id = adx_compound(x.job, x.seq);
+    if (adx_now.tape != r->tape || r->tape->open > 0)
+        return x;               // a branch of a fork in f is elsewhere
+    uint32_t known = adx_find_captured(&b->captured, id);
+    if (known == 0 && b->sealed)
+        return x;               // it was not used at first: refused
+    if (known != 0 && r->p->duty != ADX_DUTY_values) {
+        size_t before = r->p->shape == ADX_SHAPE_map ? b->shared : 0;
+        return adx_known(x, (uint32_t)before + known);
+    }
+    r->missing = r->missing || known == 0;
+    if (known == 0 && r->collect
+        && !adx_add_captured(&b->memory, &b->captured, id))
+        r->status = ADREV_ENOMEM;
+    return adx_passive(0);
+}
+
+// Inputs before the items.
+static size_t adx_inputs_ahead(const adx_tour *p)
+{
+    size_t captured = p->duty == ADX_DUTY_values ? 0 : p->b->captured.n;
+    return captured + (p->shape == ADX_SHAPE_map ? p->b->shared : 0)
+         + (p->shape == ADX_SHAPE_prefix ? p->b->d : 0);
+}
+
+static size_t adx_item_width(const adx_tour *p)
+{
+    return p->shape == ADX_SHAPE_map ? p->b->width : p->b->d;
+}
+
+static size_t adx_rows_of(const adx_tour *p, size_t items)
+{
+    return p->shape == ADX_SHAPE_fold ? 1 : items;
+}
+
+static void adx_free_private(const ad_allocator *a, adx_private *r)
+{
+    if (r == NULL)
+        return;
+    ad_tape_free(r->tape);
+    adx_drop(a, r->in);
+    adx_drop(a, r->din);
+    adx_drop(a, r);
+}
+
+static adx_private *adx_new_private(const adx_tour *p)
+{
+    const adx_bulk *b = p->b;
+    size_t inputs = adx_inputs_ahead(p) + p->chunk * adx_item_width(p);
+    size_t results = adx_rows_of(p, p->chunk) * b->d;
+    size_t args = p->shape == ADX_SHAPE_map ? b->shared + b->width : 2 * b->d;
+    adx_private *r = (adx_private *)adx_take(&b->memory, 1, sizeof *r);
+    if (r == NULL)
+        return NULL;
+    memset(r, 0, sizeof *r);
+    r->p = p;
+    r->tape = ad_tape_new_with(&b->memory);
+    r->in = (ad_rev *)adx_take(&b->memory, inputs + results + args,
+                               sizeof *r->in);
+    r->din = (ad_real *)adx_take(&b->memory, inputs + results,
+                                 sizeof *r->din);
+    if (r->tape == NULL || r->in == NULL || r->din == NULL) {
+        adx_free_private(&b->memory, r);
+        return NULL;
+    }
+    r->y = r->in + inputs;
+    r->arg = r->y + results;
+    r->dy = r->din + inputs;
+    const ad_hooks hooks = { .foreign = adx_on_captured, .user = r };
+    ad_tape_hooks(r->tape, &hooks);
+    return r;
+}
+
+static size_t adx_element_of(const adx_tour *p, size_t item)
+{
+    return p->only == NULL ? item : p->only[item];
+}
+
+// Values of a map's inputs; what is shared comes first.
+static void adx_fill_map(adx_private *r, const adx_bulk *b, size_t first,
+                         size_t items)
+{
+    const adx_strip *end = b->source + b->sources;
+    ad_rev *to = r->in;
+    for (const adx_strip *s = b->source; s < end; s++)
+        for (size_t j = 0; s->shared && j < s->size; j++)
+            (to++)->v = adx_strip_of(b, s, 0)[(ptrdiff_t)j * s->unit];
+    to = r->in + adx_inputs_ahead(r->p);
+    for (size_t e = 0; e < items; e++)
+        for (const adx_strip *s = b->source; s < end; s++) {
+            if (s->shared || s->size == 0)
+                continue;
+            const ad_real *v = adx_strip_of(b, s,
+                                            adx_element_of(r->p, first + e));
+            for (size_t j = 0; j < s->size; j++, v += s->unit)
+                (to++)->v = *v;
+        }
+}
+
+static void adx_fill_rows(adx_private *r, const adx_tour *p, size_t chunk,
+                          size_t items)
+{
+    size_t d = p->b->d;
+    ad_rev *to = r->in + adx_inputs_ahead(p);
+    const ad_real *v = p->v + (ptrdiff_t)(chunk * p->chunk * d) * p->unit;
+    for (size_t i = 0; i < items * d; i++, v += p->unit)
+        to[i].v = *v;
+    if (p->shape != ADX_SHAPE_prefix)
+        return;
+    to -= d;
+    for (size_t j = 0; j < d; j++)
+        to[j].v = chunk == 0 ? 0 : p->before[(chunk - 1) * d + j];
+}
+
+// Inputs of the tape, or constants.
+static void adx_name_inputs(adx_private *r)
+{
+    size_t first = r->active ? adx_add_inputs(&adx_now, r->inputs) : 0;
+    uint64_t id = first == 0 ? 0 : adx_compound(adx_now.job, first);
+    for (size_t i = 0; i < r->inputs; i++)
+        adx_name(&r->in[i], r->in[i].v, id == 0 ? 0 : id + i);
+}
+
+static void adx_call_f(adx_private *r, const adx_bulk *b, size_t item)
+{
+    size_t ahead = adx_inputs_ahead(r->p);
+    const ad_rev *shared = r->in;
+    const ad_rev *own = r->in + ahead + item * b->width;
+    ad_rev *to = r->arg;
+    for (size_t k = 0; b->shared > 0 && k < b->sources; k++) {
+        const adx_strip *s = &b->source[k];
+        const ad_rev **from = s->shared ? &shared : &own;
+        if ((!s->shared || item == 0) && s->size > 0)
+            memcpy(to, *from, s->size * sizeof *to);
+        *from += s->size;
+        to += s->size;
+    }
+    b->f(b->shared > 0 ? r->arg : own, r->y + item * b->d, b->ctx);
+}
+
+// y = a op b, where y may be one of them. False: op did not set all of y.
+static bool adx_apply_op(const adx_bulk *b, const ad_rev *left,
+                         const ad_rev *right, ad_rev *pair, ad_rev *y)
+{
+    memcpy(pair, left, b->d * sizeof *y);
+    memcpy(pair + b->d, right, b->d * sizeof *y);
+    adx_unset(b->d, y);
+    b->op(pair, y, b->ctx);
+    return adx_all_set(b->d, y);
+}
+
+static void adx_call_op(adx_private *r, const adx_bulk *b, size_t items,
+                        bool carried)
+{
+    size_t d = b->d;
+    bool prefix = r->p->shape == ADX_SHAPE_prefix;
+    const ad_rev *x = r->in + adx_inputs_ahead(r->p);
+    ad_rev *y = r->y;
+    if (carried)
+        r->unset |= !adx_apply_op(b, x - d, x, r->arg, y);
+    else
+        memcpy(y, x, d * sizeof *y);
+    for (size_t i = 1; i < items; i++) {
+        ad_rev *to = prefix ? y + d : y;
+        r->unset |= !adx_apply_op(b, y, x + i * d, r->arg, to);
+        y = to;
+    }
+}
+
+// Results that were captured, too, become values of this tape.
+static void adx_own_results(adx_private *r)
+{
+    for (size_t i = 0; i < r->rows * r->p->b->d; i++)
+        if (r->y[i].job != (uint32_t)adx_now.job && r->y[i].job != 0)
+            r->y[i] = adx_known_here(r->y[i]);
+}
+
+// Runs the functions of a chunk.
+static void adx_run_chunk(adx_private *r, size_t chunk, size_t items)
+{
+    const adx_tour *p = r->p;
+    const adx_bulk *b = p->b;
+    ad_tape_clear(r->tape);
+    ad_tape *before = ad_use(r->tape);
+    r->inputs = adx_inputs_ahead(p) + items * adx_item_width(p);
+    r->rows = adx_rows_of(p, items);
+    r->missing = false;
+    r->unset = false;
+    r->status = ADREV_OK;
+    if (p->shape == ADX_SHAPE_map)
+        adx_fill_map(r, b, chunk * p->chunk, items);
+    else
+        adx_fill_rows(r, p, chunk, items);
+    adx_name_inputs(r);
+    adx_unset(r->rows * b->d, r->y);
+    if (p->shape == ADX_SHAPE_map) {
+        for (size_t i = 0; i < items; i++)
+            adx_call_f(r, b, i);
+        r->unset = !adx_all_set(r->rows * b->d, r->y);
+    } else {
+        adx_call_op(r, b, items, p->shape == ADX_SHAPE_prefix && chunk > 0);
+    }
+    adx_own_results(r);
+    if (r->status == ADREV_OK)
+        r->status = ad_tape_status(r->tape);
+    if (r->status == ADREV_OK && r->unset)
+        r->status = ADREV_ESHAPE;
+    ad_use(before);
+}
+
+/* --- 3.8  a chunk's derivatives ------------------------------------------- */
+
+// Row i of the results of a chunk.
+static size_t adx_result_row(const adx_tour *p, size_t chunk, size_t i)
+{
+    return p->shape == ADX_SHAPE_fold ? chunk
+         : adx_element_of(p, chunk * p->chunk + i);
+}
+
+static void adx_store_rows(const adx_private *r, size_t chunk)
+{
+    const adx_tour *p = r->p;
+    size_t d = p->b->d;
+    for (size_t i = 0; i < r->rows; i++) {
+        ad_real *to = p->to + adx_result_row(p, chunk, i) * d;
+        for (size_t j = 0; j < d; j++)
+            to[j] = p->duty == ADX_DUTY_values ? r->y[i * d + j].v
+                                               : r->dy[i * d + j];
+    }
+}
+
+static void adx_pull_chunk(adx_private *r, size_t chunk)
+{
+    const adx_tour *p = r->p;
+    size_t d = p->b->d;
+    for (size_t i = 0; i < r->rows; i++)
+        memcpy(r->dy + i * d, p->dy + adx_result_row(p, chunk, i) * p->dy_step,
+               d * sizeof *r->dy);
+    memset(r->din, 0, r->inputs * sizeof *r->din);
+    if (adx_zeros(r->rows * d, r->dy))
+        return;
+    ad_status status = ad_pullback(r->tape, r->rows * d, r->y, r->dy,
+                                   r->inputs, r->in, r->din);
+    if (status != ADREV_EPASSIVE)   // results that depend on nothing
+        r->status = status;
+}
+
+// An argument's numbers of one element, tangents or adjoints.
+static size_t adx_operand_of(const adx_strip *s, size_t element)
+{
+    return s->at + (size_t)((ptrdiff_t)element * s->next);
+}
+
+
+static void adx_tangents_of_map(adx_private *r, size_t chunk, size_t items)
+{
+    const adx_tour *p = r->p;
+    const adx_strip *end = p->b->source + p->b->sources;
+    ad_real *to = r->din;
+    for (const adx_strip *s = p->b->source; s < end; s++)
+        for (size_t j = 0; s->shared && j < s->size; j++)
+            *to++ = p->tx[s->at + j];
+    to = r->din + adx_inputs_ahead(p);
+    for (size_t e = 0; e < items; e++)
+        for (const adx_strip *s = p->b->source; s < end; s++) {
+            size_t i = adx_element_of(p, chunk * p->chunk + e);
+            for (size_t j = 0; !s->shared && j < s->size; j++)
+                *to++ = p->tx[adx_operand_of(s, i) + j];
+        }
+}
+
+static void adx_push_chunk(adx_private *r, size_t chunk, size_t items)
+{
+    const adx_tour *p = r->p;
+    size_t d = p->b->d;
+    size_t known = p->b->captured.n;
+    ad_real *to = r->din + adx_inputs_ahead(p);
+    if (p->shape == ADX_SHAPE_map)
+        adx_tangents_of_map(r, chunk, items);
+    else
+        memcpy(to, p->tx + chunk * p->chunk * d, items * d * sizeof *to);
+    if (p->shape == ADX_SHAPE_prefix && chunk > 0)
+        memcpy(to - d, p->before_t + (chunk - 1) * d, d * sizeof *to);
+    else if (p->shape == ADX_SHAPE_prefix)
+        memset(to - d, 0, d * sizeof *to);
+    if (known > 0)
+        memcpy(r->din + (p->shape == ADX_SHAPE_map ? p->b->shared : 0),
+               p->captured_t, known * sizeof *to);
+    memset(r->dy, 0, r->rows * d * sizeof *to);
+    ad_status status = ad_pushforward(r->tape, r->inputs, r->in, r->din,
+                                      r->rows * d, r->y, r->dy);
+    if (status != ADREV_EPASSIVE)
+        r->status = status;
+}
+
+// Adds what a chunk contributes.
+static void adx_deliver_map(const adx_private *r, size_t chunk, size_t items)
+{
+    const adx_tour *p = r->p;
+    const adx_strip *end = p->b->source + p->b->sources;
+    const ad_real *from = r->din;
+    for (const adx_strip *s = p->b->source; s < end; s++)
+        for (size_t j = 0; s->shared && j < s->size; j++)
+            p->dx[s->at + j] += *from++;
+    from = r->din + adx_inputs_ahead(p);
+    for (size_t e = 0; e < items; e++)
+        for (const adx_strip *s = p->b->source; s < end; s++) {
+            size_t i = adx_element_of(p, chunk * p->chunk + e);
+            for (size_t j = 0; !s->shared && j < s->size; j++)
+                p->dx[adx_operand_of(s, i) + j] += *from++;
+        }
+}
+
+static void adx_deliver(const adx_private *r, size_t chunk, size_t items)
+{
+    const adx_tour *p = r->p;
+    size_t d = p->b->d;
+    const ad_real *from = r->din + adx_inputs_ahead(p);
+    const ad_real *known = r->din + (p->shape == ADX_SHAPE_map ? p->b->shared
+                                                               : 0);
+    for (size_t i = 0; i < p->b->captured.n; i++)
+        p->captured[i] += known[i];
+    if (p->shape == ADX_SHAPE_prefix && chunk > 0)
+        memcpy(p->before_adj + (chunk - 1) * d, from - d, d * sizeof *from);
+    if (p->shape == ADX_SHAPE_map)
+        adx_deliver_map(r, chunk, items);
+    else
+        for (size_t i = 0; i < items * d; i++)
+            p->dx[chunk * p->chunk * d + i] += from[i];
+}
+
+static size_t adx_items_of(const adx_tour *p, size_t chunk)
+{
+    size_t left = p->items - chunk * p->chunk;
+    return left < p->chunk ? left : p->chunk;
+}
+
+static void adx_do_chunk(adx_private *r, size_t chunk)
+{
+    const adx_tour *p = r->p;
+    size_t items = adx_items_of(p, chunk);
+    r->active = p->duty != ADX_DUTY_values;
+    adx_run_chunk(r, chunk, items);
+    if (r->status == ADREV_OK && p->duty == ADX_DUTY_pull)
+        adx_pull_chunk(r, chunk);
+    if (r->status == ADREV_OK && p->duty == ADX_DUTY_push)
+        adx_push_chunk(r, chunk, items);
+    if (r->status == ADREV_OK && p->duty != ADX_DUTY_pull)
+        adx_store_rows(r, chunk);
+}
+
+/* --- 3.9  tours -------------------------------------------------------------
+ * Some chunks at a time, each on a tape of its own. In parallel nobody adds to
+ * the table of captured numbers: a chunk that would is run again, in order, so
+ * that the table is what one thread would have made.                         */
+
+// How many: nothing but time depends on it.
+static size_t adx_privates(void)
+{
+#ifdef ADREV_PARALLEL_IMPLEMENTED
+    if (adx_mine_rows.held > 0)
+        return 1;
+    if (adx_mine.execute != NULL)
+        return ADX_PRIVATES / 2;
+    size_t threads = adx_mine.seat == NULL
+                   ? 1 : (size_t)adx_mine.pool->workers + 1;
+    return threads == 1 ? 1 : threads < ADX_PRIVATES / 4 ? 4 * threads
+                                                         : ADX_PRIVATES;
+#else
+    return 1;
+#endif
+}
+
+#ifdef ADREV_PARALLEL_IMPLEMENTED
+static void adx_do_chunks(size_t begin, size_t end, void *user)
+{
+    const adx_tour *p = (const adx_tour *)user;
+    for (size_t k = begin; k < end; k++)
+        adx_do_chunk(p->room[k], p->batch + k);
+}
+#endif
+
+static ad_status adx_do_batch(adx_tour *p, size_t count)
+{
+    ad_status status = ADREV_OK;
+    for (size_t k = 0; k < count; k++)
+        p->room[k]->collect = count == 1;
+#ifdef ADREV_PARALLEL_IMPLEMENTED
+    if (count > 1)
+        ad_parallel_for(count, 1, adx_do_chunks, p);
+    else
+#endif
+        adx_do_chunk(p->room[0], p->batch);
+    for (size_t k = 0; k < count && status == ADREV_OK; k++) {
+        adx_private *r = p->room[k];
+        if (r->missing && !r->collect) {
+            r->collect = true;
+            adx_do_chunk(r, p->batch + k);
+        }
+        status = r->status;
+        if (status == ADREV_OK && p->duty == ADX_DUTY_pull)
+            adx_deliver(r, p->batch + k, adx_items_of(p, p->batch + k));
+    }
+    return status;
+}
+
+static ad_status adx_open_tour(adx_tour *p, size_t privates)
+{
+    for (size_t k = 0; k < privates; k++) {
+        p->room[k] = adx_new_private(p);
+        if (p->room[k] == NULL)
+            return ADREV_ENOMEM;
+    }
+    return ADREV_OK;
+}
+
+static void adx_close_tour(adx_tour *p)
+{
+    for (size_t k = 0; k < ADX_PRIVATES; k++)
+        adx_free_private(&p->b->memory, p->room[k]);
+}
+
+static ad_status adx_do_tour(adx_tour *p)
+{
+    size_t chunks = adx_part_count(p->items, p->chunk);
+    size_t most = adx_privates();
+    most = chunks < most ? chunks : most;
+    ad_status status = adx_open_tour(p, most);
+    for (p->batch = 0; status == ADREV_OK && p->batch < chunks;
+         p->batch += most) {
+        size_t left = chunks - p->batch;
+        status = adx_do_batch(p, left < most ? left : most);
+    }
+    adx_close_tour(p);
+    return status;
+}

@@ -1,0 +1,326 @@
+#pragma once
+
+/* ===========================================================================
+ * 10  CHECK                                                          >>check
+ *
+ * Finding mistakes. ad_check compares with differences at many steps; that it
+ * neither lies nor alarms rests on three sizes: the spread of the extrapolated
+ * differences, the rounding of f, and the sum of the absolute values of all
+ * paths from x to y, which bounds the rounding of the gradient itself. The
+ * other tools walk over the entries; kinds that they do not know are passed by.
+ * ======================================================================== */
+
+ADX_SELDOM_BEGIN
+
+/* --- 10.1  differences -------------------------------------------------------
+ * Steps are powers of 2, in units of the scale of x: a row of the tableau for
+ * each, three passes with different first steps. Slopes are "along d", the
+ * direction whose components are such scales: then all have the unit of f.    */
+
+#define ADX_NARROW  (sizeof(ad_real) == 4)
+#define ADX_EPSILON (ADX_NARROW ? ADX_K(0x1p-23) : ADX_K(0x1p-52))
+#define ADX_TIGHT   (ADX_NARROW ? ADX_K(0x1p-12) : ADX_K(0x1p-26))
+#define ADX_LOOSE   (ADX_NARROW ? ADX_K(0x1p-6) : ADX_K(0x1p-10))
+#define ADX_SAFETY  8           // of the error estimates
+#define ADX_ROWS    11          // steps in a pass: 2^-3 to 2^-23
+#define ADX_PASSES  4
+
+typedef struct adx_row {
+    ad_real h;
+    ad_real left;               // slopes from x to x - h d, x + h d
+    ad_real right;
+    ad_real slope;              // central, extrapolated
+    ad_real error;              // of that; infinite: nothing is known
+    ad_real noise;              // of a slope: rounding of f
+} adx_row;
+
+// Steps of a check whose values of f are kept for the other outputs: those of
+// one pass, and more.
+#define ADX_KEPT (3 * (size_t)ADX_ROWS)
+
+typedef struct adx_probe {
+    ad_vector_fn *f;
+    void *ctx;
+    adx_session session;
+    ad_mark mark;               // behind the recording of f
+    const ad_real *x;
+    size_t n, m;
+    ad_rev *at;                 // [n] constants that f is given
+    ad_rev *to;                 // [m] results of f
+    ad_rev *out;                // [m] results as recorded
+    ad_real *d;                 // [n] direction
+    ad_real *J;                 // [m*n] gradients
+    ad_real *slope;             // [m] forward, along d
+    ad_real *kept;              // [ADX_KEPT*m] values; NULL if m is 1
+    ad_real step[ADX_KEPT];     // of these
+    size_t steps;
+    size_t which;               // the output of the present check, and its
+    const ad_real *g;           // [n] gradient
+    ad_real y;                  // value
+    uint32_t id;                // id; 0: a constant
+    ad_real largest;            // |g d| of any input; |g| where d is below 1
+    uint32_t in;                // id of the first input
+    size_t first;               // inputs of the present check
+    size_t count;
+    size_t evaluations;
+    ad_status status;
+    ad_real unit;               // scale of the inputs, if below 1
+    bool sure;                  // a row agrees to many digits
+    ad_verdict kink;            // what the last pass says of one
+    const adx_row *by;          // the row that decided
+    size_t rows;
+    adx_row row[ADX_ROWS * ADX_PASSES];
+} adx_probe;
+
+static bool adx_finite(ad_real x) { return x - x == 0; }
+
+static ad_real adx_most(ad_real a, ad_real b)
+{
+    return a > b ? a : b;
+}
+
+// The power of 2 below |x|; 1 for 0.
+static ad_real adx_scale_of(ad_real x)
+{
+    int e = 1;
+    int least = ADX_NARROW ? -110 : -1000;
+    if (x != 0 && adx_finite(x))
+        (void)frexp((double)x, &e);
+    return adm_ldexp(1, (e < least ? least : e) - 1);
+}
+
+// Forgets what f has recorded since its gradient was taken.
+static void adx_restart(adx_probe *p)
+{
+    adx_session *s = &p->session;
+    adx_return(s->tape, &p->mark);
+    s->job = adx_new_job();
+    adx_begin_segment(s->tape, s->segment, &p->mark, s->job, true);
+}
+
+// Whether f was called with that step; i: in which place its values are kept.
+static bool adx_find_kept(const adx_probe *p, ad_real h, size_t *i)
+{
+    for (*i = 0; *i < p->steps; ++*i)
+        if (p->step[*i] == h)
+            return true;
+    return false;
+}
+
+static void adx_keep_values(adx_probe *p, ad_real h)
+{
+    if (p->kept == NULL || p->steps == ADX_KEPT)
+        return;
+    for (size_t i = 0; i < p->m; i++)
+        p->kept[p->steps * p->m + i] = p->to[i].v;
+    p->step[p->steps++] = h;
+}
+
+// f called with x + h d; NaN if a component does not move.
+static ad_real adx_evaluate(adx_probe *p, ad_real h)
+{
+    ad_tape *t = p->session.tape;
+    bool moved = true;
+    size_t i;
+
+    if (adx_find_kept(p, h, &i))
+        return p->kept[i * p->m + p->which];
+    adx_unset(p->m, p->to);
+    p->to[p->which].v = ADX_K(NAN);
+    for (size_t j = p->first; j < p->first + p->count; j++) {
+        p->at[j].v = p->x[j] + h * p->d[j];
+        moved = moved && p->at[j].v != p->x[j];
+    }
+    if (moved && p->status == ADREV_OK) {
+        p->f(p->at, p->to, p->ctx);
+        ad_use(t);
+        p->evaluations++;
+        p->status = adx_alive(&p->session) ? t->status : ADREV_EMARK;
+    }
+    for (size_t j = p->first; j < p->first + p->count; j++)
+        p->at[j] = adx_passive(p->x[j]);
+    if (p->status == ADREV_OK)
+        adx_restart(p);
+    if (moved)
+        adx_keep_values(p, h);
+    return p->to[p->which].v;
+}
+
+// The next row, extrapolated with those of the same pass, of which there are
+// k, with tableau T. Returns how many there are now.
+static size_t adx_add_row(adx_probe *p, ad_real h, ad_real T[], size_t k)
+{
+    adx_row *r = &p->row[p->rows++];
+    ad_real high = adx_evaluate(p, h);
+    ad_real low = adx_evaluate(p, -h);
+    ad_real size = adx_most(adm_fabs(high), adm_fabs(low));
+    ad_real c = (high / 2 - low / 2) / h;
+    ad_real power = 1;
+
+    r->h = h;
+    r->left = (p->y - low) / h;
+    r->right = (high - p->y) / h;
+    r->noise = 2 * ADX_EPSILON * adx_most(size, adm_fabs(p->y)) / h;
+    r->slope = c;
+    r->error = ADX_K(INFINITY);
+    if (!adx_finite(c))
+        return 0;
+    for (size_t m = 0; m < k; m++) {
+        ad_real before = T[m];
+        power *= 16;
+        ad_real next = c + (c - before) / (power - 1);
+        ad_real error = adx_most(adm_fabs(next - c), adm_fabs(next - before));
+        if (error < r->error) {
+            r->error = error;
+            r->slope = next;
+        }
+        T[m] = c;
+        c = next;
+    }
+    T[k] = c;
+    r->error += r->noise;
+    return k + 1;
+}
+
+// What a slope may differ from g: the errors of both.
+static ad_real adx_allowed(const adx_row *r, ad_real g, ad_real paths)
+{
+    return ADX_SAFETY * r->error + 64 * ADX_EPSILON * paths
+        + ADX_TIGHT * adx_most(adm_fabs(g), adm_fabs(r->slope));
+}
+
+// Whether a row says something: its error is small beside the slope. If it is
+// rounding of f and no ripple between the steps, it is enough that it is small
+// beside other slopes here, the paths that cancel, or the largest slope by any
+// input; and, where there is no gradient, beside f.
+static bool adx_settled(const adx_probe *p, const adx_row *r, ad_real g,
+                        ad_real paths, ad_real most)
+{
+    ad_real size = adm_fabs(r->slope);
+    ad_real error = ADX_SAFETY * r->error;
+
+    if (!adx_finite(error))             // as in the first row of a pass
+        return false;
+    if (r->error <= 256 * r->noise) {
+        size = adx_most(adx_most(size, paths), adm_fabs(r[-1].left));
+        size = adx_most(adx_most(size, p->largest * p->unit), adm_fabs(r[-1].right));
+    }
+    if (g == 0)
+        size = adx_most(size, adm_fabs(p->y) * p->unit);
+    return error <= most * size;
+}
+
+static bool adx_agrees(const adx_probe *p, const adx_row *r, ad_real g,
+                       ad_real paths)
+{
+    if (adm_fabs(r->slope - g) <= adx_allowed(r, g, paths))
+        return true;
+    // 1/x at 1e-200: the gradient overflows, and so does the difference.
+    return p->count == 1 && !adx_finite(g)
+        && r->slope / adm_fabs(p->d[p->first]) == p->g[p->first];
+}
+
+// By the row with the least error. Rows that contradict it may be right: two
+// steps of a period, or of rounding, are perfectly equal, and wrong.
+static ad_verdict adx_judge(adx_probe *p, ad_real g, ad_real paths)
+{
+    const adx_row *best = NULL;
+
+    for (const adx_row *r = p->row; r < p->row + p->rows; r++) {
+        if (r->error < p->by->error)
+            p->by = r;
+        if (adx_settled(p, r, g, paths, ADX_LOOSE)
+            && (best == NULL || r->error < best->error))
+            best = r;
+    }
+    if (best == NULL)
+        return ADREV_NOISY;
+    p->by = best;
+    for (const adx_row *r = p->row; r < p->row + p->rows; r++) {
+        ad_real apart = adm_fabs(r->slope - best->slope);
+        if (adx_settled(p, r, g, paths, ADX_LOOSE) && adx_agrees(p, r, g, paths)
+            && (r == best || apart > ADX_SAFETY * (r->error + best->error))) {
+            p->by = r;
+            return ADREV_AGREES;
+        }
+    }
+    return ADREV_DISAGREES;
+}
+
+/* --- 10.2  kinks ---------------------------------------------------------- */
+
+static bool adx_between(ad_real x, ad_real low, ad_real high)
+{
+    return x >= low && x <= high;
+}
+
+// Of three rows, r[-2] to r[0], whether the jump of the slope does not shrink
+// with the step (by 4 in a smooth function): then it is 0.2 to 1.25 times the
+// one before, and larger than the errors; or f jumps (0.25), and not by a
+// quantum of its rounding: by much of what it does at the first step.
+static bool adx_bent(const adx_row *first, const adx_row *r)
+{
+    ad_real jump = r[0].right - r[0].left;
+    ad_real before = r[-1].right - r[-1].left;
+    ad_real a = before / jump;
+    ad_real b = (r[-2].right - r[-2].left) / before;
+    ad_real error = r[0].error < r[-1].error ? r[0].error : r[-1].error;
+    ad_real fifth = 1 / (ad_real)5;
+    ad_real most = 5 / (ad_real)4;
+    ad_real all = adx_most(adm_fabs(first->left), adm_fabs(first->right));
+
+    if (!adx_between(a, fifth, most) || !adx_between(b, fifth, most))
+        return false;
+    return adm_fabs(jump) > 32 * error
+        || (adx_most(a, b) < 1 / (ad_real)3
+            && adm_fabs(jump) > 16384 * r->noise
+            && adm_fabs(jump) * r->h > ADX_LOOSE * all * first->h);
+}
+
+// A slope that grows without bound as steps shrink.
+static bool adx_steepens(ad_real before, ad_real now)
+{
+    return adm_fabs(now) > adm_fabs(before) * 5 / 4;
+}
+
+// One side only: the gradient must be the limit there.
+static ad_verdict adx_judge_edge(ad_real now, ad_real before, ad_real noise,
+                                 ad_real g)
+{
+    ad_real step = now - before;
+    if (!adx_finite(g))
+        return adx_steepens(before, now) ? ADREV_KINK : ADREV_DISAGREES;
+    return adm_fabs(now + step / 3 - g) <= 8 * adm_fabs(step) + 64 * noise
+             + ADX_TIGHT * adm_fabs(now) ? ADREV_KINK : ADREV_DISAGREES;
+}
+
+// What the last rows of a pass, from the first that is not lost in noise, say
+// of a kink. AGREES: there is none; NOISY: there is, but g is outside.
+static ad_verdict adx_judge_kink(const adx_row *first, const adx_row *begin,
+                                 const adx_row *end, ad_real g)
+{
+    const adx_row *r = end - 1;
+    while (r - begin > 2 && (adx_finite(r->left) || adx_finite(r->right))
+           && adm_fabs(r->right - r->left) <= 64 * r->noise)
+        r--;
+    if (r - begin < 2)
+        return ADREV_AGREES;
+    if (adx_finite(r[0].right) && adx_finite(r[-1].right)
+        && !adx_finite(r[0].left) && !adx_finite(r[-1].left))
+        return adx_judge_edge(r[0].right, r[-1].right, r[0].noise, g);
+    if (adx_finite(r[0].left) && adx_finite(r[-1].left)
+        && !adx_finite(r[0].right) && !adx_finite(r[-1].right))
+        return adx_judge_edge(r[0].left, r[-1].left, r[0].noise, g);
+    if (!adx_finite(g) && g == g && adx_steepens(r[-1].right, r[0].right)
+        && adx_steepens(r[-2].right, r[-1].right))
+        return ADREV_KINK;
+    if (!adx_bent(first, r))
+        return ADREV_AGREES;
+    ad_real low = r->left < r->right ? r->left : r->right;
+    ad_real high = adx_most(r->left, r->right);
+    ad_real slack = ADX_LOOSE * (high - low);
+    return adx_between(g, low - slack, high + slack) ? ADREV_KINK
+                                                     : ADREV_NOISY;
+}
+
+ADX_SELDOM_END

@@ -1,0 +1,879 @@
+#pragma once
+
+/* ===========================================================================
+ * 5  MACHINE CODE                                                   >>compile
+ *
+ * The C code of section 3, the system's compiler, and a cache. Each call
+ * compiles in a directory of its own, and the library appears in the cache at
+ * once, by rename, under a name that has the hash of its contents: processes
+ * that compile the same function at the same time replace equal files, and
+ * nobody finds a part of one.
+ * ======================================================================== */
+
+// The first reason stays. Returns false, for its caller to return.
+static bool adx_blame(ad_compile_report *r, ad_compile_reason reason,
+                      const char *text, const char *more)
+{
+    if (r->reason != ADREV_COMPILE_DONE)
+        return false;
+    r->reason = reason;
+    snprintf(r->text, sizeof r->text, "%s%s%s", text,
+             *text != '\0' && *more != '\0' ? ": " : "", more);
+    return false;
+}
+
+#if !ADREV_COMPILE
+
+static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
+                             ad_compile_report *report, unsigned more)
+{
+    (void)options;
+    (void)more;
+    if (fn == NULL)
+        return ADREV_ESHAPE;
+    adx_blame(report, ADREV_COMPILE_NOWHERE, "", "");
+    return ADREV_ECOMPILE;
+}
+
+#else
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/auxv.h>
+#endif
+
+// Strict C11 hides these from the headers of some systems. (In parentheses:
+// some are macros elsewhere.)
+extern int (lstat)(const char *restrict path, struct stat *restrict s);
+extern ssize_t (readlink)(const char *restrict path, char *restrict to,
+                          size_t room);
+extern int (sigemptyset)(sigset_t *set);
+extern int (sigaddset)(sigset_t *set, int signal);
+extern char **environ;
+
+#if defined O_NOFOLLOW && defined O_CLOEXEC
+#define ADX_OPENING (O_NOFOLLOW | O_CLOEXEC)
+#elif defined __O_NOFOLLOW && defined __O_CLOEXEC
+#define ADX_OPENING (__O_NOFOLLOW | __O_CLOEXEC)
+#else
+#define ADX_OPENING 0
+#endif
+#define ADX_STICKY 01000        // in this directory only owners rename
+#define ADX_BLANKS " \t\r\n"    // between the words of a command
+#define ADX_PATH 900            // bytes of a path; longer ones are refused
+
+// One call of ad_fn_compile. What fails blames the first reason on the report,
+// or sets no_memory, and returns false or NULL.
+typedef struct adx_cache {
+    const ad_allocator *memory;
+    ad_compile_report *report;
+    bool no_memory;
+    const char *compiler;
+    const char *flags;
+    char directory[ADX_PATH / 2];
+    char own[ADX_PATH];         // where this call compiles
+    char library[ADX_PATH];
+    char key[33];               // of the function: what its library's name
+    adx_bytes code;             // begins with
+} adx_cache;
+
+ADX_SELDOM_BEGIN
+
+/* --- 5.1  files ------------------------------------------------------------ */
+
+static void adx_close_library(void *library) { dlclose(library); }
+
+// Whether it is ours, and nobody else can write it.
+static bool adx_is_ours(const struct stat *s)
+{
+    return s->st_uid == geteuid() && (s->st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+// Whether nobody but us and root can rename or replace what is ours in this
+// directory.
+static bool adx_is_safe(const struct stat *s)
+{
+    return (s->st_uid == geteuid() || s->st_uid == 0)
+        && ((s->st_mode & (S_IWGRP | S_IWOTH)) == 0
+            || (s->st_mode & ADX_STICKY) != 0);
+}
+
+// Blames what the system says of a file.
+static bool adx_blame_system(adx_cache *k, const char *path)
+{
+    return adx_blame(k->report, ADREV_COMPILE_NO_CACHE, path, strerror(errno));
+}
+
+static int adx_open_any(const char *path, int flags)
+{
+    int file;
+    do
+        file = open(path, flags | ADX_OPENING, S_IRUSR | S_IWUSR);
+    while (file < 0 && errno == EINTR);
+    return file;
+}
+
+// Opens a file that no other process inherits. Never as 0, 1 or 2: a program
+// that has closed these may go on printing, and not into what is compiled.
+static int adx_open_file(const char *path, int flags)
+{
+    int low[3];                 // what lies there until the file is open
+    size_t n = 0;
+    while (n < 3 && (low[n] = adx_open_any("/dev/null", O_RDWR)) >= 0
+           && low[n++] < 3)
+        ;
+    int file = adx_open_any(path, flags);
+    int wrong = errno;
+    while (n > 0)
+        close(low[--n]);
+    errno = wrong;
+    return file;
+}
+
+// All of an open file, to be dropped; NULL: it cannot be read.
+static char *adx_read_open(adx_cache *k, int file, size_t *bytes)
+{
+    char *data = NULL;
+    size_t room = 0;
+    size_t n = 0;
+    for (;;) {
+        if (!adx_make_room_for(k->memory, (void **)&data, &room, n + 4096,
+                               1)) {
+            k->no_memory = true;
+            break;
+        }
+        ssize_t got = read(file, data + n, room - n);
+        if (got == 0) {
+            *bytes = n;
+            return data;
+        }
+        if (got < 0 && errno != EINTR)
+            break;
+        n += got > 0 ? (size_t)got : 0;
+    }
+    adx_drop(k->memory, data);
+    return NULL;
+}
+
+// All of a file that is ours. What is looked at is what is read: the file is
+// open before.
+static char *adx_read_file(adx_cache *k, const char *path, size_t *bytes)
+{
+    struct stat s;
+    char *data = NULL;
+    int file = adx_open_file(path, O_RDONLY);
+    if (file < 0)
+        return NULL;
+    if (fstat(file, &s) == 0 && S_ISREG(s.st_mode) && adx_is_ours(&s))
+        data = adx_read_open(k, file, bytes);
+    close(file);
+    return data;
+}
+
+// Makes a file that nobody else can read or write from the beginning, and that
+// we can, whatever the umask is.
+static bool adx_write_file(const char *path, const char *data, size_t n)
+{
+    int file = adx_open_file(path, O_WRONLY | O_CREAT | O_EXCL);
+    if (file < 0)
+        return false;
+    size_t at = 0;
+    while (at < n) {
+        ssize_t put = write(file, data + at, n - at);
+        if (put < 0 && errno != EINTR)
+            break;
+        at += put > 0 ? (size_t)put : 0;
+    }
+    bool closed = close(file) == 0 || errno == EINTR;
+    return closed && at == n && chmod(path, S_IRUSR | S_IWUSR) == 0;
+}
+
+static void adx_hex(const XXH128_hash_t *h, char text[33])
+{
+    snprintf(text, 33, "%016llx%016llx", (unsigned long long)h->high64,
+             (unsigned long long)h->low64);
+}
+
+// The hash of a file as text.
+static bool adx_hash_file(adx_cache *k, const char *path, char text[33])
+{
+    size_t n;
+    char *data = adx_read_file(k, path, &n);
+    if (data == NULL)
+        return false;
+    XXH128_hash_t h = XXH3_128bits(data, n);
+    adx_hex(&h, text);
+    adx_drop(k->memory, data);
+    return true;
+}
+
+/* --- 5.2  the cache --------------------------------------------------------
+ * Whoever shares the machine may make links and directories where he can write,
+ * /tmp first of all, and exchange them at any time. So a way is walked from the
+ * root, name by name: nothing is entered, followed or made in a directory where
+ * others could exchange it, and what was looked at stays what it is.         */
+
+typedef struct adx_way {
+    char path[ADX_PATH / 2];    // walked: directories that are safe, no links
+    char rest[ADX_PATH];        // not yet
+    int links;                  // that were followed
+} adx_way;
+
+// The longest chain of links that is followed, as Linux has it.
+#define ADX_LINKS_MOST 40
+
+// Whether the program has more rights than who started it: then what the
+// environment names (HOME, PATH) is not to be run.
+static bool adx_is_privileged(void)
+{
+#ifdef AT_SECURE
+    if (getauxval(AT_SECURE) != 0)
+        return true;
+#endif
+    return geteuid() != getuid() || getegid() != getgid();
+}
+
+// Blames the directory that others could touch.
+static bool adx_blame_open(adx_cache *k, const char *path)
+{
+    return adx_blame(k->report, ADREV_COMPILE_NOT_PRIVATE, "", path);
+}
+
+// What a link stands for comes before the rest of the way.
+static bool adx_follow_symlink(adx_cache *k, adx_way *w, const struct stat *s)
+{
+    char all[2 * ADX_PATH + 1];
+    ssize_t n = readlink(w->path, all, ADX_PATH);
+    if (s->st_uid != geteuid() && s->st_uid != 0)
+        return adx_blame_open(k, w->path);
+    if (n < 0)
+        return adx_blame_system(k, w->path);
+    snprintf(all + n, sizeof all - (size_t)n, "/%s", w->rest);
+    if (++w->links > ADX_LINKS_MOST || strlen(all) >= sizeof w->rest)
+        return adx_blame(k->report, ADREV_COMPILE_NO_CACHE, w->path,
+                         "too many links, or too long");
+    memcpy(w->rest, all, sizeof w->rest);
+    *strrchr(w->path, '/') = '\0';
+    if (*w->rest == '/')
+        w->path[0] = '\0';
+    return true;
+}
+
+// Makes the directory at the end of the way, for us alone whatever the umask
+// is. It may be there by now: another process makes it, too.
+static bool adx_make_directory(const char *path)
+{
+    return mkdir(path, S_IRWXU) == 0 ? chmod(path, S_IRWXU) == 0
+                                     : errno == EEXIST;
+}
+
+// What is at the end of the way: a link is followed, a directory that is safe
+// may be gone on from.
+static bool adx_look_at(adx_cache *k, adx_way *w)
+{
+    struct stat s;
+    const char *path = *w->path == '\0' ? "/" : w->path;
+    if (lstat(path, &s) != 0
+        && (errno != ENOENT || !adx_make_directory(path)
+            || lstat(path, &s) != 0))
+        return adx_blame_system(k, path);
+    if (S_ISLNK(s.st_mode))
+        return adx_follow_symlink(k, w, &s);
+    if (!S_ISDIR(s.st_mode)) {
+        errno = ENOTDIR;
+        return adx_blame_system(k, path);
+    }
+    return adx_is_safe(&s) || adx_blame_open(k, path);
+}
+
+// One name further.
+static bool adx_go_on(adx_cache *k, adx_way *w)
+{
+    char *name = w->rest + strspn(w->rest, "/");
+    size_t n = strcspn(name, "/");
+    size_t before = strlen(w->path);
+    bool up = n == 2 && strncmp(name, "..", 2) == 0;
+    bool stays = up || n == 0 || (n == 1 && *name == '.');
+    if (!stays && before + n + 2 > sizeof w->path)
+        return adx_blame(k->report, ADREV_COMPILE_NO_CACHE, w->path,
+                         "a path that is too long");
+    if (!stays)
+        snprintf(w->path + before, sizeof w->path - before, "/%.*s", (int)n,
+                 name);
+    if (up && before > 0)
+        *strrchr(w->path, '/') = '\0';
+    memmove(w->rest, name + n, strlen(name + n) + 1);
+    return stays || adx_look_at(k, w);
+}
+
+// The directory without links, made if need be; it is ours alone.
+static bool adx_walk_to_cache(adx_cache *k, const char *directory)
+{
+    adx_way w = {0};
+    struct stat s;
+    char here[ADX_PATH / 2] = "";
+    if (*directory != '/' && getcwd(here, sizeof here) == NULL)
+        return adx_blame_system(k, ".");
+    if (strlen(directory) >= sizeof here)
+        return adx_blame(k->report, ADREV_COMPILE_NO_CACHE, "",
+                         "a path that is too long");
+    snprintf(w.rest, sizeof w.rest, "%s/%.*s", here, (int)sizeof here - 1,
+             directory);
+    bool ok = adx_look_at(k, &w);
+    while (ok && *w.rest != '\0')
+        ok = adx_go_on(k, &w);
+    if (ok && (stat(w.path, &s) != 0 || !adx_is_ours(&s)))
+        ok = adx_blame_open(k, w.path);
+    memcpy(k->directory, w.path, sizeof w.path);
+    return ok;
+}
+
+static bool adx_open_cache(adx_cache *k, const char *directory)
+{
+    const char *xdg = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    char name[ADX_PATH] = "";
+    if (adx_is_privileged())
+        return adx_blame(k->report, ADREV_COMPILE_PRIVILEGED, "", "");
+    if (directory == NULL && xdg != NULL && *xdg == '/')
+        snprintf(name, sizeof name, "%s/adrev", xdg);
+    else if (directory == NULL && home != NULL && *home != '\0')
+        snprintf(name, sizeof name, "%s/.cache/adrev", home);
+    directory = directory == NULL ? name : directory;
+    return *directory == '\0'
+         ? adx_blame(k->report, ADREV_COMPILE_NO_CACHE, "",
+                     "no directory is named, nor HOME")
+         : adx_walk_to_cache(k, directory);
+}
+
+// A directory that no other call uses. The name alone does not see to that:
+// processes of several machines, or containers, may share the cache and have
+// the same number. But mkdir makes a directory, or fails.
+static bool adx_make_own(adx_cache *k)
+{
+    static atomic_uint calls;
+    for (int tries = 0; tries < 10000; tries++) {
+        // relaxed: only its being different counts
+        unsigned call = atomic_fetch_add_explicit(&calls, 1,
+                                                  memory_order_relaxed);
+        snprintf(k->own, sizeof k->own, "%s/%ld-%u", k->directory,
+                 (long)getpid(), call);
+        if (mkdir(k->own, S_IRWXU) == 0)
+            return chmod(k->own, S_IRWXU) == 0      // whatever the umask is
+                || adx_blame_system(k, k->own);
+        if (errno != EEXIST)
+            break;
+    }
+    return adx_blame_system(k, k->own);
+}
+
+// A file there. Names are the same in every call, and so are the libraries,
+// whose symbols name their source.
+static const char *adx_own_file(const adx_cache *k, const char *name,
+                                char path[ADX_PATH + 16])
+{
+    snprintf(path, ADX_PATH + 16, "%s/%s", k->own, name);
+    return path;
+}
+
+static void adx_remove_own(const adx_cache *k)
+{
+    static const char *const name[] = { "said", "status", "f.c", "f.so" };
+    char path[ADX_PATH + 16];
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+        remove(adx_own_file(k, name[i], path));
+    rmdir(k->own);
+}
+
+/* --- 5.3  commands ---------------------------------------------------------
+ * The shell only starts them: every word is between single quotes, where no
+ * character but that quote means anything. What a command says and its status
+ * go into files: a program that ignores SIGCHLD, or waits for any child, takes
+ * the status before we can.                                                  */
+
+static void adx_keep_code(const char *text, size_t n, void *user)
+{
+    adx_bytes *b = (adx_bytes *)user;
+    while (n-- > 0)
+        adx_put_word(b, (uint8_t)*text++, 1);
+}
+
+static void adx_add_text(adx_bytes *b, const char *text)
+{
+    adx_keep_code(text, strlen(text), b);
+}
+
+static void adx_add_letter(adx_bytes *b, char c)
+{
+    if (c == '\'')
+        adx_add_text(b, "'\\''");
+    else
+        adx_keep_code(&c, 1, b);
+}
+
+static void adx_add_quoted(adx_bytes *b, const char *word)
+{
+    adx_add_text(b, "'");
+    while (*word != '\0')
+        adx_add_letter(b, *word++);
+    adx_add_text(b, "' ");
+}
+
+// One word of a text, without its quotes and backslashes. NULL: one is open.
+static const char *adx_add_word(adx_bytes *b, const char *at)
+{
+    char quote = '\0';
+    for (; *at != '\0' && (quote != '\0' || strchr(ADX_BLANKS, *at) == NULL);
+         at++) {
+        bool escapes = *at == '\\' && (quote == '\0' || (quote == '"'
+                       && at[1] != '\0' && strchr("\"\\$`", at[1]) != NULL));
+        if (escapes && *++at == '\0')
+            return NULL;
+        if (escapes)
+            adx_add_letter(b, *at);
+        else if (quote == '\0' && (*at == '\'' || *at == '"'))
+            quote = *at;
+        else if (quote != '\0' && *at == quote)
+            quote = '\0';
+        else
+            adx_add_letter(b, *at);
+    }
+    return quote == '\0' ? at : NULL;
+}
+
+// All words of a text; false: the last one is open.
+static bool adx_add_words(adx_bytes *b, const char *text)
+{
+    while (text != NULL && *(text += strspn(text, ADX_BLANKS)) != '\0') {
+        adx_add_text(b, "'");
+        text = adx_add_word(b, text);
+        adx_add_text(b, "' ");
+    }
+    return text != NULL;
+}
+
+// "umask 077; { 'compiler' "; false: there is none. (Compilers hand files on to
+// one another: a umask that takes the owner's rights would stop them.)
+static bool adx_begin_command(adx_cache *k, adx_bytes *b)
+{
+    adx_add_text(b, "umask 077; { ");
+    if (k->compiler[strspn(k->compiler, ADX_BLANKS)] == '\0')
+        return adx_blame(k->report, ADREV_COMPILE_NO_COMPILER, "",
+                         "its name is empty");
+    return adx_add_words(b, k->compiler)
+        || adx_blame(k->report, ADREV_COMPILE_QUOTE, "", k->compiler);
+}
+
+// A process of its own for the shell, with no signal blocked and those to their
+// defaults that compilers rely on. 0: it has ended.
+static int adx_run_shell(char *command)
+{
+    static char name[] = "sh";
+    static char option[] = "-c";
+    char *words[] = { name, option, command, NULL };
+    sigset_t signals;
+    posix_spawnattr_t how;
+    pid_t process;
+    int wrong = posix_spawnattr_init(&how);
+    if (wrong != 0)
+        return wrong;
+    sigemptyset(&signals);
+    posix_spawnattr_setsigmask(&how, &signals);
+    sigaddset(&signals, SIGCHLD);
+    sigaddset(&signals, SIGPIPE);
+    posix_spawnattr_setsigdefault(&how, &signals);
+    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK
+                                   | POSIX_SPAWN_SETSIGDEF);
+    wrong = posix_spawn(&process, "/bin/sh", NULL, &how, words, environ);
+    posix_spawnattr_destroy(&how);
+    // Anything but EINTR says that it has ended, whoever asked for its status.
+    while (wrong == 0 && waitpid(process, NULL, 0) < 0 && errno == EINTR)
+        ;
+    return wrong;
+}
+
+// The number in the file; -1: none, the shell itself was ended.
+static int adx_read_status(adx_cache *k, const char *path)
+{
+    size_t n = 0;
+    int status = 0;
+    char *data = adx_read_file(k, path, &n);
+    for (size_t i = 0; i + 1 < n && adx_is_digit(data[i]); i++)
+        status = 10 * status + (data[i] - '0');
+    adx_drop(k->memory, data);
+    return n < 2 ? -1 : status;
+}
+
+// Blames the compiler, with the head of what it said.
+static bool adx_blame_compiler(adx_cache *k, int status, const char *said)
+{
+    char text[sizeof k->report->text];
+    size_t n = 0;
+    int file = adx_open_file(said, O_RDONLY);
+    for (ssize_t got = 1; file >= 0 && n + 1 < sizeof text && got != 0;) {
+        got = read(file, text + n, sizeof text - 1 - n);
+        if (got < 0 && errno != EINTR)
+            break;
+        n += got > 0 ? (size_t)got : 0;
+    }
+    if (file >= 0)
+        close(file);
+    while (n > 0 && strchr(ADX_BLANKS, text[n - 1]) != NULL)
+        n--;
+    text[n] = '\0';
+    if (n == 0)
+        snprintf(text, sizeof text, "status %d, and not a word", status);
+    // 126 and 127 are the shell's own: it found nothing to run
+    return adx_blame(k->report, status == 126 || status == 127
+                     ? ADREV_COMPILE_NO_COMPILER : ADREV_COMPILE_REFUSED, "",
+                     text);
+}
+
+// Runs a command and drops it. Nothing of it is printed, nor that there is no
+// such program. ok: it is whole.
+static bool adx_end_command(adx_cache *k, adx_bytes *b, bool ok)
+{
+    char said[ADX_PATH + 16];
+    char status[ADX_PATH + 16];
+    adx_own_file(k, "said", said);
+    adx_own_file(k, "status", status);
+    adx_add_text(b, "; } < /dev/null > ");
+    adx_add_quoted(b, said);
+    adx_add_text(b, "2>&1; echo $? > ");
+    adx_add_quoted(b, status);
+    adx_keep_code("", 1, b);
+    k->no_memory = k->no_memory || b->failed;
+    ok = ok && !k->no_memory;
+    if (ok) {
+        remove(status);
+        int wrong = adx_run_shell((char *)b->v);
+        int code = wrong != 0 ? -1 : adx_read_status(k, status);
+        ok = code == 0
+          || (wrong != 0 ? adx_blame(k->report, ADREV_COMPILE_NO_COMPILER,
+                                     "/bin/sh", strerror(wrong))
+                         : adx_blame_compiler(k, code, said));
+    }
+    adx_drop(b->memory, b->v);
+    return ok;
+}
+
+// What the compiler says of itself.
+static char *adx_compiler_version(adx_cache *k, size_t *n)
+{
+    char path[ADX_PATH + 16];
+    adx_bytes command = { .memory = k->memory };
+    bool ok = adx_begin_command(k, &command);
+    adx_add_text(&command, "--version");
+    return adx_end_command(k, &command, ok)
+         ? adx_read_file(k, adx_own_file(k, "said", path), n) : NULL;
+}
+
+// What the processor is, where the system says it: -march=native means another
+// one on another machine that shares the cache.
+static void adx_keep_processor(adx_bytes *b)
+{
+    static const char *const about[] = {
+        "vendor_id", "cpu family", "model", "flags", "CPU ", "Features", "isa",
+        "uarch"
+    };
+    char line[256];
+    bool begins = true;         // a line of the file, not a part of a long one
+    bool kept = false;
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    if (f == NULL)
+        return;
+    while (fgets(line, sizeof line, f) != NULL && line[0] != '\n') {
+        for (size_t i = 0; begins && i < sizeof about / sizeof *about; i++)
+            if (strncmp(line, about[i], strlen(about[i])) == 0)
+                kept = true;
+        if (kept)
+            adx_keep_code(line, strlen(line), b);
+        begins = strchr(line, '\n') != NULL;
+        kept = kept && !begins;
+    }
+    fclose(f);
+}
+
+// The key: a hash of all that the library depends on.
+static bool adx_make_key(adx_cache *k)
+{
+    size_t n;
+    char *version = adx_compiler_version(k, &n);
+    if (version == NULL)
+        return false;
+    adx_bytes all = { .memory = k->memory };
+    adx_keep_code(version, n, &all);
+    adx_keep_processor(&all);
+    adx_keep_code(k->compiler, strlen(k->compiler) + 1, &all);
+    adx_keep_code(k->flags, strlen(k->flags) + 1, &all);
+    if (k->code.n > 0)
+        adx_keep_code((const char *)k->code.v, k->code.n, &all);
+    adx_drop(k->memory, version);
+    if (!all.failed) {
+        XXH128_hash_t h = XXH3_128bits(all.v, all.n);
+        adx_hex(&h, k->key);
+    }
+    adx_drop(k->memory, all.v);
+    k->no_memory = k->no_memory || all.failed;
+    return !all.failed;
+}
+
+// KEY-HASH.so
+static void adx_name_library(adx_cache *k, const char *hash)
+{
+    snprintf(k->library, sizeof k->library, "%s/%s-%.32s.so", k->directory,
+             k->key, hash);
+}
+
+// Looks for a library of the function that is what was compiled.
+static bool adx_find_library(adx_cache *k)
+{
+    DIR *all = opendir(k->directory);
+    bool found = false;
+    if (all == NULL)
+        return false;
+    for (struct dirent *e; !found && (e = readdir(all)) != NULL;) {
+        const char *name = e->d_name;
+        char hash[33];
+        if (strlen(name) != 68 || strncmp(name, k->key, 32) != 0)
+            continue;
+        adx_name_library(k, name + 33);
+        found = adx_hash_file(k, k->library, hash)
+             && memcmp(hash, name + 33, 32) == 0;
+    }
+    closedir(all);
+    return found;
+}
+
+// Compiles the code and puts the library in its place.
+static bool adx_build(adx_cache *k)
+{
+    char source[ADX_PATH + 16];
+    char made[ADX_PATH + 16];
+    char hash[33];
+    adx_bytes command = { .memory = k->memory };
+    adx_own_file(k, "f.c", source);
+    adx_own_file(k, "f.so", made);
+    if (!adx_write_file(source, (const char *)k->code.v, k->code.n))
+        return adx_blame_system(k, source);
+    bool ok = adx_begin_command(k, &command)
+           && (adx_add_words(&command, k->flags)
+               || adx_blame(k->report, ADREV_COMPILE_QUOTE, "", k->flags));
+    adx_add_text(&command, "-fPIC -shared -o ");
+    adx_add_quoted(&command, made);
+    adx_add_quoted(&command, source);
+    adx_add_text(&command, "-lm");
+    if (!adx_end_command(k, &command, ok))
+        return false;
+    if (chmod(made, S_IRWXU) != 0 || !adx_hash_file(k, made, hash))
+        return adx_blame(k->report, ADREV_COMPILE_REFUSED, "",
+                         "it made no library");
+    adx_name_library(k, hash);
+    return rename(made, k->library) == 0 || adx_blame_system(k, k->library);
+}
+
+/* --- 5.4  loading ---------------------------------------------------------- */
+
+#define ADX_C_NAME "adrev_compiled"
+
+static void *adx_symbol(void *library, const char *what, const char *more)
+{
+    char name[64];
+    snprintf(name, sizeof name, ADX_C_NAME "_%s%s", what, more);
+    return dlsym(library, name);
+}
+
+// A function to where its pointer is; NULL: there is none. (memcpy: data to
+// function, as POSIX has it.)
+static void adx_take_function(void *to, void *library, const char *what,
+                              const char *more)
+{
+    void *code = adx_symbol(library, what, more);
+    memcpy(to, &code, sizeof code);
+}
+
+// Flags may be such that there are no infinities (-ffast-math).
+static bool adx_finds_infinity(void *library, const adx_c_kind *kind,
+                               const char *what)
+{
+    int (*f)(ad_real x);
+    adx_take_function(&f, library, kind->what, what);
+    return f != NULL && f((ad_real)INFINITY) != 0;
+}
+
+// As many arrays as its kind has.
+static void adx_take_code(adx_compiled *c, void *library,
+                          const adx_c_kind *kind)
+{
+    const unsigned long *size =
+        (const unsigned long *)adx_symbol(library, kind->what, "_size");
+    void *f = kind->out[1] != NULL ? (void *)&c->f22
+            : kind->in[1] == NULL ? (void *)&c->f2
+            : kind->in[2] == NULL ? (void *)&c->f3 : (void *)&c->f4;
+    void *code = size == NULL ? NULL : adx_symbol(library, kind->what, "");
+    memcpy(f, &code, sizeof code);
+    adx_take_function(&c->block, library, kind->what, "_block");
+    adx_take_function(&c->loop, library, kind->what, "_loop");
+    c->work = size == NULL ? 0 : (size_t)*size;
+    c->checks = code != NULL && adx_finds_infinity(library, kind, "_checks");
+    c->tells = code != NULL && adx_finds_infinity(library, kind, "_tells");
+    if (!c->checks)
+        c->loop = NULL;
+}
+
+// The library by a name in which dlopen replaces nothing. In the path it would
+// replace $ORIGIN, $LIB and $PLATFORM: a path with a $ goes by way of the
+// directory, which is opened, and what is loaded is what was looked at.
+static void *adx_open_library(const char *directory, const char *path)
+{
+    struct stat s;
+    struct stat by;
+    char name[ADX_PATH];
+    void *library = NULL;
+    if (strchr(path, '$') == NULL)
+        return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    int file = adx_open_file(directory, O_RDONLY);
+    int n = snprintf(name, sizeof name, "/proc/self/fd/%d", file);
+    if (file >= 0 && fstat(file, &s) == 0 && stat(name, &by) == 0
+        && s.st_dev == by.st_dev && s.st_ino == by.st_ino) {
+        snprintf(name + n, sizeof name - (size_t)n, "%s", strrchr(path, '/'));
+        library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    }
+    if (file >= 0)
+        close(file);
+    return library;
+}
+
+static bool adx_offers_code(void *library)
+{
+    for (size_t i = 0; i < ADX_C_KINDS; i++)
+        if (adx_symbol(library, adx_c_kinds[i].what, "") != NULL)
+            return true;
+    return false;
+}
+
+static bool adx_load(ad_fn *fn, adx_cache *k)
+{
+    dlerror();                  // of other calls: forgotten
+    void *library = adx_open_library(k->directory, k->library);
+    if (library == NULL) {
+        const char *why = dlerror();
+        return adx_blame(k->report, ADREV_COMPILE_NOT_LOADED, "",
+                         why != NULL ? why : "a $ in the cache's path");
+    }
+    if (!adx_offers_code(library)) {
+        dlclose(library);
+        return adx_blame(k->report, ADREV_COMPILE_NOT_LOADED, "",
+                         "its functions are hidden");
+    }
+    for (size_t i = 0; i < ADX_C_KINDS; i++)
+        if (adx_c_kinds[i].bit & ADX_C_LOADED)
+            adx_take_code(&fn->compiled[adx_c_kinds[i].kind], library,
+                          &adx_c_kinds[i]);
+    if (fn->library != NULL)
+        dlclose(fn->library);
+    fn->library = library;
+    fn->unload = adx_close_library;
+    return true;
+}
+
+static bool adx_compile_code(ad_fn *fn, adx_cache *k)
+{
+    if (!adx_make_own(k))
+        return false;
+    bool ok = adx_make_key(k) && (adx_find_library(k) || adx_build(k))
+           && adx_load(fn, k);
+    adx_remove_own(k);
+    return ok;
+}
+
+static unsigned adx_to_compile(const ad_fn *fn, unsigned asked)
+{
+    const unsigned linear = ADREV_C_GRADIENT | ADREV_C_JACOBIAN
+                          | ADREV_C_LINEARIZE;
+    if (asked == 0)
+        return ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP | ADREV_C_HVP
+             | (fn->m == 1 || fn->n * fn->m <= 1000 ? ADREV_C_LINEARIZE : 0u);
+    return asked & linear ? (asked & ~linear) | ADREV_C_LINEARIZE : asked;
+}
+
+// So that loops (3.5) contain their steps, and numbers are not gathered from
+// one expression each into vectors. (lstm as a scan, bench/: 2.3 instead of 2.5
+// times the plain program; rotquat 26 instead of 31 ns.)
+#define ADX_C_FLAGS "-O3 -march=native -ffp-contract=off " \
+    "-fno-semantic-interposition -fno-tree-slp-vectorize"
+
+static bool adx_is_within(adx_cache *k, size_t bytes, size_t limit)
+{
+    char text[64];
+    k->report->bytes = bytes;
+    snprintf(text, sizeof text, "%zu bytes, limit %zu", bytes, limit);
+    return bytes <= limit
+        || adx_blame(k->report, ADREV_COMPILE_TOO_LONG, "", text);
+}
+
+// more: functions besides those that ad_fn_compile promises.
+static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
+                             ad_compile_report *report, unsigned more)
+{
+    static const ad_compile_options none;
+    const ad_compile_options *o = options == NULL ? &none : options;
+    if (fn == NULL || o->functions >> ADREV_C_COUNT != 0)
+        return ADREV_ESHAPE;
+    adx_cache k = { .memory = &fn->memory, .report = report,
+                    .code = { .memory = &fn->memory } };
+    k.compiler = o->compiler == NULL ? "cc" : o->compiler;
+    k.flags = o->flags == NULL ? ADX_C_FLAGS : o->flags;
+    const ad_c_options code = {
+        .name = ADX_C_NAME, .single = sizeof(ad_real) == sizeof(float),
+        .exported = true,
+        .functions = more | adx_to_compile(fn, o->functions)
+    };
+    size_t bytes = 0;
+    ad_status status = adx_write_c(fn, &code, ADX_FORM_loaded, NULL, NULL,
+                                   &bytes, NULL);
+    if (status != ADREV_OK)
+        return status;
+    bool ok = adx_is_within(&k, bytes, o->limit == 0 ? 2000000 : o->limit)
+           && adx_open_cache(&k, o->cache);
+    if (ok)
+        status = adx_write_c(fn, &code, ADX_FORM_loaded, adx_keep_code, &k.code,
+                             NULL, NULL);
+    k.no_memory = k.code.failed;
+    if (ok && status == ADREV_OK && !k.no_memory)
+        ok = adx_compile_code(fn, &k);
+    adx_drop(k.memory, k.code.v);
+    return status != ADREV_OK ? status : k.no_memory ? ADREV_ENOMEM
+         : ok ? ADREV_OK : ADREV_ECOMPILE;
+}
+
+ADX_SELDOM_END
+
+#endif // ADREV_COMPILE
+
+ADX_API ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options)
+{
+    ad_compile_report unread;
+    ad_compile_report *report = options == NULL || options->report == NULL
+                              ? &unread : options->report;
+    memset(report, 0, sizeof *report);
+    return adx_compile(fn, options, report, 0);
+}
+
+#define ADX_TEXT(name, text) text,
+ADX_API const char *ad_compile_message(ad_compile_reason reason)
+{
+    static const char *const texts[] = { ADREV_COMPILE_TABLE(ADX_TEXT) };
+    return (unsigned)reason < ADREV_COMPILE_COUNT ? texts[reason]
+                                                  : "no reason of adrev";
+}
+#undef ADX_TEXT

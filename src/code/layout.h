@@ -1,0 +1,227 @@
+#pragma once
+
+/* --- 3.3  where numbers are ----------------------------------------------- */
+
+ADX_SELDOM_BEGIN
+
+// Results: so many of the outputs in each array.
+typedef struct adx_results {
+    const char *array[2];
+    size_t length[2];
+} adx_results;
+
+typedef struct adx_writing {
+    adx_text *text;
+    const adx_program *p;
+    const char *what;           // value, jvp ...
+    const char *array[3];       // names of the inputs, and how many of each
+    size_t length[3];
+    size_t split;
+    bool *used;
+    bool *stored;               // in work, or at home
+    uint32_t *place;            // there
+    uint32_t *home;             // the output that a step with many results
+                                // writes itself; ADX_NOWHERE
+    const adx_results *results;
+    uint32_t *part;             // the C function that makes the number
+    size_t places;
+    uint32_t lowest;            // with arrays: the number at place 0
+    size_t parts;
+    size_t next;                // step, after the parts written so far
+    bool guarded;               // there are guards
+    bool block;                 // of points side by side: adx_lanes_of
+    bool tells;                 // notes in `fault` if a result is not finite
+    size_t unchecked;           // outputs at the end that may be not finite
+    const adx_entries *entries; // of a sparse matrix; else NULL
+} adx_writing;
+
+static void adx_say_input(adx_writing *k, uint32_t x)
+{
+    size_t i = 0;
+    if (k->block) {
+        adx_say(k->text, "x%lu[l]", (unsigned long)x);
+        return;
+    }
+    for (; x >= k->length[i]; i++)
+        x -= (uint32_t)k->length[i];
+    adx_put_text(k->text, k->array[i], strlen(k->array[i]));
+    adx_say_index(k->text, "[", x, "]");
+}
+
+static void adx_say_number(adx_writing *k, uint32_t x)
+{
+    if (k->stored[x])
+        adx_say_index(k->text, "work[", k->place[x], "]");
+    else if (adx_is_constant_number(k->p, x))
+        adx_say_literal(k->text, *adx_constant_of(k->p, x));
+    else if (k->p->from[x] == ADX_FROM_INPUT)
+        adx_say_input(k, x);
+    else
+        adx_say_index(k->text, "v", x, "");
+}
+
+// The array of inputs in which all elements of a range lie; -1: they do not.
+static int adx_array_of(const adx_writing *k, const adx_numbers *r,
+                        size_t rows, size_t cols)
+{
+    uint32_t low = UINT32_MAX;
+    uint32_t high = 0;
+    uint32_t first = 0;
+    for (size_t corner = 0; corner < 4; corner++) {
+        uint32_t x = adx_in_range(r, corner & 1 ? rows - 1 : 0,
+                                   corner & 2 ? cols - 1 : 0);
+        low = x < low ? x : low;
+        high = x > high ? x : high;
+    }
+    for (int i = 0; i < 3; first += (uint32_t)k->length[i++])
+        if (low >= first && high < first + k->length[i])
+            return i;
+    return -1;
+}
+
+#define ADX_HOME_NONE (ADX_NOWHERE - 1)     // it is read, or two outputs
+#define ADX_HOME_ONE  (ADX_NOWHERE - 2)     // it is one output
+
+typedef struct adx_reader {
+    adx_writing *k;
+    uint32_t part;
+    bool in_range;
+} adx_reader;
+
+static void adx_note_reader(void *user, uint32_t x)
+{
+    adx_reader *r = (adx_reader *)user;
+    adx_writing *k = r->k;
+    uint32_t from = k->p->from[x];
+    k->home[x] = ADX_HOME_NONE;
+    if (r->in_range || (from < ADX_FROM_INPUT && k->part[x] != r->part))
+        k->stored[x] = true;
+}
+
+// The same for arguments of arrays: those among the inputs are read there.
+static void adx_note_ranges(adx_reader *r, const adx_many *m)
+{
+    for (int a = 0; a < 3; a++) {
+        size_t rows;
+        size_t cols;
+        adx_extent(m, a, &rows, &cols);
+        if (rows * cols == 0
+            || adx_array_of(r->k, &m->arg[a], rows, cols) >= 0)
+            continue;
+        for (size_t i = 0; i < rows; i++)
+            for (size_t j = 0; j < cols; j++)
+                adx_note_reader(r, adx_in_range(&m->arg[a], i, j));
+    }
+    r->in_range = false;
+    for (size_t i = 0; m->kind == ADX_MANY_gather && i < m->n; i++)
+        adx_note_reader(r, m->list[i]);
+    r->in_range = true;
+}
+
+// Which numbers must stand in work: those of arrays, and those that another C
+// function needs.
+static void adx_find_stored(adx_writing *k)
+{
+    const adx_program *p = k->p;
+    size_t count = 0;
+    for (size_t i = 0; i < p->steps; i++) {
+        const adx_step *s = &p->step[i];
+        if (!adx_is_used(p, s, k->used))
+            continue;
+        k->guarded |= s->op == ADX_OP_guard;
+        adx_reader r = { k, (uint32_t)(count++ / k->split),
+                         s->op == ADX_OP_many };
+        if (r.in_range)
+            adx_note_ranges(&r, adx_many_of(p, s));
+        else
+            adx_visit_reads(p, s, adx_note_reader, &r);
+        for (size_t j = 0; j < adx_results_of(p, s); j++) {
+            k->part[s->r + j] = r.part;
+            k->stored[s->r + j] = k->stored[s->r + j] || r.in_range;
+        }
+    }
+    k->parts = count == 0 ? 1 : (count + k->split - 1) / k->split;
+    for (size_t i = 0; i < p->outputs && k->parts > 1; i++)
+        if (p->from[p->output[i]] < ADX_FROM_INPUT)
+            k->stored[p->output[i]] = true;
+}
+
+// Outputs that a step with many results writes where they belong: all of them,
+// one after another, and nobody else reads them. Not where a guard may follow,
+// nor in a C function that has no results.
+static void adx_find_homes(adx_writing *k)
+{
+    const adx_program *p = k->p;
+    size_t at = 0;
+    for (size_t i = 0; i < p->outputs; i++) {
+        uint32_t *home = &k->home[p->output[i]];
+        *home = *home == ADX_NOWHERE ? ADX_HOME_ONE : ADX_HOME_NONE;
+    }
+    for (size_t a = 0; a < 2; a++)
+        for (size_t i = 0, n; i < k->results->length[a]; i += n, at += n) {
+            uint32_t x = p->output[at];
+            uint32_t from = p->from[x];
+            const adx_step *s = from < ADX_FROM_INPUT ? &p->step[from] : NULL;
+            size_t most = k->results->length[a] - i;
+            n = s == NULL || s->op != ADX_OP_many || s->r != x
+              ? 1 : adx_results_of(p, s);
+            bool all = n > 1 && n <= most && k->parts == 1 && !k->guarded;
+            for (size_t j = 0; all && j < n; j++)
+                all = p->output[at + j] == x + j
+                   && k->home[x + j] == ADX_HOME_ONE;
+            for (size_t j = 0; all && j < n; j++)
+                k->stored[x + j] = false;
+            n = all ? n : 1;
+            k->home[x] = all ? (uint32_t)at : ADX_HOME_NONE;
+        }
+}
+
+// Ranges remain ranges: with arrays numbers are as far from one another as
+// their indices.
+static void adx_find_places(adx_writing *k)
+{
+    const adx_program *p = k->p;
+    for (size_t i = 0; i < p->numbers; i++) {
+        if (!k->stored[i])
+            continue;
+        if (k->places == 0)
+            k->lowest = (uint32_t)i;
+        k->place[i] = p->manys > 0 ? (uint32_t)i - k->lowest
+                                   : (uint32_t)k->places;
+        k->places = k->place[i] + 1;
+    }
+}
+
+static void adx_end_writing(adx_writing *k)
+{
+    const ad_allocator *a = k->p->memory;
+    adx_drop(a, k->used);
+    adx_drop(a, k->stored);
+    adx_drop(a, k->place);
+    adx_drop(a, k->part);
+    adx_drop(a, k->home);
+}
+
+static bool adx_begin_writing(adx_writing *k)
+{
+    const adx_program *p = k->p;
+    const ad_allocator *a = p->memory;
+    k->used = (bool *)adx_take(a, p->numbers, sizeof *k->used);
+    k->stored = (bool *)adx_take(a, p->numbers, sizeof *k->stored);
+    k->place = (uint32_t *)adx_take(a, p->numbers, sizeof *k->place);
+    k->part = (uint32_t *)adx_take(a, p->numbers, sizeof *k->part);
+    k->home = (uint32_t *)adx_take(a, p->numbers, sizeof *k->home);
+    if (k->used == NULL || k->stored == NULL || k->place == NULL
+        || k->part == NULL || k->home == NULL)
+        return false;
+    memset(k->stored, 0, p->numbers * sizeof *k->stored);
+    memset(k->home, 0xff, p->numbers * sizeof *k->home);    // ADX_NOWHERE
+    memset(k->part, 0, p->numbers * sizeof *k->part);
+    adx_mark_used(p, k->used);
+    adx_find_stored(k);
+    adx_find_homes(k);
+    adx_find_places(k);
+    return true;
+}
+
+ADX_SELDOM_END

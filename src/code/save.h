@@ -1,0 +1,577 @@
+#pragma once
+
+/* ===========================================================================
+ * 4  FILES                                                            >>save
+ *
+ * Written as it stands in memory, number by number; when it is read, nothing is
+ * believed: every index is compared with what has been read before it, and what
+ * a step does not use must be as it would have been written. So only what a
+ * recording can make is accepted, and would be written as the same bytes.
+ * ======================================================================== */
+
+ADX_SELDOM_BEGIN
+
+/* --- 4.1  writing ---------------------------------------------------------- */
+
+#define ADX_FILE_MAGIC   0x6e666461u        // "adfn"
+#define ADX_FILE_VERSION 1u
+
+typedef struct adx_bytes {
+    const ad_allocator *memory;
+    uint8_t *v;
+    size_t n;
+    size_t room;
+    bool failed;
+} adx_bytes;
+
+static void adx_put_word(adx_bytes *b, uint64_t v, size_t bytes)
+{
+    for (size_t i = 0; i < bytes && !b->failed; i++)
+        if (adx_make_room_for(b->memory, (void **)&b->v, &b->room, b->n, 1))
+            b->v[b->n++] = (uint8_t)(v >> (8 * i));
+        else
+            b->failed = true;
+}
+
+static void adx_put_string(adx_bytes *b, const char *text)
+{
+    size_t n = text == NULL ? 0 : strlen(text);
+    adx_put_word(b, n, 4);
+    for (size_t i = 0; i < n; i++)
+        adx_put_word(b, (uint8_t)text[i], 1);
+}
+
+static void adx_put_real(adx_bytes *b, ad_real v)
+{
+    uint32_t narrow = 0;
+    uint64_t wide = 0;
+    if (sizeof v == sizeof narrow)
+        memcpy(&narrow, &v, sizeof narrow);
+    else
+        memcpy(&wide, &v, sizeof wide < sizeof v ? sizeof wide : sizeof v);
+    adx_put_word(b, narrow | wide, sizeof v);
+}
+
+// Operations by name: their codes may change.
+static void adx_put_operations(adx_bytes *b)
+{
+    adx_put_word(b, ADX_OP_COUNT, 4);
+    for (uint32_t op = 0; op < ADX_OP_COUNT; op++)
+        adx_put_string(b, adx_row_of(op)->name);
+}
+
+// Arguments; the others repeat the first.
+static int adx_many_arity(const adx_many *k)
+{
+    return k->kind == ADX_MANY_product ? 2
+         : k->kind != ADX_MANY_each || k->op >= ADX_OP_COUNT ? 1
+         : adx_row_of(k->op)->arity;
+}
+
+static void adx_put_many(adx_bytes *b, const adx_many *k)
+{
+    const uint32_t word[] = { (uint32_t)k->kind, k->op, k->m, k->k, k->n };
+    for (size_t i = 0; i < 5; i++)
+        adx_put_word(b, word[i], 4);
+    for (int i = 0; i < 3; i++) {
+        const adx_numbers *arg = &k->arg[i < adx_many_arity(k) ? i : 0];
+        adx_put_word(b, arg->base, 4);
+        adx_put_word(b, (uint32_t)arg->rs, 4);
+        adx_put_word(b, (uint32_t)arg->cs, 4);
+    }
+    for (size_t i = 0; k->kind == ADX_MANY_gather && i < k->n; i++)
+        adx_put_word(b, k->list[i], 4);
+}
+
+static void adx_put_program(adx_bytes *b, const adx_program *p)
+{
+    for (size_t i = 0; i < p->numbers; i++) {
+        bool fixed = adx_is_constant_number(p, i);
+        adx_put_word(b, fixed ? 1 : 0, 1);
+        if (fixed)
+            adx_put_real(b, *adx_constant_of(p, i));
+    }
+    for (size_t i = 0; i < p->steps; i++) {
+        const adx_step *s = &p->step[i];
+        const uint32_t word[] = { s->op, s->r, s->a, s->b, s->c };
+        for (size_t k = 0; k < 5; k++)
+            adx_put_word(b, word[k], 4);
+        if (s->op == ADX_OP_many)
+            adx_put_many(b, &p->many[s->a]);
+    }
+    for (size_t i = 0; i < p->outputs; i++)
+        adx_put_word(b, p->output[i], 4);
+}
+
+ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
+{
+    if (fn == NULL || write == NULL)
+        return ADREV_ESHAPE;
+    adx_program copy;           // without what no result needs
+    const adx_program *p = &fn->program;
+    ad_fn_report report;
+    if (!adx_count_kept(p, &report))
+        return ADREV_ENOMEM;
+    adx_begin_program(&copy, &fn->memory, false);
+    if (!p->counted && report.dead > 0) {
+        ad_status status = adx_make_copy(&copy, p);
+        if (status != ADREV_OK) {
+            adx_free_program(&copy);
+            return status;
+        }
+        p = &copy;
+    }
+    if (adx_has_external(p)) {  // a file has no functions of the user
+        adx_free_program(&copy);
+        return ADREV_EEXTERNAL;
+    }
+    adx_bytes b = { .memory = &fn->memory };
+    const uint64_t head[] = { ADX_FILE_MAGIC, ADX_FILE_VERSION,
+                              sizeof(ad_real) };
+    const uint64_t count[] = {
+        fn->n, fn->m, p->numbers, p->steps, report.recorded, report.constant,
+        report.common, report.identity, report.dead, report.operations,
+        report.arrays, report.guards
+    };
+    for (size_t i = 0; i < 3; i++)
+        adx_put_word(&b, head[i], 4);
+    for (size_t i = 0; i < sizeof count / sizeof *count; i++)
+        adx_put_word(&b, count[i], 8);
+    adx_put_operations(&b);
+    adx_put_program(&b, p);
+    for (size_t i = 0; i < report.guards; i++) {
+        adx_put_word(&b, (uint32_t)fn->guard[i].line, 4);
+        adx_put_string(&b, fn->guard[i].file);
+    }
+    if (!b.failed)
+        adx_put_word(&b, XXH3_64bits(b.v, b.n), 8);
+    if (!b.failed)
+        write((const char *)b.v, b.n, user);
+    adx_drop(&fn->memory, b.v);
+    adx_free_program(&copy);
+    return b.failed ? ADREV_ENOMEM : ADREV_OK;
+}
+
+/* --- 4.2  reading ---------------------------------------------------------- */
+
+typedef struct adx_source_bytes {
+    const uint8_t *v;
+    size_t left;
+    bool bad;
+} adx_source_bytes;
+
+static uint64_t adx_get(adx_source_bytes *b, size_t bytes)
+{
+    uint64_t v = 0;
+    if (b->bad || b->left < bytes) {
+        b->bad = true;
+        return 0;
+    }
+    for (size_t i = 0; i < bytes; i++)
+        v |= (uint64_t)b->v[i] << (8 * i);
+    b->v += bytes;
+    b->left -= bytes;
+    return v;
+}
+
+static uint32_t adx_get_word(adx_source_bytes *b)
+{
+    return (uint32_t)adx_get(b, 4);
+}
+
+static ad_real adx_get_real(adx_source_bytes *b)
+{
+    ad_real v = 0;
+    uint64_t wide = adx_get(b, sizeof v);
+    uint32_t narrow = (uint32_t)wide;
+    if (sizeof v == sizeof narrow)
+        memcpy(&v, &narrow, sizeof narrow);
+    else
+        memcpy(&v, &wide, sizeof wide < sizeof v ? sizeof wide : sizeof v);
+    return v;
+}
+
+// A count of things that take so many bytes each.
+static size_t adx_get_count(adx_source_bytes *b, size_t each)
+{
+    uint64_t n = adx_get(b, 8);
+    if (n > b->left / each || n >= ADX_FROM_INPUT)
+        b->bad = true;
+    return b->bad ? 0 : (size_t)n;
+}
+
+// A string that stays in the bytes. Its length: *n.
+static const char *adx_get_string(adx_source_bytes *b, size_t *n)
+{
+    const char *text = (const char *)b->v;
+    *n = adx_get_word(b);
+    text = (const char *)b->v;
+    if (b->bad || *n > b->left) {
+        b->bad = true;
+        *n = 0;
+        return text;
+    }
+    b->v += *n;
+    b->left -= *n;
+    return text;
+}
+
+typedef struct adx_loading {
+    adx_source_bytes b;
+    adx_program *p;
+    uint32_t op[256];           // what their codes are here
+    uint32_t ops;               // how many they are there
+    size_t made;                // numbers: those below this one
+    uint32_t *guard;            // for each of these, 1 + the last number up to
+} adx_loading;                  // it that is a guard's; 0: none
+
+static void adx_get_operations(adx_loading *k)
+{
+    k->ops = adx_get_word(&k->b);
+    if (k->ops > 250)
+        k->b.bad = true;
+    for (uint32_t i = 0; i < k->ops && !k->b.bad; i++) {
+        size_t n;
+        const char *name = adx_get_string(&k->b, &n);
+        uint32_t op = adx_operation_named(name, n);
+        k->op[i] = op < ADX_OP_COUNT ? op : (uint32_t)ADX_OP_end;
+    }
+}
+
+// The code here of an operation there; ADX_OP_end: there is none.
+static uint32_t adx_get_code(const adx_loading *k, uint32_t op)
+{
+    return op < k->ops ? k->op[op]
+         : op == k->ops ? (uint32_t)ADX_OP_guard
+         : op == k->ops + 1 ? (uint32_t)ADX_OP_many : (uint32_t)ADX_OP_end;
+}
+
+#define ADX_NOT_MADE (ADX_FROM_INPUT - 1)       // by the steps read so far
+
+// Whether a number has been made before; that of a guard is none.
+static bool adx_is_readable(const adx_loading *k, uint64_t x)
+{
+    const adx_program *p = k->p;
+    return x < k->made
+        && (p->from[x] >= ADX_FROM_INPUT
+            || p->step[p->from[x]].op != ADX_OP_guard);
+}
+
+static void adx_check_read(adx_loading *k, uint64_t x)
+{
+    if (!adx_is_readable(k, x))
+        k->b.bad = true;
+}
+
+// After every step: its results, and the constants that come next.
+static void adx_note_made(adx_loading *k)
+{
+    const adx_program *p = k->p;
+    while (k->made < p->numbers && p->from[k->made] != ADX_NOT_MADE) {
+        size_t x = k->made++;
+        k->guard[x] = !adx_is_readable(k, x) ? (uint32_t)x + 1
+                    : x > 0 ? k->guard[x - 1] : 0;
+    }
+}
+
+// The first and the last number of a range that is not empty. false: they have
+// not been made.
+static bool adx_find_ends(const adx_loading *k, const adx_numbers *r,
+                          size_t rows, size_t cols, int64_t end[2])
+{
+    const int64_t most = (int64_t)k->p->numbers;
+    const int64_t step[2] = { r->rs, r->cs };
+    const int64_t way[2] = { (int64_t)(rows - 1) * r->rs,
+                             (int64_t)(cols - 1) * r->cs };
+    end[0] = end[1] = r->base;
+    for (int i = 0; i < 2; i++) {
+        if (step[i] > most || step[i] < -most   // of one element, too
+            || way[i] > most || way[i] < -most) // before sums overflow
+            return false;
+        end[way[i] > 0] += way[i];
+    }
+    return end[0] >= 0 && end[1] < (int64_t)k->made;
+}
+
+// A file of some bytes can name ranges of 2^31 elements, so most are not looked
+// at one by one: where none of the numbers between the ends is a guard's, they
+// can be read.
+static void adx_check_range(adx_loading *k, const adx_numbers *r, size_t rows,
+                            size_t cols)
+{
+    int64_t end[2];
+    if (rows == 0 || cols == 0)
+        return;
+    if (!adx_find_ends(k, r, rows, cols, end)) {
+        k->b.bad = true;
+        return;
+    }
+    if (k->guard[end[1]] <= end[0])
+        return;
+    rows = r->rs == 0 ? 1 : rows;
+    cols = r->cs == 0 ? 1 : cols;
+    if ((uint64_t)rows * cols > k->p->numbers)  // that often around a guard
+        k->b.bad = true;
+    for (size_t i = 0; i < rows && !k->b.bad; i++)
+        for (size_t j = 0; j < cols && !k->b.bad; j++)
+            adx_check_read(k, adx_in_range(r, i, j));
+}
+
+// Whether all that a step reads is there.
+static void adx_check_reads(adx_loading *k, const adx_step *s)
+{
+    const adx_many *m = adx_many_of(k->p, s);
+    if (m == NULL) {
+        adx_check_read(k, s->a);
+        adx_check_read(k, s->b);
+        if (s->op != ADX_OP_guard)
+            adx_check_read(k, s->c);
+        else if (!k->b.bad && !adx_is_fixed(k->p, s->b))
+            k->b.bad = true;
+        return;
+    }
+    for (size_t i = 0; i < adx_listed(m) && !k->b.bad; i++)
+        adx_check_read(k, m->list[i]);
+    for (int a = 0; a < 3; a++) {
+        size_t rows;
+        size_t cols;
+        adx_extent(m, a, &rows, &cols);
+        adx_check_range(k, &m->arg[a], rows, cols);
+    }
+}
+
+static void adx_get_list(adx_loading *k, adx_many *m)
+{
+    if (m->n > k->b.left / 4) {
+        k->b.bad = true;
+        return;
+    }
+    m->list = (uint32_t *)adx_take(k->p->memory, m->n, sizeof *m->list);
+    if (m->list == NULL)
+        adx_spoil(k->p, ADREV_ENOMEM);
+    for (size_t i = 0; m->list != NULL && i < m->n; i++)
+        m->list[i] = adx_get_word(&k->b);
+}
+
+static bool adx_is_range(const adx_numbers *a, const adx_numbers *b)
+{
+    return a->base == b->base && a->rs == b->rs && a->cs == b->cs;
+}
+
+// Whether a kind has these counts, each other being 0, and no more operands or
+// results than a sound file can have. Its arguments are checked afterwards,
+// with those of all steps.
+static bool adx_is_plausible(const adx_loading *k, const adx_many *m)
+{
+    const uint64_t most = k->p->numbers;
+    bool each = m->kind == ADX_MANY_each;
+    bool product = m->kind == ADX_MANY_product;
+    bool listed = each || m->kind == ADX_MANY_gather;
+    bool op = each ? m->op < ADX_OP_COUNT
+            : product ? m->op == ADREV_OP_mul || m->op == ADX_OP_chain
+            : m->op == 0;
+    return m->kind <= ADX_MANY_gather && op
+        && (m->m > 0) == product && (m->k > 0) == !listed
+        && (m->n > 0) == (product || listed)
+        && m->m <= most && m->k <= most && m->n <= most
+        && (uint64_t)m->m * m->n <= most
+        && (uint64_t)m->m * m->k < ADX_FROM_INPUT
+        && (uint64_t)m->k * m->n < ADX_FROM_INPUT;
+}
+
+static void adx_get_many(adx_loading *k, adx_many *m)
+{
+    static const adx_numbers none = { 0, 0, 0 };
+    memset(m, 0, sizeof *m);
+    m->kind = (adx_many_kind)adx_get_word(&k->b);
+    m->op = adx_get_word(&k->b);
+    if (m->kind == ADX_MANY_each || m->kind == ADX_MANY_product)
+        m->op = adx_get_code(k, m->op);
+    m->m = adx_get_word(&k->b);
+    m->k = adx_get_word(&k->b);
+    m->n = adx_get_word(&k->b);
+    for (size_t i = 0; i < 3; i++) {
+        m->arg[i].base = adx_get_word(&k->b);
+        m->arg[i].rs = (int32_t)adx_get_word(&k->b);
+        m->arg[i].cs = (int32_t)adx_get_word(&k->b);
+    }
+    bool unused = m->kind != ADX_MANY_gather || adx_is_range(&m->arg[0], &none);
+    for (int i = adx_many_arity(m); i < 3; i++)
+        unused = unused && adx_is_range(&m->arg[i], &m->arg[0]);
+    if (!unused || !adx_is_plausible(k, m))
+        k->b.bad = true;
+    else if (m->kind == ADX_MANY_gather)
+        adx_get_list(k, m);
+}
+
+// Whether the arguments that a step does not have are as they are written.
+static bool adx_is_filled(const adx_step *s)
+{
+    int arity = s->op < ADX_OP_COUNT ? adx_row_of(s->op)->arity : 3;
+    return (arity > 1 || s->b == s->a) && (arity > 2 || s->c == s->a);
+}
+
+// A step whose results are the next numbers.
+static void adx_get_step(adx_loading *k, size_t i, size_t guards)
+{
+    adx_program *p = k->p;
+    adx_step s;
+    s.op = adx_get_code(k, adx_get_word(&k->b));
+    s.r = adx_get_word(&k->b);
+    s.a = adx_get_word(&k->b);
+    s.b = adx_get_word(&k->b);
+    s.c = adx_get_word(&k->b);
+    if (s.r != k->made || s.op > ADX_OP_many || !adx_is_filled(&s)
+        || (s.op == ADX_OP_guard && s.c >= guards)
+        || (s.op == ADX_OP_many && (s.a != p->manys || s.b != 0 || s.c != 0)))
+        k->b.bad = true;
+    if (s.op == ADX_OP_many && !k->b.bad) {
+        if (!adx_make_room_for(p->memory, (void **)&p->many, &p->many_room,
+                               p->manys, sizeof *p->many)) {
+            adx_spoil(p, ADREV_ENOMEM);
+            return;
+        }
+        adx_get_many(k, &p->many[p->manys++]);
+    }
+    if (k->b.bad || p->status != ADREV_OK)
+        return;
+    adx_check_reads(k, &s);
+    for (size_t j = 0; j < adx_results_of(p, &s) && !k->b.bad; j++)
+        if (s.r + j >= p->numbers || p->from[s.r + j] != ADX_NOT_MADE)
+            k->b.bad = true;
+        else
+            p->from[s.r + j] = (uint32_t)i;
+    p->step[p->steps++] = s;
+    adx_note_made(k);
+}
+
+static void adx_get_numbers(adx_loading *k, size_t inputs, size_t numbers)
+{
+    for (size_t i = 0; i < numbers && !k->b.bad; i++) {
+        uint64_t kind = adx_get(&k->b, 1);
+        bool fixed = kind == 1;
+        ad_real v = fixed ? adx_get_real(&k->b) : 0;
+        if (fixed)
+            adx_new_constant(k->p, v);
+        else
+            adx_new_number(k->p, i < inputs ? ADX_FROM_INPUT : ADX_NOT_MADE);
+        if (kind > 1 || (fixed && i < inputs))
+            k->b.bad = true;
+    }
+    k->p->inputs = inputs;
+    if (inputs > numbers)
+        k->b.bad = true;
+}
+
+static void adx_get_guards(adx_loading *k, ad_fn *fn, size_t guards)
+{
+    size_t room = k->b.left + guards;
+    char *at = fn->names = (char *)adx_take(&fn->memory, room, 1);
+    fn->guard = (adx_code_place *)adx_take(&fn->memory, guards,
+                                           sizeof *fn->guard);
+    if (at == NULL || fn->guard == NULL) {
+        adx_spoil(k->p, ADREV_ENOMEM);
+        return;
+    }
+    for (size_t i = 0; i < guards && !k->b.bad; i++) {
+        size_t n;
+        fn->guard[i].line = (int)adx_get_word(&k->b);
+        const char *name = adx_get_string(&k->b, &n);
+        fn->guard[i].file = n == 0 ? NULL : at;
+        if (memchr(name, '\0', n) != NULL)
+            k->b.bad = true;
+        memcpy(at, name, n);
+        at[n] = '\0';
+        at += n == 0 ? 0 : n + 1;
+    }
+}
+
+static void adx_get_program(adx_loading *k, ad_fn *fn, size_t numbers,
+                            size_t steps, const ad_fn_report *report)
+{
+    adx_program *p = k->p;
+    adx_get_operations(k);
+    adx_get_numbers(k, fn->n, numbers);
+    p->report = *report;
+    p->counted = true;
+    k->guard = (uint32_t *)adx_take(p->memory, numbers, sizeof *k->guard);
+    if (k->guard == NULL)
+        adx_spoil(p, ADREV_ENOMEM);
+    else if (!k->b.bad && p->status == ADREV_OK)
+        adx_note_made(k);
+    p->step = (adx_step *)adx_take(p->memory, steps, sizeof *p->step);
+    if (p->step == NULL)
+        adx_spoil(p, ADREV_ENOMEM);
+    p->step_room = p->step == NULL ? 0 : steps;
+    for (size_t i = 0; i < steps && !k->b.bad && p->status == ADREV_OK; i++)
+        adx_get_step(k, i, report->guards);
+    if (k->made < p->numbers)
+        k->b.bad = true;
+    for (size_t i = 0; i < fn->m && !k->b.bad && p->status == ADREV_OK; i++) {
+        uint32_t y = adx_get_word(&k->b);
+        if (!adx_is_readable(k, y))
+            k->b.bad = true;
+        else
+            adx_new_output(p, y);
+    }
+    if (!k->b.bad && p->status == ADREV_OK)
+        adx_get_guards(k, fn, report->guards);
+    if (k->b.left != 0)
+        k->b.bad = true;
+}
+
+static bool adx_is_file(const void *data, size_t bytes)
+{
+    const uint8_t *v = (const uint8_t *)data;
+    adx_source_bytes tail = { v + (bytes < 8 ? 0 : bytes - 8), 8, false };
+    adx_source_bytes head = { v, bytes, false };
+    return bytes > 20 && adx_get(&head, 4) == ADX_FILE_MAGIC
+        && adx_get(&head, 4) == ADX_FILE_VERSION
+        && adx_get(&head, 4) == sizeof(ad_real)
+        && adx_get(&tail, 8) == XXH3_64bits(v, bytes - 8);
+}
+
+ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
+                             const ad_fn_options *options)
+{
+    static const ad_fn_options none;
+    if (out == NULL)
+        return ADREV_ESHAPE;
+    *out = NULL;
+    if (data == NULL)
+        return ADREV_ESHAPE;
+    if (!adx_is_file(data, bytes))
+        return ADREV_EFILE;
+    adx_loading k = { .b = { (const uint8_t *)data + 12, bytes - 20, false } };
+    size_t n = adx_get_count(&k.b, 1);
+    size_t m = adx_get_count(&k.b, 4);
+    size_t numbers = adx_get_count(&k.b, 1);
+    size_t steps = adx_get_count(&k.b, 20);
+    ad_fn_report report;
+    report.recorded = (size_t)adx_get(&k.b, 8);
+    report.constant = (size_t)adx_get(&k.b, 8);
+    report.common = (size_t)adx_get(&k.b, 8);
+    report.identity = (size_t)adx_get(&k.b, 8);
+    report.dead = (size_t)adx_get(&k.b, 8);
+    report.operations = (size_t)adx_get(&k.b, 8);
+    report.arrays = (size_t)adx_get(&k.b, 8);
+    report.guards = adx_get_count(&k.b, 8);
+    if (k.b.bad || m == 0)
+        return ADREV_EFILE;
+    ad_fn *fn = adx_new_fn(options == NULL ? &none : options, n, m);
+    if (fn == NULL)
+        return ADREV_ENOMEM;
+    k.p = &fn->program;
+    k.p->plain = false;
+    adx_get_program(&k, fn, numbers, steps, &report);
+    adx_drop(&fn->memory, k.guard);
+    ad_status status = fn->program.status != ADREV_OK ? fn->program.status
+                     : k.b.bad ? ADREV_EFILE : ADREV_OK;
+    if (status == ADREV_OK)
+        *out = fn;
+    else
+        ad_fn_free(fn);
+    return status;
+}
+
+ADX_SELDOM_END

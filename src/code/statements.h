@@ -1,0 +1,370 @@
+#pragma once
+
+/* --- 3.4  statements ------------------------------------------------------ */
+
+ADX_SELDOM_BEGIN
+
+static void adx_say_argument(adx_text *t, char which, void *user)
+{
+    const void *const *both = (const void *const *)user;
+    adx_writing *k = (adx_writing *)(uintptr_t)both[0];
+    const adx_step *s = (const adx_step *)both[1];
+    (void)t;
+    adx_say_number(k, which == 'x' ? s->a : which == 'y' ? s->b : s->c);
+}
+
+// Product of the chain rule: as a function only if zeros are to absorb.
+static const char *adx_value_text(const adx_text *t, uint32_t op)
+{
+    return op == ADX_OP_chain && !t->absorbing ? "x * y"
+                                               : adx_row_of(op)->value;
+}
+
+// Whether a number is not what it was, bit by bit as in a replay: the two zeros
+// differ, and all that is not a number is one.
+static void adx_say_change(adx_writing *k, uint32_t x, ad_real was)
+{
+    adx_say_number(k, x);
+    adx_say(k->text, was != was ? " == " : " != ");
+    if (was != was)
+        adx_say_number(k, x);
+    else
+        adx_say_literal(k->text, was);
+    if (was != 0)
+        return;
+    adx_say(k->text, signbit(was) ? " || !signbit(" : " || signbit(");
+    adx_say_number(k, x);
+    adx_say(k->text, ")");
+}
+
+static void adx_say_guard(adx_writing *k, const adx_step *s)
+{
+    adx_say(k->text, "    if (");
+    adx_say_change(k, s->a, *adx_constant_of(k->p, s->b));
+    adx_say(k->text, ") return %lu;\n", (unsigned long)s->c + 1);
+}
+
+// x, or what it is the negative of.
+static uint32_t adx_without_sign(const adx_program *p, uint32_t x, bool *minus)
+{
+    const adx_step *s = adx_made_by(p, x, ADREV_OP_neg);
+    *minus ^= s != NULL;
+    return s == NULL ? x : s->a;
+}
+
+// A product's sign comes last: the compiler then knows the product of the same
+// two without signs, and a sum subtracts it. (rotquat, bench/: 17 products
+// less.) A negative may then have no reader, which no compiler is to mind.
+static void adx_say_step(adx_writing *k, const adx_step *s)
+{
+    adx_step plain = *s;
+    const void *both[] = { k, &plain };
+    bool minus = false;
+    if (k->text->sizes && k->parts == 1
+        && (s->op == ADREV_OP_mul || s->op == ADX_OP_chain)) {
+        plain.a = adx_without_sign(k->p, s->a, &minus);
+        plain.b = adx_without_sign(k->p, s->b, &minus);
+    }
+    if (k->stored[s->r])
+        adx_say_index(k->text, "    work[", k->place[s->r], "] = ");
+    else
+        adx_say_index(k->text, k->text->single ? "    const float v"
+                                               : "    const double v",
+                      s->r, " = ");
+    adx_say(k->text, minus ? "-(" : "");
+    adx_say_formula(k->text, adx_value_text(k->text, s->op), adx_say_argument,
+                    both);
+    adx_say(k->text, minus ? ");\n" : ";\n");
+    if (k->text->sizes && s->op == ADREV_OP_neg && !k->stored[s->r])
+        adx_say_index(k->text, "    (void)v", s->r, ";\n");
+}
+
+// Element of an argument, by the names of loop variables.
+typedef struct adx_element_text {
+    const adx_writing *k;
+    const adx_many *many;
+    const char *i[3];           // of the row of each argument
+    const char *j[3];
+} adx_element_text;
+
+static void adx_say_element(adx_text *t, char which, void *user)
+{
+    const adx_element_text *e = (const adx_element_text *)user;
+    int a = which == 'x' ? 0 : which == 'y' ? 1 : 2;
+    const adx_numbers *r = &e->many->arg[a];
+    uint32_t base = r->base;
+    size_t rows;
+    size_t cols;
+    adx_extent(e->many, a, &rows, &cols);
+    int array = adx_array_of(e->k, r, rows, cols);
+    base -= array < 0 ? e->k->lowest : 0;
+    for (int i = 0; i < array; i++)
+        base -= (uint32_t)e->k->length[i];
+    adx_say(t, "%s[%lu", array < 0 ? "work" : e->k->array[array],
+            (unsigned long)base);
+    if (e->i[a] != NULL && r->rs != 0)
+        adx_say(t, " + %ld*%s", (long)r->rs, e->i[a]);
+    if (e->j[a] != NULL && r->cs != 0)
+        adx_say(t, " + %ld*%s", (long)r->cs, e->j[a]);
+    adx_say(t, "]");
+}
+
+// Where the results of a step begin: "work[7", "J[0".
+static void adx_say_home(adx_writing *k, const adx_step *s)
+{
+    const adx_results *r = k->results;
+    size_t at = k->home[s->r];
+    if (at >= ADX_HOME_ONE) {
+        adx_say_index(k->text, "work[", k->place[s->r], "");
+        return;
+    }
+    bool second = at >= r->length[0];
+    adx_say(k->text, "%s[%lu", r->array[second],
+            (unsigned long)(at - (second ? r->length[0] : 0)));
+}
+
+// Whether a product has side by side what it adds up in place: columns of the
+// second argument or, times a column, rows of the first.
+static bool adx_adds_in_place(const adx_many *m)
+{
+    return (m->n == 1 ? m->arg[0].rs : m->arg[1].cs) == 1;
+}
+
+// Whether a step writes results where they belong, each once, and says there
+// which are not finite: another pass over them takes long. (matvec, bench/:
+// 0.85 instead of 1.15 ms.)
+static bool adx_tells_at_home(const adx_writing *k, const adx_step *s)
+{
+    const adx_many *m = adx_many_of(k->p, s);
+    bool once = m->kind == ADX_MANY_each
+             || (m->kind == ADX_MANY_product && m->k == 1
+                 && adx_adds_in_place(m));
+    return k->tells && once && k->home[s->r] < k->p->outputs - k->unchecked;
+}
+
+// Of result i or, with a width, of that in row i and column j.
+static void adx_say_told(adx_writing *k, const adx_step *s, size_t width)
+{
+    char index[40] = " + i]";
+    if (width > 0)
+        snprintf(index, sizeof index, " + %lu*i + j]", (unsigned long)width);
+    adx_say(k->text, "%*sfault |= ", width > 0 ? 20 : 12, "");
+    adx_say_home(k, s);
+    adx_say(k->text, "%s - ", index);
+    adx_say_home(k, s);
+    adx_say(k->text, "%s != 0;\n", index);
+}
+
+static void adx_say_gather(adx_writing *k, const adx_step *s,
+                           const adx_many *m)
+{
+    for (size_t i = 0; i < m->n; i++) {
+        adx_say(k->text, "    ");
+        adx_say_home(k, s);
+        adx_say(k->text, " + %lu] = ", (unsigned long)i);
+        adx_say_number(k, m->list[i]);
+        adx_say(k->text, ";\n");
+    }
+}
+
+// As adx_length does it: nothing overflows on the way.
+static void adx_say_norm(adx_writing *k, const adx_step *s, const adx_many *m)
+{
+    adx_text *t = k->text;
+    const char *f = t->single ? "f" : "";
+    adx_element_text e = { k, m, { NULL }, { "i" } };
+    adx_say(t, "    {\n        %s most = 0, sum = 0;\n        long i;\n"
+            "        for (i = 0; i < %lu; i++) {\n"
+            "            const %s size = fabs%s(", t->real,
+            (unsigned long)m->k, t->real, f);
+    adx_say_element(t, 'x', &e);
+    adx_say(t, ");\n            most = size > most || size != size ? size : "
+            "most;\n        }\n"
+            "        if (most == 0 || most * 0 != 0)\n            sum = 1;\n"
+            "        else\n            for (i = 0; i < %lu; i++) {\n"
+            "                const %s part = ", (unsigned long)m->k, t->real);
+    adx_say_element(t, 'x', &e);
+    adx_say(t, " / most;\n                sum += part * part;\n"
+            "            }\n        ");
+    adx_say_home(k, s);
+    adx_say(t, "] = most * sqrt%s(sum);\n    }\n", f);
+}
+
+static void adx_say_fold(adx_writing *k, const adx_step *s, const adx_many *m)
+{
+    adx_text *t = k->text;
+    adx_element_text e = { k, m, { NULL }, { "i" } };
+    bool most = m->kind == ADX_MANY_most;
+    const char *zero = t->single ? "0.0f" : "0.0";
+    adx_say(t, "    {\n        %s sum = %s%s;\n        long i;\n", t->real,
+            most ? "-" : "", most ? adx_infinity(t) : zero);
+    adx_say(t, "        for (i = 0; i < %lu; i++)\n            %s",
+            (unsigned long)m->k, most ? "if (" : "sum += ");
+    adx_say_element(t, 'x', &e);
+    if (most) {
+        adx_say(t, " > sum || ");
+        adx_say_element(t, 'x', &e);
+        adx_say(t, " != ");
+        adx_say_element(t, 'x', &e);
+        adx_say(t, ")\n                sum = ");
+        adx_say_element(t, 'x', &e);
+    }
+    adx_say(t, ";\n        ");
+    adx_say_home(k, s);
+    adx_say(t, "] = sum;\n    }\n");
+}
+
+// Element i.
+static void adx_say_one(adx_writing *k, const adx_step *s, const adx_many *m)
+{
+    adx_text *t = k->text;
+    adx_element_text e = { k, m, { NULL }, { "i", "i", "i" } };
+    adx_say(t, "            ");
+    adx_say_home(k, s);
+    adx_say(t, " + i] = ");
+    adx_say_formula(t, adx_value_text(t, m->op), adx_say_element, &e);
+    adx_say(t, ";\n");
+    if (adx_tells_at_home(k, s))
+        adx_say_told(k, s, 0);
+}
+
+static void adx_say_each(adx_writing *k, const adx_step *s, const adx_many *m)
+{
+    adx_say(k->text, "    {\n        long i;\n"
+            "        for (i = 0; i < %lu; i++) {\n", (unsigned long)m->n);
+    adx_say_one(k, s, m);
+    adx_say(k->text, "        }\n    }\n");
+}
+
+// Row i times a column, in eight sums, as ad_dot and ad_matvec add them up: the
+// terms l from..to but for the last ones.
+static void adx_say_eight(adx_writing *k, const adx_many *m, const char *from,
+                          const char *to)
+{
+    adx_element_text e = { k, m, { "i", "(l + j)" }, { "(l + j)" } };
+    adx_say(k->text, "            for (l = %s; l + 8 <= %s; l += 8)\n"
+            "                for (j = 0; j < 8; j++)\n"
+            "                    sum[j] += ", from, to);
+    adx_say_formula(k->text, adx_value_text(k->text, m->op), adx_say_element,
+                    &e);
+    adx_say(k->text, ";\n");
+}
+
+// The sum of the eight and the last terms.
+static void adx_say_sum_of_eight(adx_writing *k, const adx_step *s,
+                                 const adx_many *m)
+{
+    adx_text *t = k->text;
+    adx_element_text e = { k, m, { "i", "l" }, { "l" } };
+    adx_say(t, "            for (j = 0; j < 4; j++)\n"
+            "                sum[j] += sum[j + 4];\n"
+            "            sum[0] = (sum[0] + sum[1]) + (sum[2] + sum[3]);\n"
+            "            for (l = %lu; l < %lu; l++)\n"
+            "                sum[0] += ", (unsigned long)(m->k / 8 * 8),
+            (unsigned long)m->k);
+    adx_say_formula(t, adx_value_text(t, m->op), adx_say_element, &e);
+    adx_say(t, ";\n            ");
+    adx_say_home(k, s);
+    adx_say(t, " + i] = sum[0];\n");
+}
+
+// All of a row.
+static void adx_say_row(adx_writing *k, const adx_step *s, const adx_many *m)
+{
+    char all[24];
+    snprintf(all, sizeof all, "%lu", (unsigned long)m->k);
+    adx_say(k->text, "            %s sum[8] = { 0 };\n", k->text->real);
+    adx_say_eight(k, m, "0", all);
+    adx_say_sum_of_eight(k, s, m);
+}
+
+static void adx_say_inner(adx_writing *k, const adx_step *s, const adx_many *m)
+{
+    adx_say(k->text, "    {\n        long i, j, l;\n"
+            "        for (i = 0; i < %lu; i++) {\n", (unsigned long)m->m);
+    adx_say_row(k, s, m);
+    adx_say(k->text, "        }\n    }\n");
+}
+
+static bool adx_is_inner(const adx_many *m)
+{
+    return m->kind == ADX_MANY_product && m->n == 1 && m->k >= 8
+        && (!adx_adds_in_place(m) || m->op != ADX_OP_chain);
+}
+
+// Term l of result (i, j), added in place. A sum of one term begins with 0,
+// too: 0 + -0 is 0.
+static void adx_say_term(adx_writing *k, const adx_step *s, const adx_many *m)
+{
+    adx_text *t = k->text;
+    adx_element_text e = { k, m, { "i", "l" }, { "l", "j" } };
+    adx_say(t, "                    ");
+    adx_say_home(k, s);
+    adx_say(t, " + %lu*i + j] %s ", (unsigned long)m->n,
+            m->k > 1 ? "+=" : "= 0 +");
+    adx_say_formula(t, adx_value_text(t, m->op), adx_say_element, &e);
+    adx_say(t, ";\n");
+    if (adx_tells_at_home(k, s))
+        adx_say_told(k, s, m->n);
+}
+
+static void adx_say_zeros(adx_writing *k, const adx_step *s, const adx_many *m)
+{
+    adx_say(k->text, "        for (i = 0; i < %lu; i++)\n            ",
+            (unsigned long)adx_many_results(m));
+    adx_say_home(k, s);
+    adx_say(k->text, " + i] = 0;\n");
+}
+
+// Sums in a variable or, where columns of the second argument or rows of the
+// first one are what lies side by side, in place.
+static void adx_say_product(adx_writing *k, const adx_step *s,
+                            const adx_many *m)
+{
+    adx_text *t = k->text;
+    adx_element_text e = { k, m, { "i", "l" }, { "l", "j" } };
+    bool rows = m->n > 1 && adx_adds_in_place(m);
+    bool columns = m->n == 1 && adx_adds_in_place(m);
+    bool alone = !rows && !columns;
+    if (adx_is_inner(m)) {
+        adx_say_inner(k, s, m);
+        return;
+    }
+    const char *order = rows ? "ilj" : columns ? "lij" : "ijl";
+    adx_say(t, "    {\n        long i, j, l;\n");
+    if (!alone && m->k > 1)
+        adx_say_zeros(k, s, m);
+    for (int depth = 0; depth < 3; depth++) {
+        char v = order[depth];
+        if (depth == 2 && alone)
+            adx_say(t, "                %s sum = 0;\n", t->real);
+        adx_say(t, "%*sfor (%c = 0; %c < %lu; %c++)%s\n", 8 + 4 * depth, "",
+                v, v, (unsigned long)(v == 'i' ? m->m : v == 'j' ? m->n
+                                                                 : m->k), v,
+                depth == (alone ? 1 : 2) ? " {" : "");
+    }
+    if (alone) {
+        adx_say(t, "                    sum += ");
+        adx_say_formula(t, adx_value_text(t, m->op), adx_say_element, &e);
+        adx_say(t, ";\n                ");
+        adx_say_home(k, s);
+        adx_say(t, " + %lu*i + j] = sum;\n", (unsigned long)m->n);
+    } else
+        adx_say_term(k, s, m);
+    adx_say(t, "%*s}\n    }\n", alone ? 12 : 16, "");
+}
+
+static void adx_say_many(adx_writing *k, const adx_step *s)
+{
+    const adx_many *m = adx_many_of(k->p, s);
+    if (m->kind == ADX_MANY_gather)
+        adx_say_gather(k, s, m);
+    else if (m->kind == ADX_MANY_each)
+        adx_say_each(k, s, m);
+    else if (m->kind == ADX_MANY_product)
+        adx_say_product(k, s, m);
+    else if (m->kind == ADX_MANY_norm)
+        adx_say_norm(k, s, m);
+    else
+        adx_say_fold(k, s, m);
+}

@@ -1,0 +1,217 @@
+#pragma once
+
+/* ===========================================================================
+ * 3  C CODE                                                          >>write
+ *
+ * A program as text. A number is written as a literal, an input, a local
+ * variable or, if another C function or an array needs it, a place in `work`.
+ * ======================================================================== */
+
+ADX_SELDOM_BEGIN
+
+/* --- 3.1  text ----------------------------------------------------------- */
+
+typedef struct adx_text {
+    ad_write_fn *write;
+    void *user;
+    size_t bytes;
+    const char *name;           // in front of all names
+    const char *real;           // double or float
+    bool single;
+    bool absorbing;
+    bool exported;
+    bool sizes;                 // of work as data, for ad_fn_compile
+    bool header;                // declarations only
+    bool muted;                 // nothing is put
+} adx_text;
+
+static void adx_put_text(adx_text *t, const char *text, size_t n)
+{
+    if (t->muted)
+        return;
+    t->bytes += n;
+    if (t->write != NULL && n > 0)
+        t->write(text, n, t->user);
+}
+
+#if defined __GNUC__ || defined __clang__
+__attribute__((format(printf, 2, 3)))
+#endif
+static void adx_say(adx_text *t, const char *format, ...)
+{
+    char line[1000];            // several names, and a few words: never cut
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    adx_put_text(t, line, n < 0 ? 0 : (size_t)n < sizeof line
+                                    ? (size_t)n : sizeof line - 1);
+}
+
+// before, the number in decimals, after. Most of a program's text is this: it
+// is several times as fast as a format.
+static void adx_say_index(adx_text *t, const char *before, size_t number,
+                          const char *after)
+{
+    char digits[24];
+    size_t at = sizeof digits;
+    do
+        digits[--at] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    adx_put_text(t, before, strlen(before));
+    adx_put_text(t, digits + at, sizeof digits - at);
+    adx_put_text(t, after, strlen(after));
+}
+
+// The locale's decimal point, which may be several bytes, as that of C.
+static void adx_set_point(char *number)
+{
+    size_t before = strspn(number, "+-0123456789e");
+    size_t point = strcspn(number + before, "+-0123456789e");
+    if (point == 0)
+        return;
+    number[before] = '.';
+    memmove(number + before + 1, number + before + point,
+            strlen(number + before + point) + 1);
+}
+
+// INFINITY and NAN are floats, which compilers may be told not to widen.
+static const char *adx_infinity(const adx_text *t)
+{
+    return t->single ? "HUGE_VALF" : "HUGE_VAL";
+}
+
+static void adx_say_literal(adx_text *t, ad_real v)
+{
+    char number[40];
+    double d = (double)v;
+    // As a float that has no room for it: from half of the next power of two
+    // on, and down to half of the smallest one.
+    bool large = t->single && fabs(d) >= 0x1.ffffffp127;
+    if (v != v) {
+        adx_say(t, t->single ? "NAN" : "((double)NAN)");
+        return;
+    }
+    if (v - v != 0 || large) {
+        adx_say(t, v > 0 ? "%s" : "(-%s)", adx_infinity(t));
+        return;
+    }
+    if (t->single && fabs(d) <= 0x1p-150)
+        d = signbit(d) ? -0.0 : 0.0;
+    snprintf(number, sizeof number, t->single ? "%.9g" : "%.17g", d);
+    adx_set_point(number);
+    bool whole = strpbrk(number, ".eE") == NULL;
+    bool below = number[0] == '-';
+    adx_say(t, "%s%s%s%s%s", below ? "(" : "", number, whole ? ".0" : "",
+            t->single ? "f" : "", below ? ")" : "");
+}
+
+// What an identifier of the tables' text is called in the code: adm_sin is sin
+// or sinf, adx_gauss is f_gauss.
+static void adx_say_name(adx_text *t, const char *word, size_t n)
+{
+    int length = (int)n;
+    if (n > 4 && strncmp(word, "adm_", 4) == 0)
+        adx_say(t, "%.*s%s", length - 4, word + 4, t->single ? "f" : "");
+    else if (n > 4 && strncmp(word, "adx_", 4) == 0)
+        adx_say(t, "%s_%.*s", t->name, length - 4, word + 4);
+    else if (n == 7 && strncmp(word, "ad_real", 7) == 0)
+        adx_say(t, "%s", t->real);
+    else
+        adx_put_text(t, word, n);
+}
+
+// The number in ADX_K(number). Returns what follows.
+static const char *adx_say_constant(adx_text *t, const char *at)
+{
+    size_t n = strcspn(at, ")");
+    const char *e = at + strcspn(at, "e)");
+    bool tiny = *e == 'e' && e[1] == '-' && adx_read_decimal(e + 2, NULL) > 37;
+    if (t->single && tiny)
+        adx_say(t, "1e-37f");           // smaller ones stand for double only
+    else {
+        adx_put_text(t, at, n);
+        adx_say(t, t->single ? "f" : "");
+    }
+    return at + n + 1;
+}
+
+typedef void adx_say_argument_fn(adx_text *t, char which, void *user);
+
+// Text of the tables as text of the code. argument NULL: x, y, z and v stay.
+static void adx_say_formula(adx_text *t, const char *at,
+                            adx_say_argument_fn *argument, void *user)
+{
+    while (*at != '\0') {
+        const char *word = at;
+        while (adx_is_letter(*at) || (at > word && adx_is_digit(*at)))
+            at++;
+        size_t n = (size_t)(at - word);
+        if (n == 5 && strncmp(word, "ADX_K", 5) == 0)
+            at = adx_say_constant(t, at + 1);
+        else if (n == 1 && argument != NULL && strchr("xyzv", *word) != NULL)
+            argument(t, *word, user);
+        else if (n > 0)
+            adx_say_name(t, word, n);
+        else {          // an operator, or a number with all its letters
+            while (adx_is_digit(*at) || *at == '.')
+                at++;
+            if (at == word)
+                at++;
+            adx_put_text(t, word, (size_t)(at - word));
+        }
+    }
+}
+
+/* --- 3.2  helper functions ------------------------------------------------ */
+
+typedef struct adx_helper {
+    const char *name;
+    const char *parameters;
+    const char *body;
+} adx_helper;
+
+#define ADX_TEXT(name, parameters, ...) { #name, #parameters, #__VA_ARGS__ },
+static const adx_helper adx_helpers[] = { ADX_HELPERS(ADX_TEXT) };
+#undef ADX_TEXT
+#define ADX_HELPER_COUNT (sizeof adx_helpers / sizeof *adx_helpers)
+
+// Marks the functions that a text calls, and those that they call.
+static bool adx_mark_helpers(const char *text, bool needed[])
+{
+    for (const char *at = text; (at = strstr(at, "adx_")) != NULL;) {
+        at += 4;
+        size_t n = 0;
+        while (adx_is_letter(at[n]) || adx_is_digit(at[n]))
+            n++;
+        size_t i = 0;
+        while (i < ADX_HELPER_COUNT
+               && (strlen(adx_helpers[i].name) != n
+                   || strncmp(adx_helpers[i].name, at, n) != 0))
+            i++;
+        if (i == ADX_HELPER_COUNT)
+            return false;
+        if (!needed[i]) {
+            needed[i] = true;
+            if (!adx_mark_helpers(adx_helpers[i].body, needed))
+                return false;
+        }
+    }
+    return true;
+}
+
+static void adx_say_helpers(adx_text *t, const bool needed[])
+{
+    for (size_t i = 0; i < ADX_HELPER_COUNT; i++) {
+        const adx_helper *h = &adx_helpers[i];
+        if (!needed[i])
+            continue;
+        adx_say(t, "static %s %s_%s", t->real, t->name, h->name);
+        adx_say_formula(t, h->parameters, NULL, NULL);
+        adx_say(t, "\n{\n    ");
+        adx_say_formula(t, h->body, NULL, NULL);
+        adx_say(t, "\n}\n\n");
+    }
+}
+
+ADX_SELDOM_END

@@ -1,0 +1,284 @@
+#pragma once
+
+/* --- 3.7  what is asked for ------------------------------------------------ */
+
+ADX_SELDOM_BEGIN
+
+// Where the derivatives of a direction begin: at the inputs or outputs of its
+// colour, or at a full one.
+static void adx_seed_direction(adx_making *k, const adx_pattern *s, uint32_t d)
+{
+    bool apart = d >= s->groups;
+    bool reverse = s->by_rows != apart;
+    const uint32_t *group = apart ? s->apart : s->group;
+    size_t n = reverse ? s->g.rows : s->g.cols;
+    adx_clear_derived(k);
+    for (size_t i = 0; i < n; i++)
+        if (group[i] == (apart ? d - s->groups : d))
+            k->derived[reverse ? k->from->output[i] : i] = adx_fixed(k->to, 1);
+}
+
+// Entries of a sparse matrix in the order of its pattern, as ad_fn_jacobian_pattern
+// computes them: one sweep for all columns or rows of a colour.
+static ad_status adx_make_entries(adx_program *q, const adx_program *p,
+                                  const adx_pattern *s, uint32_t entry[])
+{
+    adx_making k;
+    if (!adx_begin_making(&k, p, q, 0))
+        return q->status;
+    bool *moved = adx_moved(p, 0, s->g.cols);
+    if (moved == NULL)
+        adx_spoil(q, ADREV_ENOMEM);
+    adx_copy_steps(&k);
+    for (uint32_t d = 0; d < s->groups + s->aparts; d++) {
+        bool reverse = s->by_rows != (d >= s->groups);
+        adx_seed_direction(&k, s, d);
+        if (reverse)
+            adx_adjoint_steps(&k, moved);
+        else
+            adx_tangent_steps(&k);
+        for (uint32_t i = s->first[d]; i < s->first[d + 1]; i++) {
+            uint32_t at = s->at[s->entry[i]];
+            entry[s->entry[i]] = k.derived[reverse ? at : p->output[at]];
+        }
+    }
+    adx_drop(p->memory, moved);
+    adx_end_making(&k);
+    return q->status;
+}
+
+static ad_status adx_make_sparse(adx_program *q, ad_fn *fn, bool hessian)
+{
+    const ad_allocator *a = &fn->memory;
+    const adx_program *p = &fn->program;
+    adx_program adjoint;
+    adx_pattern *s;
+    adx_begin_program(&adjoint, a, false);
+    ad_status status = adx_pattern_of(fn, hessian, &s);
+    if (status == ADREV_OK && hessian)
+        status = adx_make_adjoint(&adjoint, p, fn->n);
+    if (status != ADREV_OK) {
+        adx_free_program(&adjoint);
+        return status;
+    }
+    size_t entries = s->g.start[s->g.rows];
+    uint32_t *entry = (uint32_t *)adx_take(a, entries, sizeof *entry);
+    if (hessian)
+        adjoint.outputs = fn->n;        // without the values
+    status = entry == NULL ? ADREV_ENOMEM
+           : adx_make_entries(q, hessian ? &adjoint : p, s, entry);
+    if (status == ADREV_OK)
+        adx_matrix_outputs(q, entries, entry);
+    adx_drop(a, entry);
+    adx_free_program(&adjoint);
+    return status == ADREV_OK ? q->status : status;
+}
+
+// Beyond those that can be asked for: for loops (adrev_function.h 6.5), with
+// machine code only.
+enum {
+    ADX_C_AHEAD = 1 << ADREV_C_COUNT, ADX_C_BACK = 2 << ADREV_C_COUNT,
+    ADX_C_ALL = (4 << ADREV_C_COUNT) - 1
+};
+
+// A kind of function: what it computes (of a Jacobian without values, and of
+// sparse matrices, adx_make_c_kind says that), its name, inputs and results.
+typedef struct adx_c_kind {
+    unsigned bit;
+    adx_kind kind;
+    const char *what;
+    const char *in[3];
+    const char *out[2];
+} adx_c_kind;
+
+static const adx_c_kind adx_c_kinds[] = {
+    { ADREV_C_VALUE,    ADX_KIND_value,   "value",    { "x" },   { "y" } },
+    { ADREV_C_JVP,      ADX_KIND_jvp,     "jvp", { "x", "v" },   { "dy" } },
+    { ADREV_C_VJP,      ADX_KIND_vjp,     "vjp", { "x", "w" },   { "dx" } },
+    { ADREV_C_GRADIENT, ADX_KIND_linear,  "gradient", { "x" },   { "y", "g" } },
+    { ADREV_C_HVP,      ADX_KIND_hvp,     "hvp", { "x", "w", "v" }, { "hv" } },
+    { ADREV_C_JACOBIAN, ADX_KIND_linear,  "jacobian", { "x" },   { "J" } },
+    { ADREV_C_HESSIAN,  ADX_KIND_hessian, "hessian", { "x", "w" }, { "H" } },
+    { ADREV_C_JACOBIAN_SPARSE, ADX_KIND_jacobian_sparse, "jacobian_sparse",
+      { "x" }, { "J" } },
+    { ADREV_C_HESSIAN_SPARSE, ADX_KIND_hessian_sparse, "hessian_sparse",
+      { "x", "w" }, { "H" } },
+    { ADREV_C_LINEARIZE, ADX_KIND_linear, "linearize", { "x" },  { "y", "J" } },
+    { ADX_C_AHEAD,      ADX_KIND_ahead,   "ahead",   { "x" },    { "y", "kept" } },
+    { ADX_C_BACK,       ADX_KIND_back,    "back", { "x", "w", "kept" }, { "dx" } },
+};
+#define ADX_C_KINDS (sizeof adx_c_kinds / sizeof *adx_c_kinds)
+#define ADX_C_SPARSE (ADREV_C_JACOBIAN_SPARSE | ADREV_C_HESSIAN_SPARSE)
+// What evaluations use: gradients and Jacobians come with values.
+#define ADX_C_LOADED (ADX_C_ALL & ~(ADREV_C_GRADIENT | ADREV_C_JACOBIAN))
+
+// The program behind a function. Outputs: results of the first array, then of
+// the second.
+static ad_status adx_make_c_kind(adx_program *q, ad_fn *fn,
+                                 const adx_c_kind *kind)
+{
+    const adx_program *p = &fn->program;
+    adx_begin_program(q, p->memory, false);
+    if (kind->bit & ADX_C_SPARSE)
+        return adx_make_sparse(q, fn, kind->bit == ADREV_C_HESSIAN_SPARSE);
+    return kind->bit == ADREV_C_JACOBIAN ? adx_make_jacobian(q, p, false)
+                                         : adx_make_derived(q, p, kind->kind);
+}
+
+// The pattern of a sparse kind, which has been made for the program already.
+static const adx_entries *adx_entries_of(ad_fn *fn, unsigned bit)
+{
+    adx_pattern *s;
+    return !(bit & ADX_C_SPARSE)
+        || adx_pattern_of(fn, bit == ADREV_C_HESSIAN_SPARSE, &s) != ADREV_OK
+         ? NULL : &s->g;
+}
+
+static size_t adx_c_length(ad_fn *fn, const adx_c_kind *kind,
+                           const char *array)
+{
+    bool matrix = array != NULL && (*array == 'J' || *array == 'H');
+    const adx_entries *g = matrix ? adx_entries_of(fn, kind->bit) : NULL;
+    return array == NULL ? 0
+         : g != NULL ? g->start[g->rows]
+         : *array == 'k' ? adx_handed_on(fn)
+         : strchr("yw", *array) != NULL || strcmp(array, "dy") == 0 ? fn->m
+         : *array == 'J' ? fn->m * fn->n
+         : *array == 'H' ? fn->n * fn->n : fn->n;
+}
+
+// Everything that is to be written.
+typedef struct adx_job {
+    ad_fn *fn;
+    const ad_c_options *options;
+    unsigned asked;             // functions
+    adx_text *text;
+    bool needed[ADX_HELPER_COUNT];
+    ad_c_size *size;            // of each function; NULL: of no interest
+} adx_job;
+
+// Marks the helper functions that a program calls.
+static ad_status adx_need_helpers(adx_job *job, const adx_program *q)
+{
+    bool *used = (bool *)adx_take(q->memory, q->numbers, sizeof *used);
+    ad_status status = used == NULL ? ADREV_ENOMEM : ADREV_OK;
+    if (used != NULL)
+        adx_mark_used(q, used);
+    for (size_t i = 0; status == ADREV_OK && i < q->steps; i++) {
+        const adx_many *m = adx_many_of(q, &q->step[i]);
+        uint32_t op = m == NULL ? q->step[i].op : m->op;
+        bool external = m != NULL && m->kind == ADX_MANY_external;
+        if (external && adx_is_used(q, &q->step[i], used))
+            status = ADREV_EEXTERNAL;
+        bool plain = op >= ADX_OP_COUNT || (m != NULL
+            && m->kind != ADX_MANY_each && m->kind != ADX_MANY_product);
+        if (!plain && adx_is_used(q, &q->step[i], used)
+            && !adx_mark_helpers(adx_value_text(job->text, op), job->needed))
+            status = ADREV_EEXTERNAL;
+    }
+    adx_drop(q->memory, used);
+    return status;
+}
+
+static void adx_measure_code(const adx_writing *k, size_t bytes,
+                             ad_c_size *size)
+{
+    const adx_program *p = k->p;
+    for (size_t i = 0; i < p->steps; i++)
+        size->statements += adx_is_used(p, &p->step[i], k->used);
+    for (size_t i = 0; i < p->numbers; i++)
+        size->constants += k->used[i]
+                        && adx_is_constant_number(p, i);
+    size->work = k->places == 0 ? 1 : k->places;
+    size->bytes = bytes;
+}
+
+// Whether many steps are done by one call: of loops with few numbers, where
+// what a call costs is more than nothing.
+static bool adx_is_looped(const adx_writing *k, const ad_fn *fn, adx_kind kind)
+{
+    return fn->program.carried > 0 && fn->program.carried == fn->m
+        && fn->n <= ADX_CHECKED_MOST
+        && (kind == ADX_KIND_value || kind == ADX_KIND_vjp
+            || kind == ADX_KIND_ahead || kind == ADX_KIND_back)
+        && adx_has_check(k);
+}
+
+// q has all outputs of its program: values, too, which only blocks of points
+// want.
+static ad_status adx_write_program(adx_job *job, const adx_c_kind *kind,
+                                   adx_program *q, ad_c_size *size)
+{
+    adx_text *t = job->text;
+    size_t split = job->options->split;
+    size_t before = t->bytes;
+    size_t all = q->outputs;
+    adx_writing k = { .text = t, .p = q, .what = kind->what,
+                      .split = split == 0 ? 2000 : split,
+                      .entries = adx_entries_of(job->fn, kind->bit) };
+    adx_results results = { { kind->out[0], kind->out[1] },
+                            { adx_c_length(job->fn, kind, kind->out[0]),
+                              adx_c_length(job->fn, kind, kind->out[1]) } };
+    k.results = &results;
+    // Of a step of a loop, the adjoint of its number; and what is handed on, of
+    // which some may not be needed.
+    k.unchecked = kind->kind == ADX_KIND_ahead ? results.length[1]
+                : job->fn->program.carried > 0
+                  && (kind->kind == ADX_KIND_vjp
+                      || kind->kind == ADX_KIND_back);
+    for (int i = 0; i < 3; i++) {
+        k.array[i] = kind->in[i];
+        k.length[i] = adx_c_length(job->fn, kind, kind->in[i]);
+    }
+    q->outputs = results.length[0] + results.length[1];
+    bool ok = adx_begin_writing(&k);
+    if (ok && t->header) {
+        adx_declare_function(&k);
+    } else if (ok) {
+        adx_say_function(&k);
+        if (size != NULL)
+            adx_measure_code(&k, t->bytes - before, size);
+        q->outputs = all;
+        if (t->sizes && kind->bit <= ADREV_C_VJP && adx_has_block(&k)) {
+            adx_mark_used(q, k.used);
+            adx_say_block(&k);
+        }
+        if (adx_is_looped(&k, job->fn, kind->kind))
+            adx_say_loop(&k, job->fn->program.carried,
+                         job->fn->program.parameters);
+    }
+    adx_end_writing(&k);
+    return ok ? ADREV_OK : ADREV_ENOMEM;
+}
+
+// One kind: marks what helpers it needs, writes it, or both.
+static ad_status adx_do_kind(adx_job *job, size_t which, bool mark, bool write)
+{
+    const adx_c_kind *kind = &adx_c_kinds[which];
+    adx_program q;
+    ad_status status = adx_make_c_kind(&q, job->fn, kind);
+    if (status == ADREV_OK && mark) {
+        size_t all = q.outputs;
+        if (!job->text->sizes)
+            q.outputs = adx_c_length(job->fn, kind, kind->out[0])
+                      + adx_c_length(job->fn, kind, kind->out[1]);
+        status = adx_need_helpers(job, &q);
+        q.outputs = all;
+    }
+    if (status == ADREV_OK && write)
+        status = adx_write_program(job, kind, &q, job->size == NULL
+                                   ? NULL : &job->size[which]);
+    adx_free_program(&q);
+    return status;
+}
+
+static ad_status adx_do_kinds(adx_job *job, bool mark, bool write)
+{
+    ad_status status = ADREV_OK;
+    for (size_t i = 0; i < ADX_C_KINDS && status == ADREV_OK; i++)
+        if (job->asked & adx_c_kinds[i].bit)
+            status = adx_do_kind(job, i, mark, write);
+    return status;
+}
+
+ADX_SELDOM_END

@@ -1,0 +1,164 @@
+#pragma once
+
+/* --- 3.9  all of it ------------------------------------------------------ */
+
+ADX_SELDOM_BEGIN
+
+// What comes first: of a header all that is true of each function.
+static void adx_say_top(const adx_job *job)
+{
+    adx_text *t = job->text;
+    const char *includes = job->options->header;
+    adx_say(t, "/* %lu inputs, %lu results; written by adrev " ADREV_VERSION
+            ".%s", (unsigned long)job->fn->n, (unsigned long)job->fn->m,
+            t->header ? "" : " */\n\n");
+    if (!t->header && includes != NULL) {
+        adx_say(t, "#include \"");
+        adx_put_text(t, includes, strlen(includes));
+        adx_say(t, "\"\n");
+    }
+    if (!t->header)
+        adx_say(t, "#include <math.h>\n\n");
+    else
+        adx_say(t, "\n *\n * Functions return 0, or 1 + the guard that x did not "
+                "pass: then nothing\n * but work has been written. work has "
+                "%s_..._WORK numbers, whatever is in\n * them. Arrays do not "
+                "overlap. A\n * derivative has the unit of its result divided "
+                "by those of its inputs.\n */\n\n#ifndef %s_H\n#define %s_H"
+                "\n\n#ifdef "
+                "__cplusplus\nextern \"C\" {\n#endif\n\n", t->name, t->name,
+                t->name);
+}
+
+// Helper functions come first, so the programs are made twice; but where
+// nothing is written the order does not matter.
+static ad_status adx_write_all(adx_job *job)
+{
+    adx_text *t = job->text;
+    bool twice = t->write != NULL;
+    ad_status status = twice ? adx_do_kinds(job, true, false) : ADREV_OK;
+    if (status != ADREV_OK)
+        return status;
+    adx_say_top(job);
+    if (twice && !t->header)
+        adx_say_helpers(t, job->needed);
+    status = adx_do_kinds(job, !twice, true);
+    if (!twice && !t->header)
+        adx_say_helpers(t, job->needed);
+    if (job->options->casadi && status == ADREV_OK)
+        status = adx_write_points(job->fn, job->asked, t);
+    if (t->header)
+        adx_say(t, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+    return status;
+}
+
+// Names that cannot be used: keywords, and what <math.h> declares.
+static const char adx_taken_names[] =
+    " auto break case char const continue default do double else enum extern"
+    " float for goto if inline int long register restrict return short signed"
+    " sizeof static struct switch typedef union unsigned void volatile while"
+    " asm typeof main casadi_real casadi_int"
+    " INFINITY NAN HUGE_VAL HUGE_VALF HUGE_VALL MATH_ERRNO MATH_ERREXCEPT"
+    " math_errhandling double_t float_t signgam j0 j1 jn y0 y1 yn gamma"
+    " fpclassify isfinite isinf isnan isnormal signbit isgreater"
+    " isgreaterequal isless islessequal islessgreater isunordered ";
+static const char adx_math_names[] =        // these also with an f or l behind
+    " acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh drem"
+    " erf erfc exp exp10 exp2 expm1 fabs fdim finite floor fma fmax fmin fmod"
+    " frexp hypot ilogb isinf isnan j0 j1 jn ldexp lgamma llrint llround log"
+    " log10 log1p log2 logb lrint lround modf nan nearbyint nextafter"
+    " nexttoward pow pow10 remainder remquo rint round scalb scalbln scalbn"
+    " significand sin sincos sinh sqrt tan tanh tgamma trunc y0 y1 yn ";
+
+static bool adx_is_listed(const char *list, const char *name, size_t n)
+{
+    for (; *list != '\0'; list += 1 + strcspn(list + 1, " "))
+        if (strncmp(list + 1, name, n) == 0 && list[1 + n] == ' ')
+            return true;
+    return false;
+}
+
+static bool adx_is_usable(const char *name)
+{
+    size_t n = 0;
+    while (n <= 100 && (adx_is_letter(name[n])
+                        || (n > 0 && adx_is_digit(name[n]))))
+        n++;
+    return n > 0 && n <= 100 && name[n] == '\0'
+        && !adx_is_listed(adx_taken_names, name, n)
+        && !adx_is_listed(adx_math_names, name, n)
+        && !(n > 1 && strchr("fl", name[n - 1]) != NULL
+             && adx_is_listed(adx_math_names, name, n - 1));
+}
+
+// The name of a header that is included: NULL is one.
+static bool adx_is_includable(const char *name)
+{
+    return name == NULL || (strlen(name) <= 200
+                            && strpbrk(name, "\"\r\n") == NULL);
+}
+
+// What is written besides a function's plain code.
+typedef enum adx_form { ADX_FORM_code, ADX_FORM_loaded, ADX_FORM_header } adx_form;
+
+static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, adx_form form,
+                             ad_write_fn *write, void *user, size_t *bytes,
+                             ad_c_size size[])
+{
+    bool sizes = form == ADX_FORM_loaded;
+    bool declared = form == ADX_FORM_header || o->header != NULL;
+    unsigned functions = o->functions != 0 ? o->functions
+        : ADREV_C_VALUE | ADREV_C_VJP | (fn->m == 1 ? ADREV_C_GRADIENT : 0u);
+    if ((functions & ~(unsigned)(sizes ? ADX_C_ALL : ADX_C_ALL >> 2)) != 0
+        || (functions & ADREV_C_GRADIENT && fn->m != 1)
+        || (o->casadi && o->single) || (declared && !o->exported)
+        || (o->name != NULL && !adx_is_usable(o->name))
+        || !adx_is_includable(o->header))
+        return ADREV_ESHAPE;
+    adx_text t = { .write = write, .user = user,
+                   .name = o->name == NULL ? "f" : o->name,
+                   .real = o->single ? "float" : "double",
+                   .single = o->single, .absorbing = o->absorbing,
+                   .exported = o->exported, .sizes = sizes,
+                   .header = form == ADX_FORM_header };
+    adx_job job = { .fn = fn, .options = o, .asked = functions, .text = &t,
+                    .size = size };
+    ad_status status = adx_write_all(&job);
+    if (bytes != NULL && status == ADREV_OK)
+        *bytes = t.bytes;
+    return status;
+}
+
+ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
+                                ad_write_fn *write, void *user,
+                                size_t *bytes)
+{
+    static const ad_c_options none;
+    return fn == NULL ? ADREV_ESHAPE
+         : adx_write_c(fn, options == NULL ? &none : options, ADX_FORM_code, write,
+                       user, bytes, NULL);
+}
+
+ADX_API ad_status ad_fn_write_h(ad_fn *fn, const ad_c_options *options,
+                                ad_write_fn *write, void *user,
+                                size_t *bytes)
+{
+    return fn == NULL || options == NULL ? ADREV_ESHAPE
+         : adx_write_c(fn, options, ADX_FORM_header, write, user, bytes, NULL);
+}
+
+ADX_API ad_status ad_fn_c_size(ad_fn *fn, const ad_c_options *options,
+                               ad_c_size size[], size_t *bytes)
+{
+    static const ad_c_options none;
+    ad_c_size found[ADREV_C_COUNT] = { { 0, 0, 0, 0 } };
+    if (fn == NULL || size == NULL)
+        return ADREV_ESHAPE;
+    ad_status status = adx_write_c(fn, options == NULL ? &none : options,
+                                   ADX_FORM_code, NULL, NULL, bytes, found);
+    if (status == ADREV_OK)
+        memcpy(size, found, sizeof found);
+    return status;
+}
+
+ADX_SELDOM_END

@@ -1,0 +1,230 @@
+#pragma once
+
+/* ===========================================================================
+ * 1  CONFIGURATION                                                  >>config
+ *
+ * Define a switch before the header is included. ADREV_REAL and
+ * ADREV_NO_THREADS alike in every file of the program: otherwise gcc and clang
+ * do not link it. ADREV_FUSE and ADREV_TRACE in files that pass one another an
+ * expression; ADREV_DEBUG as each file needs it; the others count where
+ * ADREV_IMPLEMENTATION is. Not with -ffast-math: zero times infinity is then
+ * whatever the compiler likes.
+ * ======================================================================== */
+
+// ADREV_REAL    the type of a value: double or float.       default double
+//   float: 12-byte numbers, 8-byte operands, and the f-functions of <math.h>.
+#ifndef ADREV_REAL
+#define ADREV_REAL double
+#endif
+
+// ADREV_TRACE   1: operations can be watched, see ad_hooks.      default 0
+//   Costs a test of one thread-local word per operation: nothing in nn and
+//   particles (bench/), a fifth in loop and lstm, and recording burgers takes
+//   1.6 times as long with clang 14, 3 times with gcc 12. For files whose
+//   functions are recorded by adrev_function.h.
+#ifndef ADREV_TRACE
+#define ADREV_TRACE 0
+#define ADX_TRACE_UNSET         // adrev_function.h asks for it
+#endif
+
+// ADREV_FUSE    most operands of one statement.         default 12, 1 to 12
+//   An expression with more is split. 1: each operator is a call and a statement,
+//   the smallest code. 12 holds a five-point stencil (burgers, bench/: 1.2 times
+//   as fast as 8). With gcc and ADREV_TRACE the default is 6: wider expressions
+//   gcc 12 then keeps in memory (a cell of lstm: 6 times as long with 7 as with 6).
+#ifndef ADREV_FUSE
+#if ADREV_TRACE && defined __GNUC__ && !defined __clang__
+#define ADREV_FUSE 6
+#else
+#define ADREV_FUSE 12
+#endif
+#endif
+
+// ADREV_BLOCK   bytes of a growing tape's first block.       default 65536
+//   Every further block doubles the tape. Smaller than one statement is
+//   rounded up to one statement.
+#ifndef ADREV_BLOCK
+#define ADREV_BLOCK 65536
+#endif
+
+// ADREV_MARKS   depth to which rewound marks may nest.          default 16
+//   12 bytes of the tape each.
+#ifndef ADREV_MARKS
+#define ADREV_MARKS 16
+#endif
+
+// ADREV_VALUES  most values in one recording.             default 2^32 - 2
+//   Ids are 32 bits wide; one more value than this is ADREV_ELIMIT.
+#ifndef ADREV_VALUES
+#define ADREV_VALUES 4294967294u
+#endif
+
+// ADREV_DEBUG   1: every statement knows its file and line.      default 0
+//   26 bytes and a function call per statement.
+#ifndef ADREV_DEBUG
+#define ADREV_DEBUG 0
+#endif
+
+// ADREV_STATIC     every function private to the including file: no symbols.
+//                  Numbers must not pass from such a file to another.
+// ADREV_NO_THREADS plain static state instead of thread-local, for targets
+//                  without thread-local storage.
+// ADREV_NO_STDLIB  no malloc: only ad_tape_in and ad_tape_new_with, and recorded
+//                  functions with an allocator in their options. (Threads call
+//                  it all the same: adrev_parallel.h.)
+
+// ADREV_COUNT   1: counts operations (section 5.6).          default 0
+//   For tests of how much work a derivative is: slow.
+#ifndef ADREV_COUNT
+#define ADREV_COUNT 0
+#endif
+
+/* ===========================================================================
+ * 2  BASE                                                             >>base
+ *
+ * The C library's headers, and the few things that compilers spell
+ * differently. Sections 1 to 6 are the common subset of C11 and C++17.
+ * ======================================================================== */
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __cplusplus
+#define ADX_EXTERN extern "C"
+#define ADX_ZERO {}
+#define ADX_STATIC_ASSERT static_assert
+#else
+#define ADX_EXTERN extern
+#define ADX_ZERO {0}
+#define ADX_STATIC_ASSERT _Static_assert
+#endif
+
+#if defined __GNUC__ || defined __clang__
+#ifdef __OPTIMIZE__
+#define ADX_INLINE static inline __attribute__((always_inline, unused))
+#else
+#define ADX_INLINE static inline ADX_UNUSED
+#endif
+#define ADX_CHECKED __attribute__((warn_unused_result))
+#define ADX_COLD __attribute__((noinline, cold))
+#define ADX_NOINLINE __attribute__((noinline))
+#define ADX_APART static __attribute__((noinline, unused))
+#define ADX_UNUSED __attribute__((unused))
+#define ADX_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+#define ADX_LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define ADX_UNORDERED(a, b) __builtin_isunordered(a, b)
+#define ADX_KNOWN(value) __builtin_constant_p((double)(value))
+#define ADX_OPAQUE(pointer) __asm__("" : "+r"(pointer))
+#define ADX_LANES 1
+#else
+#define ADX_INLINE static inline
+#define ADX_CHECKED
+#define ADX_COLD
+#define ADX_NOINLINE
+#define ADX_APART static
+#define ADX_UNUSED
+#define ADX_UNLIKELY(condition) (condition)
+#define ADX_LIKELY(condition) (condition)
+#define ADX_KNOWN(value) 0
+#define ADX_OPAQUE(pointer) ((void)0)
+#endif
+
+// Asks for memory that far ahead of a place where it is written or read in
+// order, long before it is needed. (bench/, gcc: burgers 28 instead of 42 times
+// the plain program, matvec 14 instead of 19, dot-1e7 18.4 instead of 20.8, loop
+// 1.8 instead of 2.1; nn, which is in the cache, 15.3 instead of 14.9. From 2 to
+// 20 kB it is level.) Not on 32 bits: microcontrollers have no caches to fill.
+#define ADX_FAR 4800            /* bytes */
+#if (defined __GNUC__ || defined __clang__) && UINTPTR_MAX > 0xffffffff
+#define ADX_FETCH(address) __builtin_prefetch((const void *)(address))
+#else
+#define ADX_FETCH(address) ((void)(address))
+#endif
+
+// Whether an expression is recorded as one statement: that takes GNU C's blocks
+// that are expressions. Else each operator is called and recorded.
+#if (defined __GNUC__ || defined __clang__) && ADREV_FUSE > 1
+#define ADX_FUSES 1
+#else
+#define ADX_FUSES 0
+#endif
+
+// Around names that hide those of an operator further out, as is meant. gcc is
+// silent about a system header; with ADREV_STRICT it is told so for all of a file.
+#ifdef __clang__
+#define ADX_QUIET                                                           \
+    _Pragma("clang diagnostic push")                                        \
+    _Pragma("clang diagnostic ignored \"-Wshadow\"")
+#define ADX_LOUD _Pragma("clang diagnostic pop")
+#pragma clang diagnostic ignored "-Wgnu-auto-type"      // ad_expr
+#else
+#define ADX_QUIET
+#define ADX_LOUD
+#endif
+#if defined __GNUC__ && !defined __clang__ && defined ADREV_STRICT
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
+
+// Around functions that run once for many sweeps or replays: checks, dumps, what
+// prints, saves, loads or plans. Compilers spend a third (gcc) to a half (clang)
+// of the time on them. No loop over the numbers of a recording belongs there,
+// nor a helper of one. Not at -O0, whose code is meant to stay as written, nor
+// where size was asked for.
+#if !defined __OPTIMIZE__ || defined __OPTIMIZE_SIZE__
+#define ADX_SELDOM_BEGIN
+#define ADX_SELDOM_END
+#elif defined __clang__
+#define ADX_PRAGMA(...) _Pragma(#__VA_ARGS__)
+#define ADX_SELDOM_BEGIN                                                    \
+    ADX_PRAGMA(clang attribute push(__attribute__((minsize)),               \
+                                    apply_to = function))                   \
+    ADX_PRAGMA(clang attribute push(__attribute__((noinline)),              \
+                                    apply_to = function))
+#define ADX_SELDOM_END                                                      \
+    ADX_PRAGMA(clang attribute pop) ADX_PRAGMA(clang attribute pop)
+#elif defined __GNUC__
+#define ADX_SELDOM_BEGIN                                                    \
+    _Pragma("GCC push_options")                                             \
+    _Pragma("GCC optimize(\"Og\", \"inline-functions-called-once\")")
+#define ADX_SELDOM_END _Pragma("GCC pop_options")
+#else
+#define ADX_SELDOM_BEGIN
+#define ADX_SELDOM_END
+#endif
+
+#if ADREV_COUNT
+#define ADX_TALLY(direction, what, times)                                   \
+    ((void)(ad_counts.direction.what += (uint64_t)(times)))
+#else
+#define ADX_TALLY(direction, what, times) ((void)0)
+#endif
+
+#ifdef ADREV_STATIC
+#define ADX_API static ADX_UNUSED
+#else
+#define ADX_API ADX_EXTERN
+#endif
+
+// A function that may fail, and nothing but its status says so: compilers warn
+// where that is dropped. (What fails and leaves that on the tape is ADX_API.)
+#define ADX_TRY ADX_API ADX_CHECKED
+
+// Thread-local without a constructor. In a shared library, initial-exec saves
+// a call for each access; elsewhere the compiler chooses no worse by itself.
+#ifdef ADREV_NO_THREADS
+#define ADX_THREAD
+#elif (defined __GNUC__ || defined __clang__) && defined __PIC__            \
+    && !defined __PIE__
+#define ADX_THREAD __thread __attribute__((tls_model("initial-exec")))
+#elif defined __GNUC__ || defined __clang__
+#define ADX_THREAD __thread
+#else
+#define ADX_THREAD _Thread_local
+#endif
+
+ADX_STATIC_ASSERT(ADREV_FUSE >= 1 && ADREV_FUSE <= 12, "ADREV_FUSE: 1 to 12");
+ADX_STATIC_ASSERT(ADREV_MARKS >= 1, "ADREV_MARKS: at least 1");
+ADX_STATIC_ASSERT(ADREV_VALUES <= 4294967294u, "ids are 32 bits wide");

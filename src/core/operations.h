@@ -1,0 +1,443 @@
+#pragma once
+
+/* ===========================================================================
+ * 4  OPERATIONS                                                        >>ops
+ *
+ * One row per elementary operation. Values, partials, forward mode, the
+ * codes of the trace, the text for generated C, the reference (`make docs`)
+ * and tests/ops.c are made from the rows; none of them names an operation
+ * itself. To add an operation, add a row here and a front in section 6.
+ * ======================================================================== */
+
+/* --- 4.1  the C library at ad_real -------------------------------------------
+ * In the rows, adm_sin is <math.h>'s sin for double and sinf for float.     */
+
+#define ADX_OF_double(name) name
+#define ADX_OF_float(name)  name##f
+#define ADX_JOIN_(a, b)     a##b
+#define ADX_JOIN(a, b)      ADX_JOIN_(a, b)
+#define ADX_K(constant)     ((ad_real)constant)
+
+#define ADX_LIBM1(ROW)                                                      \
+    ROW(fabs) ROW(floor) ROW(ceil) ROW(trunc) ROW(round) ROW(rint)          \
+    ROW(nearbyint) ROW(sqrt) ROW(cbrt) ROW(exp) ROW(exp2) ROW(expm1)        \
+    ROW(log) ROW(log2) ROW(log10) ROW(log1p) ROW(sin) ROW(cos) ROW(tan)     \
+    ROW(asin) ROW(acos) ROW(atan) ROW(sinh) ROW(cosh) ROW(tanh) ROW(asinh)  \
+    ROW(acosh) ROW(atanh) ROW(erf) ROW(erfc) ROW(lgamma) ROW(tgamma)
+
+#define ADX_LIBM2(ROW)                                                      \
+    ROW(fmin) ROW(fmax) ROW(fdim) ROW(fmod) ROW(remainder) ROW(copysign)    \
+    ROW(hypot) ROW(pow) ROW(atan2)
+
+#define ADX_DEFINE(name)                                                    \
+    ADX_INLINE ad_real adm_##name(ad_real x)                                \
+        { return ADX_JOIN(ADX_OF_, ADREV_REAL)(name)(x); }
+ADX_LIBM1(ADX_DEFINE)
+#undef ADX_DEFINE
+
+#define ADX_DEFINE(name)                                                    \
+    ADX_INLINE ad_real adm_##name(ad_real x, ad_real y)                     \
+        { return ADX_JOIN(ADX_OF_, ADREV_REAL)(name)(x, y); }
+ADX_LIBM2(ADX_DEFINE)
+#undef ADX_DEFINE
+
+ADX_INLINE ad_real adm_fma(ad_real x, ad_real y, ad_real z)
+{
+    return ADX_JOIN(ADX_OF_, ADREV_REAL)(fma)(x, y, z);
+}
+
+ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
+{
+    return ADX_JOIN(ADX_OF_, ADREV_REAL)(ldexp)(x, k);
+}
+
+/* --- 4.2  values and partials that need more than one expression -------------
+ * A function adx_name for each row, and its text for generated C.
+ *
+ * share        the share of the larger of x and y that is x: 1, 0, a half each
+ *              at a tie; where one is NaN, fmax and fmin return the other, and
+ *              so does the share
+ * ldexp        no exponent above 9999 or below does more than that one
+ * cosine       x/r for the length r; 0 at the origin, which is the subgradient
+ *              of least norm
+ * sound        1 where v has all its digits: not 0, subnormal, infinite or NaN
+ * magnify      a power of 2 with which the length of x and y is sound
+ * hypot_dx     x/r for r = hypot(x, y), which can be not sound
+ * over_square  x/(x*x + y*y) without the squares: they overflow at 1e155
+ * over_square_dx  (y*y - x*x)/(x*x + y*y)^2; of the squares' difference nothing
+ *              would be left where x is close to y
+ * asin_dx      1/sqrt(1 - x*x), and atanh_dx 1/(1 - x*x): near 1 the square
+ *              would cancel
+ * atan_dx      1/(1 + x*x); for large x the square would overflow
+ * tanh_dx      1 - tanh(x)^2: the square is exact enough while it is below 1/4;
+ *              beyond, 4t/(1 + t)^2 with t = exp(-2|x|) cancels nothing (1 - v*v
+ *              has relative error 1e-8 at 10 and returns 0 at 20)
+ * expm1_dx     exp(x) from v = expm1(x); where v + 1 cancels, from x
+ * sigmoid      exp(-|x|) never overflows, and x <= 0 loses nothing
+ * sigmoid_dx   v(1 - v) with t = exp(-|x|): 1 - v cancels for large x
+ * softplus     log(1 + exp(x)) without overflow
+ * gauss        exp(-x*x) to 2 ulp: the rounding error of x*x, which exp
+ *              multiplies by itself (27 ulp at x = 5), comes exactly from fma
+ *              and is put back
+ * pow          x^y. Where a compiler sees an exponent 2 or -1, or a base 2, it
+ *              takes a product, a quotient or exp2: here all of them are
+ * pow_root     the root of |v| for v = x^y: sound where v just is not
+ * pow_dx       y x^(y-1): from v = x^y where that is sound, else from its root,
+ *              in the order in which nothing overflows before the result does
+ * pow_dy       x^y log x; its limit 0 where x^y is 0
+ * pow_dxx      y (y-1) x^(y-2), unless y - 2 is rounded: in x^(y-2) that error
+ *              is up to 700 times as large, and the root has none
+ * pow_dxy      x^(y-1) (1 + y log x), from the root for the same reason
+ * weight       exp(x - most): where both are the same infinity, 1
+ * absorb       a product of the chain rule: a zero absorbs any other factor  */
+
+#define ADX_HELPERS(ROW)                                                    \
+    ROW( share, (ad_real x, ad_real y),                                     \
+        return x > y ? 1 : x < y ? 0                                        \
+             : x == y ? 1 / (ad_real)2 : y != y ? 1 : 0; )                  \
+    ROW( sign, (ad_real x),                                                 \
+        return x > 0 ? 1 : x < 0 ? -1 : x; )                                \
+    ROW( absorb, (ad_real f, ad_real d),                                    \
+        return f == 0 || d == 0 ? 0 : f * d; )                              \
+    ROW( ldexp, (ad_real x, ad_real y),                                     \
+        return y != y ? y                                                   \
+             : adm_ldexp(x, y > 9999 ? 9999 : y < -9999 ? -9999 : (int)y); ) \
+    ROW( cosine, (ad_real x, ad_real r),                                    \
+        return x == 0 ? 0 : x / r; )                                        \
+    ROW( sound, (ad_real v),                                                \
+        ad_real least = sizeof(ad_real) == 4 ? ADX_K(1e-37)                 \
+                                             : ADX_K(1e-307);               \
+        return adm_fabs(v) > least && v - v == 0; )                         \
+    ROW( magnify, (ad_real x, ad_real y),                                   \
+        ad_real s = adm_fabs(x) + adm_fabs(y);                              \
+        return s > 1 ? 1 / (ad_real)4                                       \
+             : adx_sound(s) != 0 ? 1 : ADX_K(9.007199254740992e15); )       \
+    ROW( hypot_dx, (ad_real x, ad_real y, ad_real r),                       \
+        ad_real h = 0;                                                      \
+        if (x == 0 || adx_sound(r) != 0)                                    \
+            return adx_cosine(x, r);                                        \
+        h = adx_magnify(x, y);                                                \
+        if (x - x == 0)                                                     \
+            return h * x / adm_hypot(h * x, h * y);                         \
+        return y - y == 0 ? adx_sign(x) : y - y; )                          \
+    ROW( over_square, (ad_real x, ad_real y),                               \
+        ad_real h = adx_magnify(x, y);                                        \
+        ad_real r = adm_hypot(h * x, h * y);                                \
+        return r - r == 0 ? h * x / r / r * h : 0 / r; )                    \
+    ROW( over_square_dx, (ad_real x, ad_real y),                            \
+        ad_real h = adx_magnify(x, y);                                        \
+        ad_real r = adm_hypot(h * x, h * y);                                \
+        ad_real less = (h * y - h * x) / r / r;                             \
+        ad_real more = (h * y + h * x) / r / r;                             \
+        return r - r == 0 ? adx_absorb(less, more) * h * h : 0 / r; )       \
+    ROW( asin_dx, (ad_real x),                                              \
+        return 1 / adm_sqrt((1 - x) * (1 + x)); )                           \
+    ROW( atanh_dx, (ad_real x),                                             \
+        return 1 / ((1 - x) * (1 + x)); )                                   \
+    ROW( atan_dx, (ad_real x),                                              \
+        return adm_fabs(x) < ADX_K(1e8) ? 1 / (1 + x * x) : 1 / x / x; )    \
+    ROW( tanh_dx, (ad_real x, ad_real v),                                   \
+        ad_real t = 0;                                                      \
+        if (v * v < 1 / (ad_real)4)                                         \
+            return 1 - v * v;                                               \
+        t = adm_exp(-2 * adm_fabs(x));                                      \
+        return 4 * t / ((1 + t) * (1 + t)); )                               \
+    ROW( expm1_dx, (ad_real x, ad_real v),                                  \
+        return v > -1 / (ad_real)2 ? v + 1 : adm_exp(x); )                  \
+    ROW( sigmoid, (ad_real x),                                              \
+        ad_real t = adm_exp(-adm_fabs(x));                                  \
+        return x >= 0 ? 1 / (1 + t) : t / (1 + t); )                        \
+    ROW( sigmoid_dx, (ad_real x),                                           \
+        ad_real t = adm_exp(-adm_fabs(x));                                  \
+        return t / ((1 + t) * (1 + t)); )                                   \
+    ROW( softplus, (ad_real x),                                             \
+        return (x > 0 ? x : 0) + adm_log1p(adm_exp(-adm_fabs(x))); )        \
+    ROW( gauss, (ad_real x),                                                \
+        ad_real h = x * x;                                                  \
+        ad_real low = adm_fma(x, x, -h);                                    \
+        ad_real v = adm_exp(-h);                                            \
+        return v == 0 ? v : v - v * low; )                                  \
+    ROW( pow, (ad_real x, ad_real y),                                       \
+        return y == 2 ? x * x : y == -1 ? 1 / x : x == 2 ? adm_exp2(y)      \
+             : adm_pow(x, y); )                                             \
+    ROW( pow_root, (ad_real x, ad_real y, ad_real v),                       \
+        return v != v ? v : adx_pow(adm_fabs(x), y / 2); )                  \
+    ROW( pow_dx, (ad_real x, ad_real y, ad_real v),                         \
+        ad_real h = 0;                                                      \
+        if (y == 0)                                                         \
+            return 0;                                                       \
+        if (adx_sound(v) != 0)                                              \
+            return adm_fabs(v) > 1 && adm_fabs(x) > 1 ? y * (v / x)         \
+                                                      : y * v / x;          \
+        h = adx_pow_root(x, y, v);                                          \
+        return adx_sound(h) != 0 ? adm_copysign(h, v) / x * y * h           \
+                                 : adx_absorb(y, adx_pow(x, y - 1)); )      \
+    ROW( pow_dy, (ad_real x, ad_real y, ad_real v),                         \
+        ad_real h = 0;                                                      \
+        if (adx_sound(v) != 0)                                              \
+            return v * adm_log(x);                                          \
+        h = adx_pow_root(x, y, v);                                          \
+        return adx_sound(h) != 0 ? h * adm_log(x) * h                       \
+             : v == 0 && x >= 0 ? 0 : v * adm_log(x); )                     \
+    ROW( pow_dxx, (ad_real x, ad_real y, ad_real v),                        \
+        ad_real w = adx_pow(x, y - 2);                                      \
+        ad_real h = 0;                                                      \
+        if (y == 0 || y == 1)                                               \
+            return 0;                                                       \
+        if (y - 2 + 2 == y && adx_sound(w) != 0)                            \
+            return y * (y - 1) * w;                                         \
+        h = adx_pow_root(x, y, v);                                          \
+        return adx_sound(h) != 0                                            \
+             ? adm_copysign(h, v) / x * y * (h / x * (y - 1))               \
+             : adx_absorb(y * (y - 1), w); )                                \
+    ROW( pow_dxy, (ad_real x, ad_real y, ad_real v),                        \
+        ad_real h = adx_pow_root(x, y, v);                                  \
+        ad_real d = 1 + adx_absorb(y, adm_log(x));                          \
+        if (adx_sound(h) == 0)                                              \
+            return adx_absorb(adx_pow(x, y - 1), d);                        \
+        return x < 1 && y < 1 ? h / x * h * d : h / x * d * h; )            \
+    ROW( weight, (ad_real x, ad_real most),                                 \
+        return x == most ? 1 : adm_exp(x - most); )
+
+#define ADX_DEFINE(name, parameters, ...)                                   \
+    ADX_INLINE ad_real adx_##name parameters { __VA_ARGS__ }
+ADX_HELPERS(ADX_DEFINE)
+#undef ADX_DEFINE
+
+// Digamma, the derivative of lgamma. In section 7: it is too long to inline.
+ADX_API ad_real adx_digamma(ad_real x);
+
+/* --- 4.3  legend -------------------------------------------------------------
+ * name    ad_name, ADREV_OP_name; as in <math.h> where it is there
+ * n       number of arguments x, y, z
+ * value   C expression in x, y, z
+ * d/dx    partial, C expression in x, y, z and v (the value just computed);
+ * d/dy    0 where the argument does not exist, or is an integer parameter
+ * d/dz
+ * box     where tests/ops.c samples: from, to for each argument. Value and
+ *         partials are smooth inside; edges stand in ADREV_EDGES.
+ * Constants are integers or ADX_K(17 digits): the text is emitted verbatim. */
+
+// clang-format off
+#define ADREV_OPS(ROW)                                                                                                   \
+    /*   name      n  value                     d/dx                      d/dy                  d/dz     box: x, y, z */ \
+    ROW( add,      2, x + y,                    1,                        1,                    0,       -3,3, -3,3, 0,0 ) \
+    ROW( sub,      2, x - y,                    1,                        -1,                   0,       -3,3, -3,3, 0,0 ) \
+    ROW( mul,      2, x * y,                    y,                        x,                    0,       -3,3, -3,3, 0,0 ) \
+    ROW( div,      2, x / y,                    1 / y,                    -v / y,               0,       -3,3, .5,3, 0,0 ) \
+    ROW( fma,      3, adm_fma(x, y, z),         y,                        x,                    1,       -3,3, -3,3, -3,3 ) \
+    ROW( neg,      1, -x,                       -1,                       0,                    0,       -3,3, 0,0, 0,0 ) \
+    ROW( sqr,      1, x * x,                    2 * x,                    0,                    0,       -3,3, 0,0, 0,0 ) \
+    ROW( abs,      1, adm_fabs(x),              adx_sign(x),              0,                    0,       .1,3, 0,0, 0,0 ) \
+    ROW( min,      2, x <= y || y != y ? x : y, adx_share(-x, -y),        adx_share(-y, -x),    0,       -3,0, .1,3, 0,0 ) \
+    ROW( max,      2, x >= y || y != y ? x : y, adx_share(x, y),          adx_share(y, x),      0,       -3,0, .1,3, 0,0 ) \
+    ROW( clamp,    3, x < y ? y : x > z ? z : x, x < y || x > z ? 0 : 1,  x < y ? 1 : 0,        x < y ? 0 : x > z ? 1 : 0, -1,1, -3,-2, 2,3 ) \
+    ROW( select,   3, x != 0 ? y : z,           0,                        x != 0 ? 1 : 0,       x != 0 ? 0 : 1, 1,2, -3,3, -3,3 ) \
+    ROW( fdim,     2, adm_fdim(x, y),           x > y ? 1 : 0,            x > y ? -1 : 0,       0,       1,3, -3,0, 0,0 ) \
+    ROW( fmod,     2, adm_fmod(x, y),           1,                        adm_rint(v / y - x / y), 0,      4.2,5.5, 1.9,2, 0,0 ) \
+    ROW( remainder, 2, adm_remainder(x, y),     1,                        adm_rint(v / y - x / y), 0,      5.1,5.6, 1.9,2, 0,0 ) \
+    ROW( copysign, 2, adm_copysign(x, y),       adx_sign(x) * adm_copysign(1, y), 0,            0,       .1,3, -3,-1, 0,0 ) \
+    ROW( ldexp,    2, adx_ldexp(x, y),          adx_ldexp(1, y),          0,                    0,       -3,3, -2,5, 0,0 ) \
+    ROW( sqrt,     1, adm_sqrt(x),              1 / (2 * v),              0,                    0,       .1,9, 0,0, 0,0 ) \
+    ROW( cbrt,     1, adm_cbrt(x),              1 / (3 * v * v),          0,                    0,       .1,9, 0,0, 0,0 ) \
+    ROW( hypot,    2, adm_hypot(x, y),          adx_hypot_dx(x, y, v),    adx_hypot_dx(y, x, v), 0,      -3,3, .1,3, 0,0 ) \
+    ROW( pow,      2, adx_pow(x, y),            adx_pow_dx(x, y, v),      adx_pow_dy(x, y, v),  0,       .1,3, -3,3, 0,0 ) \
+    ROW( powi,     2, adx_pow(x, y),            adx_pow_dx(x, y, v),      0,                    0,       -3,-1, -4,5, 0,0 ) \
+    ROW( exp,      1, adm_exp(x),               v,                        0,                    0,       -5,5, 0,0, 0,0 ) \
+    ROW( exp2,     1, adm_exp2(x),              v * ADX_K(0.69314718055994530942), 0,           0,       -5,5, 0,0, 0,0 ) \
+    ROW( expm1,    1, adm_expm1(x),             adx_expm1_dx(x, v),       0,                    0,       -5,5, 0,0, 0,0 ) \
+    ROW( log,      1, adm_log(x),               1 / x,                    0,                    0,       .1,9, 0,0, 0,0 ) \
+    ROW( log2,     1, adm_log2(x),              ADX_K(1.4426950408889634074) / x, 0,            0,       .1,9, 0,0, 0,0 ) \
+    ROW( log10,    1, adm_log10(x),             ADX_K(0.43429448190325182765) / x, 0,           0,       .1,9, 0,0, 0,0 ) \
+    ROW( log1p,    1, adm_log1p(x),             1 / (1 + x),              0,                    0,       -.9,9, 0,0, 0,0 ) \
+    ROW( sin,      1, adm_sin(x),               adm_cos(x),               0,                    0,       -4,4, 0,0, 0,0 ) \
+    ROW( cos,      1, adm_cos(x),               -adm_sin(x),              0,                    0,       -4,4, 0,0, 0,0 ) \
+    ROW( tan,      1, adm_tan(x),               1 + v * v,                0,                    0,       -1.4,1.4, 0,0, 0,0 ) \
+    ROW( asin,     1, adm_asin(x),              adx_asin_dx(x),           0,                    0,       -.9,.9, 0,0, 0,0 ) \
+    ROW( acos,     1, adm_acos(x),              -adx_asin_dx(x),          0,                    0,       -.9,.9, 0,0, 0,0 ) \
+    ROW( atan,     1, adm_atan(x),              adx_atan_dx(x),           0,                    0,       -4,4, 0,0, 0,0 ) \
+    ROW( atan2,    2, adm_atan2(x, y),          adx_over_square(y, x),    -adx_over_square(x, y), 0,     -3,3, .5,3, 0,0 ) \
+    ROW( sinh,     1, adm_sinh(x),              adm_cosh(x),              0,                    0,       -4,4, 0,0, 0,0 ) \
+    ROW( cosh,     1, adm_cosh(x),              adm_sinh(x),              0,                    0,       -4,4, 0,0, 0,0 ) \
+    ROW( tanh,     1, adm_tanh(x),              adx_tanh_dx(x, v),        0,                    0,       -4,4, 0,0, 0,0 ) \
+    ROW( asinh,    1, adm_asinh(x),             1 / adm_hypot(1, x),      0,                    0,       -4,4, 0,0, 0,0 ) \
+    ROW( acosh,    1, adm_acosh(x),             1 / (adm_sqrt(x - 1) * adm_sqrt(x + 1)), 0,     0,       1.1,9, 0,0, 0,0 ) \
+    ROW( atanh,    1, adm_atanh(x),             adx_atanh_dx(x),          0,                    0,       -.9,.9, 0,0, 0,0 ) \
+    ROW( relu,     1, x <= 0 ? 0 : x,           x <= 0 ? 0 : 1,           0,                    0,       .1,3, 0,0, 0,0 ) \
+    ROW( sigmoid,  1, adx_sigmoid(x),           adx_sigmoid_dx(x),        0,                    0,       -6,6, 0,0, 0,0 ) \
+    ROW( softplus, 1, adx_softplus(x),          adx_sigmoid(x),           0,                    0,       -6,6, 0,0, 0,0 ) \
+    ROW( erf,      1, adm_erf(x),               ADX_K(1.1283791670955125739) * adx_gauss(x),  0, 0,      -3,3, 0,0, 0,0 ) \
+    ROW( erfc,     1, adm_erfc(x),              ADX_K(-1.1283791670955125739) * adx_gauss(x), 0, 0,      -3,3, 0,0, 0,0 ) \
+    ROW( lgamma,   1, adm_lgamma(x),            adx_digamma(x),           0,                    0,       .2,9, 0,0, 0,0 ) \
+    ROW( tgamma,   1, adm_tgamma(x),            v * adx_digamma(x),       0,                    0,       .2,5, 0,0, 0,0 )
+
+/* Piecewise constant functions: derivative 0 everywhere, jumps included. Their
+ * result is a constant of the recording. The box crosses several steps.      */
+
+#define ADREV_STEPS(ROW)                                                                    \
+    /*   name       value              box: x  */                                           \
+    ROW( floor,     adm_floor(x),      -3,3 )                                               \
+    ROW( ceil,      adm_ceil(x),       -3,3 )                                               \
+    ROW( trunc,     adm_trunc(x),      -3,3 )                                               \
+    ROW( round,     adm_round(x),      -3,3 )                                               \
+    ROW( rint,      adm_rint(x),       -3,3 )                                               \
+    ROW( nearbyint, adm_nearbyint(x),  -3,3 )                                               \
+    ROW( sign,      adx_sign(x),       -3,3 )
+
+/* Comparisons look at values only. While a hook watches, it is told of them. */
+
+#define ADREV_COMPARISONS(ROW)                                                              \
+    ROW( lt, < )  ROW( le, <= )  ROW( gt, > )  ROW( ge, >= )  ROW( eq, == )  ROW( ne, != )
+
+/* --- 4.4  conventions at kinks, ties, limits and extreme arguments -----------
+ * Tested as they stand, in double precision: the first partials by
+ * tests/edges.c, the second ones, which a recorded function has
+ * (adrev_function.h), by tests/second.c. Both try all magnitudes, too.
+ * ulps    largest error of a partial; 0: the very same bits, NaN for NaN      */
+
+#define ADX_NAN ((double)NAN)
+#define ADX_INF ((double)INFINITY)
+#define ADREV_EDGES(ROW)                                                                                       \
+    /*   op        x        y      z    want d/dx                d/dy                    d/dz ulps  because */ \
+    ROW( abs,      0,       0,     0,   0,                       0,                      0,   0, "kink: the middle of [-1, 1]" )          \
+    ROW( min,      1,       1,     0,   0.5,                     0.5,                    0,   0, "tie: shared equally" )                  \
+    ROW( max,      1,       1,     0,   0.5,                     0.5,                    0,   0, "tie: shared equally" )                  \
+    ROW( max,      1,       ADX_NAN,   0,   1,                       0,                      0,   0, "as fmax: NaN counts as missing" )       \
+    ROW( min,      ADX_NAN,     1,     0,   0,                       1,                      0,   0, "as fmin: NaN counts as missing" )       \
+    ROW( clamp,    0,       0,     1,   1,                       0,                      0,   0, "on the bound: still inside" )           \
+    ROW( clamp,    2,       0,     1,   0,                       0,                      1,   0, "above: follows the bound" )             \
+    ROW( fdim,     1,       1,     0,   0,                       0,                      0,   0, "tie: as relu" )                         \
+    ROW( relu,     0,       0,     0,   0,                       0,                      0,   0, "kink: sparse choice, as everywhere" )   \
+    ROW( copysign, 0,       1,     0,   0,                       0,                      0,   0, "kink: as abs" )                         \
+    ROW( sqrt,     0,       0,     0,   ADX_INF,                0,                      0,   0, "true limit, not NaN" )                  \
+    ROW( cbrt,     0,       0,     0,   ADX_INF,                0,                      0,   0, "true limit, not NaN" )                  \
+    ROW( cbrt,     1e-300,  0,     0,   3.3333333333333333e199,  0,                      0,   4, "v*v does not underflow" )               \
+    ROW( hypot,    0,       0,     0,   0,                       0,                      0,   0, "subgradient of least norm" )            \
+    ROW( hypot,    3e200,   4e200, 0,   0.6,                     0.8,                    0,   2, "no square overflows" )                  \
+    ROW( hypot,    3e-200,  4e-200, 0,  0.6,                     0.8,                    0,   2, "no square underflows" )                 \
+    ROW( hypot,    ADX_INF, 1,     0,   1,                       0,                      0,   0, "true limit" )                           \
+    ROW( hypot,    1,       -ADX_INF, 0, 0,                      -1,                     0,   0, "true limit" )                           \
+    ROW( hypot,    1.7e308, 1.7e308, 0, 0.70710678118654752,     0.70710678118654752,    0,   2, "where the value overflows" )            \
+    ROW( atan2,    1e200,   1e200, 0,   5e-201,                  -5e-201,                0,   4, "no square overflows" )                  \
+    ROW( atan2,    1,       ADX_INF, 0, 0,                       0,                      0,   0, "true limit" )                           \
+    ROW( atan2,    ADX_INF, ADX_INF, 0, 0,                       0,                      0,   0, "true limit" )                           \
+    ROW( atan2,    0,       0,     0,   ADX_NAN,                     ADX_NAN,                    0,   0, "no limit exists" )                      \
+    ROW( atan,     1e200,   0,     0,   0,                       0,                      0,   0, "1e-400 rounds to 0" )                   \
+    ROW( atan,     1e150,   0,     0,   1e-300,                  0,                      0,   2, "x*x is near overflow" )                 \
+    ROW( pow,      0,       1.5,   0,   0,                       0,                      0,   0, "limits: 1.5 sqrt(0), 0 log 0" )         \
+    ROW( pow,      0,       1,     0,   1,                       0,                      0,   0, "x^1 has slope 1 at 0 too" )             \
+    ROW( pow,      0,       2,     0,   0,                       0,                      0,   0, "x^2 at its minimum" )                   \
+    ROW( pow,      0,       0.5,   0,   ADX_INF,                0,                      0,   0, "true limit, as sqrt" )                  \
+    ROW( pow,      0,       0,     0,   0,                       -ADX_INF,              0,   0, "x^0 = 1; log 0" )                       \
+    ROW( pow,      ADX_INF, -1,    0,   0,                       0,                      0,   0, "true limits" )                          \
+    ROW( pow,      -2,      0,     0,   0,                       ADX_NAN,                    0,   0, "x^0 = 1; log of a negative number" )    \
+    ROW( pow,      -2,      3,     0,   12,                      ADX_NAN,                    0,   0, "integer exponent: d/dx exists" )        \
+    ROW( pow,      1e-200,  2,     0,   2e-200,                  0,                      0,   2, "value underflows, partial does not" )   \
+    ROW( powi,     0,       1,     0,   1,                       0,                      0,   0, "x^1 has slope 1 at 0 too" )             \
+    ROW( powi,     0,       0,     0,   0,                       0,                      0,   0, "constant 1" )                           \
+    ROW( powi,     -2,      -1,    0,   -0.25,                   0,                      0,   2, "negative base and exponent" )           \
+    ROW( exp,      -750,    0,     0,   0,                       0,                      0,   0, "underflows like the value" )            \
+    ROW( expm1,    -40,     0,     0,   4.248354255291589e-18,   0,                      0,   2, "v + 1 would be 0" )                     \
+    ROW( expm1,    1e-20,   0,     0,   1,                       0,                      0,   0, "no cancellation at 0" )                 \
+    ROW( log,      0,       0,     0,   ADX_INF,                0,                      0,   0, "true limit" )                           \
+    ROW( log1p,    -0.9999999999999999, 0, 0, 9007199254740992,  0,                      0,   0, "1 + x is exact near -1" )               \
+    ROW( log1p,    -1,      0,     0,   ADX_INF,                0,                      0,   0, "true limit" )                           \
+    ROW( asin,     1,       0,     0,   ADX_INF,                0,                      0,   0, "true limit" )                           \
+    ROW( asin,     0.9999999999999999, 0, 0, 67108864,           0,                      0,   2, "1 - x*x would lose half the digits" )   \
+    ROW( acosh,    1,       0,     0,   ADX_INF,                0,                      0,   0, "true limit" )                           \
+    ROW( acosh,    1e200,   0,     0,   1e-200,                  0,                      0,   3, "x*x would overflow" )                   \
+    ROW( asinh,    1e200,   0,     0,   1e-200,                  0,                      0,   3, "x*x would overflow" )                   \
+    ROW( atanh,    1,       0,     0,   ADX_INF,                0,                      0,   0, "true limit" )                           \
+    ROW( tanh,     15,      0,     0,   3.743049187535369e-13,   0,                      0,   4, "1 - v*v is off by 1.7e-4 here" )        \
+    ROW( tanh,     20,      0,     0,   1.699341702116636e-17,   0,                      0,   4, "1 - v*v is 0 here" )                    \
+    ROW( tanh,     -20,     0,     0,   1.699341702116636e-17,   0,                      0,   4, "even" )                                 \
+    ROW( tanh,     400,     0,     0,   0,                       0,                      0,   0, "1e-347 rounds to 0" )                   \
+    ROW( sigmoid,  40,      0,     0,   4.248354255291589e-18,   0,                      0,   3, "v (1 - v) would be 0" )                 \
+    ROW( sigmoid,  -1000,   0,     0,   0,                       0,                      0,   0, "no overflow" )                          \
+    ROW( softplus, 1000,    0,     0,   1,                       0,                      0,   0, "no overflow" )                          \
+    ROW( erf,      5,       0,     0,   1.5670866531017336e-11,  0,                      0,   3, "exp(-x*x) with the error of x*x" )      \
+    ROW( erfc,     20,      0,     0,   -2.1610374743867985e-174, 0,                     0,   3, "exp(-x*x) with the error of x*x" )      \
+    ROW( erf,      1e200,   0,     0,   0,                       0,                      0,   0, "x*x overflows to the right limit" )     \
+    ROW( lgamma,   -1,      0,     0,   ADX_NAN,                     0,                      0,   0, "pole: both signs occur" )               \
+    ROW( lgamma,   1e300,   0,     0,   690.77552789821371,      0,                      0,   2, "log x" )                                \
+    ROW( lgamma,   1,       0,     0,   -0.57721566490153286,    0,                      0,   4, "minus Euler's constant" )               \
+    ROW( lgamma,   -0.5,    0,     0,   0.03648997397857652,     0,                      0, 200, "cancels: the absolute error is 1e-16" ) \
+    ROW( fmod,     7,       2,     0,   1,                       -3,                     0,   0, "minus the quotient" )                   \
+    ROW( remainder, 1.7e308, 1e308, 0,  1,                       -2,                     0,   0, "v - x would overflow" )                 \
+    ROW( select,   0,       ADX_NAN,   2,   0,                       0,                      1,   0, "the branch not taken has weight 0" )
+
+#define ADREV_EDGES_SECOND(ROW)                                                                                \
+    /*   op        x        y           want d2/dx2              d2/dxdy                 d2/dy2  ulps  because */ \
+    ROW( sqrt,     0,       0,          -ADX_INF,                0,                      0,      0, "true limit" )                        \
+    ROW( sqrt,     ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )                        \
+    ROW( cbrt,     ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )                        \
+    ROW( hypot,    1,       1e-100,     1e-200,                  -1e-100,                1,      3, "1 - (x/v)^2 would be 0" )            \
+    ROW( hypot,    ADX_INF, 1,          0,                       0,                      0,      0, "true limits" )                       \
+    ROW( pow,      0,       2,          2,                       0,                      0,      0, "true limits" )                       \
+    ROW( pow,      1e-200,  2,          2,                       -9.2003403719761827e-198, 0,    3, "value underflows, partials do not" ) \
+    ROW( pow,      1e-163,  1e-19,      -1e307,                  1e163,                  140866.13089730055, 4, "no factor overflows" )    \
+    ROW( pow,      ADX_INF, -1,         0,                       0,                      0,      0, "true limits" )                       \
+    ROW( pow,      -2,      3,          -12,                     ADX_NAN,                ADX_NAN, 2, "integer exponent: d2/dx2 exists" )  \
+    ROW( powi,     0,       2,          2,                       0,                      0,      0, "its own curvature at 0 too" )        \
+    ROW( powi,     -1e-200, 3,          -6e-200,                 0,                      0,      2, "value underflows, partial does not" ) \
+    ROW( powi,     7e208,   3,          4.2e209,                 0,                      0,      3, "value overflows, partial does not" ) \
+    ROW( log,      0,       0,          -ADX_INF,                0,                      0,      0, "true limit" )                        \
+    ROW( log1p,    ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )                        \
+    ROW( asin,     1e-8,    0,          1.0000000000000002e-8,   0,                      0,      2, "(1 - x)(1 + x) would cancel" )       \
+    ROW( asin,     1e-300,  0,          1e-300,                  0,                      0,      0, "x, not 0" )                          \
+    ROW( asin,     1,       0,          ADX_INF,                 0,                      0,      0, "true limit" )                        \
+    ROW( acos,     1e-300,  0,          -1e-300,                 0,                      0,      0, "-x, not 0" )                         \
+    ROW( atan,     1e100,   0,          -2e-300,                 0,                      0,      4, "no square overflows" )               \
+    ROW( atan,     1.7e308, 0,          0,                       0,                      0,      0, "2 x overflows" )                     \
+    ROW( atan,     ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )                        \
+    ROW( atan2,    1,       1.0000000000000002, -0.49999999999999989, -1.1102230246251563e-16, 0.49999999999999989, 4, "of the squares' difference nothing is lost" ) \
+    ROW( atan2,    1,       ADX_INF,    0,                       0,                      0,      0, "true limits" )                       \
+    ROW( tanh,     20,      0,          -3.398683404233272e-17,  0,                      0,      4, "1 - v*v is 0 here" )                 \
+    ROW( tanh,     ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )                        \
+    ROW( asinh,    ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )                        \
+    ROW( acosh,    1,       0,          -ADX_INF,                0,                      0,      0, "true limit" )                        \
+    ROW( atanh,    1e-300,  0,          2e-300,                  0,                      0,      0, "2 x, not 0" )                        \
+    ROW( atanh,    1,       0,          ADX_INF,                 0,                      0,      0, "true limit" )                        \
+    ROW( sigmoid,  ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )                        \
+    ROW( softplus, -ADX_INF, 0,         0,                       0,                      0,      0, "true limit" )                        \
+    ROW( erf,      1.7e308, 0,          0,                       0,                      0,      0, "2 x overflows" )                     \
+    ROW( erf,      ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )                        \
+    ROW( lgamma,   -1e10 - 0.5, 0,      9.8696044009893586,      0,                      0,      3, "reflected" )                         \
+    ROW( lgamma,   ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )
+// clang-format on
+
+/* --- 4.5  what is made from the rows here --------------------------------- */
+
+#define ADX_ENUM(name, ...) ADREV_OP_##name,
+typedef enum ad_opcode {
+    ADREV_OPS(ADX_ENUM) ADREV_STEPS(ADX_ENUM) ADREV_COMPARISONS(ADX_ENUM)
+    ADREV_OP_detach,            // ad_detach: only a trace hook meets it
+    ADREV_OP_COUNT
+} ad_opcode;
+#undef ADX_ENUM
+
+// A row as data: for documentation, generated code and tests.
+typedef struct ad_op_info {
+    const char *name;
+    int arity;
+    const char *value;          // C expressions
+    const char *partial[3];
+    double box[6];              // x from, to, y from, to, z from, to
+} ad_op_info;
+
+#define ADX_DEFINE(name, n, f, fx, fy, fz, ...)                                                \
+    ADX_INLINE ad_real adx_f_##name(ad_real x, ad_real y, ad_real z)                           \
+        { (void)x; (void)y; (void)z; return f; }                                               \
+    ADX_INLINE ad_real adx_fx_##name(ad_real x, ad_real y, ad_real z, ad_real v)               \
+        { (void)x; (void)y; (void)z; (void)v; return fx; }                                     \
+    ADX_INLINE ad_real adx_fy_##name(ad_real x, ad_real y, ad_real z, ad_real v)               \
+        { (void)x; (void)y; (void)z; (void)v; return fy; }                                     \
+    ADX_INLINE ad_real adx_fz_##name(ad_real x, ad_real y, ad_real z, ad_real v)               \
+        { (void)x; (void)y; (void)z; (void)v; return fz; }
+ADREV_OPS(ADX_DEFINE)
+#undef ADX_DEFINE
+
+#define ADX_DEFINE(name, f, ...)                                            \
+    ADX_INLINE ad_real adx_f_##name(ad_real x) { return f; }
+ADREV_STEPS(ADX_DEFINE)
+#undef ADX_DEFINE

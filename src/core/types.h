@@ -1,0 +1,170 @@
+#pragma once
+
+/* ===========================================================================
+ * 3  TYPES                                                           >>types
+ *
+ * Conventions: arrays are dense. A Jacobian is m x n, row by row:
+ * J[i*n + j] = dy[i]/dx[j]. A tangent (forward) belongs to inputs first, an
+ * adjoint (reverse) to outputs first. Angles are in radians. Non-finite
+ * values follow IEEE 754, with one exception, everywhere and in every mode:
+ * in the chain rule a factor of exactly zero gives zero, whatever the other
+ * factor is. So a branch not taken never spoils a gradient, however a program
+ * is cut into statements. (That may change the last bit: the partials of a
+ * variable that occurs twice in a statement are added there, those of two
+ * statements in the sweep.)
+ * ======================================================================== */
+
+typedef ADREV_REAL ad_real;
+
+// Files that do not agree on what a number is must not be linked. Each refers
+// to a symbol that says what it was compiled for, and only that of the
+// implementation is defined. Private copies (ADREV_STATIC) agree with nobody.
+#ifdef ADREV_NO_THREADS
+#define adx_now adx_now_without_threads     // else the linker says less
+#define ADX_ALIKE_(real)                                                    \
+    adx_ADREV_REAL_##real##_and_ADREV_NO_THREADS_in_all_files
+#else
+#define ADX_ALIKE_(real) adx_ADREV_REAL_##real##_in_all_files
+#endif
+#define ADX_ALIKE_OF(real) ADX_ALIKE_(real)
+#define ADX_ALIKE ADX_ALIKE_OF(ADREV_REAL)
+#if !defined ADREV_STATIC && (defined __GNUC__ || defined __clang__)
+ADX_EXTERN const char ADX_ALIKE;
+static const char *const adx_agreement __attribute__((used)) = &ADX_ALIKE;
+#endif
+
+// The names of the structs are what compilers add to a message about a type.
+
+// A number that remembers where it came from. Plain data: copy it as you
+// like. All-zero bytes are the constant 0.
+typedef struct ad_rev_is_no_double_use_ad_mul_ad_exp_ad_value {
+    ad_real v;          // value
+    uint32_t seq;       // which value of the recording; 0: none
+    uint32_t job;       // which recording; 0: a constant
+} ad_rev;
+
+// A number with its tangent: forward mode, without a tape.
+typedef struct ad_fwd {
+    ad_real v;          // value
+    ad_real d;          // derivative along the chosen direction
+} ad_fwd;
+
+// One factor of the chain rule: 12 bytes with double, 8 with float. The
+// packing only halves the alignment of a double.
+#pragma pack(push, 4)
+typedef struct adx_operand {
+    ad_real d;          // partial derivative of the statement
+    uint32_t id;        // with respect to this value; 0: a constant
+} adx_operand;
+#pragma pack(pop)
+
+// The same in an expression: the operand still has its compound id. One field
+// for both halves, because gcc 12 keeps no more than 32 fields in registers.
+typedef struct adx_slot {
+    ad_real d;
+    uint64_t id;                    // job * 2^32 + seq
+} adx_slot;
+
+// What an expression that is not recorded yet begins with.
+typedef struct adx_head {
+    ad_real v;                      // value
+    unsigned zero;                  // bits: slots with a factor of exactly zero
+    unsigned risky;                 // 1: a slot may be NaN (6.3)
+    unsigned leaf;                  // 1: a recorded value and nothing else
+} adx_head;
+
+#if ADX_FUSES
+// Expressions of N recorded numbers. They live in registers.
+#define ADX_WIDTHS(ROW)                                                     \
+    ROW(1) ROW(2) ROW(3) ROW(4) ROW(5) ROW(6) ROW(7) ROW(8) ROW(9) ROW(10)  \
+    ROW(11) ROW(12)
+#define ADX_DEFINE(N)                                                       \
+    typedef struct ad_expr_##N##_use_ad_rec_to_record_it {                  \
+        adx_head head;                                                      \
+        adx_slot slot[N];                                                   \
+    } ad_expr_##N;
+ADX_WIDTHS(ADX_DEFINE)
+#undef ADX_DEFINE
+
+typedef struct ad_expr_of_constants {
+    adx_head head;
+} ad_expr_0;
+
+typedef struct ad_expr_of_ad_fwd_use_ad_dual {
+    adx_head head;
+    ad_real d;
+} ad_expr_dual;
+#endif
+
+// A number of any kind, or an operation that is recorded already, where operators
+// are called.
+typedef struct ad_expr_use_ad_rec_to_record_it {
+    ad_real v;
+    ad_real d;                      // of ad_fwd
+    uint64_t id;                    // of ad_rev
+    unsigned kind;                  // 0: a constant
+} adx_number;
+#define ADX_RECORDED 1u
+#define ADX_DUAL     2u
+
+typedef struct ad_tape ad_tape;
+
+#define ADREV_STATUS_TABLE(ROW)                                                         \
+    ROW( OK,       "success" )                                                          \
+    ROW( ENOTAPE,  "no tape: the tape is NULL" )                                        \
+    ROW( ENOMEM,   "out of memory: the allocator returned NULL" )                       \
+    ROW( EFULL,    "the fixed memory of the tape is full: see ad_tape_missing" )        \
+    ROW( ELIMIT,   "the recording has more than ADREV_VALUES values" )                  \
+    ROW( EFOREIGN, "a value of another tape, or from before a clear or rewind" )        \
+    ROW( EPASSIVE, "a constant where a recorded value is needed: was ad_use forgotten?" )  \
+    ROW( EBEYOND,  "a function used x[n] or y[m], or beyond: it has more of them" )     \
+    ROW( ENONFINITE, "stopped at a number that is not finite: see ad_tape_failure" )    \
+    ROW( ESHAPE,   "an impossible length, index or option; a null pointer; a result not set" )   \
+    ROW( EMARK,    "the mark is not on this recording, or marks nest too deep" )        \
+    ROW( EHOOK,    "what cannot be traced: see ad_tape_reason, of a function ad_fn_reason" )  \
+    ROW( EEXTERNAL,"an external statement, a loop or a store: a function is missing or failed" ) \
+    ROW( EBUSY,    "in use: by a fork that is open, or by another thread" )             \
+    ROW( ERACE,    "a value of a branch that may still run" )                           \
+    ROW( EPATH,    "a recorded function: a comparison comes out differently here" )     \
+    ROW( EFROZEN,  "a function to be recorded gives other values nearby: x.v, or more than x" )   \
+    ROW( EFILE,    "not a saved function, or one that was altered" )                    \
+    ROW( ECOMPILE, "a recorded function was not compiled (see ad_compile_report): it is replayed" )
+
+#define ADX_ENUM(name, text) ADREV_##name,
+typedef enum ad_status {
+    ADREV_STATUS_TABLE(ADX_ENUM) ADREV_STATUS_COUNT
+} ad_status;
+#undef ADX_ENUM
+
+// Where a tape's memory comes from. Both functions or neither. Blocks are
+// returned with the pointer they came with, and only when the tape is freed
+// or outgrows its array of adjoints.
+typedef struct ad_allocator {
+    void *(*alloc)(size_t bytes, void *user);    // aligned as by malloc; or NULL
+    void (*free)(void *block, void *user);
+    void *user;
+} ad_allocator;
+
+// A place in a recording, to return to with ad_tape_rewind.
+typedef struct ad_mark {
+    void *adx_block;
+    void *adx_op;
+    void *adx_head;
+    size_t adx_scratch;
+    uint32_t adx_seq;
+    uint32_t adx_job;
+    uint32_t adx_entries : 31;
+    uint32_t adx_one_way : 1;
+    ad_status adx_status;
+} ad_mark;
+
+// What a recording holds, and what its tape holds for it.
+typedef struct ad_stats {
+    size_t values;          // inputs and statements: the adjoints of a sweep
+    size_t statements;
+    size_t operands;
+    size_t bytes;           // needed: see ad_tape_bytes
+    size_t bytes_most;      // the same at its highest, rewound parts (and what
+                            // ad_grad and ad_jac needed) included
+    size_t bytes_held;      // allocated, or the size of the fixed memory
+} ad_stats;

@@ -1,0 +1,438 @@
+#pragma once
+
+/* --- 6.3  adjoints -------------------------------------------------------- */
+
+typedef struct adx_movement {
+    bool *moved;
+    bool any;
+} adx_movement;
+
+static void adx_see_movement(void *user, uint32_t number)
+{
+    adx_movement *m = (adx_movement *)user;
+    m->any = m->any || m->moved[number];
+}
+
+// Numbers that one of `moving` inputs moves. NULL: no memory.
+static bool *adx_moved(const adx_program *p, size_t first, size_t moving)
+{
+    bool *moved = (bool *)adx_take(p->memory, p->numbers, sizeof *moved);
+    if (moved == NULL)
+        return NULL;
+    memset(moved, 0, p->numbers * sizeof *moved);
+    memset(moved + first, true, moving * sizeof *moved);
+    for (size_t i = 0; i < p->steps; i++) {
+        const adx_step *s = &p->step[i];
+        adx_movement m = { moved, false };
+        adx_visit_reads(p, s, adx_see_movement, &m);
+        memset(&moved[s->r], m.any && s->op != ADX_OP_guard,
+               adx_results_of(p, s) * sizeof *moved);
+    }
+    return moved;
+}
+
+static bool adx_any_moved(const adx_numbers *x, size_t rows, size_t cols,
+                          const bool moved[])
+{
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < cols; j++)
+            if (moved[adx_in_range(x, i, j)])
+                return true;
+    return false;
+}
+
+// adjoint of number x += y
+static void adx_add_one(adx_making *k, uint32_t x, uint32_t y,
+                        const bool moved[])
+{
+    uint32_t *sum = &k->derived[x];
+    if (moved[x])
+        *sum = *sum == ADX_NOWHERE
+             ? y : adx_emit2(k->to, ADREV_OP_add, *sum, y);
+}
+
+// The same for a vector. One operation adds all of it, if it is n different
+// numbers that all have an adjoint already.
+static void adx_add_vector(adx_making *k, size_t n, const adx_numbers *x,
+                        adx_numbers y, const bool moved[])
+{
+    adx_numbers sum;
+    bool all = n > 1 && !adx_is_single(x);
+    for (size_t i = 0; i < n && all; i++)
+        all = moved[adx_in_range(x, 0, i)]
+           && k->derived[adx_in_range(x, 0, i)] != ADX_NOWHERE;
+    if (adx_is_single(x) && n > 1)
+        adx_add_one(k, x->base, adx_emit_fold(k->to, ADX_MANY_sum, n, y),
+                    moved);
+    else if (all && adx_take_range(k, NULL, 1, n, x, &sum))
+        adx_set_range(k->derived, x, 1, n,
+                      adx_emit_each2(k->to, n, ADREV_OP_add, sum, y));
+    else
+        for (size_t i = 0; i < n; i++)
+            adx_add_one(k, adx_in_range(x, 0, i), adx_in_range(&y, 0, i),
+                        moved);
+}
+
+static adx_numbers adx_transposed(adx_numbers r)
+{
+    return (adx_numbers){ r.base, r.cs, r.rs };
+}
+
+// The same for a matrix; a column is a vector, too.
+static void adx_add_matrix(adx_making *k, size_t rows, size_t cols,
+                           const adx_numbers *x, adx_numbers y,
+                           const bool moved[])
+{
+    if (k->to->status != ADREV_OK)
+        return;
+    if (cols == 1 && rows > 1) {
+        const adx_numbers column = adx_transposed(*x);
+        adx_add_matrix(k, 1, rows, &column, adx_transposed(y), moved);
+        return;
+    }
+    for (size_t i = 0; i < rows; i++) {
+        const adx_numbers to = { adx_in_range(x, i, 0), 0, x->cs };
+        const adx_numbers from = { adx_in_range(&y, i, 0), 0, y.cs };
+        adx_add_vector(k, cols, &to, from, moved);
+    }
+}
+
+static void adx_adjoint_each(adx_making *k, const adx_step *s,
+                             const adx_many *e, adx_numbers y,
+                             const bool moved[])
+{
+    for (int i = 0; i < adx_row_of(e->op)->arity; i++) {
+        if (!adx_any_moved(&e->arg[i], 1, e->n, moved))
+            continue;
+        bool any = false;
+        adx_numbers d = adx_partials_in(k, s, e, i);
+        adx_numbers x = adx_accumulate_each(k->to, e->n, &any, y, d, y);
+        if (any)
+            adx_add_matrix(k, 1, e->n, &e->arg[i], x, moved);
+    }
+}
+
+// C = A B: Ab += Cb B', Bb += A' Cb.
+static void adx_adjoint_product(adx_making *k, const adx_many *e, adx_numbers y,
+                                const bool moved[])
+{
+    adx_numbers a = adx_argument_range(k, e, 0);
+    adx_numbers b = adx_argument_range(k, e, 1);
+    if (adx_any_moved(&e->arg[0], e->m, e->k, moved))
+        adx_add_matrix(k, e->m, e->k, &e->arg[0],
+                       adx_emit_product(k->to, ADX_OP_chain, e->m, e->n, e->k,
+                                        y, adx_transposed(b)), moved);
+    if (adx_any_moved(&e->arg[1], e->k, e->n, moved))
+        adx_add_matrix(k, e->k, e->n, &e->arg[1],
+                       adx_emit_product(k->to, ADX_OP_chain, e->k, e->m, e->n,
+                                        adx_transposed(a), y), moved);
+}
+
+static void adx_adjoint_external(adx_making *k, const adx_step *s,
+                                 const adx_many *e, const bool moved[])
+{
+    bool any = false;
+    for (size_t i = 0; i < adx_many_results(e); i++)
+        any = any || k->derived[s->r + i] != ADX_NOWHERE;
+    if (!any || !moved[s->r])
+        return;
+    if (e->op != ADX_EXTERNAL_value) {
+        adx_spoil(k->to, ADREV_EEXTERNAL);
+        return;
+    }
+    uint32_t *list = adx_copied_list(k, e, e->m);
+    for (size_t i = 0; list != NULL && i < e->m; i++)
+        list[e->n + i] = adx_or_zero(k->to, k->derived[s->r + i]);
+    uint32_t first = adx_emit_external(k->to, e, ADX_EXTERNAL_adjoint, list);
+    for (size_t i = 0; i < e->n && k->to->status == ADREV_OK; i++)
+        adx_add_one(k, e->list[i], first + (uint32_t)i, moved);
+}
+
+static void adx_adjoint_many(adx_making *k, const adx_step *s,
+                             const adx_many *e, const bool moved[])
+{
+    const adx_numbers own = adx_own_range(s, e);
+    size_t rows = e->kind == ADX_MANY_product ? e->m : 1;
+    size_t results = adx_many_results(e);
+    adx_numbers y;
+    if (e->kind == ADX_MANY_external) {
+        adx_adjoint_external(k, s, e, moved);
+        return;
+    }
+    if (e->kind == ADX_MANY_most
+        || !adx_take_range(k, NULL, rows, results / rows, &own, &y))
+        return;
+    if (e->kind == ADX_MANY_each)
+        adx_adjoint_each(k, s, e, y, moved);
+    else if (e->kind == ADX_MANY_product)
+        adx_adjoint_product(k, e, y, moved);
+    else if (e->kind == ADX_MANY_sum)
+        adx_add_matrix(k, 1, e->k, &e->arg[0], adx_single(y.base), moved);
+    else if (e->kind == ADX_MANY_norm)
+        adx_add_matrix(k, 1, e->k, &e->arg[0],
+                       adx_emit_each2(k->to, e->k, ADX_OP_chain,
+                                      adx_cosines_in(k, s, e), y), moved);
+    else
+        for (size_t i = 0; i < e->n; i++)
+            adx_add_one(k, e->list[i], adx_in_range(&y, 0, i), moved);
+}
+
+static void adx_adjoint_step(adx_making *k, const adx_step *s,
+                             const bool moved[])
+{
+    const adx_many *many = adx_many_of(k->from, s);
+    if (s->op == ADX_OP_guard)
+        return;
+    if (many != NULL) {
+        adx_adjoint_many(k, s, many, moved);
+        return;
+    }
+    uint32_t y = k->derived[s->r];
+    int arity = y == ADX_NOWHERE ? 0 : adx_row_of(s->op)->arity;
+    for (int i = 0; i < arity; i++) {
+        uint32_t x = adx_argument(s, i);
+        if (moved[x])
+            k->derived[x] = adx_accumulate(k->to, k->derived[x],
+                                           adx_partial_in(k, s, i), y);
+    }
+}
+
+// Steps i < end, from the last of them to `begin`.
+static void adx_adjoint_part(adx_making *k, size_t begin, size_t end,
+                             const bool moved[])
+{
+    const adx_program *p = k->from;
+    for (size_t i = end; k->to->status == ADREV_OK && i-- > begin;)
+        if (adx_is_used(p, &p->step[i], k->used))
+            adx_adjoint_step(k, &p->step[i], moved);
+}
+
+static void adx_adjoint_steps(adx_making *k, const bool moved[])
+{
+    adx_adjoint_part(k, 0, k->from->steps, moved);
+}
+
+// The last step through whose result goes all that the steps before it compute;
+// p->steps if there is none, nobody looks (arrays), or no memory.
+static size_t adx_bottleneck_of(const adx_program *p)
+{
+    size_t neck = p->steps;
+    size_t *last = (size_t *)adx_take(p->memory, p->numbers, sizeof *last);
+    if (last == NULL || p->manys > 0) {
+        adx_drop(p->memory, last);
+        return neck;
+    }
+    memset(last, 0, p->numbers * sizeof *last);     // that reads a number
+    for (size_t i = 0; i < p->steps; i++) {
+        const adx_step *s = &p->step[i];
+        if (s->op != ADX_OP_guard)
+            last[s->a] = last[s->b] = last[s->c] = i;
+    }
+    for (size_t i = 0; i < p->outputs; i++)
+        last[p->output[i]] = p->steps;
+    size_t most = 0;
+    for (size_t i = 0; i < p->steps; i++) {
+        if (most <= i && p->step[i].op != ADX_OP_guard)
+            neck = i;
+        if (most < last[p->step[i].r])
+            most = last[p->step[i].r];
+    }
+    adx_drop(p->memory, last);
+    return neck;
+}
+
+// The adjoints of the inputs are what reaches them past the bottleneck, and
+// what comes through it from an adjoint of 1, times its own one.
+static void adx_adjoint_through(adx_making *k, size_t neck, const bool moved[])
+{
+    const adx_program *p = k->from;
+    uint32_t *past = (uint32_t *)adx_take(p->memory, p->inputs, sizeof *past);
+    uint32_t *own = &k->derived[p->step[neck].r];
+    uint32_t weight = *own;
+    if (past == NULL) {
+        adx_spoil(k->to, ADREV_ENOMEM);
+        return;
+    }
+    memcpy(past, k->derived, p->inputs * sizeof *past);
+    memset(k->derived, 0xff, p->inputs * sizeof *past);     // ADX_NOWHERE
+    if (weight != ADX_NOWHERE)
+        *own = adx_fixed(k->to, 1);
+    adx_adjoint_part(k, 0, neck + 1, moved);
+    for (size_t i = 0; i < p->inputs; i++)
+        k->derived[i] = k->derived[i] == ADX_NOWHERE ? past[i]
+                      : adx_accumulate(k->to, past[i], k->derived[i], weight);
+    adx_drop(p->memory, past);
+}
+
+// See adx_make_adjoint. neck: a bottleneck; p->steps: none.
+static ad_status adx_write_adjoint(adx_program *q, const adx_program *p,
+                                   size_t moving, size_t neck)
+{
+    adx_making k;
+    if (!adx_begin_making(&k, p, q, p->outputs))
+        return q->status;
+    bool *moved = adx_moved(p, 0, moving);
+    if (moved == NULL)
+        adx_spoil(q, ADREV_ENOMEM);
+    adx_copy_steps(&k);
+    for (size_t i = 0; q->status == ADREV_OK && i < p->outputs; i++) {
+        uint32_t y = p->output[i];
+        k.derived[y] = adx_accumulate(q, k.derived[y], adx_fixed(q, 1),
+                                      (uint32_t)(p->inputs + i));
+    }
+    adx_adjoint_part(&k, neck < p->steps ? neck + 1 : 0, p->steps, moved);
+    if (neck < p->steps && q->status == ADREV_OK)
+        adx_adjoint_through(&k, neck, moved);
+    for (size_t i = 0; i < moving; i++)
+        adx_new_output(q, adx_or_zero(q, k.derived[i]));
+    for (size_t i = 0; i < p->outputs; i++)
+        adx_new_output(q, k.same[p->output[i]]);
+    adx_drop(p->memory, moved);
+    adx_end_making(&k);
+    return q->status;
+}
+
+// Inputs: those of p, and weights of its outputs. Outputs: the adjoints of the
+// first `moving` inputs, and then p's. In a loop the adjoint of a step waits
+// for that of the next one: what it is multiplied by is accumulated before,
+// where that takes no more steps. (loop as a scan of 3000 steps, compiled,
+// bench/: 22 instead of 24 ns for each.)
+static ad_status adx_make_adjoint(adx_program *q, const adx_program *p,
+                                  size_t moving)
+{
+    size_t neck = p->carried > 0 ? adx_bottleneck_of(p) : p->steps;
+    ad_status status = adx_write_adjoint(q, p, moving, p->steps);
+    if (status != ADREV_OK || neck == p->steps)
+        return status;
+    adx_program through;
+    ad_status other = adx_write_adjoint(&through, p, moving, neck);
+    bool better = other == ADREV_OK && through.steps <= q->steps;
+    adx_free_program(better ? q : &through);
+    if (better)
+        *q = through;
+    return ADREV_OK;
+}
+
+static ad_status adx_make_copy(adx_program *q, const adx_program *p)
+{
+    adx_making k;
+    if (!adx_begin_making(&k, p, q, 0))
+        return q->status;
+    adx_copy_steps(&k);
+    for (size_t i = 0; q->status == ADREV_OK && i < p->outputs; i++)
+        adx_new_output(q, k.same[p->output[i]]);
+    adx_end_making(&k);
+    return q->status;
+}
+
+// Steps with many results, taken apart.
+static void adx_take_apart(adx_making *k, const adx_step *s,
+                           const adx_many *e)
+{
+    adx_program *p = k->to;
+    const uint32_t *same = k->same;
+    for (uint32_t i = 0; i < adx_many_results(e); i++) {
+        uint32_t row = e->kind == ADX_MANY_product ? i / e->n : 0;
+        uint32_t col = e->kind == ADX_MANY_product ? i % e->n : i;
+        uint32_t sum = ADX_NOWHERE;
+        for (uint32_t l = 0; l < e->k; l++) {
+            bool product = e->kind == ADX_MANY_product;
+            uint32_t x = same[adx_in_range(&e->arg[0], row, l)];
+            uint32_t y = product ? same[adx_in_range(&e->arg[1], l, col)] : x;
+            uint32_t term = product || e->kind == ADX_MANY_norm
+                          ? adx_emit2(p, ADREV_OP_mul, x, y) : x;
+            uint32_t op = e->kind == ADX_MANY_most ? ADREV_OP_max
+                                                   : ADREV_OP_add;
+            sum = sum == ADX_NOWHERE ? term : adx_emit2(p, op, sum, term);
+        }
+        k->same[s->r + i] =
+            e->kind == ADX_MANY_gather ? same[e->list[i]]
+          : e->kind == ADX_MANY_each
+            ? adx_emit(p, e->op, same[adx_in_range(&e->arg[0], 0, i)],
+                       same[adx_in_range(&e->arg[1], 0, i)],
+                       same[adx_in_range(&e->arg[2], 0, i)])
+          : e->kind == ADX_MANY_norm ? adx_emit2(p, ADREV_OP_sqrt, sum, sum)
+          : e->kind == ADX_MANY_most ? adx_emit2(p, ADREV_OP_detach, sum, sum)
+          : sum;
+    }
+}
+
+// What the operands of a length are divided by: the largest of them, for which
+// any other number would do as well, so that it is no variable.
+static uint32_t adx_length_scale(adx_making *k, const adx_many *e)
+{
+    adx_program *p = k->to;
+    uint32_t most = adx_fixed(p, 0);
+    uint32_t one = adx_fixed(p, 1);
+    for (uint32_t l = 0; l < e->k; l++) {
+        uint32_t x = k->same[adx_in_range(&e->arg[0], 0, l)];
+        x = adx_emit2(p, ADREV_OP_detach, x, x);
+        most = adx_emit2(p, ADREV_OP_max, most,
+                         adx_emit2(p, ADREV_OP_abs, x, x));
+    }
+    uint32_t above = adx_emit2(p, ADREV_OP_gt, most, adx_fixed(p, 0));
+    uint32_t below = adx_emit2(p, ADREV_OP_lt, most,
+                               adx_fixed(p, ADX_K(INFINITY)));
+    uint32_t good = adx_emit2(p, ADX_OP_and, above, below);
+    // of 0, infinity and NaN: 1
+    return adx_emit(p, ADREV_OP_select, good, most, one);
+}
+
+// A length taken apart, scaled against overflow as adx_length is.
+static void adx_take_length(adx_making *k, const adx_step *s,
+                            const adx_many *e)
+{
+    adx_program *p = k->to;
+    uint32_t scale = adx_length_scale(k, e);
+    uint32_t sum = adx_fixed(p, 0);
+    for (uint32_t l = 0; l < e->k; l++) {
+        uint32_t x = k->same[adx_in_range(&e->arg[0], 0, l)];
+        uint32_t part = adx_emit2(p, ADREV_OP_div, x, scale);
+        sum = adx_emit2(p, ADREV_OP_add, sum,
+                        adx_emit2(p, ADREV_OP_sqr, part, part));
+    }
+    k->same[s->r] = adx_emit2(p, ADREV_OP_mul, scale,
+                              adx_emit2(p, ADREV_OP_sqrt, sum, sum));
+}
+
+// An external step has no steps of one result. What stands for it makes other
+// numbers, but of the same operands, and each result is curved in all of them.
+static void adx_stand_in(adx_making *k, const adx_step *s, const adx_many *e)
+{
+    adx_program *p = k->to;
+    uint32_t sum = k->same[e->list[0]];
+    for (size_t i = 1; i < adx_listed(e); i++)
+        sum = adx_emit2(p, ADREV_OP_add, sum, k->same[e->list[i]]);
+    for (size_t i = 0; i < adx_many_results(e); i++)
+        k->same[s->r + i] = adx_emit2(p, ADREV_OP_sqr, sum, sum);
+}
+
+// The same program without steps that have many results. pattern: only what
+// depends on what must be right.
+static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
+                                 bool pattern)
+{
+    adx_making k;
+    if (!adx_begin_making(&k, p, q, 0))
+        return q->status;
+    for (size_t i = 0; q->status == ADREV_OK && i < p->steps; i++) {
+        const adx_step *s = &p->step[i];
+        if (!adx_is_used(p, s, k.used))
+            continue;
+        const adx_many *many = adx_many_of(p, s);
+        if (many == NULL)
+            adx_copy_step(&k, s);
+        else if (many->kind == ADX_MANY_norm && !pattern)
+            adx_take_length(&k, s, many);
+        else if (many->kind != ADX_MANY_external)
+            adx_take_apart(&k, s, many);
+        else if (pattern)
+            adx_stand_in(&k, s, many);
+        else
+            adx_spoil(q, ADREV_EEXTERNAL);
+    }
+    for (size_t i = 0; q->status == ADREV_OK && i < p->outputs; i++)
+        adx_new_output(q, k.same[p->output[i]]);
+    adx_end_making(&k);
+    return q->status;
+}

@@ -1,0 +1,307 @@
+#pragma once
+
+/* --- 8.2  loops -------------------------------------------------------------- */
+
+// One operation on n numbers of each argument, so far from one another.
+typedef struct adx_stream {
+    const ad_real *v;
+    ptrdiff_t step;
+} adx_stream;
+
+typedef void adx_map_fn(size_t n, ad_real r[restrict], adx_stream a,
+                        adx_stream b, adx_stream c);
+
+// r overlaps no argument: see adx_place_step.
+#define ADX_LOOP(value, sa, sb, sc)                                         \
+    for (ptrdiff_t i = 0; i < (ptrdiff_t)n; i++) {                          \
+        ad_real x = a.v[i * (sa)];                                          \
+        ad_real y = b.v[i * (sb)];                                          \
+        ad_real z = c.v[i * (sc)];                                          \
+        (void)x; (void)y; (void)z;                                          \
+        r[i] = (ad_real)(value);                                            \
+    }
+#define ADX_MAP(name, value)                                                \
+    static void adx_map_##name(size_t n, ad_real r[restrict], adx_stream a, \
+                               adx_stream b, adx_stream c)                  \
+    {                                                                       \
+        if (a.step == 1 && b.step == 1 && c.step == 1) {                    \
+            ADX_LOOP(value, 1, 1, 1)                                        \
+        } else {                                                            \
+            ADX_LOOP(value, a.step, b.step, c.step)                         \
+        }                                                                   \
+    }
+#define ADX_STEP(name, ...) ADX_MAP(name, adx_f_##name(x))
+#define ADX_ROW(name, ...) ADX_MAP(name, adx_f_##name(x, y, z))
+#define ADX_COMPARISON(name, operator) ADX_MAP(name, x operator y)
+ADREV_OPS(ADX_ROW)
+ADREV_STEPS(ADX_STEP)
+ADREV_COMPARISONS(ADX_COMPARISON)
+ADX_STEP(detach, )
+ADX_CHAIN(ADX_ROW)
+ADX_DERIVED(ADX_ROW)
+ADX_MAP(chain_add, adx_more(z, adx_absorb(x, y)))
+ADX_MAP(chain_sub, adx_less(z, adx_absorb(x, y)))
+ADX_MAP(plain_chain_add, adx_more(z, x * y))
+ADX_MAP(plain_chain_sub, adx_less(z, x * y))
+ADX_MAP(mul_add, adx_more(z, adx_rounded(x * y)))
+ADX_MAP(mul_sub, adx_less(z, adx_rounded(x * y)))
+#undef ADX_STEP
+#undef ADX_ROW
+#undef ADX_COMPARISON
+#undef ADX_MAP
+#undef ADX_LOOP
+
+static adx_map_fn *adx_map_of(uint32_t op, bool careful)
+{
+#define ADX_NAMED(name, ...) [ADREV_OP_##name] = adx_map_##name,
+#define ADX_OTHER_NAMED(name, ...) [ADX_OP_##name] = adx_map_##name,
+    static adx_map_fn *const map[] = {
+        ADREV_OPS(ADX_NAMED) ADREV_STEPS(ADX_NAMED)
+        ADREV_COMPARISONS(ADX_NAMED) ADX_NAMED(detach, )
+        ADX_CHAIN(ADX_OTHER_NAMED) ADX_DERIVED(ADX_OTHER_NAMED)
+        ADX_OTHER_NAMED(chain_add, ) ADX_OTHER_NAMED(chain_sub, )
+        ADX_OTHER_NAMED(mul_add, ) ADX_OTHER_NAMED(mul_sub, )
+    };
+    static adx_map_fn *const plain[ADX_OP_end] = {
+        [ADX_OP_chain] = adx_map_mul,
+        [ADX_OP_chain_add] = adx_map_plain_chain_add,
+        [ADX_OP_chain_sub] = adx_map_plain_chain_sub
+    };
+#undef ADX_NAMED
+#undef ADX_OTHER_NAMED
+    return careful || plain[op] == NULL ? map[op] : plain[op];
+}
+
+/* --- 8.3  steps with many results --------------------------------------------
+ * Of L lanes; number i of lane l stands at w[i*L + l]. Sums are made in the
+ * order in which the array statements of a tape make them.                   */
+
+static ad_real *adx_lanes_at(ad_real w[], size_t L, const adx_numbers *r,
+                             size_t i, size_t j)
+{
+    return w + adx_in_range(r, i, j) * L;
+}
+
+static void adx_run_each(const adx_many *k, ad_real r[], ad_real w[],
+                         size_t L, bool careful)
+{
+    adx_map_fn *map = adx_map_of(k->op, careful);
+    size_t count = L == 1 ? 1 : k->n;
+    for (size_t i = 0; i < count; i++) {
+        adx_stream from[3];
+        for (int a = 0; a < 3; a++)
+            from[a] = (adx_stream){ adx_lanes_at(w, L, &k->arg[a], 0, i),
+                                  L == 1 ? k->arg[a].cs : 1 };
+        map(L == 1 ? k->n : L, r + i * L, from[0], from[1], from[2]);
+    }
+}
+
+static ad_real adx_run_fold(const adx_many *k, ad_real w[], size_t L,
+                            size_t l)
+{
+    const adx_numbers *x = &k->arg[0];
+    const adx_view view = { NULL, adx_lanes_at(w, L, x, 0, 0) + l, 1, k->k, 0,
+                            x->cs, (ptrdiff_t)L };
+    ad_real sum = 0;
+    if (k->kind == ADX_MANY_most)
+        return adx_largest(&view);
+    if (k->kind == ADX_MANY_norm)
+        return adx_length(&view);
+    for (size_t i = 0; i < k->k; i++)
+        sum += adx_element(&view, 0, i);
+    return sum;
+}
+
+// Columns of the chain rule that lie well in memory are added one by one.
+static bool adx_adds_columns(const adx_many *k)
+{
+    return k->n == 1 && k->arg[0].rs == 1 && k->op == ADX_OP_chain;
+}
+
+// A sum of products as a tape makes it: of two vectors in eight sums, else in
+// one.
+static bool adx_has_eight_sums(const adx_many *k, bool careful)
+{
+    return k->n == 1 && !adx_adds_columns(k)
+        && !(careful && k->op == ADX_OP_chain);
+}
+
+// One element at one point.
+static ad_real adx_run_inner(const adx_many *k, ad_real w[], size_t i,
+                             size_t j, bool careful)
+{
+    const ad_real *a = adx_lanes_at(w, 1, &k->arg[0], i, 0);
+    const ad_real *b = adx_lanes_at(w, 1, &k->arg[1], 0, j);
+    ptrdiff_t as = k->arg[0].cs;
+    ptrdiff_t bs = k->arg[1].rs;
+    ad_real sum = 0;
+    if (adx_has_eight_sums(k, careful))
+        return as == 1 && bs == 1 ? adx_inner(k->k, a, b)
+                                  : adx_products(k->k, a, as, b, bs);
+    for (size_t n = 0; n < k->k; n++, a += as, b += bs)
+        sum += careful && k->op == ADX_OP_chain ? adx_absorb(*a, *b) : *a * *b;
+    return sum;
+}
+
+// sum[l] += a[l] b[l] for all lanes, which do not overlap.
+static void adx_add_lanes(size_t L, ad_real *restrict sum, const ad_real *a,
+                          const ad_real *b, bool careful)
+{
+    if (careful)
+        for (size_t l = 0; l < L; l++)
+            sum[l] += adx_absorb(a[l], b[l]);
+    else
+        for (size_t l = 0; l < L; l++)
+            sum[l] += a[l] * b[l];
+}
+
+// One element at L points side by side, with the same bits.
+static void adx_run_inner_lanes(const adx_many *k, ad_real w[], size_t L,
+                                size_t i, size_t j, bool careful, ad_real r[])
+{
+    ad_real sums[8][ADREV_LANES_MOST];
+    const ad_real *a = adx_lanes_at(w, L, &k->arg[0], i, 0);
+    const ad_real *b = adx_lanes_at(w, L, &k->arg[1], 0, j);
+    ptrdiff_t as = k->arg[0].cs * (ptrdiff_t)L;
+    ptrdiff_t bs = k->arg[1].rs * (ptrdiff_t)L;
+    size_t eight = adx_has_eight_sums(k, careful) ? k->k / 8 * 8 : 0;
+    careful = careful && k->op == ADX_OP_chain;
+    memset(r, 0, L * sizeof *r);
+    for (size_t q = 0; q < 8 && eight > 0; q++)
+        memset(sums[q], 0, L * sizeof *r);
+    size_t n = 0;
+    for (; n < eight; n++, a += as, b += bs)
+        adx_add_lanes(L, sums[n % 8], a, b, false);
+    for (size_t l = 0; l < L && eight > 0; l++)
+        r[l] = ((sums[0][l] + sums[4][l]) + (sums[1][l] + sums[5][l]))
+             + ((sums[2][l] + sums[6][l]) + (sums[3][l] + sums[7][l]));
+    for (; n < k->k; n++, a += as, b += bs)
+        adx_add_lanes(L, r, a, b, careful);
+}
+
+// y = 0 + a x: the sum of one term. The arrays do not overlap.
+static void adx_scale_row(size_t n, ad_real a, const ad_real *restrict x,
+                          ad_real *restrict y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = a * x[i] + 0;
+}
+
+// A product of the chain rule whose rows or columns lie well in memory. Sums go
+// on in the order of l, as those of adx_run_inner do where n > 1.
+static bool adx_run_rows(const adx_many *k, ad_real r[], ad_real w[])
+{
+    const adx_numbers *a = &k->arg[0];
+    const adx_numbers *b = &k->arg[1];
+    bool rows = k->n > 1 && b->cs == 1;
+    bool columns = adx_adds_columns(k);
+    if (rows && k->k == 1) {
+        for (size_t i = 0; i < k->m; i++)
+            adx_scale_row(k->n, *adx_lanes_at(w, 1, a, i, 0),
+                          adx_lanes_at(w, 1, b, 0, 0), r + i * k->n);
+        return true;
+    }
+    if (rows || columns)
+        memset(r, 0, adx_many_results(k) * sizeof *r);
+    for (size_t i = 0; rows && i < k->m; i++)
+        for (size_t l = 0; l < k->k; l++)
+            adx_axpy(k->n, *adx_lanes_at(w, 1, a, i, l),
+                     adx_lanes_at(w, 1, b, l, 0), r + i * k->n);
+    for (size_t l = 0; columns && l < k->k; l++)
+        adx_axpy(k->m, *adx_lanes_at(w, 1, b, l, 0),
+                 adx_lanes_at(w, 1, a, 0, l), r);
+    return rows || columns;
+}
+
+// The rule's own work: out[results] of in[operands].
+static bool adx_replay(const adx_many *k, const ad_real in[], ad_real out[])
+{
+    bool adjoint = k->op & ADX_EXTERNAL_adjoint;
+    size_t given = adx_external_operands(k);
+    const ad_real *dot = in + given;
+    bool moving = k->op & ADX_EXTERNAL_moving && !adx_zeros(given, dot);
+    ad_external_point at = { .n = k->n, .m = k->m, .x = in };
+    ad_real *out_dot = moving ? out + adx_external_results(k) : NULL;
+
+    memset(out, 0, adx_many_results(k) * sizeof *out);
+    if (adjoint && adx_zeros(k->m, in + k->n)
+        && (!moving || adx_zeros(k->m, dot + k->n)))
+        return true;
+    at.xd = moving ? dot : NULL;
+    at.yb = adjoint ? in + k->n : NULL;
+    at.ybd = adjoint && moving ? dot + k->n : NULL;
+    *(adjoint ? &at.xb : &at.y) = out;
+    *(adjoint ? &at.xbd : &at.yd) = out_dot;
+    ad_tape *before = ad_use(NULL);
+    bool ok = k->kept->rule->replay(k->kept->saved, &at);
+    ad_use(before);
+    return ok;
+}
+
+#define ADX_FAILED UINT32_MAX   // in place of a guard: a replay failed
+
+// A call for each lane that has other operands than the one before it. Lanes
+// that do not pass a guard are left, as a single point would be.
+static void adx_run_external(const adx_many *k, ad_real r[], const ad_real w[],
+                             ad_real room[], size_t L, uint32_t flipped[])
+{
+    size_t n = adx_listed(k);
+    size_t results = adx_many_results(k);
+    ad_real *in = room;
+    ad_real *last = room + n;
+    ad_real *out = room + 2 * n;
+    bool known = false;         // out is what `last` gives
+    bool ok = false;
+    for (size_t l = 0; l < L; l++) {
+        for (size_t i = 0; i < n; i++)
+            in[i] = w[k->list[i] * L + l];
+        bool left = flipped[l] != 0;
+        if (!left && !(known && memcmp(in, last, n * sizeof *in) == 0)) {
+            ok = adx_replay(k, in, out);
+            ad_real *spare = last;
+            last = in;
+            in = spare;
+            known = true;
+        }
+        if (!left && !ok)
+            flipped[l] = ADX_FAILED;
+        for (size_t i = 0; i < results; i++)
+            r[i * L + l] = flipped[l] == 0 ? out[i] : 0;
+    }
+}
+
+// flipped[L]: set where a step fails.
+static void adx_run_many(const adx_machine *m, const adx_step *s, ad_real w[],
+                         size_t L, bool careful, uint32_t flipped[])
+{
+    const adx_many *k = &m->many[s->a];
+    ad_real *r = w + s->r * L;
+    if (k->kind == ADX_MANY_external) {
+        adx_run_external(k, r, w, w + m->places * L, L, flipped);
+        return;
+    }
+    if (k->kind == ADX_MANY_product && L == 1 && !careful
+        && adx_run_rows(k, r, w))
+        return;
+    if (k->kind == ADX_MANY_each) {
+        adx_run_each(k, r, w, L, careful);
+        return;
+    }
+    if (k->kind == ADX_MANY_gather) {
+        for (size_t i = 0; i < k->n; i++)
+            memcpy(r + i * L, w + k->list[i] * L, L * sizeof *w);
+        return;
+    }
+    if (k->kind != ADX_MANY_product) {
+        for (size_t l = 0; l < L; l++)
+            r[l] = adx_run_fold(k, w, L, l);
+        return;
+    }
+    for (size_t i = 0; i < k->m; i++)
+        for (size_t j = 0; j < k->n; j++)
+            if (L == 1)
+                r[i * k->n + j] = adx_run_inner(k, w, i, j, careful);
+            else
+                adx_run_inner_lanes(k, w, L, i, j, careful,
+                                    r + (i * k->n + j) * L);
+}

@@ -1,0 +1,189 @@
+#pragma once
+
+/* --- 9.9  comparing with f ----------------------------------------------------
+ * A recording does not see what f does with plain numbers. So f is run again,
+ * at a point that passes all guards; what differs there depends on something
+ * that was frozen.                                                           */
+
+// Values of f at x, given constants on a tape that is then gone.
+static ad_status adx_run_plain(const ad_fn *fn, ad_vector_fn *f, void *ctx,
+                               const ad_real x[], adx_lent *lent)
+{
+    ad_tape *t = ad_tape_new_with(&fn->memory);
+    if (t == NULL)
+        return ADREV_ENOMEM;
+    ad_tape *before = ad_use(t);
+    for (size_t i = 0; i < fn->n; i++)
+        lent->x[i] = adx_passive(x[i]);
+    adx_unset(fn->m, lent->y);
+    f(lent->x, lent->y, ctx);
+    ad_use(before);
+    ad_status status = t->status;
+    ad_tape_free(t);
+    if (status == ADREV_OK && !(adx_is_closed_off(fn->m, lent->y)
+                                && adx_all_set(fn->m, lent->y)))
+        status = ADREV_EFROZEN;         // it was otherwise when recorded
+    return status;
+}
+
+static ad_real adx_larger_of(ad_real a, ad_real b)
+{
+    return adx_most(adm_fabs(a), adm_fabs(b));
+}
+
+// Whether two values are the same but for so much of them.
+static bool adx_alike(ad_real a, ad_real b, ad_real part)
+{
+    return a == b || (a != a && b != b)
+        || adm_fabs(a - b) <= part * adx_larger_of(a, b);
+}
+
+ADX_API ad_status ad_fn_check(ad_fn *fn, ad_vector_fn *f, void *ctx,
+                              const ad_real x[])
+{
+    adx_lent lent;
+    if (fn == NULL || f == NULL || (fn->n > 0 && x == NULL))
+        return ADREV_ESHAPE;
+    ad_real *y = (ad_real *)adx_take(&fn->memory, fn->m, sizeof *y);
+    if (y == NULL || !adx_lend_arrays(&fn->memory, fn->n, fn->m, &lent)) {
+        adx_drop(&fn->memory, y);
+        return ADREV_ENOMEM;
+    }
+    ad_status status = ad_fn_eval(fn, x, y);
+    if (status == ADREV_OK)
+        status = adx_run_plain(fn, f, ctx, x, &lent);
+    for (size_t i = 0; status == ADREV_OK && i < fn->m; i++)
+        if (!adx_alike(lent.y[i].v, y[i], ADX_NARROW ? ADX_K(1e-3)
+                                                     : ADX_K(1e-7)))
+            status = ADREV_EFROZEN;
+    adx_drop(&fn->memory, lent.x);
+    adx_drop(&fn->memory, y);
+    return status;
+}
+
+// A comparison close to x. The program is run as it stands, each number in its
+// own place: to make it ready for many evaluations (8.1) takes longer than to
+// record it.
+typedef struct adx_nearby {
+    adx_machine machine;        // which borrows the program's steps
+    const adx_program *p;
+    const ad_real *x;
+    ad_real *near;              // [n] where
+    ad_real *y;                 // [m] f at x, as it was recorded
+    ad_real *r;                 // [m] what was recorded, replayed nearby
+    ad_real *again;             // [m] and at x: it may be rounded differently
+    ad_real *w;                 // numbers of the program
+} adx_nearby;
+
+static bool adx_borrow_steps(adx_machine *m, adx_program *p)
+{
+    *m = (adx_machine){
+        .memory = p->memory, .many = p->many, .manys = p->manys,
+        .output = p->output, .outputs = p->outputs, .inputs = p->inputs,
+        .places = p->numbers
+    };
+    for (size_t i = 0; i < p->manys; i++) {
+        const adx_many *k = &p->many[i];        // as in adx_copy_manys
+        size_t room = 2 * adx_listed(k) + adx_many_results(k);
+        if (k->kind == ADX_MANY_external && room > m->room)
+            m->room = room;
+    }
+    if (!adx_make_room_for(p->memory, (void **)&p->step, &p->step_room,
+                           p->steps, sizeof *p->step))
+        return false;
+    p->step[p->steps] = (adx_step){ .op = ADX_OP_end };
+    m->step = p->step;
+    m->steps = p->steps;
+    return true;
+}
+
+// What was recorded, at x. False: a guard is not passed, or a step fails.
+static bool adx_run_recording(const adx_nearby *c, const ad_real x[],
+                              ad_real y[])
+{
+    const adx_program *p = c->p;
+    memcpy(c->w, x, p->inputs * sizeof *x);
+    for (size_t i = p->inputs; i < p->numbers; i++)
+        if (adx_is_constant_number(p, i))
+            c->w[i] = *adx_constant_of(p, (uint32_t)i);
+    if (adx_steps_plain(&c->machine, c->w) != NULL)
+        return false;
+    for (size_t i = 0; i < p->outputs; i++)
+        y[i] = c->w[p->output[i]];
+    return true;
+}
+
+// A step of each input, up or down, so large a part of it; of 0: up.
+static void adx_move_nearby(const adx_nearby *c, ad_real part)
+{
+    uint32_t random = 1;
+    for (size_t i = 0; i < c->p->inputs; i++) {
+        random = random * 1664525u + 1013904223u;
+        ad_real step = c->x[i] == 0 ? part : part * c->x[i];
+        c->near[i] = c->x[i] + (random >> 31 && c->x[i] != 0 ? -step : step);
+    }
+}
+
+// The first point, from large steps to small, where all guards are passed and
+// results are finite. False: there is none.
+static bool adx_find_nearby(const adx_nearby *c)
+{
+    static const double part[] = { 0x1p-3, 0x1p-7, 0x1p-13 };
+    for (size_t k = 0; k < 3; k++) {
+        adx_move_nearby(c, (ad_real)part[k]);
+        if (adx_run_recording(c, c->near, c->r)
+            && adx_finite_all(c->p->outputs, c->r))
+            return true;
+    }
+    return false;
+}
+
+// Whether f differs there by more than rounding: than a small part of what it
+// has changed by, and than the error of a few operations, and than the
+// recording differs from f at x, where both are the same but for rounding.
+static bool adx_differs(const adx_nearby *c, const adx_lent *lent)
+{
+    const ad_real few = 1024 * ADX_EPSILON;
+    bool replayed = false;
+    for (size_t i = 0; i < c->p->outputs; i++) {
+        ad_real v = lent->y[i].v;
+        ad_real change = adx_larger_of(v - c->y[i], c->r[i] - c->y[i]);
+        ad_real off = adm_fabs(v - c->r[i]);
+        if (adx_alike(v, c->r[i], few) || off <= ADX_TIGHT * change)
+            continue;
+        if (!replayed && !adx_run_recording(c, c->x, c->again))
+            return false;
+        replayed = true;
+        if (!(off <= 64 * adm_fabs(c->again[i] - c->y[i])))
+            return true;
+    }
+    return false;
+}
+
+static ad_status adx_compare_nearby(ad_fn *fn, ad_vector_fn *f, void *ctx,
+                                    const ad_real x[], adx_lent *lent)
+{
+    adx_nearby c = { .p = &fn->program, .x = x };
+    if (!adx_borrow_steps(&c.machine, &fn->program))
+        return ADREV_ENOMEM;
+    ad_real *all = (ad_real *)adx_take(&fn->memory, fn->n + 3 * fn->m
+                                       + c.machine.places + c.machine.room,
+                                       sizeof *all);
+    if (all == NULL)
+        return ADREV_ENOMEM;
+    c.near = all;
+    c.y = c.near + fn->n;
+    c.r = c.y + fn->m;
+    c.again = c.r + fn->m;
+    c.w = c.again + fn->m;
+    for (size_t i = 0; i < fn->m; i++)
+        c.y[i] = lent->y[i].v;
+    ad_status status = ADREV_OK;
+    if (adx_find_nearby(&c)) {
+        status = adx_run_plain(fn, f, ctx, c.near, lent);
+        if (status == ADREV_OK && adx_differs(&c, lent))
+            status = ADREV_EFROZEN;
+    }
+    adx_drop(&fn->memory, all);
+    return status;
+}

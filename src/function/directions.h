@@ -1,0 +1,225 @@
+#pragma once
+
+/* --- 9.4  many directions -------------------------------------------------
+ * Rows or columns of a matrix, a lane each. All lanes are at the same point, so
+ * a guard that one of them does not pass, none passes.                       */
+
+// Lanes for n directions: all of them, a multiple of 4; but a full block, even if
+// a part of it is for nothing, where that is faster: its loops take half of the
+// time (8.5), except for calls of the math library and for arrays. (skin, bench/,
+// 26 directions: 28 lanes took two to four times as long as 32; a chain of exp
+// and sin with 12 takes 1.1, with 32 lanes 2.8 ms.)
+static size_t adx_lanes_for(const adx_machine *m, size_t n)
+{
+    size_t few = (n + 3) / 4 * 4;
+    if (few >= ADREV_LANES_MOST)
+        return ADREV_LANES_MOST;
+    bool full = few > ADREV_LANES_MOST / 4 && m->manys == 0
+             && m->calls * (ADREV_LANES_MOST - few) < 2 * m->steps;
+    return full ? ADREV_LANES_MOST : few;
+}
+
+// One of the given arrays is directions instead: unit vectors, or of each group
+// of entries the sum of their unit vectors.
+typedef struct adx_directions {
+    ad_fn *fn;
+    adx_kind kind;
+    size_t parts;
+    adx_given given[3];         // x NULL: unit vectors
+    size_t n;                   // directions
+    size_t results;             // of each direction
+    const uint32_t *group;      // of each entry of a direction; NULL: its index
+} adx_directions;
+
+static void adx_fill_lanes(const adx_directions *d, ad_real w[], size_t lanes,
+                           size_t first)
+{
+    for (size_t k = 0; k < d->parts; k++)
+        for (size_t i = 0; i < d->given[k].n; i++)
+            for (size_t l = 0; l < lanes; l++)
+                *w++ = d->given[k].x != NULL ? d->given[k].x[i]
+                     : (d->group == NULL ? i : d->group[i]) == first + l;
+}
+
+static bool adx_lanes_have_nan(const adx_machine *m, const ad_real w[],
+                               size_t lanes)
+{
+    ad_real fault = 0;
+    for (size_t i = 0; i < m->outputs; i++)
+        for (size_t l = 0; l < lanes; l++)
+            fault += w[m->output[i] * lanes + l] * 0;
+    return fault != 0;
+}
+
+// Told of the results of directions first ... first + lanes - 1: result i of
+// lane l is r[output[i]*lanes + l].
+typedef void adx_take_fn(void *user, const adx_machine *m, const ad_real r[],
+                         size_t lanes, size_t first);
+
+static bool adx_any_failed(const uint32_t flipped[], size_t lanes)
+{
+    for (size_t l = 0; l < lanes; l++)
+        if (flipped[l] == ADX_FAILED)
+            return true;
+    return false;
+}
+
+static ad_status adx_sweep_directions(const adx_directions *d,
+                                      const adx_machine *m,
+                                      adx_workspace *work, adx_take_fn *take,
+                                      void *user)
+{
+    uint32_t flipped[ADREV_LANES_MOST];
+    size_t lanes = work->lanes;
+
+    for (size_t first = 0; first < d->n; first += lanes) {
+        bool failed = false;
+        for (int careful = 0; careful < 2; careful++) {
+            adx_fill_lanes(d, work->w, lanes, first);
+            adx_run_lanes(m, work->w, lanes, careful, flipped);
+            failed = adx_any_failed(flipped, lanes);
+            if (flipped[0] != 0 && !failed)
+                return adx_flip(d->fn, flipped[0] - 1);
+            if (!failed && !adx_lanes_have_nan(m, work->w, lanes))
+                break;
+        }
+        if (failed)
+            return ADREV_EEXTERNAL;
+        take(user, m, work->w, lanes, first);
+    }
+    return ADREV_OK;
+}
+
+// The guards are passed in the first sweep or never, so that nothing is written
+// on failure; but a replay may fail in any: then see adx_fails_late.
+static ad_status adx_all_directions(const adx_directions *d,
+                                    adx_take_fn *take, void *user)
+{
+    adx_machine *m;
+    if (d->n == 0)
+        return ADREV_OK;
+    ad_status status = adx_machine_of(d->fn, d->kind, &m);
+    if (status != ADREV_OK)
+        return status;
+    adx_workspace *work = adx_take_work(m, adx_lanes_for(m, d->n));
+    if (work == NULL)
+        return ADREV_ENOMEM;
+    status = adx_sweep_directions(d, m, work, take, user);
+    adx_give_work(m, work);
+    return status;
+}
+
+// A dense matrix: result i of direction j goes to to[i*across + j*down].
+typedef struct adx_dense {
+    const adx_directions *d;
+    ad_real *to;
+    size_t across;
+    size_t down;
+} adx_dense;
+
+static void adx_take_dense(void *user, const adx_machine *m,
+                           const ad_real r[], size_t lanes, size_t first)
+{
+    const adx_dense *k = (const adx_dense *)user;
+    size_t left = k->d->n - first < lanes ? k->d->n - first : lanes;
+    for (size_t i = 0; i < k->d->results; i++)
+        for (size_t l = 0; l < left; l++)
+            k->to[i * k->across + (first + l) * k->down] =
+                r[m->output[i] * lanes + l];
+}
+
+// Whether a sweep may fail when another one has written its results.
+static bool adx_fails_late(const adx_directions *d)
+{
+    return d->n > ADREV_LANES_MOST && adx_has_external(&d->fn->program);
+}
+
+static ad_status adx_fill_dense(const adx_directions *d, ad_real to[],
+                                size_t across, size_t down)
+{
+    adx_dense k = { d, to, across, down };
+    if (!adx_fails_late(d))
+        return adx_all_directions(d, adx_take_dense, &k);
+    size_t entries = d->n * d->results;
+    k.to = (ad_real *)adx_take(&d->fn->memory, entries, sizeof *to);
+    if (k.to == NULL)
+        return ADREV_ENOMEM;
+    ad_status status = adx_all_directions(d, adx_take_dense, &k);
+    if (status == ADREV_OK)
+        memcpy(to, k.to, entries * sizeof *to);
+    adx_drop(&d->fn->memory, k.to);
+    return status;
+}
+
+// Row by row, or column by column.
+static ad_status adx_jacobian_in_lanes(ad_fn *fn, const ad_real x[],
+                                       ad_real J[])
+{
+    size_t n = fn->n;
+    size_t m = fn->m;
+    adx_directions d = { fn, ADX_KIND_vjp, 2, { { x, n }, { NULL, m } }, m, n,
+                         NULL };
+    if (n >= m)
+        return adx_fill_dense(&d, J, 1, n);
+    d.kind = ADX_KIND_jvp;
+    d.given[1].n = n;
+    d.n = n;
+    d.results = m;
+    return adx_fill_dense(&d, J, n, 1);
+}
+
+ADX_API ad_status ad_fn_jacobian(ad_fn *fn, const ad_real x[], ad_real J[])
+{
+    if (fn == NULL || adx_lacks(fn, fn->n, J) || adx_lacks(fn, fn->n, x))
+        return ADREV_ESHAPE;
+    return adx_is_linearized(fn) ? adx_linearize(fn, x, NULL, J)
+                                 : adx_jacobian_in_lanes(fn, x, J);
+}
+
+// Where no program computes both: first the value, then the matrix.
+ADX_NOINLINE static ad_status adx_linearize_in_turn(ad_fn *fn,
+                                                    const ad_real x[],
+                                                    ad_real y[], ad_real J[])
+{
+    if (y == NULL)
+        return adx_jacobian_in_lanes(fn, x, J);
+    ad_real *value = (ad_real *)adx_take(&fn->memory, fn->m, sizeof *value);
+    ad_status status = value == NULL ? ADREV_ENOMEM
+                                     : ad_fn_eval(fn, x, value);
+    if (status == ADREV_OK)
+        status = adx_jacobian_in_lanes(fn, x, J);
+    if (status == ADREV_OK)
+        memcpy(y, value, fn->m * sizeof *y);
+    adx_drop(&fn->memory, value);
+    return status;
+}
+
+ADX_API ad_status ad_fn_linearize(ad_fn *fn, const ad_real x[], ad_real y[],
+                                  ad_real J[])
+{
+    if (fn == NULL || adx_lacks(fn, fn->n, J) || adx_lacks(fn, fn->n, x))
+        return ADREV_ESHAPE;
+    return adx_is_linearized(fn) ? adx_linearize(fn, x, y, J)
+                                 : adx_linearize_in_turn(fn, x, y, J);
+}
+
+// Both triangles are computed; the lower one counts, so that H is symmetric.
+ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
+                                const ad_real w[], ad_real H[])
+{
+    if (fn == NULL || adx_lacks(fn, fn->n, H) || adx_lacks(fn, fn->n, x)
+        || w == NULL)
+        return ADREV_ESHAPE;
+    size_t n = fn->n;
+    const adx_directions d = { fn, ADX_KIND_hvp, 3,
+                               { { x, n }, { w, fn->m }, { NULL, n } }, n, n,
+                               NULL };
+    const adx_wanted wanted[] = { { 0, n * n, H } };
+    if (adx_is_short(fn, n) || adx_has_code(&fn->compiled[ADX_KIND_hessian]))
+        return adx_evaluate_fn(fn, ADX_KIND_hessian, 2, d.given, 1, wanted);
+    ad_status status = adx_fill_dense(&d, H, n, 1);
+    for (size_t i = 0; status == ADREV_OK && i < n; i++)
+        for (size_t j = 0; j < i; j++)
+            H[j * n + i] = H[i * n + j];
+    return status;
+}

@@ -1,0 +1,383 @@
+#pragma once
+
+/* ===========================================================================
+ * 9  FUNCTIONS                                                   >>functions
+ * ======================================================================== */
+
+typedef enum adx_kind {
+    ADX_KIND_value,             // x -> y
+    ADX_KIND_jvp,               // x, v -> dy, y
+    ADX_KIND_vjp,               // x, w -> dx, y
+    ADX_KIND_hvp,               // x, w, v -> H v, ...
+    ADX_KIND_linear,            // x -> y, J
+    ADX_KIND_hessian,           // x, w -> H
+    ADX_KIND_ahead,             // x -> y, kept         (6.5)
+    ADX_KIND_back,              // x, w, kept -> dx
+    ADX_KIND_train,             // the same for several steps of a loop  (6.6)
+    // by machine code only:
+    ADX_KIND_jacobian_sparse,   // x -> entries of J
+    ADX_KIND_hessian_sparse,    // x, w -> entries of H
+    ADX_KINDS
+} adx_kind;
+
+typedef struct adx_pattern adx_pattern;
+static void adx_free_pattern(adx_pattern *s);
+
+enum { ADX_CHECKED_MOST = 256 };
+
+// A function of a library, by the number of its arrays. All return 0; the
+// number of the guard that flipped; or, if it checks, as those of up to
+// ADX_CHECKED_MOST results do, -1 where one or the sum of all is not finite.
+// Results are untouched then; not so where one that tells, of arrays, returns
+// -1 for one that is not finite.
+//
+// loop: many steps of a loop, from number `first` on, or back from it. state:
+// numbers carried on, or their adjoints. kept: with each step, `stride` apart,
+// what is carried on, written (ahead) or read (back), and behind it *mark and
+// what is handed on, unless mark is NULL. data, sums: other inputs and their
+// adjoints, which the s-th step has at s * move; fixed: parameters. Returns how
+// many steps were done: it ends before one that does not return 0, with another
+// mark, or with only zeros for adjoints.
+typedef struct adx_compiled {
+    int (*f2)(const ad_real *x, ad_real *y, ad_real *work);
+    int (*f3)(const ad_real *x, const ad_real *v, ad_real *y, ad_real *work);
+    int (*f4)(const ad_real *x, const ad_real *w, const ad_real *v,
+              ad_real *y, ad_real *work);
+    int (*f22)(const ad_real *x, ad_real *y, ad_real *J, ad_real *work);
+    // of n points side by side, up to adx_lanes_of; NULL: there is none. Result
+    // j of point l is y[j * adx_lanes_of + l]. Returns not 0 if one of them, or
+    // the sum of a point's results, is not finite.
+    long (*block)(const ad_real *const *x, ad_real *y, long n);
+    long (*loop)(long steps, long first, ad_real *state, ad_real *kept,
+                 long stride, const ad_real *mark, const ad_real *const *data,
+                 ad_real *const *sums, const long *move, const ad_real *fixed,
+                 ad_real *fixed_sums, ad_real *work);
+    bool checks, tells;
+    size_t work;
+    _Atomic(ad_real *) spare;   // memory of a call, kept for the next one
+    _Atomic(ad_real *) spare_block;
+} adx_compiled;
+
+// Points of a block: several times what a replay takes at a time, while the
+// numbers of the block stay in the nearest cache. What each block costs besides
+// them counts (burgers compiled, bench/: 3.9 ms with 128 points, 5.5 with 32).
+static size_t adx_lanes_of(size_t inputs, size_t outputs)
+{
+    size_t bytes = (inputs + outputs) * ADREV_LANES_MOST * sizeof(ad_real);
+    return bytes <= 8192 ? 4 * (size_t)ADREV_LANES_MOST
+         : bytes <= 16384 ? 2 * (size_t)ADREV_LANES_MOST : ADREV_LANES_MOST;
+}
+
+struct ad_fn {
+    ad_allocator memory;
+    atomic_size_t holders;      // who must free it: the caller, and recordings
+    size_t n, m;
+    adx_program program;
+    adx_code_place *guard;
+    char *names;                // of files, if it was loaded
+    adx_file_name *files;       // and those of functions that it calls
+    _Atomic(adx_machine *) machine[ADX_KINDS];      // NULL: not made yet
+    _Atomic(adx_pattern *) pattern[2];              // Jacobian, Hessian
+    void *library;                                  // NULL: not compiled
+    void (*unload)(void *library);
+    adx_compiled compiled[ADX_KINDS];
+};
+
+static ADX_THREAD ad_guard adx_last_guard;
+
+ADX_API ad_guard ad_fn_guard(void) { return adx_last_guard; }
+
+/* --- 9.1  recording ------------------------------------------------------- */
+
+ADX_API size_t ad_fn_inputs(const ad_fn *fn) { return fn == NULL ? 0 : fn->n; }
+ADX_API size_t ad_fn_outputs(const ad_fn *fn)
+{
+    return fn == NULL ? 0 : fn->m;
+}
+
+// The report with what is counted only when somebody asks, or has been read from
+// a file. (While recording it took a tenth of the time.) False: no memory, and
+// the report is without that.
+static bool adx_count_kept(const adx_program *p, ad_fn_report *report)
+{
+    *report = p->report;
+    if (p->counted)
+        return true;
+    bool *used = (bool *)adx_take(p->memory, p->numbers, sizeof *used);
+    if (used == NULL)
+        return false;
+    size_t live = adx_mark_used(p, used);
+    report->dead = p->steps - live;
+    report->operations = live - p->guards - p->conditions;  // these are all live
+    for (size_t i = 0; p->manys > 0 && i < p->steps; i++)
+        report->arrays += p->step[i].op == ADX_OP_many
+                       && adx_is_used(p, &p->step[i], used);
+    adx_drop(p->memory, used);
+    return true;
+}
+
+ADX_API ad_fn_report ad_fn_about(const ad_fn *fn)
+{
+    ad_fn_report report = { 0 };
+    if (fn != NULL)
+        adx_count_kept(&fn->program, &report);
+    return report;
+}
+
+static void adx_drop_spares(ad_fn *fn, adx_compiled *c)
+{
+    adx_drop(&fn->memory, atomic_load_explicit(&c->spare,
+                                               memory_order_relaxed));
+    adx_drop(&fn->memory, atomic_load_explicit(&c->spare_block,
+                                               memory_order_relaxed));
+}
+
+static void adx_drop_files(const ad_allocator *a, adx_file_name *file)
+{
+    while (file != NULL) {
+        adx_file_name *next = file->next;
+        adx_drop(a, file);
+        file = next;
+    }
+}
+
+ADX_API void ad_fn_free(ad_fn *fn)
+{
+    // acq_rel: what the other holders did comes before the memory goes.
+    if (fn == NULL || atomic_fetch_sub_explicit(&fn->holders, 1,
+                                                memory_order_acq_rel) > 1)
+        return;
+    for (size_t i = 0; i < ADX_KINDS; i++)
+        // relaxed: nobody else has the function any more
+        adx_free_machine(atomic_load_explicit(&fn->machine[i],
+                                              memory_order_relaxed));
+    for (size_t i = 0; i < 2; i++)
+        adx_free_pattern(atomic_load_explicit(&fn->pattern[i],
+                                              memory_order_relaxed));
+    for (size_t i = 0; i < ADX_KINDS; i++)      // relaxed as above
+        adx_drop_spares(fn, &fn->compiled[i]);
+    if (fn->library != NULL)
+        fn->unload(fn->library);
+    adx_free_program(&fn->program);
+    ad_allocator memory = fn->memory;
+    adx_drop(&memory, fn->guard);
+    adx_drop(&memory, fn->names);
+    adx_drop_files(&memory, fn->files);
+    adx_drop(&memory, fn);
+}
+
+static ADX_THREAD const char *adx_last_reason;
+
+ADX_API const char *ad_fn_reason(void)
+{
+    return adx_last_reason == NULL ? ad_message(ADREV_OK) : adx_last_reason;
+}
+
+// The status, once it is known why. why: NULL: as it says.
+static ad_status adx_because(ad_status status, const char *why)
+{
+    adx_last_reason = why == NULL ? ad_message(status) : why;
+    return status;
+}
+
+// Runs f with the hook set, on a tape that is then gone.
+static void adx_run_recorded(adx_recorder *r, ad_vector_fn *f, void *ctx,
+                             size_t n, ad_rev x[], size_t m, ad_rev y[])
+{
+    ad_tape *t = ad_tape_new_with(r->p->memory);
+    if (t == NULL) {
+        adx_spoil(r->p, ADREV_ENOMEM);
+        return;
+    }
+    const ad_hooks hooks = { .trace = adx_record_operation, .user = r,
+                             .array = adx_record_array };
+    ad_tape *before = ad_use(t);
+    r->tape = t;
+    for (size_t i = 0; i < n; i++)
+        x[i] = ad_input(x[i].v);
+    ad_tape_hooks(t, &hooks);
+    adx_record_inputs(r, n, x);
+    t->observer = n > 0 ? adx_record_node : NULL;
+    adx_unset(m, y);
+    f(x, y, ctx);
+    if (adx_now.tape != t)              // f has left it: what else is missing?
+        adx_refuse_recording(r, ADREV_EMARK, "the function has made another "
+                             "tape current, or none");
+    adx_record_outputs(r, t, m, y);
+    ad_use(before);
+    ad_tape_free(t);
+}
+
+// Arrays for f, with what f should not use behind each.
+typedef struct adx_lent {
+    ad_rev *x;
+    ad_rev *y;
+} adx_lent;
+
+static bool adx_lend_arrays(const ad_allocator *a, size_t n, size_t m,
+                          adx_lent *lent)
+{
+    size_t most = SIZE_MAX / 4 / sizeof(ad_rev);
+    lent->x = n > most || m > most ? NULL
+            : (ad_rev *)adx_take(a, n + m + 2 * ADX_BEYOND, sizeof(ad_rev));
+    if (lent->x == NULL)
+        return false;
+    lent->y = lent->x + n + ADX_BEYOND;
+    adx_close_off(n, lent->x);
+    adx_close_off(m, lent->y);
+    return true;
+}
+
+// y: what f computed at x.
+static ad_status adx_record(ad_fn *fn, ad_vector_fn *f, void *ctx,
+                            const ad_real x[], adx_lent *lent)
+{
+    adx_program *p = &fn->program;
+    adx_recorder r = { .p = p };
+    for (size_t i = 0; i < fn->n; i++)
+        lent->x[i] = adx_passive(x[i]);
+    adx_run_recorded(&r, f, ctx, fn->n, lent->x, fn->m, lent->y);
+    adx_drop(p->memory, r.number);
+    fn->guard = r.guard;
+    fn->files = r.files;
+    adx_end_program(p);
+    return adx_because(p->status, r.why);
+}
+
+static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
+{
+    const ad_allocator *memory = adx_allocator_or(o->allocator);
+    ad_fn *fn = memory == NULL ? NULL
+                               : (ad_fn *)adx_take(memory, 1, sizeof *fn);
+    if (fn == NULL)
+        return NULL;
+    memset(fn, 0, sizeof *fn);
+    fn->memory = *memory;
+    atomic_init(&fn->holders, 1);
+    fn->n = n;
+    fn->m = m;
+    adx_begin_program(&fn->program, &fn->memory, o->plain);
+    return fn;
+}
+
+static ad_status adx_compare_nearby(ad_fn *fn, ad_vector_fn *f, void *ctx,
+                                    const ad_real x[], adx_lent *lent);
+
+ADX_API ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
+                                    ad_vector_fn *f, void *ctx, size_t n,
+                                    const ad_real x[], size_t m)
+{
+    static const ad_fn_options none;
+    const ad_fn_options *o = options == NULL ? &none : options;
+    if (out == NULL)
+        return adx_because(ADREV_ESHAPE, NULL);
+    *out = NULL;
+    if (f == NULL || adx_no_array(n, x) || m == 0)
+        return adx_because(ADREV_ESHAPE, NULL);
+    if (adx_size_plus(n, m) >= ADX_FROM_INPUT)
+        return adx_because(ADREV_ELIMIT, NULL);
+    ad_fn *fn = adx_new_fn(o, n, m);
+    if (fn == NULL)
+        return adx_because(ADREV_ENOMEM, NULL);
+    adx_lent lent;
+    ad_status status = adx_lend_arrays(&fn->memory, n, m, &lent)
+                     ? adx_record(fn, f, ctx, x, &lent)
+                     : adx_because(ADREV_ENOMEM, NULL);
+    if (status == ADREV_OK && !o->once && n > 0)
+        status = adx_because(adx_compare_nearby(fn, f, ctx, x, &lent),
+                             NULL);
+    adx_drop(&fn->memory, lent.x);
+    if (status == ADREV_OK)
+        *out = fn;
+    else
+        ad_fn_free(fn);
+    return status;
+}
+
+#ifndef ADREV_NO_STDLIB
+ADX_API ad_status ad_fn_record(ad_fn **out, ad_vector_fn *f, void *ctx,
+                               size_t n, const ad_real x[], size_t m)
+{
+    return ad_fn_record_with(out, NULL, f, ctx, n, x, m);
+}
+#endif
+
+/* --- 9.2  machines -------------------------------------------------------- */
+
+static ad_status adx_make_hvp(adx_program *q, const adx_program *p)
+{
+    adx_program adjoint;
+    ad_status status = adx_make_adjoint(&adjoint, p, p->inputs);
+    adjoint.outputs = p->inputs;        // without the values
+    if (status == ADREV_OK)
+        status = adx_make_tangent(q, &adjoint, p->inputs);
+    else
+        adx_begin_program(q, p->memory, false);
+    q->outputs = q->outputs < p->inputs ? q->outputs : p->inputs;
+    adx_free_program(&adjoint);
+    return status;
+}
+
+static ad_status adx_make_derived(adx_program *q, const adx_program *p,
+                                  adx_kind kind)
+{
+    switch (kind) {
+    case ADX_KIND_jvp: return adx_make_tangent(q, p, p->inputs);
+    case ADX_KIND_vjp: return adx_make_adjoint(q, p, p->inputs);
+    case ADX_KIND_hvp: return adx_make_hvp(q, p);
+    case ADX_KIND_linear: return adx_make_jacobian(q, p, true);
+    case ADX_KIND_hessian: return adx_make_hessian(q, p);
+    case ADX_KIND_ahead: return adx_make_ahead(q, p);
+    case ADX_KIND_back: return adx_make_back(q, p);
+    case ADX_KIND_train: return adx_make_train(q, p);
+    default: return adx_make_copy(q, p);
+    }
+}
+
+static ad_status adx_make_kind(adx_machine **out, const adx_program *p,
+                               adx_kind kind)
+{
+    adx_program made;
+    bool itself = kind == ADX_KIND_value;
+    ad_status status = ADREV_OK;
+    *out = NULL;
+    adx_begin_program(&made, p->memory, false);
+    if (!itself)
+        status = adx_make_derived(&made, p, kind);
+    if (status == ADREV_OK) {
+        *out = adx_make_machine(itself ? p : &made);
+        status = *out == NULL ? ADREV_ENOMEM : ADREV_OK;
+    }
+    adx_free_program(&made);
+    return status;
+}
+
+// The machine of a kind, made once. Two threads may make one at the same time;
+// the second to be done throws its own away.
+static ad_status adx_machine_of(ad_fn *fn, adx_kind kind, adx_machine **out)
+{
+    // acquire: pairs with the release below, which publishes what it points to.
+    adx_machine *m = atomic_load_explicit(&fn->machine[kind],
+                                          memory_order_acquire);
+    if (m == NULL) {
+        ad_status status = adx_make_kind(&m, &fn->program, kind);
+        if (status != ADREV_OK)
+            return status;
+        adx_machine *other = NULL;
+        if (!atomic_compare_exchange_strong_explicit(
+                &fn->machine[kind], &other, m, memory_order_acq_rel,
+                memory_order_acquire)) {
+            adx_free_machine(m);
+            m = other;
+        }
+    }
+    *out = m;
+    return ADREV_OK;
+}
+
+static ad_status adx_flip(const ad_fn *fn, uint32_t guard)
+{
+    const adx_code_place *at = &fn->guard[guard];
+    adx_last_guard = (ad_guard){ guard, at->file, at->line };
+    return ADREV_EPATH;
+}

@@ -1,0 +1,377 @@
+#pragma once
+
+/* --- 6.4  matrices --------------------------------------------------------
+ * All directions in one program, each a vector of zeros and ones: what is zero
+ * in a direction is found zero when the program is made.                     */
+
+ADX_SELDOM_BEGIN
+
+static void adx_clear_derived(adx_making *k)
+{
+    for (size_t i = 0; i < k->from->numbers; i++)
+        k->derived[i] = ADX_NOWHERE;
+}
+
+// Tangents of all steps, which have been copied.
+static void adx_tangent_steps(adx_making *k)
+{
+    const adx_program *p = k->from;
+    for (size_t i = 0; k->to->status == ADREV_OK && i < p->steps; i++)
+        if (adx_is_used(p, &p->step[i], k->used))
+            adx_tangent_step(k, &p->step[i]);
+}
+
+// The derivatives of a program, number by number.
+typedef struct adx_derivatives {
+    size_t results, moving;     // the first outputs by the first inputs
+    uint32_t *entry;            // [results*moving] ADX_NOWHERE: zero
+    bool values;                // the results become the first outputs
+} adx_derivatives;
+
+// Copies the program that is to be derived.
+static void adx_begin_matrix(adx_making *k, const adx_derivatives *d)
+{
+    adx_copy_steps(k);
+    for (size_t i = 0; d->values && i < d->results; i++)
+        if (k->to->status == ADREV_OK)
+            adx_new_output(k->to, k->same[k->from->output[i]]);
+}
+
+// Column after column.
+static ad_status adx_make_columns(adx_program *q, const adx_program *p,
+                                  const adx_derivatives *d)
+{
+    size_t moving = d->moving;
+    adx_making k;
+    if (!adx_begin_making(&k, p, q, 0))
+        return q->status;
+    adx_begin_matrix(&k, d);
+    for (size_t j = 0; j < moving && q->status == ADREV_OK; j++) {
+        adx_clear_derived(&k);
+        k.derived[j] = adx_fixed(q, 1);
+        adx_tangent_steps(&k);
+        for (size_t i = 0; i < d->results && q->status == ADREV_OK; i++)
+            d->entry[i * moving + j] = k.derived[p->output[i]];
+    }
+    adx_end_making(&k);
+    return q->status;
+}
+
+// The same, row after row.
+static ad_status adx_make_rows(adx_program *q, const adx_program *p,
+                               const adx_derivatives *d)
+{
+    size_t moving = d->moving;
+    adx_making k;
+    if (!adx_begin_making(&k, p, q, 0))
+        return q->status;
+    bool *moved = adx_moved(p, 0, moving);
+    if (moved == NULL)
+        adx_spoil(q, ADREV_ENOMEM);
+    adx_begin_matrix(&k, d);
+    for (size_t r = 0; q->status == ADREV_OK && r < d->results; r++) {
+        adx_clear_derived(&k);
+        k.derived[p->output[r]] = adx_fixed(q, 1);
+        adx_adjoint_steps(&k, moved);
+        for (size_t j = 0; j < moving; j++)
+            d->entry[r * moving + j] = k.derived[j];
+    }
+    adx_drop(p->memory, moved);
+    adx_end_making(&k);
+    return q->status;
+}
+
+// Outputs of q from a matrix of numbers, zero where there is none.
+static void adx_matrix_outputs(adx_program *q, size_t n, const uint32_t entry[])
+{
+    for (size_t i = 0; i < n && q->status == ADREV_OK; i++)
+        adx_new_output(q, adx_or_zero(q, entry[i]));
+}
+
+// Outputs: those of p, if the values are asked for; then its Jacobian.
+static ad_status adx_make_jacobian(adx_program *q, const adx_program *p,
+                                   bool values)
+{
+    size_t n = p->inputs;
+    size_t m = p->outputs;
+    uint32_t *entry = (uint32_t *)adx_take(p->memory, m * n, sizeof *entry);
+    const adx_derivatives d = { m, n, entry, values };
+    adx_begin_program(q, p->memory, false);
+    if (entry == NULL)
+        return ADREV_ENOMEM;
+    ad_status status = m <= n ? adx_make_rows(q, p, &d)
+                              : adx_make_columns(q, p, &d);
+    if (status == ADREV_OK)
+        adx_matrix_outputs(q, m * n, entry);
+    adx_drop(p->memory, entry);
+    return q->status;
+}
+
+// Inputs: those of p, and weights of its outputs. Outputs: the Hessian.
+static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
+{
+    adx_program adjoint;
+    size_t n = p->inputs;
+    ad_status status = adx_make_adjoint(&adjoint, p, n);
+    if (adjoint.outputs > n)
+        adjoint.outputs = n;            // without the values
+    uint32_t *entry = (uint32_t *)adx_take(p->memory, n * n, sizeof *entry);
+    adx_begin_program(q, p->memory, false);
+    if (entry == NULL)
+        status = ADREV_ENOMEM;
+    const adx_derivatives d = { n, n, entry, false };
+    if (status == ADREV_OK)
+        status = adx_make_columns(q, &adjoint, &d);
+    for (size_t i = 0; status == ADREV_OK && i < n; i++)
+        for (size_t j = i + 1; j < n; j++)
+            entry[i * n + j] = entry[j * n + i];
+    if (status == ADREV_OK)
+        adx_matrix_outputs(q, n * n, entry);
+    adx_drop(p->memory, entry);
+    adx_free_program(&adjoint);
+    return status == ADREV_OK ? q->status : status;
+}
+
+/* --- 6.5  in two parts -------------------------------------------------------
+ * An adjoint as loops take it that run forwards and then backwards: the first
+ * part hands on what took long to compute, so that the second one need not
+ * compute it again. Both together do the operations of the adjoint, in its
+ * order.                                                                     */
+
+// What it takes to compute a number again. Of glibc 2.36, ADX_LONG are calls of
+// 8 to 20 ns, ADX_CALL those of 3 to 8: half as many.
+typedef enum adx_cost { ADX_SHORT, ADX_CALL, ADX_LONG } adx_cost;
+
+static adx_cost adx_cost_of(uint32_t op)
+{
+    switch (op) {
+    case ADREV_OP_add: case ADREV_OP_sub: case ADREV_OP_mul: case ADREV_OP_div:
+    case ADREV_OP_fma: case ADREV_OP_neg: case ADREV_OP_sqr: case ADREV_OP_abs:
+    case ADREV_OP_min: case ADREV_OP_max: case ADREV_OP_clamp:
+    case ADREV_OP_select: case ADREV_OP_fdim: case ADREV_OP_copysign:
+    case ADREV_OP_sqrt: case ADREV_OP_relu: case ADREV_OP_sign:
+    case ADREV_OP_detach:
+    case ADREV_OP_lt: case ADREV_OP_le: case ADREV_OP_gt: case ADREV_OP_ge:
+    case ADREV_OP_eq: case ADREV_OP_ne:
+    case ADX_OP_chain: case ADX_OP_chain_add: case ADX_OP_chain_sub:
+    case ADX_OP_mul_add: case ADX_OP_mul_sub: case ADX_OP_or: case ADX_OP_and:
+    case ADX_OP_share: case ADX_OP_cosine: case ADX_OP_hypot_dx:
+    case ADX_OP_asin_dx: case ADX_OP_atanh_dx: case ADX_OP_atan_dx:
+    case ADX_OP_guard: case ADX_OP_many:
+        return ADX_SHORT;
+    case ADREV_OP_cbrt: case ADREV_OP_asin: case ADREV_OP_atan2:
+    case ADREV_OP_sinh: case ADREV_OP_tanh: case ADREV_OP_asinh:
+    case ADREV_OP_acosh: case ADREV_OP_atanh: case ADREV_OP_erf:
+    case ADREV_OP_erfc: case ADREV_OP_lgamma: case ADREV_OP_tgamma:
+    case ADREV_OP_pow: case ADREV_OP_powi: case ADREV_OP_remainder:
+    case ADREV_OP_softplus: case ADX_OP_digamma: case ADX_OP_polygamma:
+    case ADX_OP_pow_dxx: case ADX_OP_pow_dxy:
+        return ADX_LONG;
+    default:
+        return ADX_CALL;
+    }
+}
+
+typedef struct adx_halves {
+    adx_program whole;          // inputs x, weights; outputs dx, y
+    bool *weighted;             // numbers that depend on weights
+    bool *needed;               // by the second part,
+    bool *kept;                 // of which the first one hands these on,
+    size_t n;                   // so many
+} adx_halves;
+
+static void adx_end_halves(adx_halves *k, const ad_allocator *a)
+{
+    adx_drop(a, k->weighted);
+    adx_drop(a, k->needed);
+    adx_drop(a, k->kept);
+    adx_free_program(&k->whole);
+}
+
+// From the adjoints of the inputs back to what is kept: up to so many numbers
+// that cost so much. How many there are.
+static size_t adx_find_halves(adx_halves *k, size_t inputs, adx_cost least,
+                              size_t most)
+{
+    const adx_program *p = &k->whole;
+    size_t n = 0;
+    memset(k->needed, false, p->numbers * sizeof *k->needed);
+    memset(k->kept, false, p->numbers * sizeof *k->kept);
+    for (size_t i = 0; i < inputs; i++)
+        k->needed[p->output[i]] = true;
+    for (size_t i = p->steps; i-- > 0;) {
+        const adx_step *s = &p->step[i];
+        if (s->op == ADX_OP_guard || !adx_is_used(p, s, k->needed))
+            continue;
+        if (n < most && adx_cost_of(s->op) >= least && !k->weighted[s->r]) {
+            k->kept[s->r] = true;
+            n++;
+        } else
+            adx_visit_reads(p, s, adx_mark, k->needed);
+    }
+    return n;
+}
+
+// If there is no room for all, those that cost most.
+static size_t adx_choose_halves(adx_halves *k, size_t inputs, size_t most)
+{
+    size_t n = adx_find_halves(k, inputs, ADX_CALL, SIZE_MAX);
+    if (n > most)
+        n = adx_find_halves(k, inputs, ADX_LONG, most);
+    return n > 0 ? n : adx_find_halves(k, inputs, ADX_CALL, most);
+}
+
+static ad_status adx_begin_halves(adx_halves *k, const adx_program *p)
+{
+    const ad_allocator *a = p->memory;
+    *k = (adx_halves){ .weighted = NULL };
+    ad_status status = adx_make_adjoint(&k->whole, p, p->inputs);
+    if (status != ADREV_OK)
+        return status;
+    k->weighted = adx_moved(&k->whole, p->inputs, p->outputs);
+    k->needed = (bool *)adx_take(a, k->whole.numbers, sizeof *k->needed);
+    k->kept = (bool *)adx_take(a, k->whole.numbers, sizeof *k->kept);
+    if (k->weighted == NULL || k->needed == NULL || k->kept == NULL)
+        return ADREV_ENOMEM;
+    k->n = adx_choose_halves(k, p->inputs, p->hands_on);
+    return ADREV_OK;
+}
+
+// The first part. Inputs: those of p. Outputs: those of p, then what is kept.
+static ad_status adx_make_ahead(adx_program *q, const adx_program *p)
+{
+    adx_making k;
+    adx_halves halves;
+    adx_begin_program(q, p->memory, false);
+    adx_new_inputs(q, p->inputs);
+    ad_status status = adx_begin_halves(&halves, p);
+    const adx_program *whole = &halves.whole;
+    bool begun = status == ADREV_OK && adx_start_making(&k, whole, q);
+    for (uint32_t i = 0; begun && i < p->inputs; i++)
+        k.same[i] = i;
+    for (size_t i = 0; begun && i < whole->steps; i++)
+        if (!halves.weighted[whole->step[i].r]
+            && adx_is_used(whole, &whole->step[i], k.used))
+            adx_copy_step(&k, &whole->step[i]);
+    for (size_t i = 0; begun && i < p->outputs; i++)
+        adx_new_output(q, k.same[whole->output[p->inputs + i]]);
+    for (size_t i = 0; begun && i < whole->numbers; i++)
+        if (halves.kept[i])
+            adx_new_output(q, k.same[i]);
+    if (begun)
+        adx_end_making(&k);
+    adx_end_halves(&halves, p->memory);
+    return status == ADREV_OK ? q->status : status;
+}
+
+// The second part. Inputs: those of p, weights, what is kept. Outputs: adjoints
+// of p's inputs.
+static ad_status adx_make_back(adx_program *q, const adx_program *p)
+{
+    adx_making k;
+    adx_halves halves;
+    adx_begin_program(q, p->memory, false);
+    ad_status status = adx_begin_halves(&halves, p);
+    const adx_program *whole = &halves.whole;
+    bool begun = status == ADREV_OK && adx_begin_making(&k, whole, q, halves.n);
+    uint32_t at = (uint32_t)(p->inputs + p->outputs);
+    for (size_t i = 0; begun && i < whole->numbers; i++)
+        if (halves.kept[i])
+            k.same[i] = at++;
+    for (size_t i = 0; begun && i < whole->steps; i++) {
+        const adx_step *s = &whole->step[i];
+        if (s->op != ADX_OP_guard && adx_is_used(whole, s, halves.needed)
+            && !halves.kept[s->r])
+            adx_copy_step(&k, s);
+    }
+    for (size_t i = 0; begun && i < p->inputs; i++)
+        adx_new_output(q, k.same[whole->output[i]]);
+    if (begun)
+        adx_end_making(&k);
+    adx_end_halves(&halves, p->memory);
+    return status == ADREV_OK ? q->status : status;
+}
+
+/* --- 6.6  several steps of a loop --------------------------------------------
+ * The second part for steps in a row, where what a call costs is more than what
+ * a step does. Steps are those of a loop (adx_program.carried) that reads only
+ * its state, parameters, and the step's number. Forwards nothing is gained:
+ * there the calls of the math library wait for one another.                  */
+
+enum { ADX_TRAIN = 4 };         // steps
+
+// Does what p does, to these numbers of q.
+static void adx_paste(adx_program *q, const adx_program *p, const uint32_t in[],
+                      uint32_t out[])
+{
+    adx_making k;
+    if (!adx_start_making(&k, p, q))
+        return;
+    for (size_t i = 0; i < p->inputs; i++)
+        k.same[i] = in[i];
+    for (size_t i = 0; i < p->steps; i++)
+        adx_copy_step(&k, &p->step[i]);
+    for (size_t i = 0; i < p->outputs; i++)
+        out[i] = k.same[p->output[i]];
+    adx_end_making(&k);
+}
+
+static void adx_count_up(uint32_t to[], size_t n, size_t from)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = (uint32_t)(from + i);
+}
+
+// From `one`, the second part for one step of p. at[]: its inputs and outputs,
+// and adjoints of the parameters.
+static void adx_write_train(adx_program *q, const adx_program *p,
+                            const adx_program *one, uint32_t at[])
+{
+    size_t handed = one->inputs - p->inputs - p->carried;
+    size_t each = p->carried + handed;
+    size_t number = ADX_TRAIN * each + p->parameters;
+    size_t given = number + ADX_TRAIN;
+    uint32_t *weight = at + p->inputs;
+    uint32_t *out = at + one->inputs;
+    uint32_t *sum = out + one->outputs;
+    adx_new_inputs(q, given + p->carried + p->parameters);
+    adx_count_up(at + p->carried, p->parameters, ADX_TRAIN * each);
+    adx_count_up(weight, p->carried, given);
+    adx_count_up(sum, p->parameters, given + p->carried);
+    for (size_t s = ADX_TRAIN; s-- > 0 && q->status == ADREV_OK;) {
+        adx_count_up(at, p->carried, s * each);
+        at[p->inputs - 1] = (uint32_t)(number + s);
+        adx_count_up(weight + p->carried, handed, s * each + p->carried);
+        adx_paste(q, one, at, out);
+        memcpy(weight, out, p->carried * sizeof *at);
+        for (size_t i = 0; i < p->parameters; i++)
+            sum[i] = adx_emit2(q, ADREV_OP_add, sum[i], out[p->carried + i]);
+    }
+    for (size_t i = 0; i < p->carried; i++)
+        adx_new_output(q, weight[i]);
+    for (size_t i = 0; i < p->parameters; i++)
+        adx_new_output(q, sum[i]);
+}
+
+// Inputs: of ADX_TRAIN steps, the state before each and what it handed on;
+// parameters, the steps' numbers, weights of the state after them, and adjoints
+// of the parameters so far. Outputs: those two before them. (So these are
+// summed in the order of single steps, with the same bits if the compiler
+// contracts nothing.)
+static ad_status adx_make_train(adx_program *q, const adx_program *p)
+{
+    adx_program one;
+    adx_begin_program(q, p->memory, false);
+    ad_status status = adx_make_back(&one, p);
+    uint32_t *at = (uint32_t *)adx_take(p->memory, one.inputs + one.outputs
+                                                   + p->parameters, sizeof *at);
+    if (at == NULL)
+        adx_spoil(q, ADREV_ENOMEM);
+    else if (status == ADREV_OK)
+        adx_write_train(q, p, &one, at);
+    adx_drop(p->memory, at);
+    adx_free_program(&one);
+    return status == ADREV_OK ? q->status : status;
+}
+
+ADX_SELDOM_END

@@ -1,0 +1,213 @@
+#pragma once
+
+/* ===========================================================================
+ * 4  PROGRAMS                                                     >>programs
+ *
+ * A program is a list of steps, each of which makes one number (or, of arrays,
+ * several) from numbers made before; nothing is ever overwritten. Numbers are
+ * known by where they stand: first the inputs, then constants and results in
+ * the order in which they were asked for.
+ * ======================================================================== */
+
+/* --- 4.1  operations ---------------------------------------------------------
+ * Those of the operator table and, behind them, what occurs in its partials.
+ * The rows are as there (adrev.h 4.3); an argument whose partial is 0 though
+ * it matters is a function of the others, and stands for the last result.     */
+
+// clang-format off
+#define ADX_CHAIN(ROW)                                                                                     \
+    ROW( chain,      2, adx_absorb(x, y),       y,                              x,                 0 )
+#define ADX_DERIVED(ROW)                                                                                   \
+    /*   name        n  value                   d/dx                            d/dy               d/dz */ \
+    ROW( or,         2, x != 0 || y != 0,       0,                              0,                 0 )     \
+    ROW( and,        2, x != 0 && y != 0,       0,                              0,                 0 )     \
+    ROW( share,      2, adx_share(x, y),        0,                              0,                 0 )     \
+    ROW( cosine,     2, adx_cosine(x, y),       y == 0 ? 0 : 1 / y,             y == 0 ? 0 : -v / y, 0 )   \
+    ROW( hypot_dx,   3, adx_hypot_dx(x, y, z),  z == 0 ? 0 : adx_hypot_dx(y, x, z) / adm_sqrt(z) * (adx_hypot_dx(y, x, z) / adm_sqrt(z)), \
+                                                z == 0 ? 0 : -v * adx_hypot_dx(y, x, z) / z, 0 )           \
+    ROW( over_square, 2, adx_over_square(x, y), adx_over_square_dx(x, y),                                  \
+                                                -2 * adx_absorb(v, adx_over_square(y, x)), 0 )             \
+    ROW( over_square_dx, 2, adx_over_square_dx(x, y),                                                      \
+                                                -2 * adx_absorb(adx_over_square(x, y), v + 2 * adx_over_square(y, x) * adx_over_square(y, x)), \
+                                                -2 * adx_absorb(adx_over_square(y, x), v - 2 * adx_over_square(x, y) * adx_over_square(x, y)), 0 ) \
+    ROW( asin_dx,    1, adx_asin_dx(x),         x * v * v * v,                  0,                 0 )     \
+    ROW( atanh_dx,   1, adx_atanh_dx(x),        2 * x * v * v,                  0,                 0 )     \
+    ROW( atan_dx,    1, adx_atan_dx(x),         -2 * adx_absorb(x, v) * v,      0,                 0 )     \
+    ROW( tanh_dx,    2, adx_tanh_dx(x, y),      -2 * y * v,                     0,                 0 )     \
+    ROW( expm1_dx,   2, adx_expm1_dx(x, y),     v,                              0,                 0 )     \
+    ROW( sigmoid_dx, 1, adx_sigmoid_dx(x),      -v * adm_tanh(x / 2),           0,                 0 )     \
+    ROW( gauss,      1, adx_gauss(x),           -2 * adx_absorb(x, v),          0,                 0 )     \
+    ROW( pow_dx,     3, adx_pow_dx(x, y, z),    adx_pow_dxx(x, y, z),           adx_pow_dxy(x, y, z), 0 )  \
+    ROW( pow_dy,     3, adx_pow_dy(x, y, z),    adx_pow_dxy(x, y, z),           adx_absorb(v, adm_log(x)), 0 ) \
+    ROW( pow_dxx,    3, adx_pow_dxx(x, y, z),   adx_absorb(y, adx_pow_dxx(x, y - 1, adx_pow(x, y - 1))),   \
+                                                adx_pow_dx(x, y - 1, adx_pow(x, y - 1)) + adx_absorb(y, adx_pow_dxy(x, y - 1, adx_pow(x, y - 1))), 0 ) \
+    ROW( pow_dxy,    3, adx_pow_dxy(x, y, z),   adx_pow_dx(x, y - 1, adx_pow(x, y - 1)) + adx_absorb(y, adx_pow_dxy(x, y - 1, adx_pow(x, y - 1))), \
+                                                adx_absorb(adx_pow_dy(x, y - 1, adx_pow(x, y - 1)), 2 + adx_absorb(y, adm_log(x))), 0 ) \
+    ROW( digamma,    1, adx_digamma(x),         adx_polygamma(1, x),            0,                 0 )     \
+    ROW( polygamma,  2, adx_polygamma(x, y),    0,                              adx_polygamma(x + 1, y), 0 ) \
+    ROW( weight,     2, adx_weight(x, y),       v,                              -v,                0 )
+// clang-format on
+
+#define ADX_ENUM(name, ...) ADX_OP_##name,
+enum {
+    ADX_OP_BEFORE = ADREV_OP_COUNT - 1,
+    ADX_CHAIN(ADX_ENUM)
+    ADX_DERIVED(ADX_ENUM)
+    ADX_OP_COUNT,
+    ADX_OP_guard = ADX_OP_COUNT,    // only if a is b; c: which guard
+    ADX_OP_many,                    // a: which of the steps with many results
+    ADX_OP_chain_add,               // in machines only: c + chain(a, b),
+    ADX_OP_chain_sub,               // c - chain(a, b),
+    ADX_OP_mul_add,                 // c + a * b, rounded twice,
+    ADX_OP_mul_sub,                 // c - a * b
+    ADX_OP_end
+};
+#undef ADX_ENUM
+
+enum { ADX_REFLECTED = 20 };    // orders for which x < -20 is reflected
+
+// The derivative of order n of u = pi cot(pi x), which is a polynomial in u:
+// u' = -(pi^2 + u^2).
+static double adx_cot_derivative(int n, double x)
+{
+    const double pi = 3.14159265358979323846;
+    double p[ADX_REFLECTED + 2] = { 0, 1 };
+    double u = (double)adx_pi_cot_pi((ad_real)x);
+    double sum = 0;
+    for (int degree = 1; degree <= n; degree++) {
+        double q[ADX_REFLECTED + 2] = { 0 };
+        for (int j = 1; j <= degree; j++) {
+            q[j - 1] -= pi * pi * j * p[j];
+            q[j + 1] -= j * p[j];
+        }
+        memcpy(p, q, sizeof p);
+    }
+    for (int j = n + 1; j >= 0; j--)
+        sum = sum * u + p[j];
+    return sum;
+}
+
+// The derivative of order k of digamma: recurrence to x >= 15 + k, and the
+// asymptotic series, whose first term left out is below 1e-17 of the first.
+static ad_real adx_polygamma(ad_real k, ad_real x)
+{
+    static const double bernoulli[] = {     // B(2j)/(2j)!
+        1.0 / 12, -1.0 / 720, 1.0 / 30240, -1.0 / 1209600, 1.0 / 47900160,
+        -691.0 / 1307674368000, 1.0 / 74724249600, -3617.0 / 10670622842880000
+    };
+    double n = (double)k;
+    double z = (double)x;
+    double sum = 0;
+
+    if ((z <= 0 && z == floor(z)) || z != z)
+        return ADX_K(NAN);
+    if (z < -20 && n <= ADX_REFLECTED)
+        return (fmod(n, 2) == 0 ? 1 : -1) * adx_polygamma(k, 1 - x)
+             - (ad_real)adx_cot_derivative((int)n, z);
+    if (z < -1e6)
+        return ADX_K(NAN);
+    if (!(n <= 170))            // n! is infinite, and the recurrence endless
+        return ADX_K(NAN);
+    for (; z < 15 + n; z++)
+        sum += pow(z, -(n + 1));
+    double factorial = tgamma(n + 1);
+    double tail = pow(z, -n) / n + pow(z, -(n + 1)) / 2;
+    double rising = 1;          // (n + 1)(n + 2)...(n + 2j - 1)
+    for (size_t j = 1; j <= sizeof bernoulli / sizeof *bernoulli; j++) {
+        double i = 2 * (double)j;
+        rising *= j == 1 ? n + 1 : (n + i - 2) * (n + i - 1);
+        tail += bernoulli[j - 1] * rising * pow(z, -(n + i));
+    }
+    return (ad_real)((fmod(n, 2) == 0 ? -1 : 1) * factorial * (sum + tail));
+}
+
+#define ADX_DEFINE(name, n, f, ...)                                         \
+    ADX_INLINE ad_real adx_f_##name(ad_real x, ad_real y, ad_real z)        \
+        { (void)x; (void)y; (void)z; return f; }
+ADX_CHAIN(ADX_DEFINE)
+ADX_DERIVED(ADX_DEFINE)
+#undef ADX_DEFINE
+
+ADX_INLINE ad_real adx_f_detach(ad_real x) { return x; }
+
+// Functions, so that a compiler that contracts within an expression does not.
+ADX_INLINE ad_real adx_more(ad_real z, ad_real product) { return z + product; }
+ADX_INLINE ad_real adx_less(ad_real z, ad_real product) { return z - product; }
+
+// ADX_ROUNDED(x), ADX_ROUNDED_ALL()   a number, or those in memory, as they are
+//   here: what computed them is not contracted with what uses them. Without, no
+//   step is made of a product of the function itself and a sum.
+#if defined __GNUC__ && defined __SSE2_MATH__
+#define ADX_ROUNDED(x) __asm__("" : "+x"(x))
+#elif defined __GNUC__ && defined __aarch64__
+#define ADX_ROUNDED(x) __asm__("" : "+w"(x))
+#endif
+#ifdef ADX_ROUNDED
+#define ADX_ROUNDED_ALL() __asm__("" : : : "memory")
+#define ADX_FUSES_MUL 1
+#else
+#define ADX_ROUNDED(x) ((void)0)
+#define ADX_ROUNDED_ALL() ((void)0)
+#define ADX_FUSES_MUL 0
+#endif
+
+ADX_INLINE ad_real adx_rounded(ad_real x)
+{
+    ADX_ROUNDED(x);
+    return x;
+}
+
+// Both in one step: DO(code, value), of x, y and z. Products of the function are
+// one with their sums at one point only.
+#define ADX_FUSED_CHAIN(DO)                                                 \
+    DO(ADX_OP_chain_add, adx_more(z, x * y))                                \
+    DO(ADX_OP_chain_sub, adx_less(z, x * y))
+#define ADX_FUSED(DO)                                                       \
+    ADX_FUSED_CHAIN(DO)                                                     \
+    DO(ADX_OP_mul_add, adx_more(z, adx_rounded(x * y)))                     \
+    DO(ADX_OP_mul_sub, adx_less(z, adx_rounded(x * y)))
+
+// Every operation but chain by its row: ADX_DO(code, value), of x, y and z.
+#define ADX_EVERY_STEP(name, ...) ADX_DO(ADREV_OP_##name, adx_f_##name(x))
+#define ADX_EVERY_ROW(name, ...)  ADX_DO(ADREV_OP_##name, adx_f_##name(x, y, z))
+#define ADX_EVERY_DERIVED(name, ...)                                        \
+    ADX_DO(ADX_OP_##name, adx_f_##name(x, y, z))
+#define ADX_EVERY_COMPARISON(name, operator)                                \
+    ADX_DO(ADREV_OP_##name, x operator y)
+#define ADX_EVERY                                                           \
+    ADREV_OPS(ADX_EVERY_ROW) ADREV_STEPS(ADX_EVERY_STEP)                    \
+    ADREV_COMPARISONS(ADX_EVERY_COMPARISON) ADX_EVERY_STEP(detach, )        \
+    ADX_DERIVED(ADX_EVERY_DERIVED)
+
+static const ad_op_info *adx_row_of(uint32_t op)
+{
+#define ADX_INFO(name, n, f, fx, fy, fz)                                    \
+    { #name, n, #f, { #fx, #fy, #fz }, { 0, 0, 0, 0, 0, 0 } },
+    static const ad_op_info derived[] = {
+        ADX_CHAIN(ADX_INFO) ADX_DERIVED(ADX_INFO)
+    };
+#undef ADX_INFO
+    return op < ADREV_OP_COUNT ? &ad_op_table()[op]
+                               : &derived[op - ADREV_OP_COUNT];
+}
+
+/* --- 4.2  memory ---------------------------------------------------------- */
+
+// The one that is given, or the C library's; NULL: there is none.
+static const ad_allocator *adx_allocator_or(const ad_allocator *a)
+{
+    if (a != NULL && a->alloc != NULL && a->free != NULL)
+        return a;
+#ifdef ADREV_NO_STDLIB
+    return NULL;
+#else
+    return &adx_libc;
+#endif
+}
+
+// Room for one more than n.
+static inline bool adx_make_room_for(const ad_allocator *a, void **array,
+                                     size_t *room, size_t n, size_t size)
+{
+    return adx_extend(a, array, room, n + 1, size);
+}

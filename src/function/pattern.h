@@ -1,0 +1,455 @@
+#pragma once
+
+/* ===========================================================================
+ * 10  SPARSE MATRICES                                               >>sparse
+ *
+ * Patterns, colourings, and values from few directions. (Gebremedhin, Manne &
+ * Pothen, What color is your Jacobian?)
+ * ======================================================================== */
+
+/* --- 10.1  lists ------------------------------------------------------------ */
+
+// Entries are counted in 32 bits. Tests make it less.
+#ifndef ADX_ENTRIES_MOST
+#define ADX_ENTRIES_MOST UINT32_MAX
+#endif
+
+typedef struct adx_list_of {
+    const ad_allocator *memory;
+    uint32_t *v;
+    size_t n;
+    size_t room;
+    bool failed;                // no memory, or:
+    bool full;
+} adx_list_of;
+
+static void adx_list_add(adx_list_of *l, uint32_t v)
+{
+    l->full = l->full || l->n >= ADX_ENTRIES_MOST;
+    if (!l->failed && !l->full
+        && adx_make_room_for(l->memory, (void **)&l->v, &l->room, l->n,
+                             sizeof *l->v))
+        l->v[l->n++] = v;
+    else
+        l->failed = true;
+}
+
+// Rows of column indices, one behind the other.
+typedef struct adx_entries {
+    size_t rows;
+    size_t cols;
+    uint32_t *start;            // [rows + 1]
+    uint32_t *col;
+} adx_entries;
+
+static void adx_free_graph(const ad_allocator *a, adx_entries *g)
+{
+    adx_drop(a, g->start);
+    adx_drop(a, g->col);
+    memset(g, 0, sizeof *g);
+}
+
+static bool adx_new_graph(const ad_allocator *a, adx_entries *g, size_t rows,
+                          size_t cols, size_t entries)
+{
+    g->rows = rows;
+    g->cols = cols;
+    g->start = (uint32_t *)adx_take(a, rows + 1, sizeof *g->start);
+    g->col = (uint32_t *)adx_take(a, entries, sizeof *g->col);
+    if (g->start != NULL)
+        memset(g->start, 0, (rows + 1) * sizeof *g->start);
+    return g->start != NULL && g->col != NULL;
+}
+
+// Columns as rows, each sorted. Of symmetric use: twice sorts g itself.
+static bool adx_transpose(const ad_allocator *a, const adx_entries *g,
+                          adx_entries *t)
+{
+    if (!adx_new_graph(a, t, g->cols, g->rows, g->start[g->rows]))
+        return false;
+    for (size_t i = 0; i < g->start[g->rows]; i++)
+        t->start[g->col[i] + 1]++;
+    for (size_t i = 0; i < t->rows; i++)
+        t->start[i + 1] += t->start[i];
+    for (uint32_t i = 0; i < g->rows; i++)
+        for (uint32_t k = g->start[i]; k < g->start[i + 1]; k++)
+            t->col[t->start[g->col[k]]++] = i;
+    memmove(t->start + 1, t->start, t->rows * sizeof *t->start);
+    t->start[0] = 0;
+    return true;
+}
+
+static bool adx_sort_graph(const ad_allocator *a, adx_entries *g)
+{
+    adx_entries t = {0};
+    adx_entries sorted = {0};
+    bool ok = adx_transpose(a, g, &t) && adx_transpose(a, &t, &sorted);
+    adx_free_graph(a, &t);
+    adx_free_graph(a, ok ? g : &sorted);
+    if (ok)
+        *g = sorted;
+    return ok;
+}
+
+/* --- 10.2  the pattern of a Jacobian ---------------------------------------- */
+
+// Whether a step depends on argument i in a way that has a derivative.
+static bool adx_feels(uint32_t op, int i)
+{
+    return op != ADX_OP_guard && i < adx_row_of(op)->arity
+        && strcmp(adx_row_of(op)->partial[i], "0") != 0;
+}
+
+// Inputs that number x depends on, each once: those that are not yet marked.
+static void adx_collect_inputs(const adx_program *p, uint32_t x,
+                               uint32_t mark[], uint32_t now,
+                               adx_list_of *stack, adx_list_of *to)
+{
+    adx_list_add(stack, x);
+    while (stack->n > 0 && !stack->failed) {
+        uint32_t i = stack->v[--stack->n];
+        if (mark[i] == now)
+            continue;
+        mark[i] = now;
+        uint32_t from = p->from[i];
+        if (from == ADX_FROM_INPUT)
+            adx_list_add(to, i);
+        else if (from < ADX_FROM_INPUT)
+            for (int k = 0; k < 3; k++)
+                if (adx_feels(p->step[from].op, k))
+                    adx_list_add(stack, adx_argument(&p->step[from], k));
+    }
+}
+
+// What a block of outputs depends on, a bit for each of them.
+#define ADX_REACH 64
+
+typedef struct adx_reaching {
+    const adx_program *p;
+    uint32_t *mark;             // [number] see adx_visit_reach
+    uint64_t *bits;             // [number] the outputs that depend on it
+    adx_list_of stack;
+    adx_list_of order;          // numbers, each behind what it is made from
+    adx_list_of to;             // columns of the graph
+} adx_reaching;
+
+// What number x is made from goes behind what is in the order already. A mark
+// is now while a number waits for its arguments, and then now + 1.
+static void adx_visit_reach(adx_reaching *k, uint32_t x, uint32_t now)
+{
+    adx_list_add(&k->stack, x);
+    while (k->stack.n > 0 && !k->stack.failed) {
+        uint32_t i = k->stack.v[k->stack.n - 1];
+        uint32_t from = k->p->from[i];
+        if (k->mark[i] >= now) {
+            k->stack.n--;
+            if (k->mark[i] == now)
+                adx_list_add(&k->order, i);
+            k->mark[i] = now + 1;
+            continue;
+        }
+        k->mark[i] = now;
+        k->bits[i] = 0;
+        for (int a = 0; a < 3 && from < ADX_FROM_INPUT; a++) {
+            const adx_step *s = &k->p->step[from];
+            if (adx_feels(s->op, a) && k->mark[adx_argument(s, a)] < now)
+                adx_list_add(&k->stack, adx_argument(s, a));
+        }
+    }
+}
+
+// Rows first ... first + n - 1 of the graph: one pass back through the steps
+// that any of them needs.
+static void adx_reach_rows(adx_reaching *k, uint32_t first, uint32_t n,
+                           uint32_t start[])
+{
+    const adx_program *p = k->p;
+    size_t inputs = 0;
+    k->order.n = 0;
+    for (uint32_t i = 0; i < n; i++)
+        adx_visit_reach(k, p->output[first + i],
+                        2 * (first / ADX_REACH + 1));
+    if (k->stack.failed || k->order.failed)
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        k->bits[p->output[first + i]] |= (uint64_t)1 << i;
+    for (size_t i = k->order.n; i-- > 0;) {
+        uint32_t x = k->order.v[i];
+        uint32_t from = p->from[x];
+        for (int a = 0; a < 3 && from < ADX_FROM_INPUT; a++)
+            if (adx_feels(p->step[from].op, a))
+                k->bits[adx_argument(&p->step[from], a)] |= k->bits[x];
+    }
+    for (size_t i = 0; i < k->order.n; i++)
+        if (p->from[k->order.v[i]] == ADX_FROM_INPUT)
+            k->order.v[inputs++] = k->order.v[i];
+    for (uint32_t r = 0; r < n; r++) {
+        start[first + r] = (uint32_t)k->to.n;
+        for (size_t i = 0; i < inputs; i++)
+            if (k->bits[k->order.v[i]] >> r & 1)
+                adx_list_add(&k->to, k->order.v[i]);
+    }
+}
+
+static bool adx_reach_all(adx_reaching *k, uint32_t start[])
+{
+    uint32_t m = (uint32_t)k->p->outputs;
+    memset(k->mark, 0, k->p->numbers * sizeof *k->mark);
+    for (uint32_t i = 0; i < m; i += ADX_REACH)
+        adx_reach_rows(k, i, m - i < ADX_REACH ? m - i : ADX_REACH, start);
+    start[m] = (uint32_t)k->to.n;
+    return !k->stack.failed && !k->order.failed && !k->to.failed;
+}
+
+// p: without steps of many results.
+static bool adx_jacobian_graph(adx_program *p, adx_entries *g)
+{
+    const ad_allocator *a = p->memory;
+    adx_reaching k = { .p = p, .stack = { .memory = a }, .order = { .memory = a },
+                    .to = { .memory = a } };
+    uint32_t *start = (uint32_t *)adx_take(a, p->outputs + 1, sizeof *start);
+    k.mark = (uint32_t *)adx_take(a, p->numbers, sizeof *k.mark);
+    k.bits = (uint64_t *)adx_take(a, p->numbers, sizeof *k.bits);
+    bool ok = k.mark != NULL && k.bits != NULL && start != NULL
+           && adx_reach_all(&k, start)
+           && adx_new_graph(a, g, p->outputs, p->inputs, k.to.n);
+    if (ok) {
+        memcpy(g->start, start, (p->outputs + 1) * sizeof *start);
+        if (k.to.n > 0)
+            memcpy(g->col, k.to.v, k.to.n * sizeof *k.to.v);
+        ok = adx_sort_graph(a, g);
+    }
+    if (!ok && k.to.full)
+        adx_spoil(p, ADREV_ELIMIT);
+    adx_drop(a, k.stack.v);
+    adx_drop(a, k.order.v);
+    adx_drop(a, k.to.v);
+    adx_drop(a, k.mark);
+    adx_drop(a, k.bits);
+    adx_drop(a, start);
+    return ok;
+}
+
+/* --- 10.3  the pattern of a Hessian ------------------------------------------ */
+
+// Bit 3i + j: the partial by argument i depends on argument j. Found from the
+// formula of the partial.
+static unsigned adx_curvature_of(uint32_t op, const ad_allocator *a,
+                                 ad_status *status)
+{
+    adx_program p;
+    unsigned bits = 0;
+    adx_begin_program(&p, a, true);
+    adx_new_inputs(&p, 3);
+    uint32_t v = adx_emit(&p, op, 0, 1, 2);
+    const adx_numbers arg[3] = { adx_single(0), adx_single(1), adx_single(2) };
+    for (int i = 0; i < adx_row_of(op)->arity && p.status == ADREV_OK; i++) {
+        adx_list_of stack = { .memory = a };
+        adx_list_of to = { .memory = a };
+        uint32_t d = adx_partial_of(&p, 1, op, i, arg, adx_single(v)).base;
+        uint32_t *mark = (uint32_t *)adx_take(a, p.numbers, sizeof *mark);
+        if (mark != NULL && p.status == ADREV_OK) {
+            memset(mark, 0, p.numbers * sizeof *mark);
+            adx_collect_inputs(&p, d, mark, 1, &stack, &to);
+        }
+        if (mark == NULL || stack.failed || to.failed)
+            adx_spoil(&p, ADREV_ENOMEM);
+        for (size_t k = 0; k < to.n; k++)
+            bits |= 1u << (3 * (unsigned)i + to.v[k]);
+        adx_drop(a, mark);
+        adx_drop(a, stack.v);
+        adx_drop(a, to.v);
+    }
+    *status = p.status;
+    adx_free_program(&p);
+    return bits;
+}
+
+// Sets of inputs, sorted, one behind the other.
+typedef struct adx_sets {
+    const adx_program *p;
+    adx_list_of item;
+    uint32_t *at;               // of each number
+    uint32_t *n;
+    bool *wanted;               // numbers whose set matters
+    unsigned *curved;           // [op]
+} adx_sets;
+
+// The union of sets a and b, behind all others.
+static void adx_unite(adx_sets *k, uint32_t x, uint32_t a, uint32_t b)
+{
+    if (k->n[a] == 0 || a == b || k->n[b] == 0) {
+        uint32_t from = k->n[a] == 0 ? b : a;
+        uint32_t at = k->at[from];
+        k->n[x] = k->n[from];
+        k->at[x] = at;
+        return;
+    }
+    uint32_t start = (uint32_t)k->item.n;
+    uint32_t i = 0;
+    uint32_t j = 0;
+    while (i < k->n[a] || j < k->n[b]) {
+        uint32_t u = i < k->n[a] ? k->item.v[k->at[a] + i] : UINT32_MAX;
+        uint32_t v = j < k->n[b] ? k->item.v[k->at[b] + j] : UINT32_MAX;
+        adx_list_add(&k->item, u < v ? u : v);
+        if (k->item.failed)
+            return;
+        i += u <= v;
+        j += v <= u;
+    }
+    uint32_t n = (uint32_t)k->item.n - start;
+    uint32_t whole = n == k->n[a] ? a : b;
+    if (n == k->n[whole]) {             // it had all of the other
+        k->item.n = start;
+        start = k->at[whole];
+    }
+    k->at[x] = start;
+    k->n[x] = n;
+}
+
+static void adx_unite_arguments(adx_sets *k, const adx_step *s)
+{
+    k->n[s->r] = 0;
+    for (int i = 0; i < 3; i++)
+        if (adx_feels(s->op, i))
+            adx_unite(k, s->r, s->r, adx_argument(s, i));
+}
+
+// Only sets of what is curved matter: a sum of n terms has none of its own.
+static void adx_find_wanted(adx_sets *k, const bool used[])
+{
+    const adx_program *p = k->p;
+    memset(k->wanted, 0, p->numbers * sizeof *k->wanted);
+    for (size_t i = p->steps; i-- > 0;) {
+        const adx_step *s = &p->step[i];
+        if (s->op == ADX_OP_guard || !used[s->r])
+            continue;
+        unsigned curved = k->curved[s->op];
+        for (int j = 0; j < 3; j++)
+            if (adx_feels(s->op, j)
+                && (k->wanted[s->r] || (curved >> (3 * j) & 7) != 0
+                    || (curved >> j & 0111) != 0))
+                k->wanted[adx_argument(s, j)] = true;
+    }
+}
+
+// Pairs as a graph: sorted, each once.
+static bool adx_graph_of_pairs(const ad_allocator *a, const adx_list_of *pairs,
+                               size_t n, adx_entries *g)
+{
+    if (!adx_new_graph(a, g, n, n, pairs->n / 2))
+        return false;
+    for (size_t i = 0; i < pairs->n; i += 2)
+        g->start[pairs->v[i] + 1]++;
+    for (size_t i = 0; i < n; i++)
+        g->start[i + 1] += g->start[i];
+    for (size_t i = 0; i < pairs->n; i += 2)
+        g->col[g->start[pairs->v[i]]++] = pairs->v[i + 1];
+    memmove(g->start + 1, g->start, n * sizeof *g->start);
+    g->start[0] = 0;
+    if (!adx_sort_graph(a, g))
+        return false;
+    uint32_t to = 0;
+    for (size_t i = 0, from = 0; i < n; i++) {
+        size_t end = g->start[i + 1];
+        uint32_t first = to;
+        for (; from < end; from++)
+            if (to == first || g->col[to - 1] != g->col[from])
+                g->col[to++] = g->col[from];
+        g->start[i + 1] = to;
+    }
+    return true;
+}
+
+static void adx_add_pairs(const adx_sets *k, uint32_t a, uint32_t b,
+                          adx_list_of *pairs)
+{
+    for (uint32_t i = 0; i < k->n[a]; i++)
+        for (uint32_t j = 0; j < k->n[b]; j++) {
+            uint32_t x = k->item.v[k->at[a] + i];
+            uint32_t y = k->item.v[k->at[b] + j];
+            adx_list_add(pairs, x > y ? x : y);
+            adx_list_add(pairs, x > y ? y : x);
+        }
+}
+
+// The same list with each pair once.
+static void adx_thin_pairs(adx_list_of *pairs, size_t inputs)
+{
+    adx_entries g = {0};
+    if (pairs->failed || !adx_graph_of_pairs(pairs->memory, pairs, inputs, &g))
+        pairs->failed = true;
+    pairs->n = 0;
+    for (uint32_t i = 0; i < inputs && !pairs->failed; i++)
+        for (uint32_t k = g.start[i]; k < g.start[i + 1]; k++) {
+            adx_list_add(pairs, i);
+            adx_list_add(pairs, g.col[k]);
+        }
+    adx_free_graph(pairs->memory, &g);
+}
+
+static void adx_find_pairs(adx_sets *k, const bool used[],
+                           adx_list_of *pairs)
+{
+    const adx_program *p = k->p;
+    size_t most = 4096 + 8 * p->inputs;
+    for (uint32_t i = 0; i < p->numbers; i++)
+        if (p->from[i] == ADX_FROM_INPUT) {
+            k->at[i] = (uint32_t)k->item.n;
+            k->n[i] = 1;
+            adx_list_add(&k->item, i);
+        } else
+            k->n[i] = 0;
+    for (size_t i = 0; i < p->steps && !k->item.failed && !pairs->failed;
+         i++) {
+        const adx_step *s = &p->step[i];
+        if (s->op == ADX_OP_guard || !used[s->r])
+            continue;
+        if (k->wanted[s->r])
+            adx_unite_arguments(k, s);
+        for (int a = 0; a < 3; a++)
+            for (int b = 0; b <= a; b++)
+                if (k->curved[s->op] >> (3 * a + b) & 1
+                    || k->curved[s->op] >> (3 * b + a) & 1)
+                    adx_add_pairs(k, adx_argument(s, a), adx_argument(s, b),
+                                  pairs);
+        if (pairs->n > most) {          // the same ones, most of them
+            adx_thin_pairs(pairs, p->inputs);
+            most = most > 2 * pairs->n ? most : 2 * pairs->n;
+        }
+    }
+}
+
+static bool adx_hessian_graph(adx_program *p, adx_entries *g)
+{
+    const ad_allocator *a = p->memory;
+    unsigned curved[ADX_OP_COUNT];
+    ad_status status = ADREV_OK;
+    adx_list_of pairs = { .memory = a };
+    adx_sets k = { .p = p, .item = { .memory = a }, .curved = curved };
+    k.at = (uint32_t *)adx_take(a, p->numbers, sizeof *k.at);
+    k.n = (uint32_t *)adx_take(a, p->numbers, sizeof *k.n);
+    k.wanted = (bool *)adx_take(a, p->numbers, sizeof *k.wanted);
+    bool *used = (bool *)adx_take(a, p->numbers, sizeof *used);
+    bool ok = k.at != NULL && k.n != NULL && k.wanted != NULL && used != NULL;
+    for (uint32_t op = 0; op < ADX_OP_COUNT && ok; op++) {
+        curved[op] = adx_curvature_of(op, a, &status);
+        ok = status == ADREV_OK;
+    }
+    if (ok) {
+        adx_mark_used(p, used);
+        adx_find_wanted(&k, used);
+        adx_find_pairs(&k, used, &pairs);
+        ok = !k.item.failed && !pairs.failed
+          && adx_graph_of_pairs(a, &pairs, p->inputs, g);
+    }
+    if (!ok && (k.item.full || pairs.full))
+        adx_spoil(p, ADREV_ELIMIT);
+    adx_drop(a, k.at);
+    adx_drop(a, k.n);
+    adx_drop(a, k.wanted);
+    adx_drop(a, k.item.v);
+    adx_drop(a, used);
+    adx_drop(a, pairs.v);
+    return ok;
+}

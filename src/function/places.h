@@ -1,0 +1,430 @@
+#pragma once
+
+/* ===========================================================================
+ * 8  RUNNING                                                           >>run
+ *
+ * A machine is a program made ready: what no result depends on is gone, and
+ * numbers whose last use is over give their place to others.
+ * ======================================================================== */
+
+typedef struct adx_preset {
+    uint32_t at;
+    ad_real v;
+} adx_preset;
+
+#define ADX_LINE (64 / sizeof(ad_real))     // numbers of a line of the cache
+
+// Lanes begin with a line: vectors that cross two of them take up to 1.3 times
+// as long (gmm, bench/).
+static ad_real *adx_align(ad_real *p)
+{
+    return p + (64 - (uintptr_t)p % 64) % 64 / sizeof *p;
+}
+
+// Memory of one evaluation at a time.
+typedef struct adx_workspace {
+    size_t lanes;
+    ad_real *w;                 // in `memory`
+    ad_real memory[];
+} adx_workspace;
+
+typedef struct adx_machine {
+    const ad_allocator *memory;
+    adx_step *step;             // ends with ADX_OP_end; codes: see 8.4
+    size_t steps;
+    size_t calls;               // of the math library: the sum of adx_cost_of
+    adx_many *many;             // a step's r is the place of its first result
+    size_t manys;
+    size_t room;                // numbers behind the places: one external step
+    adx_preset *preset;         // constants
+    size_t presets;
+    uint32_t *output;
+    size_t outputs;
+    size_t inputs;              // places 0 ... inputs - 1
+    size_t places;
+    _Atomic(adx_workspace *) spare;  // kept for the next evaluation
+} adx_machine;
+
+/* --- 8.1  places ---------------------------------------------------------- */
+
+#define ADX_WINDOW 512          // steps that may change places
+#define ADX_SLENDER 4           // steps of a level; see adx_batch
+
+// Steps that are put into another order.
+typedef struct adx_window {
+    adx_step step[ADX_WINDOW];
+    uint16_t op[ADX_WINDOW];
+    uint16_t level[ADX_WINDOW];     // most steps in a row before it,
+    uint16_t height[ADX_WINDOW];    // and after it
+    uint16_t heir[ADX_WINDOW];      // the first of those after it
+    uint16_t order[2][ADX_WINDOW];
+    uint16_t count[ADX_WINDOW + 1];
+} adx_window;
+
+typedef struct adx_placing {
+    const adx_program *p;
+    adx_machine *machine;
+    bool *used;
+    adx_step *step;             // those of p, fused; then those that are used,
+    size_t steps;               // so many
+    uint32_t *uses;             // of each number
+    uint32_t *place;            // of each number
+    uint32_t *last;             // the step that uses it last
+    uint32_t *idle;             // places that are free
+    size_t idle_n;
+    adx_window *window;
+} adx_placing;
+
+static void adx_free_machine(adx_machine *m)
+{
+    if (m == NULL)
+        return;
+    // relaxed: nobody else has the function any more
+    adx_workspace *work = atomic_load_explicit(&m->spare, memory_order_relaxed);
+    adx_drop(m->memory, work);
+    for (size_t i = 0; m->many != NULL && i < m->manys; i++)
+        adx_drop_many(m->memory, &m->many[i]);
+    adx_drop(m->memory, m->many);
+    adx_drop(m->memory, m->step);
+    adx_drop(m->memory, m->preset);
+    adx_drop(m->memory, m->output);
+    adx_drop(m->memory, m);
+}
+
+static void adx_end_placing(adx_placing *k)
+{
+    const ad_allocator *a = k->p->memory;
+    adx_drop(a, k->used);
+    adx_drop(a, k->step);
+    adx_drop(a, k->uses);
+    adx_drop(a, k->place);
+    adx_drop(a, k->last);
+    adx_drop(a, k->idle);
+    adx_drop(a, k->window);
+}
+
+// Their lists are the machine's own.
+static bool adx_copy_manys(adx_machine *m, const adx_program *p)
+{
+    m->many = (adx_many *)adx_take(m->memory, p->manys, sizeof *m->many);
+    if (m->many == NULL)
+        return false;
+    for (size_t i = 0; i < p->manys; i++) {
+        const adx_many *k = &p->many[i];
+        m->many[i] = *k;
+        m->many[i].list = NULL;
+        m->many[i].kept = k->kept == NULL ? NULL : adx_hold(k->kept);
+        m->manys = i + 1;
+        size_t n = adx_listed(k);
+        if (n == 0)
+            continue;
+        uint32_t *list = (uint32_t *)adx_take(m->memory, n, sizeof *list);
+        if (list == NULL)
+            return false;
+        memcpy(list, k->list, n * sizeof *list);
+        m->many[i].list = list;
+        size_t room = 2 * n + adx_many_results(k);
+        if (k->kind == ADX_MANY_external && room > m->room)
+            m->room = room;
+    }
+    return true;
+}
+
+static bool adx_begin_placing(adx_placing *k, const adx_program *p)
+{
+    const ad_allocator *a = p->memory;
+    memset(k, 0, sizeof *k);
+    k->p = p;
+    k->used = (bool *)adx_take(a, p->numbers, sizeof *k->used);
+    k->step = (adx_step *)adx_take(a, p->steps, sizeof *k->step);
+    k->uses = (uint32_t *)adx_take(a, p->numbers, sizeof *k->uses);
+    k->place = (uint32_t *)adx_take(a, p->numbers, sizeof *k->place);
+    k->last = (uint32_t *)adx_take(a, p->numbers, sizeof *k->last);
+    k->idle = (uint32_t *)adx_take(a, p->numbers, sizeof *k->idle);
+    k->window = (adx_window *)adx_take(a, 1, sizeof *k->window);
+    adx_machine *m = (adx_machine *)adx_take(a, 1, sizeof *m);
+    if (m != NULL) {
+        memset(m, 0, sizeof *m);
+        m->memory = a;
+        m->step = (adx_step *)adx_take(a, p->steps + 1, sizeof *m->step);
+        m->preset = (adx_preset *)adx_take(a, p->numbers, sizeof *m->preset);
+        m->output = (uint32_t *)adx_take(a, p->outputs, sizeof *m->output);
+    }
+    k->machine = m;
+    return k->used != NULL && k->step != NULL && k->uses != NULL
+        && k->place != NULL && k->last != NULL && k->idle != NULL
+        && k->window != NULL && m != NULL && m->step != NULL
+        && m->preset != NULL && m->output != NULL && adx_copy_manys(m, p);
+}
+
+static void adx_count_use(void *user, uint32_t number)
+{
+    ((uint32_t *)user)[number]++;
+}
+
+static void adx_count_uses(adx_placing *k)
+{
+    const adx_program *p = k->p;
+    memset(k->uses, 0, p->numbers * sizeof *k->uses);
+    for (size_t i = 0; i < p->outputs; i++)
+        k->uses[p->output[i]]++;
+    for (size_t i = 0; i < p->steps; i++) {
+        const adx_step *s = &p->step[i];
+        k->step[i] = *s;
+        if (!adx_is_used(p, s, k->used))
+            continue;
+        if (s->op == ADX_OP_guard || s->op == ADX_OP_many)
+            adx_visit_reads(p, s, adx_count_use, k->uses);
+        else
+            for (int j = 0; j < adx_row_of(s->op)->arity; j++)
+                k->uses[j == 0 ? s->a : j == 1 ? s->b : s->c]++;
+    }
+}
+
+// The product that is used by this sum only; NULL: x is none.
+static adx_step *adx_single_product(adx_placing *k, uint32_t x)
+{
+    uint32_t from = k->p->from[x];
+    if (from >= ADX_FROM_INPUT || k->uses[x] != 1)
+        return NULL;
+    adx_step *s = &k->step[from];
+    bool product = s->op == ADX_OP_chain
+                || (ADX_FUSES_MUL && (s->op == ADREV_OP_mul
+                                      || s->op == ADREV_OP_sqr));
+    return product ? s : NULL;
+}
+
+// A product and the sum or difference it goes into become one step.
+static void adx_fuse(adx_placing *k)
+{
+    for (size_t i = 0; i < k->p->steps; i++) {
+        adx_step *s = &k->step[i];
+        bool sub = s->op == ADREV_OP_sub;
+        if ((s->op != ADREV_OP_add && !sub) || !k->used[s->r])
+            continue;
+        adx_step *left = sub ? NULL : adx_single_product(k, s->a);
+        adx_step *product = left == NULL ? adx_single_product(k, s->b) : left;
+        if (product == NULL)
+            continue;
+        k->used[product->r] = false;
+        *s = (adx_step){ product->op == ADX_OP_chain
+                         ? sub ? ADX_OP_chain_sub : ADX_OP_chain_add
+                         : sub ? ADX_OP_mul_sub : ADX_OP_mul_add,
+                         s->r, product->a, product->b,
+                         left == NULL ? s->a : s->b };
+    }
+}
+
+static void adx_drop_unused(adx_placing *k)
+{
+    for (size_t i = 0; i < k->p->steps; i++)
+        if (adx_is_used(k->p, &k->step[i], k->used))
+            k->step[k->steps++] = k->step[i];
+}
+
+// Stable: the indices in `from` by their keys, which are below `keys`.
+static void adx_sort_by(adx_window *w, size_t n, const uint16_t key[],
+                        size_t keys, const uint16_t from[], uint16_t to[])
+{
+    memset(w->count, 0, (keys + 1) * sizeof *w->count);
+    for (size_t i = 0; i < n; i++)
+        w->count[key[i] + 1]++;
+    for (size_t i = 0; i < keys; i++)
+        w->count[i + 1] = (uint16_t)(w->count[i + 1] + w->count[i]);
+    for (size_t i = 0; i < n; i++)
+        to[w->count[key[from[i]]]++] = from[i];
+}
+
+// Level by level, operation by operation.
+static void adx_order_by_level(adx_window *w, size_t n, size_t levels)
+{
+    adx_sort_by(w, n, w->op, ADX_OP_end, w->order[0], w->order[1]);
+    adx_sort_by(w, n, w->level, levels, w->order[1], w->order[0]);
+}
+
+static void adx_raise(adx_window *w, size_t i, uint32_t maker)
+{
+    if (maker > 0 && w->height[maker - 1] <= w->height[i]) {
+        w->height[maker - 1] = (uint16_t)(w->height[i] + 1);
+        w->heir[maker - 1] = (uint16_t)i;
+    }
+}
+
+// Those first after which most steps come in a row, each followed by its heir
+// as long as that need not wait for anything else. made[] of numbers: 1 + the
+// step that will make them; 0: they are there.
+static void adx_order_by_height(adx_window *w, size_t n, size_t levels,
+                                uint32_t made[])
+{
+    size_t done = 0;
+    for (size_t i = 0; i < n; i++) {
+        w->height[i] = 0;
+        made[w->step[i].r] = (uint32_t)i + 1;
+    }
+    for (size_t i = n; i-- > 0;) {
+        adx_raise(w, i, made[w->step[i].a]);
+        adx_raise(w, i, made[w->step[i].b]);
+        adx_raise(w, i, made[w->step[i].c]);
+    }
+    adx_sort_by(w, n, w->height, levels, w->order[0], w->order[1]);
+    for (size_t i = n; i-- > 0;)
+        for (size_t at = w->order[1][i];; at = w->heir[at]) {
+            const adx_step *s = &w->step[at];
+            if (made[s->r] == 0 || made[s->a] + made[s->b] + made[s->c] > 0)
+                break;
+            w->order[0][done++] = (uint16_t)at;
+            made[s->r] = 0;
+            if (w->height[at] == 0)
+                break;
+        }
+}
+
+// n steps, none of them a guard or with many results. of[] each number: 0.
+static void adx_batch_window(adx_window *w, size_t n, adx_step step[],
+                             uint32_t of[])
+{
+    size_t levels = 0;
+    for (size_t i = 0; i < n; i++) {
+        const adx_step *s = &step[i];
+        uint32_t l = of[s->a] > of[s->b] ? of[s->a] : of[s->b];
+        l = l > of[s->c] ? l : of[s->c];
+        of[s->r] = l + 1;
+        levels = l + 1 > levels ? l + 1 : levels;
+        w->step[i] = *s;
+        w->op[i] = (uint16_t)s->op;
+        w->level[i] = (uint16_t)l;
+        w->order[0][i] = (uint16_t)i;
+    }
+    for (size_t i = 0; i < n; i++)
+        of[step[i].r] = 0;
+    if (n < ADX_SLENDER * levels)
+        adx_order_by_height(w, n, levels, of);
+    else
+        adx_order_by_level(w, n, levels);
+    for (size_t i = 0; i < n; i++)
+        step[i] = w->step[w->order[0][i]];
+}
+
+// Steps of one operation come next to one another, as far as they do not wait
+// for each other: where a point is evaluated this saves jumps, and the processor
+// finds more to do at a time (lstm as a scan, bench/: 4.8 instead of 6.0 times
+// the plain program). Where there are few such steps, each comes after the one
+// it waits for, which then hands it its result in a register (sir as a scan:
+// 4.7 instead of 5.1 times).
+static void adx_batch(adx_placing *k)
+{
+    size_t n = 0;               // steps of the window
+    memset(k->last, 0, k->p->numbers * sizeof *k->last);
+    for (size_t i = 0; i <= k->steps; i++) {
+        const adx_step *s = i < k->steps ? &k->step[i] : NULL;
+        bool fixed = s == NULL || s->op == ADX_OP_guard
+                  || s->op == ADX_OP_many;
+        if (fixed || n == ADX_WINDOW) {
+            adx_batch_window(k->window, n, k->step + i - n, k->last);
+            n = 0;
+        }
+        n += !fixed;
+    }
+}
+
+static void adx_find_last_uses(adx_placing *k)
+{
+    const adx_program *p = k->p;
+    memset(k->last, 0, p->numbers * sizeof *k->last);
+    for (size_t i = 0; i < k->steps; i++) {
+        const adx_step *s = &k->step[i];
+        k->last[s->r] = (uint32_t)i;
+        k->last[s->a] = (uint32_t)i;
+        k->last[s->b] = (uint32_t)i;
+        if (s->op != ADX_OP_guard)
+            k->last[s->c] = (uint32_t)i;
+    }
+    for (size_t i = 0; i < p->outputs; i++)
+        k->last[p->output[i]] = UINT32_MAX;
+}
+
+// Inputs and constants keep their places; where there are arrays all numbers do,
+// so that ranges remain ranges.
+static void adx_place_given(adx_placing *k)
+{
+    const adx_program *p = k->p;
+    adx_machine *m = k->machine;
+    bool fixed = p->manys > 0;
+    m->inputs = p->inputs;
+    m->places = fixed ? p->numbers : p->inputs;
+    for (size_t i = 0; i < p->numbers; i++) {
+        k->place[i] = (uint32_t)i;
+        if (!adx_is_constant_number(p, i) || !k->used[i])
+            continue;
+        if (!fixed)
+            k->place[i] = (uint32_t)m->places++;
+        m->preset[m->presets++] =
+            (adx_preset){ k->place[i], *adx_constant_of(p, i) };
+    }
+}
+
+static void adx_release(adx_placing *k, uint32_t x, size_t step)
+{
+    if (k->p->from[x] < ADX_FROM_INPUT && k->last[x] == step) {
+        k->idle[k->idle_n++] = k->place[x];
+        k->last[x] = UINT32_MAX;        // once
+    }
+}
+
+static void adx_place_step(adx_placing *k, size_t i)
+{
+    const adx_step *s = &k->step[i];
+    bool guard = s->op == ADX_OP_guard;
+    if (k->p->manys > 0) {
+        *k->machine->step++ = *s;
+        return;
+    }
+    adx_step to = { s->op, 0, k->place[s->a], k->place[s->b],
+                    guard ? s->c : k->place[s->c] };
+    if (!guard) {
+        to.r = k->idle_n > 0 ? k->idle[--k->idle_n]
+                             : (uint32_t)k->machine->places++;
+        k->place[s->r] = to.r;
+    }
+    // Only now: the result must not lie where an argument does.
+    adx_release(k, s->a, i);
+    adx_release(k, s->b, i);
+    if (!guard)
+        adx_release(k, s->c, i);
+    *k->machine->step++ = to;
+}
+
+static void adx_mark_after(adx_step *s);        // 8.4
+
+// NULL: no memory.
+static adx_machine *adx_make_machine(const adx_program *p)
+{
+    adx_placing k;
+    if (!adx_begin_placing(&k, p)) {
+        adx_free_machine(k.machine);
+        adx_end_placing(&k);
+        return NULL;
+    }
+    adx_machine *m = k.machine;
+    adx_step *first = m->step;
+    adx_mark_used(p, k.used);
+    adx_count_uses(&k);
+    adx_fuse(&k);
+    adx_drop_unused(&k);
+    adx_batch(&k);
+    adx_find_last_uses(&k);
+    adx_place_given(&k);
+    for (size_t i = 0; i < k.steps; i++)
+        adx_place_step(&k, i);
+    *m->step = (adx_step){ .op = ADX_OP_end };
+    m->step = first;
+    m->steps = k.steps;
+    for (size_t i = 0; i < k.steps; i++)
+        m->calls += (size_t)adx_cost_of(first[i].op);
+    adx_mark_after(first);
+    m->outputs = p->outputs;
+    for (size_t i = 0; i < p->outputs; i++)
+        m->output[i] = k.place[p->output[i]];
+    adx_end_placing(&k);
+    return m;
+}

@@ -1,0 +1,403 @@
+#pragma once
+
+/* --- 10.5  plans -------------------------------------------------------------
+ * In which direction each entry of a matrix is found, and at which result.    */
+
+struct adx_pattern {
+    const ad_allocator *memory;
+    adx_entries g;                // the entries that are asked for
+    bool by_rows;               // the colours are those of rows: reverse sweeps
+    uint32_t *group;            // colour of each column (row, if by_rows)
+    uint32_t groups;
+    uint32_t *apart;            // of each row (column): its place among the
+    uint32_t aparts;            // full ones; ADX_UNCOLOURED: it is not
+    uint32_t *direction;        // of each entry; full ones behind the colours
+    uint32_t *at;               // which result of it
+    uint32_t *entry;            // entries in the order of their directions
+    uint32_t *first;            // [groups + aparts + 1]: where each begins
+};
+
+static void adx_free_pattern(adx_pattern *s)
+{
+    if (s == NULL)
+        return;
+    adx_free_graph(s->memory, &s->g);
+    adx_drop(s->memory, s->group);
+    adx_drop(s->memory, s->apart);
+    adx_drop(s->memory, s->direction);
+    adx_drop(s->memory, s->at);
+    adx_drop(s->memory, s->entry);
+    adx_drop(s->memory, s->first);
+    adx_drop(s->memory, s);
+}
+
+// Room for what belongs to entries.
+static bool adx_begin_plan(adx_pattern *s, size_t major, size_t minor)
+{
+    const ad_allocator *a = s->memory;
+    size_t entries = s->g.start[s->g.rows];
+    s->group = (uint32_t *)adx_take(a, minor, sizeof *s->group);
+    s->apart = (uint32_t *)adx_take(a, major, sizeof *s->apart);
+    s->direction = (uint32_t *)adx_take(a, entries, sizeof *s->direction);
+    s->at = (uint32_t *)adx_take(a, entries, sizeof *s->at);
+    s->entry = (uint32_t *)adx_take(a, entries, sizeof *s->entry);
+    return s->group != NULL && s->apart != NULL && s->direction != NULL
+        && s->at != NULL && s->entry != NULL;
+}
+
+// Entries in the order of their directions.
+static bool adx_sort_entries(adx_pattern *s)
+{
+    uint32_t directions = s->groups + s->aparts;
+    uint32_t entries = s->g.start[s->g.rows];
+    s->first = (uint32_t *)adx_take(s->memory, (size_t)directions + 2,
+                                    sizeof *s->first);
+    if (s->first == NULL)
+        return false;
+    memset(s->first, 0, ((size_t)directions + 2) * sizeof *s->first);
+    for (uint32_t k = 0; k < entries; k++)
+        s->first[s->direction[k] + 2]++;
+    for (uint32_t d = 0; d < directions; d++)
+        s->first[d + 2] += s->first[d + 1];
+    for (uint32_t k = 0; k < entries; k++)
+        s->entry[s->first[s->direction[k] + 1]++] = k;
+    return true;
+}
+
+// One way to compute a Jacobian: columns of g (rows: major) coloured.
+typedef struct adx_plan {
+    uint32_t *colour;
+    uint32_t colours;
+    uint32_t full;              // rows with more entries are computed apart
+    uint32_t aparts;
+} adx_plan;
+
+static bool adx_make_plan(const ad_allocator *a, const adx_entries *g,
+                          const adx_entries *t, adx_plan *plan)
+{
+    plan->full = adx_full_from(g, a);
+    plan->colour = (uint32_t *)adx_take(a, g->cols, sizeof *plan->colour);
+    if (plan->colour == NULL || plan->full == UINT32_MAX)
+        return false;
+    for (size_t i = 0; i < g->rows; i++)
+        plan->aparts += g->start[i + 1] - g->start[i] > plan->full;
+    plan->colours = adx_best_colouring(a, g, t, plan->full, adx_colour_columns,
+                                       plan->colour);
+    return plan->colours != UINT32_MAX;
+}
+
+static void adx_place_entries(adx_pattern *s)
+{
+    for (uint32_t i = 0; i < s->g.rows; i++)
+        for (uint32_t k = s->g.start[i]; k < s->g.start[i + 1]; k++) {
+            uint32_t j = s->g.col[k];
+            uint32_t apart = s->apart[s->by_rows ? j : i];
+            bool by_row = (apart != ADX_UNCOLOURED) != s->by_rows;
+            s->direction[k] = apart != ADX_UNCOLOURED ? s->groups + apart
+                            : s->group[s->by_rows ? i : j];
+            s->at[k] = by_row ? j : i;
+        }
+}
+
+// The chosen plan: major are the rows of what was coloured.
+static bool adx_follow(adx_pattern *s, const adx_plan *plan,
+                       const adx_entries *major)
+{
+    if (!adx_begin_plan(s, major->rows, major->cols))
+        return false;
+    s->groups = plan->colours;
+    memcpy(s->group, plan->colour, major->cols * sizeof *s->group);
+    for (size_t i = 0; i < major->rows; i++) {
+        bool apart = major->start[i + 1] - major->start[i] > plan->full;
+        s->apart[i] = apart ? s->aparts++ : ADX_UNCOLOURED;
+    }
+    adx_place_entries(s);
+    return adx_sort_entries(s);
+}
+
+// Columns forward or rows in reverse, whichever is less work; a reverse sweep
+// counts twice.
+static bool adx_plan_jacobian(adx_pattern *s)
+{
+    const ad_allocator *a = s->memory;
+    adx_entries t = {0};
+    adx_plan columns = {0};
+    adx_plan rows = {0};
+    bool ok = adx_transpose(a, &s->g, &t)
+           && adx_make_plan(a, &s->g, &t, &columns)
+           && adx_make_plan(a, &t, &s->g, &rows);
+    if (ok) {
+        s->by_rows = 2 * rows.colours + rows.aparts
+                   < columns.colours + 2 * columns.aparts;
+        ok = s->by_rows ? adx_follow(s, &rows, &t)
+                        : adx_follow(s, &columns, &s->g);
+    }
+    adx_drop(a, columns.colour);
+    adx_drop(a, rows.colour);
+    adx_free_graph(a, &t);
+    return ok;
+}
+
+// Both triangles.
+static bool adx_symmetric(const ad_allocator *a, const adx_entries *lower,
+                          adx_entries *both)
+{
+    adx_entries t = {0};
+    size_t n = lower->rows;
+    bool ok = adx_transpose(a, lower, &t)
+           && adx_new_graph(a, both, n, n, 2 * (size_t)lower->start[n]);
+    uint32_t to = 0;
+    for (uint32_t i = 0; ok && i < n; i++) {
+        for (uint32_t k = lower->start[i]; k < lower->start[i + 1]; k++)
+            both->col[to++] = lower->col[k];
+        for (uint32_t k = t.start[i]; k < t.start[i + 1]; k++)
+            if (t.col[k] != i)
+                both->col[to++] = t.col[k];
+        both->start[i + 1] = to;
+    }
+    adx_free_graph(a, &t);
+    return ok;
+}
+
+// Whether row i has no other entry with the colour of column j.
+static bool adx_is_apart_in(const adx_entries *both, const uint32_t colour[],
+                            uint32_t i, uint32_t j)
+{
+    for (uint32_t k = both->start[i]; k < both->start[i + 1]; k++)
+        if (both->col[k] != j && colour[both->col[k]] == colour[j])
+            return false;
+    return true;
+}
+
+// Entry (i, j) is read in row i of the direction of column j if it is alone
+// there, else in row j of that of column i. A full vertex has a colour of its
+// own.
+static bool adx_plan_hessian(adx_pattern *s)
+{
+    const ad_allocator *a = s->memory;
+    adx_entries both = {0};
+    size_t n = s->g.rows;
+    bool ok = adx_begin_plan(s, n, n) && adx_symmetric(a, &s->g, &both);
+    uint32_t full = ok ? adx_full_from(&both, a) : UINT32_MAX;
+    if (ok && full != UINT32_MAX)
+        s->groups = adx_best_colouring(a, &both, &both, full,
+                                       adx_colour_stars, s->group);
+    ok = ok && full != UINT32_MAX && s->groups != UINT32_MAX;
+    for (uint32_t i = 0; ok && i < n; i++)
+        for (uint32_t k = s->g.start[i]; k < s->g.start[i + 1]; k++) {
+            uint32_t j = s->g.col[k];
+            bool hub = both.start[i + 1] - both.start[i] > full;
+            bool alone = !hub && adx_is_apart_in(&both, s->group, i, j);
+            s->direction[k] = s->group[alone ? j : i];
+            s->at[k] = alone ? i : j;
+        }
+    ok = ok && adx_sort_entries(s);
+    adx_free_graph(a, &both);
+    return ok;
+}
+
+/* --- 10.6  values ------------------------------------------------------------ */
+
+static ad_status adx_make_pattern(ad_fn *fn, bool hessian, adx_pattern **out)
+{
+    const ad_allocator *a = &fn->memory;
+    adx_program p;
+    ad_status status = adx_make_scalar(&p, &fn->program, true);
+    adx_pattern *s = (adx_pattern *)adx_take(a, 1, sizeof *s);
+    bool ok = status == ADREV_OK && s != NULL;
+    if (s != NULL) {
+        memset(s, 0, sizeof *s);
+        s->memory = a;
+    }
+    if (ok)
+        ok = hessian ? adx_hessian_graph(&p, &s->g) && adx_plan_hessian(s)
+                     : adx_jacobian_graph(&p, &s->g) && adx_plan_jacobian(s);
+    if (status == ADREV_OK)
+        status = p.status;
+    adx_free_program(&p);
+    if (!ok) {
+        adx_free_pattern(s);
+        return status == ADREV_OK ? ADREV_ENOMEM : status;
+    }
+    *out = s;
+    return ADREV_OK;
+}
+
+// Made once, as machines are.
+static ad_status adx_pattern_of(ad_fn *fn, bool hessian, adx_pattern **out)
+{
+    // acquire: pairs with the release below, which publishes what it points to.
+    adx_pattern *s = atomic_load_explicit(&fn->pattern[hessian],
+                                          memory_order_acquire);
+    if (s == NULL) {
+        ad_status status = adx_make_pattern(fn, hessian, &s);
+        if (status != ADREV_OK)
+            return status;
+        adx_pattern *other = NULL;
+        if (!atomic_compare_exchange_strong_explicit(
+                &fn->pattern[hessian], &other, s, memory_order_acq_rel,
+                memory_order_acquire)) {
+            adx_free_pattern(s);
+            s = other;
+        }
+    }
+    *out = s;
+    return ADREV_OK;
+}
+
+static ad_status adx_give_pattern(ad_fn *fn, bool hessian, ad_sparsity *about,
+                                  size_t start[], size_t row[],
+                                  size_t column[])
+{
+    adx_pattern *s;
+    if (fn == NULL)
+        return ADREV_ESHAPE;
+    ad_status status = adx_pattern_of(fn, hessian, &s);
+    if (status != ADREV_OK)
+        return status;
+    const adx_entries *g = &s->g;
+    if (about != NULL)
+        *about = (ad_sparsity){ g->start[g->rows],
+                                (size_t)s->groups + s->aparts, s->aparts };
+    for (size_t i = 0; start != NULL && i <= g->rows; i++)
+        start[i] = g->start[i];
+    for (size_t i = 0; i < g->rows; i++)
+        for (size_t k = g->start[i]; k < g->start[i + 1]; k++) {
+            if (row != NULL)
+                row[k] = i;
+            if (column != NULL)
+                column[k] = g->col[k];
+        }
+    return ADREV_OK;
+}
+
+ADX_API ad_status ad_fn_jacobian_pattern(ad_fn *fn, ad_sparsity *about,
+                                         size_t start[], size_t row[],
+                                         size_t column[])
+{
+    return adx_give_pattern(fn, false, about, start, row, column);
+}
+
+ADX_API ad_status ad_fn_hessian_pattern(ad_fn *fn, ad_sparsity *about,
+                                        size_t start[], size_t row[],
+                                        size_t column[])
+{
+    return adx_give_pattern(fn, true, about, start, row, column);
+}
+
+// Where entries go whose directions begin with this one.
+typedef struct adx_sparse {
+    const adx_pattern *s;
+    ad_real *value;
+    uint32_t base;
+    uint32_t end;
+} adx_sparse;
+
+static void adx_take_sparse(void *user, const adx_machine *m,
+                            const ad_real r[], size_t lanes, size_t first)
+{
+    const adx_sparse *k = (const adx_sparse *)user;
+    for (size_t l = 0; l < lanes && k->base + first + l < k->end; l++) {
+        const uint32_t *from = k->s->first + k->base + first + l;
+        for (uint32_t i = from[0]; i < from[1]; i++) {
+            uint32_t entry = k->s->entry[i];
+            k->value[entry] = r[m->output[k->s->at[entry]] * lanes + l];
+        }
+    }
+}
+
+// The columns or rows of a colour, or the full ones by themselves.
+static ad_status adx_fill_sparse(ad_fn *fn, const adx_pattern *s,
+                                 const ad_real x[], bool apart,
+                                 ad_real value[])
+{
+    bool reverse = s->by_rows != apart;
+    adx_sparse k = { s, value, apart ? s->groups : 0,
+                     apart ? s->groups + s->aparts : s->groups };
+    const adx_directions d = {
+        fn, reverse ? ADX_KIND_vjp : ADX_KIND_jvp, 2,
+        { { x, fn->n }, { NULL, reverse ? fn->m : fn->n } },
+        apart ? s->aparts : s->groups, reverse ? fn->n : fn->m,
+        apart ? s->apart : s->group
+    };
+    return adx_all_directions(&d, adx_take_sparse, &k);
+}
+
+// By machine code, if there is any; see adx_run_compiled.
+static ad_status adx_run_sparse(ad_fn *fn, adx_kind kind, size_t parts,
+                                const adx_given given[], size_t entries,
+                                ad_real value[], bool *again)
+{
+    const adx_wanted wanted[] = { { 0, entries, value } };
+    return adx_run_compiled(fn, &fn->compiled[kind], parts, given, 1, wanted,
+                            again);
+}
+
+ADX_API ad_status ad_fn_jacobian_sparse(ad_fn *fn, const ad_real x[],
+                                        ad_real value[])
+{
+    adx_pattern *s;
+    if (fn == NULL || adx_lacks(fn, fn->n, x))
+        return ADREV_ESHAPE;
+    ad_status status = adx_pattern_of(fn, false, &s);
+    if (status != ADREV_OK)
+        return status;
+    size_t entries = s->g.start[s->g.rows];
+    if (adx_lacks(fn, entries, value))
+        return ADREV_ESHAPE;
+    const adx_given given[] = { { x, fn->n } };
+    bool again;
+    status = adx_run_sparse(fn, ADX_KIND_jacobian_sparse, 1, given, entries,
+                            value, &again);
+    if (status != ADREV_OK || !again)
+        return status;
+    // The second sweep may fail when the first has written its entries.
+    bool twice = (s->groups > 0 && s->aparts > 0)
+              || (entries > 0 && adx_has_external(&fn->program));
+    ad_real *to = twice ? (ad_real *)adx_take(&fn->memory, entries, sizeof *to)
+                        : value;
+    if (twice && to == NULL)
+        return ADREV_ENOMEM;
+    status = adx_fill_sparse(fn, s, x, false, to);
+    if (status == ADREV_OK)
+        status = adx_fill_sparse(fn, s, x, true, to);
+    if (twice && status == ADREV_OK)
+        memcpy(value, to, entries * sizeof *value);
+    if (twice)
+        adx_drop(&fn->memory, to);
+    return status;
+}
+
+ADX_API ad_status ad_fn_hessian_sparse(ad_fn *fn, const ad_real x[],
+                                       const ad_real w[], ad_real value[])
+{
+    adx_pattern *s;
+    if (fn == NULL || adx_lacks(fn, fn->n, x) || w == NULL)
+        return ADREV_ESHAPE;
+    ad_status status = adx_pattern_of(fn, true, &s);
+    if (status != ADREV_OK)
+        return status;
+    size_t entries = s->g.start[s->g.rows];
+    if (adx_lacks(fn, entries, value))
+        return ADREV_ESHAPE;
+    adx_sparse k = { s, value, 0, s->groups };
+    const adx_directions d = {
+        fn, ADX_KIND_hvp, 3, { { x, fn->n }, { w, fn->m }, { NULL, fn->n } },
+        s->groups, fn->n, s->group
+    };
+    bool again;
+    status = adx_run_sparse(fn, ADX_KIND_hessian_sparse, 2, d.given, entries,
+                            value, &again);
+    if (status != ADREV_OK || !again)
+        return status;
+    if (!adx_fails_late(&d))
+        return adx_all_directions(&d, adx_take_sparse, &k);
+    k.value = (ad_real *)adx_take(&fn->memory, entries, sizeof *value);
+    if (k.value == NULL)
+        return ADREV_ENOMEM;
+    status = adx_all_directions(&d, adx_take_sparse, &k);
+    if (status == ADREV_OK)
+        memcpy(value, k.value, entries * sizeof *value);
+    adx_drop(&fn->memory, k.value);
+    return status;
+}

@@ -1,0 +1,506 @@
+#pragma once
+
+/* --- 9.5  many points --------------------------------------------------------
+ * Block by block: by machine code, or filled and replayed by as many lanes as
+ * a replay has, and its results taken. Adjoints wait until their block is done,
+ * or where blocks run in parallel, all blocks of a batch; one thread adds them
+ * then, block by block. Where a result of machine code is not finite, the block
+ * is done piece by piece, and replayed where that does not help.             */
+
+#define ADX_BATCH 64            // times ADREV_LANES_MOST points
+
+typedef struct adx_mapping {
+    ad_fn *fn;
+    adx_machine *machine;
+    adx_compiled *compiled;
+    size_t points;
+    size_t lanes;               // points of a block
+    const ad_column *given[2];
+    size_t given_n[2];
+    const ad_column *wanted[2]; // of the first and of the next results
+    size_t wanted_n[2];
+    bool adds;                  // to the first: they are adjoints
+    uint32_t *left;
+    ad_real *waiting;           // [blocks of a batch][results][lanes]; or NULL
+    size_t first;               // block of the batch
+    bool done[ADX_BATCH];       // of its blocks (at most so many), in parallel
+    atomic_int status;
+} adx_mapping;
+
+// They do not overlap; gcc 12 makes `rep movs` of a memcpy that it knows to be
+// short (burgers replayed, bench/: 1.3 times as long).
+static void adx_copy_lanes(size_t n, const ad_real from[], ad_real to[])
+{
+    memmove(to, from, n * sizeof *to);
+}
+
+// Lanes behind the last of n points are that point again.
+static void adx_fill_column(const ad_column *c, size_t point, size_t n,
+                            size_t lanes, ad_real *w)
+{
+    const ad_real *v = c->v + (ptrdiff_t)point * c->step;
+    if (c->step == 0) {
+        ad_real all = *v;
+        for (size_t l = 0; l < lanes; l++)
+            w[l] = all;
+        return;
+    }
+    if (c->step == 1)
+        adx_copy_lanes(n, v, w);
+    else
+        for (size_t l = 0; l < n; l++)
+            w[l] = v[(ptrdiff_t)l * c->step];
+    for (size_t l = n; l < lanes; l++)
+        w[l] = w[n - 1];
+}
+
+// Memory for one block after the other. Parameters, which all points share, are
+// filled in for the first of them (gmm, bench/: half of the time else).
+typedef struct adx_desk {
+    adx_workspace *work;        // of replays
+    bool in_work;               // parameters are there
+    ad_real *room;
+    // For machine code: pointers to the columns of inputs, and in the room
+    // those that are not read in place.
+    const ad_real **at;
+    ad_real *filled;            // [inputs][lanes]
+    bool in_room;               // parameters are there
+    ad_real *y;                 // [results][lanes]; NULL: nothing waits there
+} adx_desk;
+
+static void adx_fill_block(const adx_mapping *k, size_t point, size_t n,
+                           adx_desk *desk)
+{
+    ad_real *w = desk->work->w;
+    for (size_t g = 0; g < 2; g++)
+        for (size_t i = 0; i < k->given_n[g]; i++, w += ADREV_LANES_MOST)
+            if (k->given[g][i].step != 0 || !desk->in_work)
+                adx_fill_column(&k->given[g][i], point, n, ADREV_LANES_MOST,
+                                w);
+    desk->in_work = true;
+}
+
+// The sum of n lanes, in an order that only depends on n.
+static ad_real adx_sum_lanes(size_t n, const ad_real from[])
+{
+    ad_real sum[8] = {0};
+    size_t l = 0;
+    for (; l + 8 <= n; l += 8)
+        for (size_t i = 0; i < 8; i++)
+            sum[i] += from[l + i];
+    for (; l < n; l++)
+        sum[0] += from[l];
+    return ((sum[0] + sum[4]) + (sum[1] + sum[5]))
+         + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
+}
+
+// Contributions to adjoints, one lane after the other.
+static void adx_add_column(const ad_column *to, size_t point, size_t n,
+                           const ad_real from[])
+{
+    if (to->v == NULL)
+        return;
+    ad_real *v = to->v + (ptrdiff_t)point * to->step;
+    if (to->step == 0)
+        *v += adx_sum_lanes(n, from);
+    else if (to->step == 1)
+        for (size_t l = 0; l < n; l++)
+            v[l] += from[l];
+    else
+        for (size_t l = 0; l < n; l++)
+            v[(ptrdiff_t)l * to->step] += from[l];
+}
+
+static void adx_store_column(const ad_column *to, size_t point, size_t n,
+                             const ad_real from[], const bool take[])
+{
+    if (to->v != NULL && take == NULL && to->step == 1) {
+        adx_copy_lanes(n, from, to->v + point);
+        return;
+    }
+    for (size_t l = 0; to->v != NULL && l < n; l++)
+        if (take == NULL || take[l])
+            to->v[(ptrdiff_t)(point + l) * to->step] = from[l];
+}
+
+// Results that are not adjoints: from[result][k->lanes].
+static void adx_store_block(const adx_mapping *k, size_t point, size_t n,
+                            const ad_real from[])
+{
+    for (size_t g = 0; g < 2; g++)
+        for (size_t i = 0; i < k->wanted_n[g]; i++, from += k->lanes)
+            if (g != 0 || !k->adds)
+                adx_store_column(&k->wanted[g][i], point, n, from, NULL);
+}
+
+// Adjoints of a block.
+static void adx_add_adjoints(const adx_mapping *k, size_t point, size_t n,
+                             const ad_real y[])
+{
+    for (size_t i = 0; i < k->wanted_n[0]; i++)
+        adx_add_column(&k->wanted[0][i], point, n, y + i * k->lanes);
+}
+
+// Results of a replay, of the lanes in `take`; NULL: of all. Adjoints go to y;
+// NULL: they are added.
+static void adx_take_lanes(const adx_mapping *k, size_t point, size_t n,
+                           const ad_real w[], const bool take[], ad_real y[])
+{
+    const uint32_t *output = k->machine->output;
+    for (size_t g = 0; g < 2; g++)
+        for (size_t i = 0; i < k->wanted_n[g]; i++) {
+            const ad_column *to = &k->wanted[g][i];
+            const ad_real *from = w + *output++ * ADREV_LANES_MOST;
+            if (g != 0 || !k->adds)
+                adx_store_column(to, point, n, from, take);
+            else if (y == NULL)
+                adx_add_column(to, point, n, from);
+            else if (to->v != NULL)
+                adx_store_column(&(ad_column){ y + i * k->lanes, 1 }, 0, n,
+                                 from, take);
+        }
+}
+
+// Which lanes have a NaN among their results.
+static bool adx_lanes_with_nan(const adx_machine *m, const ad_real w[],
+                               size_t n, bool nan[])
+{
+    ad_real fault[ADREV_LANES_MOST] = {0};
+    bool any = false;
+    for (size_t i = 0; i < m->outputs; i++)
+        for (size_t l = 0; l < ADREV_LANES_MOST; l++)
+            fault[l] += w[m->output[i] * ADREV_LANES_MOST + l] * 0;
+    for (size_t l = 0; l < n; l++) {
+        nan[l] = fault[l] != 0;
+        any = any || nan[l];
+    }
+    return any;
+}
+
+// Lanes that did not pass a guard.
+static bool adx_note_left(adx_mapping *k, size_t point, size_t n,
+                          const uint32_t flipped[])
+{
+    bool any = false;
+    for (size_t l = 0; l < n; l++) {
+        any = any || flipped[l] != 0;
+        if (k->left != NULL)
+            k->left[point + l] = flipped[l];
+    }
+    int none = ADREV_OK;
+    if (any)            // relaxed: read when all is joined. Not over a failure
+        atomic_compare_exchange_strong_explicit(&k->status, &none, ADREV_EPATH,
+                                                memory_order_relaxed,
+                                                memory_order_relaxed);
+    return any;
+}
+
+// Lanes of `of` in which a replay failed though it was asked with care: they
+// are not of it any more.
+static void adx_note_failed(adx_mapping *k, size_t point, size_t n,
+                            const uint32_t flipped[], bool of[])
+{
+    for (size_t l = 0; l < n; l++) {
+        if (!of[l] || flipped[l] == 0)
+            continue;
+        of[l] = false;
+        if (k->left != NULL)
+            k->left[point + l] = flipped[l];
+        atomic_store_explicit(&k->status, ADREV_EEXTERNAL,
+                              memory_order_relaxed);    // as above
+    }
+}
+
+// Where a replay failed, all may be different with care: like NaN.
+static bool adx_forgive_failed(size_t n, uint32_t flipped[], bool nan[])
+{
+    bool any = false;
+    for (size_t l = 0; l < n; l++) {
+        if (flipped[l] != ADX_FAILED)
+            continue;
+        flipped[l] = 0;
+        nan[l] = true;
+        any = true;
+    }
+    return any;
+}
+
+// The lanes that have a result go first; those with NaN are done again, with
+// care (see adx_run_point). Adjoints of lanes that are left are 0.
+static void adx_map_some(adx_mapping *k, adx_desk *desk, size_t point,
+                         size_t n, uint32_t flipped[], bool nan[], ad_real y[])
+{
+    ad_real *w = desk->work->w;
+    bool take[ADREV_LANES_MOST] = {0};
+    for (size_t l = 0; l < n; l++) {
+        take[l] = flipped[l] == 0 && !nan[l];
+        nan[l] = flipped[l] == 0 && nan[l];
+    }
+    for (size_t i = 0; k->adds && i < k->wanted_n[0]; i++)
+        memset(y + i * k->lanes, 0, n * sizeof *y);
+    adx_take_lanes(k, point, n, w, take, y);
+    adx_fill_block(k, point, n, desk);
+    adx_run_lanes(k->machine, w, ADREV_LANES_MOST, true, flipped);
+    adx_note_failed(k, point, n, flipped, nan);
+    adx_take_lanes(k, point, n, w, nan, y);
+}
+
+// Columns whose numbers lie side by side are read in place (burgers, bench/:
+// copies took half of the time).
+static void adx_point_columns(const adx_mapping *k, size_t point, size_t n,
+                              adx_desk *desk)
+{
+    const ad_real **at = desk->at;
+    ad_real *w = desk->filled;
+    for (size_t g = 0; g < 2; g++)
+        for (size_t i = 0; i < k->given_n[g]; i++) {
+            const ad_column *c = &k->given[g][i];
+            if (c->step == 1) {
+                *at++ = c->v + point;
+                continue;
+            }
+            *at++ = w;
+            if (c->step != 0 || !desk->in_room)
+                adx_fill_column(c, point, n, k->lanes, w);
+            w += k->lanes;
+        }
+    desk->in_room = true;
+}
+
+// By machine code; false: there is none, or a result is not finite.
+static bool adx_map_compiled(const adx_mapping *k, adx_desk *desk,
+                             size_t point, size_t n, ad_real y[])
+{
+    if (k->compiled->block == NULL)
+        return false;
+    adx_point_columns(k, point, n, desk);
+    if (k->compiled->block(desk->at, y, (long)n) != 0)
+        return false;
+    for (size_t l = 0; k->left != NULL && l < n; l++)
+        k->left[point + l] = 0;
+    adx_store_block(k, point, n, y);
+    return true;
+}
+
+// A piece of a block, of up to ADREV_LANES_MOST points. true: adjoints were
+// added, for these are all of the block, and no other one waits (gmm replayed,
+// bench/: 1.25 times as long by way of y).
+static bool adx_map_lanes(adx_mapping *k, adx_desk *desk, size_t point,
+                          size_t n, ad_real y[])
+{
+    ad_real *w = desk->work->w;
+    uint32_t flipped[ADREV_LANES_MOST];
+    bool nan[ADREV_LANES_MOST];
+    if (adx_map_compiled(k, desk, point, n, y))
+        return false;
+    adx_fill_block(k, point, n, desk);
+    adx_run_lanes(k->machine, w, ADREV_LANES_MOST, false, flipped);
+    bool again = adx_lanes_with_nan(k->machine, w, n, nan);
+    again = adx_forgive_failed(n, flipped, nan) || again;
+    if (adx_note_left(k, point, n, flipped) || again) {
+        adx_map_some(k, desk, point, n, flipped, nan, y);
+        return false;
+    }
+    bool alone = k->lanes == ADREV_LANES_MOST && k->waiting == NULL;
+    adx_take_lanes(k, point, n, w, NULL, alone ? NULL : y);
+    return alone;
+}
+
+static size_t adx_points_of(const adx_mapping *k, size_t block)
+{
+    size_t left = k->points - block * k->lanes;
+    return left < k->lanes ? left : k->lanes;
+}
+
+// y: [results][lanes], where adjoints stay if they wait for other blocks.
+static void adx_map_block(adx_mapping *k, adx_desk *desk, size_t block,
+                          ad_real y[])
+{
+    size_t point = block * k->lanes;
+    size_t n = adx_points_of(k, block);
+    bool added = false;         // then there is only one piece
+    if (n <= ADREV_LANES_MOST || !adx_map_compiled(k, desk, point, n, y))
+        for (size_t l = 0; l < n; l += ADREV_LANES_MOST)
+            added = adx_map_lanes(k, desk, point + l,
+                                  n - l < ADREV_LANES_MOST ? n - l
+                                                           : ADREV_LANES_MOST,
+                                  y == NULL ? NULL : y + l);
+    if (k->adds && k->waiting == NULL && !added)
+        adx_add_adjoints(k, point, n, y);
+}
+
+static void adx_close_desk(const adx_mapping *k, adx_desk *desk)
+{
+    adx_give_work(k->machine, desk->work);
+    if (desk->room != NULL)     // acq_rel: as in adx_open_desk
+        adx_drop(&k->fn->memory,
+                 atomic_exchange_explicit(&k->compiled->spare_block, desk->room,
+                                          memory_order_acq_rel));
+}
+
+// false: no memory.
+static bool adx_open_desk(const adx_mapping *k, adx_desk *desk)
+{
+    adx_machine *m = k->machine;
+    size_t pointers = (m->inputs * sizeof(ad_real *) + sizeof(ad_real) - 1)
+                    / sizeof(ad_real);
+    *desk = (adx_desk){ .work = adx_take_work(m, ADREV_LANES_MOST) };
+    if (desk->work == NULL)
+        return false;
+    if (k->compiled->block == NULL && !k->adds)
+        return true;            // a replay has its results in its workspace
+    // acq_rel: who takes it comes after who gave it back.
+    desk->room = atomic_exchange_explicit(&k->compiled->spare_block, NULL,
+                                          memory_order_acq_rel);
+    if (desk->room == NULL)
+        desk->room = (ad_real *)adx_take(&k->fn->memory, pointers + ADX_LINE
+            + (m->inputs + m->outputs) * k->lanes, sizeof *desk->room);
+    if (desk->room == NULL) {
+        adx_give_work(m, desk->work);
+        return false;
+    }
+    desk->at = (const ad_real **)(void *)desk->room;
+    desk->y = adx_align(desk->room + pointers);
+    desk->filled = desk->y + m->outputs * k->lanes;
+    return true;
+}
+
+#ifdef ADREV_PARALLEL_H
+static ad_real *adx_waiting_of(const adx_mapping *k, size_t block)
+{
+    return k->waiting + block * k->machine->outputs * k->lanes;
+}
+
+// Blocks of the batch; those that were done before are left out.
+static void adx_map_range(adx_mapping *k, adx_desk *desk, size_t begin,
+                          size_t end)
+{
+    for (size_t i = begin; i < end; i++) {
+        if (!k->done[i])
+            adx_map_block(k, desk, k->first + i,
+                          k->waiting == NULL ? desk->y : adx_waiting_of(k, i));
+        k->done[i] = true;
+    }
+}
+
+// The same with memory of this thread; where there is none, they are left.
+static void adx_map_blocks(size_t begin, size_t end, void *user)
+{
+    adx_mapping *k = (adx_mapping *)user;
+    adx_desk desk;
+    if (!adx_open_desk(k, &desk))
+        return;
+    adx_map_range(k, &desk, begin, end);
+    adx_close_desk(k, &desk);
+}
+
+static void adx_map_batch(adx_mapping *k, adx_desk *desk, size_t blocks)
+{
+    memset(k->done, 0, sizeof k->done);
+    ad_tape *before = ad_use(NULL);
+    ad_parallel_for(blocks, 4 * ADREV_LANES_MOST / k->lanes, adx_map_blocks,
+                    k);
+    ad_use(before);
+    adx_map_range(k, desk, 0, blocks);
+    for (size_t b = 0; k->adds && b < blocks; b++)
+        adx_add_adjoints(k, (k->first + b) * k->lanes,
+                         adx_points_of(k, k->first + b), adx_waiting_of(k, b));
+}
+
+// On the pool, a batch after the other.
+static ad_status adx_map_batches(adx_mapping *k, adx_desk *desk, size_t blocks)
+{
+    size_t most = ADX_BATCH * ADREV_LANES_MOST / k->lanes;
+    most = blocks < most ? blocks : most;
+    if (k->adds)
+        k->waiting = (ad_real *)adx_take(&k->fn->memory, most
+            * k->machine->outputs * k->lanes, sizeof *k->waiting);
+    if (k->adds && k->waiting == NULL)
+        return ADREV_ENOMEM;
+    for (; k->first < blocks; k->first += most)
+        adx_map_batch(k, desk, blocks - k->first < most ? blocks - k->first
+                                                        : most);
+    adx_drop(&k->fn->memory, k->waiting);
+    return ADREV_OK;
+}
+#else
+static ad_status adx_map_batches(adx_mapping *k, adx_desk *desk, size_t blocks)
+{
+    for (size_t b = 0; b < blocks; b++)
+        adx_map_block(k, desk, b, desk->y);
+    return ADREV_OK;
+}
+#endif
+
+// Whether a column that must be there is not, or is longer than can be.
+static bool adx_lacks_columns(size_t n, const ad_column c[], bool optional,
+                              size_t points)
+{
+    if (c == NULL)
+        return n > 0 && !optional;
+    for (size_t i = 0; i < n; i++) {
+        size_t spread = adx_spread_of(1, 0, points, c[i].step);
+        if (c[i].v == NULL ? !optional : spread > ADX_MOST_ELEMENTS)
+            return true;
+    }
+    return points > ADX_MOST_ELEMENTS;
+}
+
+static ad_status adx_map_all(adx_mapping *k, adx_kind kind)
+{
+    ad_status status = adx_machine_of(k->fn, kind, &k->machine);
+    if (status != ADREV_OK)
+        return status;
+    k->compiled = &k->fn->compiled[kind];
+    k->lanes = adx_lanes_of(k->machine->inputs, k->machine->outputs);
+    atomic_init(&k->status, ADREV_OK);
+    adx_desk desk;
+    if (!adx_open_desk(k, &desk))
+        return ADREV_ENOMEM;
+    status = adx_map_batches(k, &desk, (k->points + k->lanes - 1) / k->lanes);
+    adx_close_desk(k, &desk);
+    return status != ADREV_OK ? status
+         : (ad_status)atomic_load_explicit(&k->status, memory_order_relaxed);
+}
+
+ADX_API ad_status ad_fn_map(ad_fn *fn, size_t points, const ad_column x[],
+                            const ad_column y[], uint32_t left[])
+{
+    if (fn == NULL || adx_lacks_columns(fn->n, x, false, points)
+        || adx_lacks_columns(fn->m, y, y != NULL, points))
+        return ADREV_ESHAPE;
+    adx_mapping k = { .fn = fn, .points = points, .given = { x },
+                      .given_n = { fn->n }, .wanted = { y },
+                      .wanted_n = { fn->m }, .left = left };
+    return adx_map_all(&k, ADX_KIND_value);
+}
+
+ADX_API ad_status ad_fn_map_jvp(ad_fn *fn, size_t points, const ad_column x[],
+                                const ad_column dx[], const ad_column dy[],
+                                uint32_t left[])
+{
+    if (fn == NULL || adx_lacks_columns(fn->n, x, false, points)
+        || adx_lacks_columns(fn->n, dx, false, points)
+        || adx_lacks_columns(fn->m, dy, dy != NULL, points))
+        return ADREV_ESHAPE;
+    adx_mapping k = { .fn = fn, .points = points, .given = { x, dx },
+                      .given_n = { fn->n, fn->n }, .wanted = { dy },
+                      .wanted_n = { fn->m }, .left = left };
+    return adx_map_all(&k, ADX_KIND_jvp);
+}
+
+ADX_API ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
+                                const ad_column w[], const ad_column dx[],
+                                const ad_column y[], uint32_t left[])
+{
+    if (fn == NULL || adx_lacks_columns(fn->n, x, false, points)
+        || adx_lacks_columns(fn->m, w, false, points)
+        || adx_lacks_columns(fn->n, dx, dx != NULL, points)
+        || adx_lacks_columns(fn->m, y, true, points))
+        return ADREV_ESHAPE;
+    adx_mapping k = { .fn = fn, .points = points, .given = { x, w },
+                      .given_n = { fn->n, fn->m }, .wanted = { dx, y },
+                      .wanted_n = { fn->n, y == NULL ? 0 : fn->m },
+                      .adds = true, .left = left };
+    return adx_map_all(&k, ADX_KIND_vjp);
+}

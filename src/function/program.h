@@ -1,0 +1,346 @@
+#pragma once
+
+/* --- 4.3  programs -------------------------------------------------------- */
+
+// What an external statement saved, for all programs that it is a step of.
+typedef struct adx_kept {
+    ad_allocator memory;
+    atomic_size_t holders;
+    const ad_external_rule *rule;
+    bool destroys;              // the rule's destroy is due
+    _Alignas(16) char saved[];
+} adx_kept;
+
+static adx_kept *adx_keep(const ad_allocator *a, const ad_array_operation *o)
+{
+    adx_kept *kept = (adx_kept *)adx_take(a, 1, sizeof *kept + o->bytes);
+    if (kept == NULL)
+        return NULL;
+    *kept = (adx_kept){ .memory = *a, .rule = o->rule };
+    atomic_init(&kept->holders, 1);
+    if (o->bytes > 0)
+        memcpy(kept->saved, o->saved, o->bytes);
+    return kept;
+}
+
+static adx_kept *adx_hold(adx_kept *kept)
+{
+    // relaxed: who holds it gives it on
+    atomic_fetch_add_explicit(&kept->holders, 1, memory_order_relaxed);
+    return kept;
+}
+
+static void adx_let_go(adx_kept *kept)
+{
+    // acq_rel: what the other holders did comes before the end.
+    if (kept == NULL || atomic_fetch_sub_explicit(&kept->holders, 1,
+                                                  memory_order_acq_rel) > 1)
+        return;
+    if (kept->destroys && kept->rule->destroy != NULL)
+        kept->rule->destroy(kept->saved);
+    const ad_allocator memory = kept->memory;
+    adx_drop(&memory, kept);
+}
+
+typedef struct adx_step {
+    uint32_t op;
+    uint32_t r;                 // the result; of arrays the first
+    uint32_t a, b, c;           // arguments; those that there are not: a
+} adx_step;
+
+// Numbers base + i*rs + j*cs of a matrix; a vector is one row, and step cs.
+typedef struct adx_numbers {
+    uint32_t base;
+    int32_t rs;
+    int32_t cs;
+} adx_numbers;
+
+// A step whose results are several numbers, one behind the other.
+typedef enum adx_many_kind {
+    ADX_MANY_each,              // [n] of an operation on up to 3 vectors
+    ADX_MANY_sum,               // of [k]
+    ADX_MANY_most,              // the largest of [k]; no derivative
+    ADX_MANY_norm,              // the length of [k]
+    ADX_MANY_product,           // [m x n] of [m x k] and [k x n]; op: mul, or
+                                // chain, in which a zero absorbs
+    ADX_MANY_gather,            // [n] numbers of a list
+    ADX_MANY_external           // of n inputs and m results; op: what of it
+} adx_many_kind;
+
+// What of an external statement. Its list is x[n], of an adjoint then yb[m]; in
+// one direction then the tangents of these, and results are followed by theirs.
+enum {
+    ADX_EXTERNAL_value = 0,     // y[m]
+    ADX_EXTERNAL_adjoint = 1,   // xb[n]
+    ADX_EXTERNAL_moving = 2     // | adjoint: in one direction
+};
+
+typedef struct adx_many {
+    adx_many_kind kind;
+    uint32_t op;
+    uint32_t m, k, n;
+    adx_numbers arg[3];
+    uint32_t *list;
+    adx_kept *kept;             // of an external statement
+} adx_many;
+
+// Where a number comes from.
+#define ADX_FROM_CONSTANT 0x80000000u       // and above: which one
+#define ADX_FROM_INPUT    0x7fffffffu       // below: which step
+#define ADX_NOWHERE       UINT32_MAX        // no number
+
+// A set of the table of what is known: numbers whose keys have these hashes.
+// (With 8 in each, 10^3 operations need a table of 32 kB; with 4 it was 128.)
+#define ADX_WAYS 8
+typedef struct adx_seen_set {
+    uint32_t hash[ADX_WAYS];
+    uint32_t number[ADX_WAYS];  // + 1; 0: none
+} adx_seen_set;
+
+typedef struct adx_cells adx_cells;
+static void adx_drop_cells(const ad_allocator *a, adx_cells *cells);
+
+// A program that grows. Constants are apart from the numbers, for the memory of
+// a recording is new, and takes a fifth of its time. (10^5 operations: 42
+// instead of 50 ns each when every number had 16 bytes.)
+typedef struct adx_program {
+    const ad_allocator *memory;
+    adx_step *step;
+    size_t steps, step_room;
+    uint32_t *from;             // of each number, where it comes from
+    size_t numbers, number_room;
+    ad_real *constant;
+    size_t constants, constant_room;
+    adx_many *many;
+    size_t manys, many_room;
+    uint32_t *output;
+    size_t outputs, output_room;
+    size_t inputs;
+    adx_seen_set *seen;         // steps and constants by what they compute
+    uint8_t *entered;           // numbers in each set: where the next one goes
+    size_t seen_sets;
+    adx_cells *cells;           // partials that were read (section 5)
+    bool plain;                 // do not simplify
+    ad_status status;
+    ad_fn_report report;
+    bool counted;               // its `dead`, `operations` and `arrays`, too
+    size_t guards;              // steps that adx_emit_guard made
+    size_t conditions;          // steps that only guards asked for
+    size_t hands_on;            // numbers at most, from `ahead` to `back` (6.5)
+    // A step of a loop (adrev_loop.h 6.3): the first `carried` results are the
+    // first inputs of the next one, and at the end come parameters and the
+    // number of the step. 0, 0: something else.
+    size_t carried, parameters;
+} adx_program;
+
+static void adx_begin_program(adx_program *p, const ad_allocator *memory,
+                              bool plain)
+{
+    memset(p, 0, sizeof *p);
+    p->memory = memory;
+    p->plain = plain;
+}
+
+static void adx_drop_many(const ad_allocator *a, const adx_many *k)
+{
+    adx_drop(a, k->list);
+    adx_let_go(k->kept);
+}
+
+// What is there only while steps are added.
+static void adx_end_program(adx_program *p)
+{
+    adx_drop(p->memory, p->seen);
+    adx_drop_cells(p->memory, p->cells);
+    p->seen = NULL;
+    p->entered = NULL;
+    p->seen_sets = 0;
+    p->cells = NULL;
+}
+
+static void adx_free_program(adx_program *p)
+{
+    for (size_t i = 0; i < p->manys; i++)
+        adx_drop_many(p->memory, &p->many[i]);
+    adx_drop(p->memory, p->many);
+    adx_drop(p->memory, p->step);
+    adx_drop(p->memory, p->from);
+    adx_drop(p->memory, p->constant);
+    adx_drop(p->memory, p->output);
+    adx_end_program(p);
+    memset(p, 0, sizeof *p);
+}
+
+static void adx_spoil(adx_program *p, ad_status status)
+{
+    if (p->status == ADREV_OK)
+        p->status = status;
+}
+
+// Room for one more number; or p is spoilt.
+static inline bool adx_has_room_for_number(adx_program *p)
+{
+    if (p->numbers >= ADX_FROM_INPUT)
+        adx_spoil(p, ADREV_ELIMIT);
+    else if (!adx_make_room_for(p->memory, (void **)&p->from, &p->number_room,
+                                p->numbers, sizeof *p->from))
+        adx_spoil(p, ADREV_ENOMEM);
+    if (p->number_room > ADX_FROM_INPUT)    // so that room is all that steps
+        p->number_room = ADX_FROM_INPUT;    // have to ask for
+    return p->status == ADREV_OK;
+}
+
+// Every step makes one (but see adx_append_many), and so does every constant.
+static inline uint32_t adx_new_number(adx_program *p, uint32_t from)
+{
+    if (!adx_has_room_for_number(p))
+        return 0;
+    p->from[p->numbers] = from;
+    return (uint32_t)p->numbers++;
+}
+
+static uint32_t adx_new_constant(adx_program *p, ad_real v)
+{
+    if (!adx_make_room_for(p->memory, (void **)&p->constant, &p->constant_room,
+                           p->constants, sizeof *p->constant))
+        adx_spoil(p, ADREV_ENOMEM);
+    uint32_t x = adx_new_number(p, ADX_FROM_CONSTANT
+                                       + (uint32_t)p->constants);
+    if (p->status == ADREV_OK)
+        p->constant[p->constants++] = v;
+    return x;
+}
+
+// Number 0 is the first input or, if there is none, a constant: an index that
+// is always good.
+static void adx_new_inputs(adx_program *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        adx_new_number(p, ADX_FROM_INPUT);
+    p->inputs += n;
+}
+
+static void adx_new_output(adx_program *p, uint32_t number)
+{
+    if (!adx_make_room_for(p->memory, (void **)&p->output, &p->output_room,
+                           p->outputs, sizeof *p->output))
+        adx_spoil(p, ADREV_ENOMEM);
+    if (p->status == ADREV_OK)
+        p->output[p->outputs++] = number;
+}
+
+static bool adx_is_constant_number(const adx_program *p, size_t x)
+{
+    return p->from[x] >= ADX_FROM_CONSTANT;
+}
+
+// Of a number that is one.
+static const ad_real *adx_constant_of(const adx_program *p, size_t x)
+{
+    return &p->constant[p->from[x] - ADX_FROM_CONSTANT];
+}
+
+static bool adx_is_fixed(const adx_program *p, uint32_t x)
+{
+    return p->status == ADREV_OK && adx_is_constant_number(p, x);
+}
+
+// Whether x is that constant, its sign included.
+static bool adx_is(const adx_program *p, uint32_t x, ad_real v)
+{
+    return adx_is_fixed(p, x)
+        && memcmp(adx_constant_of(p, x), &v, sizeof v) == 0;
+}
+
+// The step that makes x, if it is of this operation.
+static const adx_step *adx_made_by(const adx_program *p, uint32_t x,
+                                   uint32_t op)
+{
+    uint32_t from = p->status == ADREV_OK ? p->from[x]
+                                          : ADX_FROM_CONSTANT;
+    return from < ADX_FROM_INPUT && p->step[from].op == op ? &p->step[from]
+                                                           : NULL;
+}
+
+static const adx_many *adx_many_of(const adx_program *p, const adx_step *s)
+{
+    return s->op == ADX_OP_many ? &p->many[s->a] : NULL;
+}
+
+// Of an external step without the tangents behind them.
+static size_t adx_external_operands(const adx_many *k)
+{
+    return (size_t)k->n + (k->op & ADX_EXTERNAL_adjoint ? k->m : 0);
+}
+
+static size_t adx_external_results(const adx_many *k)
+{
+    return k->op & ADX_EXTERNAL_adjoint ? k->n : k->m;
+}
+
+static size_t adx_many_results(const adx_many *k)
+{
+    bool moving = k->op & ADX_EXTERNAL_moving;
+    return k->kind == ADX_MANY_product ? (size_t)k->m * k->n
+         : k->kind == ADX_MANY_each || k->kind == ADX_MANY_gather ? k->n
+         : k->kind == ADX_MANY_external
+           ? adx_external_results(k) * (moving ? 2 : 1) : 1;
+}
+
+// How many numbers its list has.
+static size_t adx_listed(const adx_many *k)
+{
+    bool moving = k->op & ADX_EXTERNAL_moving;
+    return k->kind == ADX_MANY_gather ? k->n
+         : k->kind == ADX_MANY_external
+           ? adx_external_operands(k) * (moving ? 2 : 1) : 0;
+}
+
+static size_t adx_results_of(const adx_program *p, const adx_step *s)
+{
+    const adx_many *k = adx_many_of(p, s);
+    return k == NULL ? 1 : adx_many_results(k);
+}
+
+// Rows and columns of argument i; rows 0: there is none.
+static void adx_extent(const adx_many *k, int i, size_t *rows, size_t *cols)
+{
+    bool product = k->kind == ADX_MANY_product;
+    bool each = k->kind == ADX_MANY_each;
+    bool listed = k->kind == ADX_MANY_gather || k->kind == ADX_MANY_external;
+    int arity = each ? adx_row_of(k->op)->arity : product ? 2 : 1;
+    *rows = i >= arity || listed ? 0 : !product ? 1 : i == 0 ? k->m : k->k;
+    *cols = each || (product && i == 1) ? k->n : k->k;
+}
+
+static uint32_t adx_in_range(const adx_numbers *r, size_t i, size_t j)
+{
+    return r->base + (uint32_t)i * (uint32_t)r->rs
+                   + (uint32_t)j * (uint32_t)r->cs;
+}
+
+// Visits every number that a step reads.
+typedef void adx_visit_fn(void *user, uint32_t number);
+
+ADX_INLINE void adx_visit_reads(const adx_program *p, const adx_step *s,
+                                adx_visit_fn *visit, void *user)
+{
+    const adx_many *k = adx_many_of(p, s);
+    if (k == NULL) {
+        visit(user, s->a);
+        visit(user, s->b);
+        if (s->op != ADX_OP_guard)
+            visit(user, s->c);
+        return;
+    }
+    for (size_t i = 0; i < adx_listed(k); i++)
+        visit(user, k->list[i]);
+    for (int a = 0; a < 3; a++) {
+        size_t rows;
+        size_t cols;
+        adx_extent(k, a, &rows, &cols);
+        for (size_t i = 0; i < rows; i++)
+            for (size_t j = 0; j < cols; j++)
+                visit(user, adx_in_range(&k->arg[a], i, j));
+    }
+}

@@ -1,0 +1,460 @@
+#pragma once
+
+/* ===========================================================================
+ * 7  RECORDING                                                      >>record
+ *
+ * The function runs on a tape of its own, whose trace hook writes the program.
+ * ======================================================================== */
+
+typedef struct adx_code_place {
+    const char *file;
+    int line;
+} adx_code_place;
+
+// A file's name that belongs to the function, and the next one.
+typedef struct adx_file_name {
+    struct adx_file_name *next;
+    char text[];
+} adx_file_name;
+
+typedef struct adx_recorder {
+    adx_program *p;
+    const ad_tape *tape;
+    uint32_t *number;           // [id] of the tape: the program's number
+    size_t ids, room;
+    adx_segment segment[ADREV_MARKS + 1];   // those that these ids are of
+    size_t segments;
+    uint32_t job;               // of the last of them
+    adx_code_place *guard;        // where each guard stands
+    size_t guard_room;
+    adx_file_name *files;       // of guards of functions that f calls
+    const char *why;            // it failed; NULL: as the status says
+} adx_recorder;
+
+// Where f has rewound the tape, itself or by ad_grad, ids are given out again:
+// of segments that have gone, and of those that came in their place.
+ADX_NOINLINE static void adx_forget_rewound(adx_recorder *r)
+{
+    const ad_tape *t = r->tape;
+    size_t same = 0;
+    while (same < r->segments && same < t->segments
+           && r->segment[same].job == t->segment[same].job)
+        same++;
+    if (same < r->segments && r->ids > r->segment[same].begin)
+        r->ids = (size_t)r->segment[same].begin + 1;
+    if (same < t->segments && r->ids > t->segment[same].begin)
+        r->ids = (size_t)t->segment[same].begin + 1;
+    memcpy(r->segment, t->segment, sizeof r->segment);
+    r->segments = t->segments;
+    r->job = t->segment[t->segments - 1].job;
+}
+
+ADX_NOINLINE static uint32_t adx_number_elsewhere(adx_recorder *r,
+                                                  ad_rev x)
+{
+    adx_forget_rewound(r);
+    return x.seq < r->ids && adx_member(r->tape, x) ? r->number[x.seq]
+                                                    : ADX_NOWHERE;
+}
+
+// What f brings along, an input of its own among it, is a constant.
+static inline uint32_t adx_number_of(adx_recorder *r, ad_rev x)
+{
+    uint32_t number = x.job == r->job
+                    ? x.seq < r->ids ? r->number[x.seq] : ADX_NOWHERE
+                    : x.job == 0 ? ADX_NOWHERE : adx_number_elsewhere(r, x);
+    return number != ADX_NOWHERE ? number : adx_fixed(r->p, x.v);
+}
+
+// The tape's value `id` is that number, wherever it stands. Ids that were left
+// out are of inputs, say, that f makes itself.
+static void adx_name_number(adx_recorder *r, size_t id, uint32_t number)
+{
+    if (!adx_make_room_for(r->p->memory, (void **)&r->number, &r->room, id,
+                           sizeof *r->number)) {
+        adx_spoil(r->p, ADREV_ENOMEM);
+        return;
+    }
+    if (adx_now.job != r->job)
+        adx_forget_rewound(r);
+    while (r->ids < id)
+        r->number[r->ids++] = ADX_NOWHERE;
+    r->number[id] = number;
+    r->ids = id + 1;
+}
+
+ADX_NOINLINE static void adx_record_guard(adx_recorder *r,
+                                          const ad_operation *o)
+{
+    adx_program *p = r->p;
+    size_t which = p->report.guards;
+    uint32_t x = adx_number_of(r, o->arg[0]);
+    uint32_t y = ad_op_table()[o->code].arity > 1
+               ? adx_number_of(r, o->arg[1]) : x;
+    if (!adx_make_room_for(p->memory, (void **)&r->guard, &r->guard_room, which,
+                   sizeof *r->guard)) {
+        adx_spoil(p, ADREV_ENOMEM);
+        return;
+    }
+    r->guard[which] = (adx_code_place){ o->file, o->line };
+    p->report.guards++;
+    const ad_fn_report before = p->report;
+    size_t steps = p->steps;
+    uint32_t outcome = adx_emit2(p, o->code, x, y);
+    p->conditions += p->steps - steps;
+    p->report = before;
+    adx_emit_guard(p, outcome, adx_fixed(p, o->result.v), (uint32_t)which);
+    p->report = before;         // of what f computes, not of this
+}
+
+ADX_NOINLINE static ad_rev adx_record_any(void *user, ad_opcode code, ad_rev a,
+                                          ad_rev b, ad_rev c, ad_real v,
+                                          uint32_t id)
+{
+    adx_recorder *r = (adx_recorder *)user;
+    int arity = ad_op_table()[code].arity;
+    uint32_t x = adx_number_of(r, a);
+    uint32_t y = arity > 1 ? adx_number_of(r, b) : x;
+    uint32_t z = arity > 2 ? adx_number_of(r, c) : x;
+    ad_rev made = { v, id, (uint32_t)adx_now.job };
+    r->p->report.recorded++;
+    adx_name_number(r, id, adx_emit(r->p, code, x, y, z));
+    return made;
+}
+
+// The same for nearly all: the next value of the tape, of others that have
+// numbers.
+static ad_rev adx_record_node(void *user, ad_opcode code, ad_rev a, ad_rev b,
+                              ad_rev c, ad_real v, uint32_t id)
+{
+    adx_recorder *r = (adx_recorder *)user;
+    if (id != r->ids || id >= r->room || adx_now.job != r->job)
+        return adx_record_any(user, code, a, b, c, v, id);
+    uint32_t x = r->number[a.seq];
+    uint32_t y = r->number[b.seq];
+    uint32_t z = r->number[c.seq];
+    if ((x | y | z) == ADX_NOWHERE)     // one of them
+        return adx_record_any(user, code, a, b, c, v, id);
+    ad_rev made = { v, id, r->job };
+    r->p->report.recorded++;
+    r->number[id] = adx_emit_of(r->p, code, x, y, z);
+    r->ids = (size_t)id + 1;
+    return made;
+}
+
+static void adx_record_operation(void *user, const ad_operation *o)
+{
+    if (o->result.job == 0)
+        adx_record_guard((adx_recorder *)user, o);
+    else
+        adx_record_node(user, o->code, o->arg[0], o->arg[1], o->arg[2],
+                        o->result.v, o->result.seq);
+}
+
+/* --- 7.1  arrays ---------------------------------------------------------- */
+
+static adx_numbers adx_view_range(adx_recorder *r, const ad_array_view *v)
+{
+    adx_program *p = r->p;
+    size_t n = v->rows * v->cols;
+    adx_numbers range = adx_single(0);
+    uint32_t *list = (uint32_t *)adx_take(p->memory, n, sizeof *list);
+    if (list == NULL) {
+        adx_spoil(p, ADREV_ENOMEM);
+        return range;
+    }
+    for (size_t i = 0; i < n; i++) {
+        ptrdiff_t at = (ptrdiff_t)(i / v->cols) * v->rs
+                     + (ptrdiff_t)(i % v->cols) * v->cs;
+        list[i] = v->x != NULL ? adx_number_of(r, v->x[at])
+                               : adx_fixed(p, v->c[at]);
+    }
+    range = adx_numbers_of(p, list, v->rows, v->cols);
+    adx_drop(p->memory, list);
+    return range;
+}
+
+// exp(x - the largest): what logsumexp and softmax begin with.
+static adx_numbers adx_record_weights(adx_program *p, size_t n, adx_numbers x,
+                                    uint32_t *most)
+{
+    *most = adx_emit_fold(p, ADX_MANY_most, n, x);
+    return adx_emit_each2(p, n, ADX_OP_weight, x, adx_single(*most));
+}
+
+static adx_numbers adx_record_logsumexp(adx_program *p, size_t n, adx_numbers x)
+{
+    uint32_t most;
+    adx_numbers w = adx_record_weights(p, n, x, &most);
+    uint32_t sum = adx_emit_fold(p, ADX_MANY_sum, n, w);
+    return adx_single(adx_emit2(p, ADREV_OP_add, most,
+                               adx_emit2(p, ADREV_OP_log, sum, sum)));
+}
+
+static adx_numbers adx_record_softmax(adx_program *p, size_t n, adx_numbers x)
+{
+    uint32_t most;
+    adx_numbers w = adx_record_weights(p, n, x, &most);
+    uint32_t sum = adx_emit_fold(p, ADX_MANY_sum, n, w);
+    return adx_emit_each2(p, n, ADREV_OP_div, w, adx_single(sum));
+}
+
+static adx_numbers adx_record_sqdist(adx_program *p, size_t n, adx_numbers x,
+                                   adx_numbers y)
+{
+    adx_numbers d = adx_emit_each2(p, n, ADREV_OP_sub, x, y);
+    adx_numbers square = adx_emit_each2(p, n, ADREV_OP_mul, d, d);
+    return adx_single(adx_emit_fold(p, ADX_MANY_sum, n, square));
+}
+
+// Sums of one term, as a tape makes them: they start at 0, and 0 + -0 is 0.
+static adx_numbers adx_from_zero(adx_program *p, size_t n, adx_numbers x)
+{
+    adx_numbers r = adx_emit_each2(p, n, ADREV_OP_add, x,
+                                   adx_single(adx_fixed(p, 0)));
+    r.rs = r.cs;
+    return r;
+}
+
+static adx_numbers adx_record_sum(adx_program *p, size_t n, adx_numbers x)
+{
+    adx_numbers sum = adx_single(adx_emit_fold(p, ADX_MANY_sum, n, x));
+    return n == 1 ? adx_from_zero(p, 1, sum) : sum;
+}
+
+static adx_numbers adx_record_product(adx_program *p, size_t m, size_t k,
+                                      size_t n, adx_numbers a, adx_numbers b)
+{
+    bool each = k == 1 && (m == 1 || n == 1) && !p->plain;
+    adx_numbers y = adx_emit_product(p, ADREV_OP_mul, m, k, n, a, b);
+    return each ? adx_from_zero(p, m * n, y) : y;
+}
+
+static adx_numbers adx_record_axpy(adx_program *p, size_t n, adx_numbers a,
+                                 adx_numbers x, adx_numbers y)
+{
+    return adx_emit_each2(p, n, ADREV_OP_add,
+                          adx_emit_each2(p, n, ADREV_OP_mul, a, x), y);
+}
+
+static adx_numbers adx_after(adx_numbers r, size_t n)
+{
+    r.base = adx_in_range(&r, 0, n);
+    return r;
+}
+
+// Column by column, as ad_trimatvec does it; the first result of a column is
+// one of y.
+static void adx_record_triangle(adx_recorder *r, const ad_array_operation *o,
+                                adx_numbers d, adx_numbers l, adx_numbers x)
+{
+    adx_program *p = r->p;
+    size_t n = o->arg[2].cols;
+    adx_numbers y = adx_emit_each2(p, n, ADREV_OP_mul, d, x);
+    for (size_t i = 0; i < n; i++) {
+        adx_name_number(r, o->result.seq + i, y.base);
+        if (i + 1 == n)
+            break;
+        size_t below = n - 1 - i;
+        adx_numbers xi = adx_single(adx_in_range(&x, 0, i));
+        adx_numbers term = adx_emit_each2(p, below, ADREV_OP_mul, l, xi);
+        y = adx_emit_each2(p, below, ADREV_OP_add, adx_after(y, 1), term);
+        l = adx_after(l, below);
+    }
+}
+
+// What it saved is copied, for the tape goes when the recording is done; once
+// that cannot fail any more, it is ours.
+static adx_numbers adx_record_external(adx_recorder *r,
+                                       const ad_array_operation *o)
+{
+    adx_program *p = r->p;
+    size_t n = o->arg[0].cols;
+    adx_numbers y = { 0, 0, 1 };
+    if (o->rule->replay == NULL)
+        adx_spoil(p, ADREV_EEXTERNAL);
+    if (n > UINT32_MAX / 8 || o->results > UINT32_MAX / 8)
+        adx_spoil(p, ADREV_ELIMIT);
+    adx_kept *kept = p->status != ADREV_OK ? NULL : adx_keep(p->memory, o);
+    if (kept == NULL) {
+        adx_spoil(p, ADREV_ENOMEM);
+        return y;
+    }
+    uint32_t *list = (uint32_t *)adx_take(p->memory, n, sizeof *list);
+    for (size_t i = 0; list != NULL && i < n; i++)
+        list[i] = adx_number_of(r, o->arg[0].x[i]);
+    const adx_many of = { .m = (uint32_t)o->results, .n = (uint32_t)n,
+                          .kept = kept };
+    y.base = adx_emit_external(p, &of, ADX_EXTERNAL_value, list);
+    kept->destroys = p->status == ADREV_OK;
+    *o->kept = kept->destroys;
+    adx_let_go(kept);
+    return y;
+}
+
+static adx_numbers adx_record_many(adx_recorder *r, const ad_array_operation *o)
+{
+    adx_program *p = r->p;
+    const size_t n = o->arg[0].cols;
+    adx_numbers arg[3] = { adx_single(0), adx_single(0), adx_single(0) };
+    for (int i = 0; i < 3; i++)
+        if (o->arg[i].rows * o->arg[i].cols > 0)
+            arg[i] = adx_view_range(r, &o->arg[i]);
+    switch (o->kind) {
+    case ADREV_ARRAY_sum:
+        return adx_record_sum(p, n, arg[0]);
+    case ADREV_ARRAY_dot:
+        arg[1].rs = arg[1].cs;
+        return adx_record_product(p, 1, n, 1, arg[0], arg[1]);
+    case ADREV_ARRAY_norm2:
+        return adx_single(adx_emit_fold(p, ADX_MANY_norm, n, arg[0]));
+    case ADREV_ARRAY_sqdist:
+        return adx_record_sqdist(p, n, arg[0], arg[1]);
+    case ADREV_ARRAY_logsumexp:
+        return adx_record_logsumexp(p, n, arg[0]);
+    case ADREV_ARRAY_softmax:
+        return adx_record_softmax(p, n, arg[0]);
+    case ADREV_ARRAY_axpy:
+        return adx_record_axpy(p, n, arg[0], arg[1], arg[2]);
+    case ADREV_ARRAY_scale:
+        return adx_emit_each2(p, n, ADREV_OP_mul, arg[0], arg[1]);
+    case ADREV_ARRAY_each:
+        return adx_emit_each(p, n, o->code, arg[0], arg[1], arg[2]);
+    case ADREV_ARRAY_matmul:
+        return adx_record_product(p, o->arg[0].rows, n, o->arg[1].cols,
+                                  arg[0], arg[1]);
+    case ADREV_ARRAY_trimatvec:
+        adx_record_triangle(r, o, arg[0], arg[1], arg[2]);
+        return adx_single(ADX_NOWHERE);
+    case ADREV_ARRAY_external:
+        break;
+    }
+    return adx_record_external(r, o);
+}
+
+// A call of a recorded function: its steps, in section 9.
+static const ad_external_rule adx_call_rule;
+static const adx_program *adx_called(const void *saved,
+                                     const adx_code_place **guards);
+
+// The function that is called may be freed, and with it the names of files.
+static const char *adx_keep_file(adx_recorder *r, const char *file)
+{
+    adx_file_name *own = r->files;
+    if (file == NULL)
+        return NULL;
+    while (own != NULL && strcmp(own->text, file) != 0)
+        own = own->next;
+    if (own != NULL)
+        return own->text;
+    size_t length = strlen(file) + 1;
+    own = (adx_file_name *)adx_take(r->p->memory, 1, sizeof *own + length);
+    if (own == NULL) {
+        adx_spoil(r->p, ADREV_ENOMEM);
+        return NULL;
+    }
+    memcpy(own->text, file, length);
+    own->next = r->files;
+    r->files = own;
+    return own->text;
+}
+
+static void adx_record_guards(adx_recorder *r, size_t n,
+                              const adx_code_place place[])
+{
+    adx_program *p = r->p;
+    for (size_t i = 0; i < n; i++, p->report.guards++) {
+        if (!adx_make_room_for(p->memory, (void **)&r->guard, &r->guard_room,
+                               p->report.guards, sizeof *r->guard)) {
+            adx_spoil(p, ADREV_ENOMEM);
+            return;
+        }
+        r->guard[p->report.guards] = (adx_code_place){
+            adx_keep_file(r, place[i].file), place[i].line
+        };
+    }
+}
+
+static void adx_record_call(adx_recorder *r, const ad_array_operation *o)
+{
+    const adx_code_place *place;
+    const adx_program *called = adx_called(o->saved, &place);
+    adx_making k;
+    uint32_t first = (uint32_t)r->p->report.guards;
+    adx_record_guards(r, called->report.guards, place);
+    if (r->p->status != ADREV_OK || !adx_start_making(&k, called, r->p))
+        return;
+    k.guards = first;
+    for (size_t i = 0; i < called->inputs; i++)
+        k.same[i] = adx_number_of(r, o->arg[0].x[i]);
+    for (size_t i = 0; i < called->steps; i++)
+        if (adx_is_used(called, &called->step[i], k.used))
+            adx_copy_step(&k, &called->step[i]);
+    for (size_t i = 0; i < called->outputs; i++)
+        adx_name_number(r, o->result.seq + i, k.same[called->output[i]]);
+    r->p->report.recorded += called->steps;
+    adx_end_making(&k);
+}
+
+// Rows, columns and operands of a step are counted in 32 bits. With stride 0
+// there may be more operands than numbers.
+static void adx_limit_operands(adx_program *p, const ad_array_operation *o)
+{
+    for (int i = 0; i < 3; i++)
+        if (adx_size_times(o->arg[i].rows, o->arg[i].cols) >= ADX_FROM_INPUT)
+            adx_spoil(p, ADREV_ELIMIT);
+}
+
+static void adx_record_array(void *user, const ad_array_operation *o)
+{
+    adx_recorder *r = (adx_recorder *)user;
+    adx_limit_operands(r->p, o);
+    if (r->p->status != ADREV_OK)
+        return;
+    if (o->rule == &adx_call_rule) {
+        adx_record_call(r, o);
+        return;
+    }
+    r->p->report.recorded++;
+    adx_numbers y = adx_record_many(r, o);
+    if (y.base == ADX_NOWHERE || r->p->status != ADREV_OK)
+        return;
+    for (size_t i = 0; i < o->results; i++)
+        adx_name_number(r, o->result.seq + i, adx_in_range(&y, 0, i));
+}
+
+/* --- 7.2  from inputs to outputs ------------------------------------------ */
+
+static void adx_record_inputs(adx_recorder *r, size_t n, const ad_rev x[])
+{
+    adx_new_inputs(r->p, n);
+    for (size_t i = 0; i < n; i++)
+        adx_name_number(r, x[i].seq, (uint32_t)i);
+}
+
+// The results of f, which may be inputs, constants, or foreign.
+// The first reason stays.
+static void adx_refuse_recording(adx_recorder *r, ad_status status,
+                                 const char *why)
+{
+    if (r->p->status == ADREV_OK)
+        r->why = why;
+    adx_spoil(r->p, status);
+}
+
+static void adx_record_outputs(adx_recorder *r, const ad_tape *t, size_t m,
+                               const ad_rev y[])
+{
+    if (ad_tape_status(t) != ADREV_OK)
+        adx_refuse_recording(r, ad_tape_status(t), ad_tape_reason(t));
+    for (size_t i = 0; i < m; i++) {
+        if (y[i].job != 0 && !adx_member(t, y[i]))
+            adx_spoil(r->p, y[i].job == ADX_JOB_BEYOND ? ADREV_EBEYOND
+                                                       : ADREV_EFOREIGN);
+        adx_new_output(r->p, adx_number_of(r, y[i]));
+    }
+    if (!adx_is_closed_off(m, y))
+        adx_spoil(r->p, ADREV_EBEYOND);
+    if (!adx_all_set(m, y))
+        adx_spoil(r->p, ADREV_ESHAPE);
+}

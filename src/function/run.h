@@ -1,0 +1,308 @@
+#pragma once
+
+/* --- 8.4  one point ------------------------------------------------------- */
+
+// To the bit: what f made of 0 and of -0 may differ. Every NaN is the same.
+static bool adx_same_value(ad_real a, ad_real b)
+{
+    return memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b);
+}
+
+// A step that takes the result of the one before finds that in a register: it
+// has a code of its own, beyond its operation's, that says which argument it is.
+// By way of memory it would wait longer than most operations take. (Twenty times
+// x = x a + b: 69 instead of 128 ns.)
+enum {
+    ADX_CODE = 0xff,            // of the operation
+    ADX_AFTER_X = 0x100, ADX_AFTER_Y = 0x200, ADX_AFTER_Z = 0x300,
+    ADX_CODES = 0x400
+};
+ADX_STATIC_ASSERT((int)ADX_OP_end <= (int)ADX_CODE, "an operation has 8 bits");
+
+// Frequent operations only.
+#define ADX_AFTER_ROW(X, name) X(ADREV_OP_##name, adx_f_##name(x, y, z))
+#define ADX_AFTER(X, Y, Z)                                                  \
+    ADX_AFTER_ROW(X, neg) ADX_AFTER_ROW(X, sqr) ADX_AFTER_ROW(X, exp)       \
+    ADX_AFTER_ROW(X, sin) ADX_AFTER_ROW(X, cos)                             \
+    ADX_AFTER_ROW(X, add) ADX_AFTER_ROW(Y, add)                             \
+    ADX_AFTER_ROW(X, sub) ADX_AFTER_ROW(Y, sub)                             \
+    ADX_AFTER_ROW(X, mul) ADX_AFTER_ROW(Y, mul)                             \
+    ADX_AFTER_ROW(X, div) ADX_AFTER_ROW(Y, div)                             \
+    X(ADX_OP_chain, x * y) Y(ADX_OP_chain, x * y)                           \
+    ADX_FUSED(X) ADX_FUSED(Y) ADX_FUSED(Z)
+
+static void adx_mark_after(adx_step *s)
+{
+#define ADX_X(code, value) [code + ADX_AFTER_X] = true,
+#define ADX_Y(code, value) [code + ADX_AFTER_Y] = true,
+#define ADX_Z(code, value) [code + ADX_AFTER_Z] = true,
+    static const bool known[ADX_CODES] = { ADX_AFTER(ADX_X, ADX_Y, ADX_Z) };
+#undef ADX_X
+#undef ADX_Y
+#undef ADX_Z
+    for (; s->op != ADX_OP_end; s++) {
+        adx_step *next = s + 1;
+        uint32_t after = next->a == s->r ? ADX_AFTER_X
+                       : next->b == s->r ? ADX_AFTER_Y
+                       : next->c == s->r ? ADX_AFTER_Z : 0;
+        if (s->op != ADX_OP_guard && s->op != ADX_OP_many
+            && known[next->op + after])
+            next->op += after;
+    }
+}
+
+// ADX_GOTO   1: every step jumps to the next one; 0: C without extensions, for
+//   compilers that have none and for tests. Processors foresee these jumps better
+//   than those of a switch, which all come from one place (particles replayed,
+//   bench/, gcc: a tenth). Steps of one operation follow one another often enough
+//   that a loop over them saves half of the jumps.
+#ifndef ADX_GOTO
+#ifdef __GNUC__
+#define ADX_GOTO 1
+#else
+#define ADX_GOTO 0
+#endif
+#endif
+
+#if ADX_GOTO
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"
+#define ADX_GO_BEGIN goto *to[s->op];
+#define ADX_GO_AT(label, code) label:
+#ifdef __clang__
+// clang 14 makes one jump of all that follow a condition. (sir as a scan,
+// replayed, bench/: 5.4 instead of 7.4 times the plain program.)
+#define ADX_GO_NEXT do { ADX_OPAQUE(s); goto *to[s->op]; } while (0)
+#else
+#define ADX_GO_NEXT goto *to[s->op]
+#endif
+#else
+#define ADX_GO_BEGIN for (;;) switch (s->op)
+#define ADX_GO_AT(label, code) case code:
+#define ADX_GO_NEXT break
+#endif
+
+// Returns the guard or external step that stopped it, or NULL.
+static const adx_step *adx_steps_plain(const adx_machine *m, ad_real w[])
+{
+    const adx_step *s = m->step;
+    ad_real last = 0;
+    uint32_t failed = 0;
+#if ADX_GOTO
+#define ADX_DO(code, value) [code] = &&at_##code,
+#define ADX_X(code, value) [code + ADX_AFTER_X] = &&x_##code,
+#define ADX_Y(code, value) [code + ADX_AFTER_Y] = &&y_##code,
+#define ADX_Z(code, value) [code + ADX_AFTER_Z] = &&z_##code,
+    static const void *const to[ADX_CODES] = {
+        ADX_EVERY ADX_DO(ADX_OP_chain, ) ADX_FUSED(ADX_DO)
+        ADX_AFTER(ADX_X, ADX_Y, ADX_Z)
+        [ADX_OP_guard] = &&at_guard, [ADX_OP_many] = &&at_many,
+        [ADX_OP_end] = &&at_end
+    };
+#undef ADX_DO
+#undef ADX_X
+#undef ADX_Y
+#undef ADX_Z
+#endif
+    ADX_GO_BEGIN {
+#define ADX_DO_STEP(label, code, first, second, third, value)               \
+        ADX_GO_AT(label, code)                                              \
+            do {                                                            \
+                ad_real x = first;                                          \
+                ad_real y = second;                                         \
+                ad_real z = third;                                          \
+                (void)x; (void)y; (void)z;                                  \
+                last = (ad_real)(value);                                    \
+                w[s->r] = last;                                             \
+                s++;                                                        \
+            } while (s->op == (code));                                      \
+            ADX_GO_NEXT;
+#define ADX_DO(code, value)                                                 \
+        ADX_DO_STEP(at_##code, code, w[s->a], w[s->b], w[s->c], value)
+#define ADX_X(code, value)                                                  \
+        ADX_DO_STEP(x_##code, code + ADX_AFTER_X, last, w[s->b], w[s->c], value)
+#define ADX_Y(code, value)                                                  \
+        ADX_DO_STEP(y_##code, code + ADX_AFTER_Y, w[s->a], last, w[s->c], value)
+#define ADX_Z(code, value)                                                  \
+        ADX_DO_STEP(z_##code, code + ADX_AFTER_Z, w[s->a], w[s->b], last, value)
+        ADX_EVERY
+        ADX_DO(ADX_OP_chain, x * y)
+        ADX_FUSED(ADX_DO)
+        ADX_AFTER(ADX_X, ADX_Y, ADX_Z)
+#undef ADX_DO
+#undef ADX_X
+#undef ADX_Y
+#undef ADX_Z
+#undef ADX_DO_STEP
+        ADX_GO_AT(at_guard, ADX_OP_guard)
+            if (!adx_same_value(w[s->a], w[s->b]))
+                return s;
+            s++;
+            ADX_GO_NEXT;
+        ADX_GO_AT(at_many, ADX_OP_many)
+            adx_run_many(m, s, w, 1, false, &failed);
+            if (failed != 0)
+                return s;
+            s++;
+            ADX_GO_NEXT;
+        ADX_GO_AT(at_end, ADX_OP_end)
+            return NULL;
+    }
+}
+
+#if ADX_GOTO
+#pragma GCC diagnostic pop
+#endif
+#undef ADX_GO_BEGIN
+#undef ADX_GO_AT
+#undef ADX_GO_NEXT
+
+// The same with zeros that absorb: rare, so not compiled twice.
+static const adx_step *adx_steps_careful(const adx_machine *m, ad_real w[])
+{
+    uint32_t failed = 0;
+    for (const adx_step *s = m->step; s->op != ADX_OP_end; s++)
+        if (s->op == ADX_OP_guard && !adx_same_value(w[s->a], w[s->b]))
+            return s;
+        else if (s->op == ADX_OP_many) {
+            adx_run_many(m, s, w, 1, true, &failed);
+            if (failed != 0)
+                return s;
+        } else if (s->op != ADX_OP_guard)
+            adx_map_of(s->op & ADX_CODE, true)(1, w + s->r,
+                                               (adx_stream){ w + s->a, 1 },
+                                               (adx_stream){ w + s->b, 1 },
+                                               (adx_stream){ w + s->c, 1 });
+    return NULL;
+}
+
+// Takes the memory that is kept, if it fits, or new memory; NULL: none.
+static adx_workspace *adx_take_work(adx_machine *m, size_t lanes)
+{
+    // acquire: pairs with the release in adx_give_work, which makes the
+    // constants in it visible.
+    adx_workspace *work = atomic_exchange_explicit(&m->spare, NULL,
+                                              memory_order_acquire);
+    if (work != NULL && work->lanes == lanes)
+        return work;
+    adx_drop(m->memory, work);
+    if (m->places + m->room > SIZE_MAX / 16 / lanes / sizeof *work->w)
+        return NULL;
+    work = (adx_workspace *)adx_take(m->memory,
+        sizeof *work
+        + (m->places * lanes + m->room + ADX_LINE) * sizeof *work->w, 1);
+    if (work == NULL)
+        return NULL;
+    work->lanes = lanes;
+    work->w = adx_align(work->memory);
+    for (size_t i = 0; i < m->presets; i++)
+        for (size_t l = 0; l < lanes; l++)
+            work->w[m->preset[i].at * lanes + l] = m->preset[i].v;
+    return work;
+}
+
+static void adx_give_work(adx_machine *m, adx_workspace *work)
+{
+    // release: pairs with the acquire in adx_take_work.
+    adx_drop(m->memory, atomic_exchange_explicit(&m->spare, work,
+                                                 memory_order_acq_rel));
+}
+
+/* --- 8.5  many points --------------------------------------------------------
+ * The numbers of all lanes lie side by side; a step is a loop over them.      */
+
+// The lanes whose guard this is the first to come out differently.
+static void adx_guard_lanes(const adx_step *s, const ad_real w[],
+                            size_t lanes, uint32_t flipped[])
+{
+    for (size_t l = 0; l < lanes; l++)
+        if (flipped[l] == 0 && !adx_same_value(w[s->a * lanes + l],
+                                               w[s->b * lanes + l]))
+            flipped[l] = s->c + 1;
+}
+
+// gcc -O2 makes vectors only where it need not ask whether arrays overlap.
+// (gmm-d10 replayed, bench/ with -O2: 1.3 times as fast.)
+#if defined __GNUC__ && !defined __clang__
+#define ADX_NO_OVERLAP _Pragma("GCC ivdep")
+#else
+#define ADX_NO_OVERLAP
+#endif
+
+// Full blocks: the loops have a constant length. (burgers, bench/: 1.5 times as
+// fast as calls of adx_map_of.)
+static void adx_run_block(const adx_machine *m, ad_real w[],
+                          uint32_t flipped[])
+{
+    const size_t L = ADREV_LANES_MOST;
+    for (const adx_step *s = m->step;; s++)
+        switch (s->op & ADX_CODE) {
+#define ADX_BLOCK_DO(value)                                                 \
+            do {                                                            \
+                ad_real *restrict r = w + s->r * L;                         \
+                const ad_real *a = w + s->a * L;                            \
+                const ad_real *b = w + s->b * L;                            \
+                const ad_real *c = w + s->c * L;                            \
+                ADX_NO_OVERLAP                                              \
+                for (size_t l = 0; l < L; l++) {                            \
+                    ad_real x = a[l];                                       \
+                    ad_real y = b[l];                                       \
+                    ad_real z = c[l];                                       \
+                    (void)x; (void)y; (void)z;                              \
+                    r[l] = (ad_real)(value);                                \
+                }                                                           \
+            } while (0)
+#define ADX_DO(code, value)                                                 \
+        case code:                                                          \
+            ADX_BLOCK_DO(value);                                            \
+            break;
+        ADX_EVERY
+        ADX_DO(ADX_OP_chain, x * y)
+        ADX_FUSED_CHAIN(ADX_DO)
+        // Two loops: the product is in memory before it is used, so that it is
+        // not contracted; an asm within a loop would prevent vectors.
+#define ADX_DO_TWICE(code, operator)                                        \
+        case code:                                                          \
+            ADX_BLOCK_DO(x * y);                                            \
+            ADX_ROUNDED_ALL();                                              \
+            for (size_t l = 0; l < L; l++)                                  \
+                w[s->r * L + l] = w[s->c * L + l] operator w[s->r * L + l]; \
+            break;
+        ADX_DO_TWICE(ADX_OP_mul_add, +)
+        ADX_DO_TWICE(ADX_OP_mul_sub, -)
+#undef ADX_DO
+#undef ADX_DO_TWICE
+#undef ADX_BLOCK_DO
+        case ADX_OP_guard:
+            adx_guard_lanes(s, w, L, flipped);
+            break;
+        case ADX_OP_many:
+            adx_run_many(m, s, w, L, false, flipped);
+            break;
+        default:
+            return;
+        }
+}
+
+#undef ADX_NO_OVERLAP
+
+// flipped[lanes]: 1 + the guard that a lane did not pass; 0: none; ADX_FAILED.
+static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
+                          bool careful, uint32_t flipped[])
+{
+    memset(flipped, 0, lanes * sizeof *flipped);
+    if (lanes == ADREV_LANES_MOST && !careful) {
+        adx_run_block(m, w, flipped);
+        return;
+    }
+    for (const adx_step *s = m->step; s->op != ADX_OP_end; s++)
+        if (s->op == ADX_OP_guard)
+            adx_guard_lanes(s, w, lanes, flipped);
+        else if (s->op == ADX_OP_many)
+            adx_run_many(m, s, w, lanes, careful, flipped);
+        else
+            adx_map_of(s->op & ADX_CODE, careful)(lanes, w + s->r * lanes,
+                                       (adx_stream){ w + s->a * lanes, 1 },
+                                       (adx_stream){ w + s->b * lanes, 1 },
+                                       (adx_stream){ w + s->c * lanes, 1 });
+}

@@ -1,0 +1,145 @@
+#pragma once
+
+/* --- 6.2  tangents -------------------------------------------------------- */
+
+static void adx_tangent_each(adx_making *k, const adx_step *s,
+                             const adx_many *e)
+{
+    const adx_numbers own = adx_own_range(s, e);
+    adx_numbers sum = adx_single(0);
+    bool any = false;
+    for (int i = 0; i < adx_row_of(e->op)->arity; i++) {
+        adx_numbers x;
+        if (adx_take_range(k, NULL, 1, e->n, &e->arg[i], &x))
+            sum = adx_accumulate_each(k->to, e->n, &any, sum,
+                                      adx_partials_in(k, s, e, i), x);
+    }
+    if (any)
+        adx_set_range(k->derived, &own, 1, e->n, sum);
+}
+
+static void adx_tangent_product(adx_making *k, const adx_step *s,
+                                const adx_many *e)
+{
+    const adx_numbers own = adx_own_range(s, e);
+    adx_numbers a = adx_argument_range(k, e, 0);
+    adx_numbers b = adx_argument_range(k, e, 1);
+    adx_numbers x;
+    adx_numbers y = adx_single(0);
+    bool left = adx_take_range(k, NULL, e->m, e->k, &e->arg[0], &x);
+    if (left)
+        y = adx_emit_product(k->to, ADX_OP_chain, e->m, e->k, e->n, x, b);
+    bool right = adx_take_range(k, NULL, e->k, e->n, &e->arg[1], &x);
+    if (right) {
+        adx_numbers other = adx_emit_product(k->to, ADX_OP_chain, e->m, e->k,
+                                           e->n, a, x);
+        size_t results = adx_many_results(e);
+        if (left) {             // one side alone lies where it lies
+            other = adx_emit_each2(k->to, results, ADREV_OP_add, y, other);
+            other.rs = other.cs * (int32_t)e->n;
+        }
+        y = other;
+    }
+    if (left || right)
+        adx_set_range(k->derived, &own, e->m, e->n, y);
+}
+
+static void adx_tangent_many(adx_making *k, const adx_step *s,
+                             const adx_many *e)
+{
+    adx_program *p = k->to;
+    adx_numbers x;
+    if (e->kind == ADX_MANY_each)
+        adx_tangent_each(k, s, e);
+    else if (e->kind == ADX_MANY_product)
+        adx_tangent_product(k, s, e);
+    else if (e->kind == ADX_MANY_gather)
+        for (size_t i = 0; i < e->n; i++)
+            k->derived[s->r + i] = k->derived[e->list[i]];
+    else if (e->kind == ADX_MANY_sum
+             && adx_take_range(k, NULL, 1, e->k, &e->arg[0], &x))
+        k->derived[s->r] = adx_emit_fold(p, ADX_MANY_sum, e->k, x);
+    else if (e->kind == ADX_MANY_norm
+             && adx_take_range(k, NULL, 1, e->k, &e->arg[0], &x)) {
+        x.rs = x.cs;            // a column
+        k->derived[s->r] = adx_emit_product(p, ADX_OP_chain, 1, e->k, 1,
+                                            adx_cosines_in(k, s, e), x).base;
+    }
+}
+
+static bool adx_any_derived(const adx_making *k, const uint32_t list[],
+                            size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (k->derived[list[i]] != ADX_NOWHERE)
+            return true;
+    return false;
+}
+
+// An external step and its tangent are one step; a second tangent no rule has.
+static void adx_tangent_external(adx_making *k, const adx_step *s,
+                                 const adx_many *e)
+{
+    size_t n = adx_listed(e);
+    size_t results = adx_many_results(e);
+    if (e->op & ADX_EXTERNAL_moving) {
+        adx_spoil(k->to, ADREV_EEXTERNAL);
+        return;
+    }
+    uint32_t *list = adx_copied_list(k, e, n);
+    for (size_t i = 0; list != NULL && i < n; i++)
+        list[n + i] = adx_or_zero(k->to, k->derived[e->list[i]]);
+    uint32_t first = adx_emit_external(k->to, e, e->op | ADX_EXTERNAL_moving,
+                                       list);
+    for (size_t i = 0; i < results; i++) {
+        k->same[s->r + i] = first + (uint32_t)i;
+        k->derived[s->r + i] = first + (uint32_t)(results + i);
+    }
+}
+
+// Of a step that has been copied.
+static void adx_tangent_step(adx_making *k, const adx_step *s)
+{
+    uint32_t sum = ADX_NOWHERE;
+    const adx_many *many = adx_many_of(k->from, s);
+    if (k->to->status != ADREV_OK || s->op == ADX_OP_guard)
+        return;
+    if (many != NULL && many->kind == ADX_MANY_external
+        && adx_any_derived(k, many->list, adx_listed(many))) {
+        adx_tangent_external(k, s, many);
+        return;
+    }
+    if (many != NULL) {
+        adx_tangent_many(k, s, many);
+        return;
+    }
+    for (int i = 0; i < adx_row_of(s->op)->arity; i++) {
+        uint32_t x = k->derived[adx_argument(s, i)];
+        if (x != ADX_NOWHERE)
+            sum = adx_accumulate(k->to, sum, adx_partial_in(k, s, i), x);
+    }
+    k->derived[s->r] = sum;
+}
+
+// Inputs: those of p, and tangents of the first `moving` of them. Outputs: the
+// tangents of p's, and then p's.
+static ad_status adx_make_tangent(adx_program *q, const adx_program *p,
+                                  size_t moving)
+{
+    adx_making k;
+    if (!adx_begin_making(&k, p, q, moving))
+        return q->status;
+    for (size_t i = 0; i < moving; i++)
+        k.derived[i] = (uint32_t)(p->inputs + i);
+    for (size_t i = 0; i < p->steps; i++)
+        if (adx_is_used(p, &p->step[i], k.used)) {
+            adx_copy_step(&k, &p->step[i]);
+            adx_tangent_step(&k, &p->step[i]);
+        }
+    for (size_t i = 0; i < p->outputs; i++)
+        adx_new_output(q, adx_or_zero(q, k.derived[p->output[i]]));
+    for (size_t i = 0; i < p->outputs; i++)
+        adx_new_output(q, k.same[p->output[i]]);
+    adx_end_making(&k);
+    return q->status;
+}

@@ -1,0 +1,267 @@
+#pragma once
+
+/* ===========================================================================
+ * 7  CONNECTIONS                                               >>connections
+ *
+ * A reverse sweep over marks in place of adjoints: 1, whatever the partial is,
+ * and 0. A statement that is run again marks what its run connects.
+ * ======================================================================== */
+
+ADX_SELDOM_BEGIN
+
+static void adx_mark_id(ad_real mark[], const adx_ids *ids, size_t i)
+{
+    if (!adx_is_constant(ids))
+        mark[adx_id(ids, i)] = 1;
+}
+
+static void adx_mark_cell(ad_real mark[], const adx_ids *ids, size_t i,
+                          size_t j, size_t cols)
+{
+    if (!adx_is_constant(ids))
+        mark[adx_id_of(ids, i, j, cols)] = 1;
+}
+
+static void adx_mark_linear(const adx_linear *s, ad_real mark[])
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (mark[s->e.first + (s->each ? i : 0)] != 0)
+            for (size_t k = 0; k < s->spans; k++)
+                adx_mark_id(mark, &s->span[k].ids, i);
+}
+
+static void adx_mark_product(const adx_product *s, ad_real mark[])
+{
+    for (size_t i = 0; i < s->m; i++)
+        for (size_t j = 0; j < s->n; j++)
+            for (size_t l = 0; l < s->k
+                 && mark[s->e.first + i * s->n + j] != 0; l++) {
+                adx_mark_cell(mark, &s->a_ids, i, l, s->k);
+                adx_mark_cell(mark, &s->b_ids, l, j, s->n);
+            }
+}
+
+static void adx_mark_triangle(const adx_triangle *s, ad_real mark[])
+{
+    size_t at = 0;
+    for (size_t i = 0; i < s->n; i++)
+        for (size_t j = i; j < s->n; j++) {
+            if (mark[s->e.first + j] != 0) {
+                adx_mark_id(mark, &s->x_ids, i);
+                if (j == i)
+                    adx_mark_id(mark, &s->d_ids, i);
+                else
+                    adx_mark_id(mark, &s->l_ids, at);
+            }
+            at += j > i;
+        }
+}
+
+// All inputs of a statement with marked results.
+static void adx_mark_all(const adx_ids *ids, size_t n, ad_real mark[])
+{
+    for (size_t i = 0; i < n; i++)
+        adx_mark_id(mark, ids, i);
+}
+
+// Results behind the last marked one do not matter.
+static size_t adx_marked_until(const ad_real mark[], size_t n)
+{
+    while (n > 0 && mark[n - 1] == 0)
+        n--;
+    return n;
+}
+
+static void adx_mark_prefixes(const adx_prefixed *s, ad_real mark[])
+{
+    adx_mark_all(&s->ids, adx_marked_until(&mark[s->e.first], s->e.values),
+                 mark);
+}
+
+static void adx_mark_bins(const adx_bins *s, ad_real mark[])
+{
+    for (size_t k = 0; k < s->e.values; k++)
+        if (mark[s->e.first + k] != 0)
+            mark[s->bin[k]] = 1;
+    for (size_t i = 0; i < s->terms; i++)
+        if (mark[s->e.first + s->at[i]] != 0)
+            mark[s->v[i]] = 1;
+}
+
+// Operators of adrev_bulk.h with functions: an element depends on its arguments
+// and on what is captured, whatever the function does with them.
+static void adx_mark_elements(const adx_external *s, ad_real mark[])
+{
+    const adx_bulk b = adx_open_bulk(s->saved);
+    const ad_real *y = &mark[s->e.first];
+    size_t until = b.kind == ADX_BULK_REDUCE ? b.n
+                 : (adx_marked_until(y, s->e.values) + b.d - 1) / b.d;
+    for (size_t i = 0; i < until; i++) {
+        if (b.kind == ADX_BULK_MAP && adx_zeros(b.d, &y[i * b.d]))
+            continue;
+        for (size_t k = 0; k < b.sources; k++)
+            for (size_t j = 0; j < b.source[k].size; j++)
+                adx_mark_id(mark, &s->ids,
+                            adx_operand_of(&b.source[k], i) + j);
+    }
+    for (size_t j = b.operands; j < s->e.operands; j++)
+        adx_mark_id(mark, &s->ids, j);
+}
+
+static ad_status adx_connect(const ad_tape *t, ad_real mark[]);
+
+// Marks of what a recorded run has on its stage, from those of its results.
+static ad_status adx_connect_run(const adx_stage *s, size_t m,
+                                 const ad_rev y[], const ad_real dy[],
+                                 size_t n, const ad_rev x[], ad_real dx[],
+                                 const adx_captured *k, ad_real da[])
+{
+    size_t values = adx_live(s->tape)->seq + 1;
+    if (s->tape->annex != NULL)
+        return ADREV_EFOREIGN;
+    ad_real *mark = (ad_real *)adx_take(&s->memory, values, sizeof *mark);
+    if (mark == NULL)
+        return ADREV_ENOMEM;
+    memset(mark, 0, values * sizeof *mark);
+    for (size_t i = 0; i < m; i++)
+        if (y[i].job != 0 && dy[i] != 0)
+            mark[y[i].seq] = 1;
+    ad_status status = adx_connect(s->tape, mark);
+    for (size_t i = 0; i < n; i++)
+        dx[i] = mark[x[i].seq];
+    for (size_t i = 0; i < k->n; i++)
+        da[i] += s->local[i] == 0 ? 0 : mark[s->local[i]];
+    adx_drop(&s->memory, mark);
+    return status;
+}
+
+static bool adx_connect_checkpoint(adx_checkpoint *c, const ad_real dy[],
+                                   ad_real dx[])
+{
+    adx_stage *s = adx_call_again(c);
+    bool ok = s != NULL && adx_connect_run(s, c->m, c->out, dy, c->n, c->in,
+                                           dx, &c->captured, dx + c->n)
+                               == ADREV_OK;
+    adx_return_stage(s);
+    return ok;
+}
+
+// Results, of which some are marked, to the inputs.
+static ad_status adx_connect_external(const adx_external *s, ad_real mark[])
+{
+    const ad_allocator *a = s->rule == &adx_scan_rule
+                         || s->rule == &adx_checkpoint_rule
+        ? &(*(adx_staged *const *)s->saved)->memory : NULL;
+    size_t n = s->e.operands;
+    bool ok = true;
+    if (s->rule == &adx_bulk_rule)
+        adx_mark_elements(s, mark);
+    else if (a == NULL)
+        adx_mark_all(&s->ids, n, mark);
+    if (a == NULL)
+        return ADREV_OK;
+    ad_real *dx = (ad_real *)adx_take(a, n, sizeof *dx);
+    if (dx == NULL)
+        return ADREV_ENOMEM;
+    memset(dx, 0, n * sizeof *dx);
+    const ad_real *dy = &mark[s->e.first];
+    if (s->rule == &adx_scan_rule)
+        ok = adx_sweep_scan(*(adx_scan *const *)s->saved, dy, n, dx, true);
+    else
+        ok = adx_connect_checkpoint(*(adx_checkpoint *const *)s->saved, dy, dx);
+    for (size_t i = 0; i < n; i++)
+        if (dx[i] != 0)
+            adx_mark_id(mark, &s->ids, i);
+    adx_drop(a, dx);
+    return ok ? ADREV_OK : ADREV_EEXTERNAL;
+}
+
+static ad_status adx_connect_extended(const adx_extended *e, ad_real mark[])
+{
+    if (adx_zeros(e->values, &mark[e->first]))
+        return ADREV_OK;
+    if (e->rule == &adx_external_kind)
+        return adx_connect_external((const adx_external *)e, mark);
+    if (e->rule == &adx_linear_rule)
+        adx_mark_linear((const adx_linear *)e, mark);
+    else if (e->rule == &adx_product_rule)
+        adx_mark_product((const adx_product *)e, mark);
+    else if (e->rule == &adx_triangle_rule)
+        adx_mark_triangle((const adx_triangle *)e, mark);
+    else if (e->rule == &adx_prefixed_rule)
+        adx_mark_prefixes((const adx_prefixed *)e, mark);
+    else if (e->rule == &adx_bins_rule)
+        adx_mark_bins((const adx_bins *)e, mark);
+    else if (e->rule == &adx_softmax_rule)
+        adx_mark_all(&((const adx_softmax *)e)->ids, e->operands, mark);
+    else
+        return ADREV_EEXTERNAL;     // of another header
+    return ADREV_OK;
+}
+
+// One statement, whose operands end before `end`.
+static ad_status adx_connect_entry(unsigned header, const adx_operand *op,
+                                   size_t n, size_t seq, ad_real mark[])
+{
+    if (header == ADX_EXTENDED)
+        return adx_connect_extended(
+            (const adx_extended *)adx_payload(op), mark);
+    if ((header & ADX_OTHER) || mark[seq] == 0)
+        return ADREV_OK;
+    for (size_t i = 0; i < n; i++)
+        if (op[i].id != 0)
+            mark[op[i].id] = 1;
+    if (header & ADX_SUM)
+        mark[seq - 1] = 1;
+    return ADREV_OK;
+}
+
+// From the marked values to all that they depend on.
+static ad_status adx_connect(const ad_tape *t, ad_real mark[])
+{
+    const adx_context *now = adx_live(t);
+    ad_status status = ADREV_OK;
+    size_t seq = now->seq;
+    for (const adx_block *b = t->block; b != NULL; b = b->prev) {
+        const adx_operand *op = b == t->block ? now->op : b->op;
+        const uint16_t *head = b == t->block ? now->head : b->head;
+        for (; head != adx_top(b) && status == ADREV_OK; head++) {
+            size_t n = adx_operands(*head, op - 1);
+            op -= n;
+            status = adx_connect_entry(*head, op, n, seq, mark);
+            seq -= adx_values(*head, op);
+        }
+    }
+    return status;
+}
+
+ADX_API ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
+                               size_t n, const ad_rev x[],
+                               ad_connection answer[])
+{
+    bool run;
+    bool missing = adx_no_array(n, x) || adx_no_array(n, answer);
+    ad_status status = adx_check(t, m, y, 0, NULL, missing, &run);
+    for (size_t i = 0; status == ADREV_OK && i < n; i++)
+        if (x[i].job != 0 && !adx_member(t, x[i]))
+            status = ADREV_EFOREIGN;
+    if (status == ADREV_OK && t->annex != NULL)
+        status = ADREV_EFOREIGN;
+    if (status != ADREV_OK)
+        return status;
+    ad_real *mark = adx_cleared(t, 1, 0);
+    if (mark == NULL)
+        return ADREV_ENOMEM;
+    for (size_t i = 0; i < m; i++)
+        if (y[i].job != 0)
+            mark[y[i].seq] = 1;
+    ad_tape *before = ad_use(NULL);
+    status = adx_connect(t, mark);
+    ad_use(before);
+    for (size_t i = 0; status == ADREV_OK && i < n; i++)
+        answer[i] = x[i].job == 0 ? ADREV_NOT_ASKED
+                  : mark[x[i].seq] != 0 ? ADREV_CONNECTED : ADREV_DISCONNECTED;
+    return status;
+}
+
+ADX_SELDOM_END

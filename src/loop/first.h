@@ -1,0 +1,272 @@
+#pragma once
+
+/* --- 6.5  the first run --------------------------------------------------- */
+
+static void adx_copy_values(adx_scan *c, const ad_scan_desc *d)
+{
+    ad_real *to = c->value;
+    for (size_t j = 0; j < d->sequences; j++)
+        for (size_t i = 0; i < d->sequence[j].rows * d->sequence[j].size; i++)
+            *to++ = d->sequence[j].row[i].v;
+    for (size_t i = 0; i < d->parameters; i++)
+        *to++ = d->parameter[i].v;
+}
+
+static size_t adx_count_pieces(const ad_scan_desc *d)
+{
+    const int *tap;
+    size_t n = 0;
+    for (size_t j = 0; j < d->states; j++)
+        n += adx_taps_of_state(&d->state[j], &tap);
+    for (size_t j = 0; j < d->sequences; j++)
+        n += adx_taps_of_sequence(&d->sequence[j], &tap);
+    return n;
+}
+
+static void adx_begin_timetable(adx_scan *c)
+{
+    size_t n = c->most_steps;
+    memset(c->report, 0, sizeof *c->report);
+    c->plan = (adx_timetable){
+        .memory = c->of.memory, .bytes = adx_state_bytes(c),
+        .end = n < ADX_STEPS_MOST ? n : ADX_STEPS_MOST, .stride = 1,
+        .tail_at = SIZE_MAX, .report = c->report,
+        .on_shelves = sizeof *c
+                    + (c->data + c->parameters) * sizeof *c->value
+    };
+}
+
+// NULL: no memory.
+static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
+                              ad_scan_report *report)
+{
+    adx_scan *c = (adx_scan *)adx_take(a, 1, sizeof *c);
+    if (c == NULL)
+        return NULL;
+    *c = (adx_scan){
+        .of = { .memory = *a }, .step = d->step, .ctx = d->ctx,
+        .states = d->states, .sequences = d->sequences,
+        .outputs = d->outputs, .parameters = d->parameters,
+        .untraced = d->untraced_bytes, .compiled = d->compiled,
+        .most_steps = d->steps, .schedule = d->schedule,
+        .open_ended = d->open_ended,
+        .varies = d->unreplayed || d->untraced_bytes > 0
+    };
+    c->report = report == NULL ? &c->own_report : report;
+    memset(c->report, 0, sizeof *c->report);
+    c->slice = (adx_slice *)adx_take(a, d->states + d->outputs,
+                                     sizeof *c->slice);
+    c->given = (size_t *)adx_take(a, d->states + d->sequences,
+                                  sizeof *c->given);
+    c->piece = (adx_piece *)adx_take(a, adx_count_pieces(d),
+                                     sizeof *c->piece);
+    if (c->slice != NULL && c->given != NULL && c->piece != NULL) {
+        adx_describe(c, d);
+        c->value = (ad_real *)adx_take(a, c->data + c->parameters,
+                                       sizeof *c->value);
+    }
+    if (c->untraced > 0)
+        c->untraced_first = adx_take(a, c->untraced, 1);
+    if (c->value == NULL || (c->untraced > 0 && c->untraced_first == NULL)) {
+        adx_free_scan(c);
+        return NULL;
+    }
+    if (c->untraced > 0)
+        memcpy(c->untraced_first, d->untraced, c->untraced);
+    adx_copy_values(c, d);
+    adx_begin_timetable(c);
+    return c;
+}
+
+static void adx_begin_state(adx_stepping *k, const ad_scan_desc *d)
+{
+    const adx_scan *c = k->scan;
+    ad_real *window = adx_window_of(k);
+    for (size_t j = 0; j < c->states; j++)
+        for (size_t i = 0; i < c->slice[j].depth * c->slice[j].size; i++)
+            *window++ = d->state[j].initial[i].v;
+    if (c->untraced > 0)
+        memcpy(k->state, d->untraced, c->untraced);
+}
+
+static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
+                               adx_results_list *list)
+{
+    adx_scan *c = k->scan;
+    bool stop = false;
+    k->list = list;
+    while (c->steps < d->steps && !stop) {
+        c->steps = adx_go_first(&c->plan, c->steps);
+        if (c->steps == d->steps)
+            break;
+        if (!adx_keep_first(&c->plan, c->steps, d->open_ended))
+            return d->schedule.store != NULL ? ADREV_EEXTERNAL : ADREV_ENOMEM;
+        stop = adx_do_step(k, c->steps);
+        if (k->status != ADREV_OK || k->again)
+            return k->status;
+        if (!adx_tell_step(k, list))
+            return ADREV_ENOMEM;
+        c->steps++;
+    }
+    c->stopped = stop;
+    if (!adx_extend(&c->of.memory, (void **)&list->v, &list->room,
+                    list->n + c->results, sizeof *list->v))
+        return ADREV_ENOMEM;
+    if (c->results > 0)
+        adx_last_rows(c, adx_window_of(k), NULL, list->v + list->n);
+    list->n += c->results;
+    return ADREV_OK;
+}
+
+// What is known only after it.
+static void adx_settle_scan(adx_scan *c, const ad_scan_desc *d)
+{
+    adx_kept_level *l = &c->plan.level[0];
+    c->plan.first = d->truncated && d->reversed < c->steps
+                  ? c->steps - d->reversed : 0;
+    c->varies |= c->captured.n > 0;
+    if (l->every == 0 && c->steps > 0)
+        adx_judge_stack(&c->plan, l, c->steps);
+    c->report->steps = c->steps;
+}
+
+// again: a function was not what the step does, and all is to be done again.
+static ad_status adx_first_scan_once(adx_scan *c, const ad_scan_desc *d,
+                                     adx_results_list *list, bool *again)
+{
+    adx_stepping k;
+    adx_count_behind(c);
+    ad_status status = adx_make_timetable(&c->plan, &d->schedule, c->behind);
+    if (status != ADREV_OK)
+        return status;
+    adx_take_spare_shelf(c);
+    status = ADREV_ENOMEM;
+    if (adx_begin_stepping(&k, c, ADX_RUN)) {
+        adx_begin_state(&k, d);
+        status = adx_run_steps(&k, d, list);
+        *again = k.again && status == ADREV_OK;
+        if (c->untraced > 0)
+            list->untraced = adx_take(&c->of.memory, c->untraced, 1);
+        if (list->untraced != NULL)
+            memcpy(list->untraced, k.state, c->untraced);
+        else if (c->untraced > 0 && status == ADREV_OK)
+            status = ADREV_ENOMEM;
+    }
+    adx_end_stepping(&k);
+    return status;
+}
+
+static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
+                                adx_results_list *list)
+{
+    bool again = false;
+    ad_status status = adx_first_scan_once(c, d, list, &again);
+    if (again) {        // no untraced data: with them nothing is by functions
+        adx_free_timetable(&c->plan);
+        adx_begin_timetable(c);
+        c->steps = c->known = list->n = 0;
+        c->by_function = false;
+        status = adx_first_scan_once(c, d, list, &again);
+    }
+    if (status == ADREV_OK)
+        adx_settle_scan(c, d);
+    return status;
+}
+
+/* --- 6.6  one statement --------------------------------------------------- */
+
+// All inputs: initial rows, sequences, parameters, and what was captured.
+static void adx_list_inputs(const adx_scan *c, const ad_scan_desc *d,
+                            ad_rev all[])
+{
+    for (size_t j = 0; j < d->states; j++)
+        for (size_t i = 0; i < c->slice[j].depth * c->slice[j].size; i++)
+            *all++ = d->state[j].initial[i];
+    for (size_t j = 0; j < d->sequences; j++)
+        for (size_t i = 0; i < d->sequence[j].rows * d->sequence[j].size; i++)
+            *all++ = d->sequence[j].row[i];
+    for (size_t i = 0; i < d->parameters; i++)
+        *all++ = d->parameter[i];
+    adx_list_captured(&c->captured, all);
+}
+
+// The results of the steps where they belong; returns what is behind them.
+static const ad_rev *adx_hand_out_steps(const ad_scan_desc *d, size_t steps,
+                                        const ad_rev y[])
+{
+    for (size_t s = 0; s < steps; s++) {
+        for (size_t j = 0; j < d->states; j++)
+            for (size_t i = 0; d->state[j].rows != NULL
+                 && i < d->state[j].size; i++)
+                d->state[j].rows[s * d->state[j].size + i] = *y++;
+        for (size_t j = 0; j < d->outputs; j++)
+            for (size_t i = 0; d->output[j].row != NULL
+                 && i < d->output[j].size; i++)
+                d->output[j].row[s * d->output[j].size + i] = *y++;
+    }
+    return y;
+}
+
+static void adx_hand_out(const ad_scan_desc *d, size_t steps, size_t told,
+                         const ad_rev y[])
+{
+    if (told > 0)
+        y = adx_hand_out_steps(d, steps, y);
+    for (size_t j = 0; j < d->states; j++) {
+        size_t n = adx_depth(&d->state[j]) * d->state[j].size;
+        for (size_t i = 0; d->state[j].last != NULL && i < n; i++)
+            d->state[j].last[i] = *y++;
+    }
+}
+
+static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
+                                 const adx_results_list *list)
+{
+    ad_allocator memory = c->of.memory;
+    size_t n = c->window + c->data + c->parameters + c->captured.n;
+    size_t steps = c->steps;
+    size_t told = c->told;
+    ad_rev *all = (ad_rev *)adx_take(&memory, n + list->n, sizeof *all);
+    ad_status status = ADREV_ENOMEM;
+    if (all == NULL || list->n == 0) {
+        status = all == NULL ? ADREV_ENOMEM : ADREV_OK;
+        adx_free_scan(c);
+    } else {
+        adx_list_inputs(c, d, all);
+        status = (ad_external)(&adx_scan_rule, &c, sizeof c, n, all, list->n,
+                               list->v, all + n);
+    }
+    if (status == ADREV_OK && list->n > 0)
+        adx_hand_out(d, steps, told, all + n);
+    adx_drop(&memory, all);
+    return status;
+}
+
+// whole: NULL, or whether it can be; if not, nothing is done.
+static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
+                                 const ad_allocator *a, ad_scan_report *report,
+                                 bool *whole)
+{
+    adx_results_list list = {0};
+    adx_scan *c = adx_new_scan(d, a, report);
+    if (c == NULL)
+        return ADREV_ENOMEM;
+    ad_allocator memory = c->of.memory;
+    c->f = f;
+    adx_choose_replays(c, d->replays);
+    c->known = adx_is_varying(c) ? 0 : c->replays->paths;
+    ad_status status = adx_share_stage(&c->of) ? adx_first_scan(c, d, &list)
+                                               : ADREV_ENOMEM;
+    if (whole != NULL)
+        *whole = status != ADREV_OK || c->captured.n == 0;
+    if (status == ADREV_OK && (whole == NULL || *whole))
+        status = adx_record_scan(c, d, &list);
+    else
+        adx_free_scan(c);
+    if (status == ADREV_OK && list.untraced != NULL
+        && (whole == NULL || *whole))
+        memcpy(d->untraced, list.untraced, d->untraced_bytes);
+    adx_drop(&memory, list.v);
+    adx_drop(&memory, list.untraced);
+    return status;
+}

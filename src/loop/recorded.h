@@ -1,0 +1,230 @@
+#pragma once
+
+/* --- 6.8  in recorded functions ---------------------------------------------
+ * A scan at any point: a copy of it runs with other inputs. To second order the
+ * window has tangents behind it, which are kept with it; going back, adjoints
+ * and their tangents are carried, and a step is differentiated twice as a
+ * recorded function.                                                         */
+
+#ifdef ADREV_FUNCTION_IMPLEMENTED
+
+enum { ADX_TANGENT, ADX_ADJOINT, ADX_ADJOINT_D };
+
+// The step at this point as a function: one that is known or, if its path is
+// new, made for it. *once: to be freed after use.
+static ad_fn *adx_step_function(adx_stepping *k, size_t s, bool *once)
+{
+    adx_scan *c = k->scan;
+    adx_recorded_step r = { .k = k };
+    const ad_fn_options options = { .allocator = &c->of.memory,
+                                    .once = true };
+    ad_fn *fn = NULL;
+    *once = true;
+    for (size_t i = 0; !adx_is_varying(c) && i < c->replays->paths; i++)
+        if (ad_fn_eval(c->replays->path[i].fn, k->in, k->out) == ADREV_OK) {
+            *once = false;
+            return c->replays->path[i].fn;
+        }
+    k->index = s;
+    ad_status status = ad_fn_record_with(&fn, &options, adx_step_as_function,
+                                         &r, c->in, k->in, c->out);
+    adx_point_at(k, k->rin, k->rout);
+    if (status != ADREV_OK && k->status == ADREV_OK)
+        k->status = status;
+    if (fn != NULL && !c->varies && c->replays->paths < ADX_PATHS) {
+        c->replays->path[c->replays->paths++] =
+            (adx_step_path){ .fn = fn, .upto = s };
+        *once = false;
+    }
+    return fn;
+}
+
+// product = weight J, and its tangent: the same of the weight's, and what the
+// second derivatives make of the inputs'.
+static bool adx_second_of_step(adx_stepping *k, size_t s, const ad_real moved[])
+{
+    const adx_frame *b = &k->frame[ADX_ADJOINT];
+    const adx_frame *d = &k->frame[ADX_ADJOINT_D];
+    size_t n = k->scan->in;
+    bool once;
+    ad_fn *fn = adx_step_function(k, s, &once);
+    bool ok = fn != NULL
+           && ad_fn_vjp(fn, k->in, b->weight, b->product) == ADREV_OK
+           && ad_fn_vjp(fn, k->in, d->weight, d->product) == ADREV_OK
+           && ad_fn_hvp(fn, k->in, b->weight, moved, k->room) == ADREV_OK;
+    for (size_t i = 0; ok && i < n; i++)
+        d->product[i] += k->room[i];
+    if (once)
+        ad_fn_free(fn);
+    return ok;
+}
+
+static bool adx_advance_moving(void *user, size_t s)
+{
+    adx_stepping *k = (adx_stepping *)user;
+    k->f = k->frame[ADX_TANGENT];
+    return adx_push_step(k, s);
+}
+
+static bool adx_reverse_moving(void *user, size_t s)
+{
+    adx_stepping *k = (adx_stepping *)user;
+    adx_scan *c = k->scan;
+    k->f = k->frame[ADX_TANGENT];
+    adx_gather_step(k, s);
+    adx_gather_tangents(k, s);
+    k->f.weight[c->in - 1] = 0;         // of the step's number
+    for (int i = ADX_ADJOINT; i <= ADX_ADJOINT_D; i++) {
+        k->f = k->frame[i];
+        adx_weigh(c, s, &k->f, k->f.carried);
+        adx_shift_back(c, k->f.carried);
+    }
+    if (!adx_second_of_step(k, s, k->frame[ADX_TANGENT].weight))
+        return false;
+    for (int i = ADX_ADJOINT; i <= ADX_ADJOINT_D; i++) {
+        k->f = k->frame[i];
+        adx_spread_step(k, s);
+    }
+    return true;
+}
+
+// The frames of a sweep to second order. False: no memory.
+static bool adx_open_frames(adx_stepping *k, const ad_external_point *at,
+                            ad_real zeros[])
+{
+    const adx_scan *c = k->scan;
+    size_t most = c->in > c->out ? c->in : c->out;
+    ad_real *more = (ad_real *)adx_take(&c->of.memory,
+                                        2 * (c->window + 2 * most),
+                                        sizeof *more);
+    k->frames = more;
+    if (more == NULL)
+        return false;
+    memset(more, 0, 2 * (c->window + 2 * most) * sizeof *more);
+    k->frame[ADX_TANGENT] = k->f;
+    k->frame[ADX_TANGENT].carried = adx_window_of(k) + c->window;
+    k->frame[ADX_TANGENT].dy = at->xd != NULL ? at->xd : zeros;
+    for (int i = ADX_ADJOINT; i <= ADX_ADJOINT_D; i++) {
+        const ad_real *dy = i == ADX_ADJOINT ? at->yb : at->ybd;
+        k->frame[i] = (adx_frame){
+            more, more + c->window, more + c->window + most,
+            dy != NULL ? dy : zeros, i == ADX_ADJOINT ? at->xb : at->xbd
+        };
+        more += c->window + 2 * most;
+    }
+    return true;
+}
+
+// The steps from the beginning: values and, where they are wanted, tangents of
+// the results. As many steps as were recorded.
+static bool adx_run_again(adx_stepping *k, const ad_external_point *at)
+{
+    adx_scan *c = k->scan;
+    adx_results_list values = {0};
+    ad_real *yd = at->yd;
+    size_t n = c->steps;
+    bool ok = true;
+    for (size_t s = 0; s < n && ok; s++) {
+        bool last = s + 1 == n;
+        ok = adx_keep_first(&c->plan, s, c->open_ended)
+          && c->plan.advance(c->plan.user, s) && adx_tell_step(k, &values)
+          && (last ? k->stop == c->stopped : !k->stop);
+        if (ok && at->yd != NULL)
+            yd = adx_copy_told(c, k->f.product, yd);
+    }
+    for (size_t i = 0; ok && at->y != NULL && i < values.n; i++)
+        at->y[i] = values.v[i];
+    adx_drop(&c->of.memory, values.v);
+    if (ok && at->y != NULL)
+        adx_last_rows(c, adx_window_of(k), NULL, at->y + values.n);
+    if (ok && at->yd != NULL)
+        adx_last_rows(c, k->frame[ADX_TANGENT].carried, NULL, yd);
+    return ok;
+}
+
+static bool adx_sweep_again(adx_stepping *k, const ad_external_point *at)
+{
+    adx_scan *c = k->scan;
+    if (c->plan.level[0].every == 0)
+        adx_judge_stack(&c->plan, &c->plan.level[0], c->steps);
+    if (!c->moving)
+        return adx_reverse_steps(k, at->yb, at->xb);
+    for (int i = ADX_ADJOINT; i <= ADX_ADJOINT_D; i++)
+        adx_last_rows(c, k->frame[i].carried,
+                      k->frame[i].dy + c->steps * c->told, NULL);
+    if (!adx_go_back(&c->plan, 0, 0, c->steps, true))
+        return false;
+    adx_initial_rows(c, k->frame[ADX_ADJOINT].carried, at->xb, NULL);
+    adx_initial_rows(c, k->frame[ADX_ADJOINT_D].carried, at->xbd, NULL);
+    return true;
+}
+
+static bool adx_scan_at(adx_scan *c, const ad_external_point *at,
+                        ad_real zeros[])
+{
+    adx_stepping k;
+    bool ok = adx_begin_stepping(&k, c, ADX_SWEEP)
+           && adx_open_frames(&k, at, zeros);
+    if (ok) {
+        memcpy(adx_window_of(&k), at->x, c->window * sizeof *at->x);
+        if (c->moving)
+            memcpy(k.frame[ADX_TANGENT].carried, k.frame[ADX_TANGENT].dy,
+                   c->window * sizeof *at->x);
+        if (c->untraced > 0)
+            memcpy(k.state, c->untraced_first, c->untraced);
+        c->plan.advance = c->moving ? adx_advance_moving : adx_advance_scan;
+        c->plan.reverse = c->moving ? adx_reverse_moving : adx_reverse_scan;
+        ok = adx_run_again(&k, at)
+          && (at->xb == NULL || adx_sweep_again(&k, at));
+    }
+    adx_drop(&c->of.memory, k.frames);
+    adx_end_stepping(&k);
+    return ok;
+}
+
+static bool adx_scan_replay(const void *saved, const ad_external_point *at)
+{
+    const adx_scan *of = *(adx_scan *const *)saved;
+    const ad_allocator *a = &of->of.memory;
+    size_t given = of->data + of->parameters;
+    size_t most = at->n > at->m ? at->n : at->m;
+    adx_scan c = *of;
+    ad_real *unused = (ad_real *)adx_take(a, at->n + given + most,
+                                          sizeof *unused);
+    ad_external_point point = *at;
+    bool ok = unused != NULL;
+    c.of.stage = NULL;
+    c.report = &c.own_report;
+    memset(c.report, 0, sizeof *c.report);
+    c.moving = at->yd != NULL || at->xbd != NULL;
+    c.swept = false;
+    c.known = 0;
+    adx_choose_replays(&c, NULL);
+    c.plan = (adx_timetable){ .memory = *a, .bytes = adx_state_bytes(&c),
+                              .end = of->steps, .stride = 1,
+                              .tail_at = SIZE_MAX, .report = c.report };
+    if (ok) {
+        c.value = unused + at->n;
+        memcpy(c.value, at->x + c.window, given * sizeof *c.value);
+        memset(c.value + given, 0, most * sizeof *c.value);
+        if (c.moving && at->xb == NULL)
+            point.xb = at->xbd == NULL ? NULL : unused;
+        ok = adx_make_timetable(&c.plan, &of->schedule, 0) == ADREV_OK
+          && adx_scan_at(&c, &point, c.value + given);
+    }
+    adx_free_timetable(&c.plan);
+    adx_free_paths(&c.own_replays);
+    adx_drop(a, unused);
+    return ok;
+}
+
+#else
+
+static bool adx_scan_replay(const void *saved, const ad_external_point *at)
+{
+    (void)saved;
+    (void)at;
+    return false;
+}
+
+#endif

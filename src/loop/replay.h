@@ -1,0 +1,888 @@
+#pragma once
+
+/* --- 6.3  replay ------------------------------------------------------------
+ * With adrev_function.h. Going back, a step is recorded as a function the first
+ * time, and again when a step has taken another path twice. What an earlier
+ * scan has recorded runs forwards, too, and hands on what going back needs.  */
+
+static void adx_free_paths(ad_replays *r)
+{
+#ifdef ADREV_FUNCTION_IMPLEMENTED
+    for (size_t i = 0; i < r->paths; i++)
+        ad_fn_free(r->path[i].fn);
+#endif
+    r->paths = 0;
+}
+
+ADX_API ad_replays *ad_replays_new(const ad_allocator *allocator)
+{
+    const ad_allocator *a = allocator;
+#ifndef ADREV_NO_STDLIB
+    if (a == NULL)
+        a = &adx_libc;
+#endif
+    if (a == NULL || a->alloc == NULL || a->free == NULL)
+        return NULL;
+    ad_replays *r = (ad_replays *)adx_take(a, 1, sizeof *r);
+    if (r != NULL)
+        *r = (ad_replays){ .memory = *a };
+    return r;
+}
+
+ADX_API void ad_replays_free(ad_replays *r)
+{
+    if (r == NULL)
+        return;
+    adx_free_paths(r);
+    ad_allocator memory = r->memory;
+    adx_free_shelf(&memory, &r->spare);
+    adx_drop(&memory, r);
+}
+
+// Where a timetable has all states of a range; NULL: nowhere.
+static adx_shelf *adx_full_shelf(adx_timetable *p)
+{
+    adx_kept_level *l = p->levels == 0 ? NULL : &p->level[p->levels - 1];
+    return l != NULL && l->every == 1 && l->store == NULL ? &l->shelf : NULL;
+}
+
+static bool adx_same_memory(const ad_allocator *a, const ad_allocator *b)
+{
+    return a->alloc == b->alloc && a->free == b->free && a->user == b->user;
+}
+
+// Memory that a loop has once is cheaper than new memory: its pages are there.
+// (loop as a scan, compiled, bench/: 3.0 instead of 3.6 times plain.)
+static void adx_spare_shelf(adx_scan *c)
+{
+    adx_shelf *full = adx_full_shelf(&c->plan);
+    ad_replays *r = c->replays;
+    if (full == NULL || r == NULL || r == &c->own_replays
+        || r->spare.blocks > 0
+        || !adx_same_memory(&r->memory, &c->plan.memory))
+        return;
+    r->spare = *full;
+    memset(full, 0, sizeof *full);
+}
+
+static void adx_take_spare_shelf(adx_scan *c)
+{
+    adx_shelf *full = adx_full_shelf(&c->plan);
+    adx_shelf *spare = &c->replays->spare;
+    if (full == NULL || spare->blocks == 0
+        || !adx_same_memory(&c->replays->memory, &c->plan.memory))
+        return;
+    if (spare->most != full->most || spare->bytes != full->bytes) {
+        adx_free_shelf(&c->plan.memory, spare);
+        return;
+    }
+    *full = *spare;
+    memset(spare, 0, sizeof *spare);
+    adx_count_bytes(&c->plan, full->states * full->bytes);
+}
+
+// The shape of a step's numbers as one number (FNV-1a, word by word).
+static uint64_t adx_layout_of(const adx_scan *c)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    size_t slices = c->states + c->outputs;
+    const size_t counts[] = { c->states, c->sequences, c->outputs,
+                              c->parameters, c->pieces };
+    for (size_t i = 0; i < 5 + slices + c->pieces; i++) {
+        size_t word = i < 5 ? counts[i]
+                    : i < 5 + slices ? c->slice[i - 5].size
+                    : c->piece[i - 5 - slices].at;
+        h = (h ^ word) * UINT64_C(0x100000001b3);
+    }
+    return h;
+}
+
+// Those that were given, if they are of this step.
+static void adx_choose_replays(adx_scan *c, ad_replays *given)
+{
+    ad_replays *r = &c->own_replays;
+    *r = (ad_replays){ .memory = c->of.memory, .step = c->step, .f = c->f,
+                       .ctx = c->ctx, .in = c->in, .out = c->out,
+                       .layout = adx_layout_of(c) };
+    c->replays = r;
+    if (given == NULL)
+        return;
+    if (given->step == NULL && given->f == NULL) {
+        r->memory = given->memory;
+        *given = *r;
+    }
+    if (given->step == r->step && given->f == r->f && given->ctx == r->ctx
+        && given->in == r->in && given->out == r->out
+        && given->layout == r->layout)
+        c->replays = given;
+}
+
+#ifdef ADREV_FUNCTION_IMPLEMENTED
+
+typedef struct adx_recorded_step {
+    adx_stepping *k;
+    bool stop;
+} adx_recorded_step;
+
+static void adx_step_as_function(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    adx_recorded_step *r = (adx_recorded_step *)ctx;
+    adx_point_at(r->k, x, y);
+    r->stop = adx_call_step(r->k, x, y);
+    // What a step has not set has been noticed, and is not the recorder's to say.
+    for (size_t i = 0; i < r->k->scan->out; i++)
+        if (!adx_all_set(1, &y[i]))
+            y[i] = adx_passive(0);
+}
+
+// Numbers that going back need not compute again are worth three quarters of
+// the memory of the state, or what few numbers take. (lstm, bench/, compiled
+// with clang: 2.5 times the plain program instead of 2.7 with half of it.)
+static size_t adx_hands_on(const adx_scan *c)
+{
+    return c->window > 5 ? c->window * 3 / 4 : 4;
+}
+
+// What cannot be recorded runs step by step for good.
+static void adx_record_path(adx_stepping *k, size_t s)
+{
+    adx_scan *c = k->scan;
+    ad_replays *p = c->replays;
+    const ad_fn_options options = { .allocator = &p->memory,
+                                    .once = true };
+    adx_recorded_step r = { .k = k };
+    ad_status before = k->status;
+    ad_fn *fn;
+    adx_long_loop = false;
+    ad_status status = ad_fn_record_with(&fn, &options, adx_step_as_function,
+                                         &r, c->in, k->in, c->out);
+    adx_point_at(k, k->rin, k->rout);
+    bool failed = status != ADREV_OK || k->status != before || c->varies
+               || adx_long_loop || adx_is_empty(fn);
+    // A step that fails where nothing else did fails; otherwise it may only
+    // have passed on that it cannot be recorded.
+    if (status != ADREV_OK)
+        k->status = status == ADREV_ENOMEM ? status : before;
+    if (failed) {
+        ad_fn_free(fn);
+        p->varies = status != ADREV_ENOMEM;
+        return;
+    }
+    fn->program.hands_on = adx_hands_on(c);
+    if (adx_is_lean(c)) {
+        fn->program.carried = c->window;
+        fn->program.parameters = c->parameters;
+    }
+    if (c->compiled) {
+        ad_compile_report unread = { .reason = ADREV_COMPILE_DONE };
+        adx_compile(fn, NULL, &unread, adx_handed_on(fn) == 0
+                    ? 0u : (unsigned)(ADX_C_AHEAD | ADX_C_BACK));
+    }
+    p->path[p->paths++] = (adx_step_path){ .fn = fn, .stop = r.stop,
+                                           .upto = s };
+    c->report->paths++;
+}
+
+// Steps of the first sweep that a function is compared with: a sixteenth of a
+// run of all.
+static bool adx_is_looked_at(const adx_scan *c, const adx_step_path *p,
+                             size_t s)
+{
+    size_t far = c->steps - 1 - s;
+    bool known = c->known > 0;          // and looked at by an earlier scan
+    return !c->swept && (p->upto != s || known)
+        && (known ? (far & (far - 1)) == 0 : adx_is_sampled(far));
+}
+
+// The first of these steps from s down; SIZE_MAX: there is none.
+static size_t adx_next_look_back(const adx_scan *c, size_t s)
+{
+    size_t last = c->steps - 1;
+    size_t far = c->known > 0 ? adx_next_power(last - s)
+                              : adx_next_sample(last - s);
+    return c->swept || far > last ? SIZE_MAX : last - far;
+}
+
+// Whether a path still does what the step does: not if that reads x.v past the
+// recording, or anything that changes.
+static bool adx_is_true_to_step(adx_stepping *k, const adx_step_path *p)
+{
+    adx_scan *c = k->scan;
+    adx_run_step(k, false);
+    c->report->evaluations--;
+    c->report->checks++;
+    if (k->status != ADREV_OK)
+        return true;                    // this run fails
+    bool same = ad_fn_eval(p->fn, k->in, k->out) == ADREV_OK;
+    for (size_t i = 0; same && i < c->out; i++)
+        same = adx_is_near(k->out[i], k->rout[i].v);
+    return same;
+}
+
+// From now on the step itself runs. What this run did is done again; but values
+// that a function computed, and that are results already, are wrong.
+static void adx_mistrust(adx_stepping *k)
+{
+    adx_scan *c = k->scan;
+    c->replays->varies = true;
+    if (c->by_function && !k->first)
+        k->status = ADREV_EEXTERNAL;
+    else
+        k->again = true;
+}
+
+// NULL: no memory.
+static adx_calling *adx_new_calling(adx_stepping *k, size_t path, int how)
+{
+    static const adx_kind kind[] = {
+        ADX_KIND_value, ADX_KIND_ahead, ADX_KIND_vjp, ADX_KIND_back,
+        ADX_KIND_train
+    };
+    enum { ALL = ADX_PATHS * ADX_CALLINGS };
+    if (k->calling == NULL) {
+        k->calling = (adx_calling *)adx_take(&k->scan->of.memory, ALL,
+                                             sizeof *k->calling);
+        if (k->calling == NULL)
+            return NULL;
+        memset(k->calling, 0, ALL * sizeof *k->calling);
+    }
+    adx_calling *to = &k->calling[path * ADX_CALLINGS + (size_t)how];
+    if (adx_begin_calling(to, k->scan->replays->path[path].fn, kind[how]))
+        return to;
+    adx_end_calling(to);
+    return NULL;
+}
+
+ADX_INLINE adx_calling *adx_calling_of(adx_stepping *k, size_t path, int how)
+{
+    size_t i = path * ADX_CALLINGS + (size_t)how;
+    return k->calling != NULL && k->calling[i].fn != NULL
+         ? &k->calling[i] : adx_new_calling(k, path, how);
+}
+
+static void adx_end_callings(adx_stepping *k)
+{
+    for (size_t i = 0; k->calling != NULL && i < ADX_PATHS * ADX_CALLINGS; i++)
+        if (k->calling[i].fn != NULL)
+            adx_end_calling(&k->calling[i]);
+    adx_drop(&k->scan->of.memory, k->calling);
+}
+
+// 1 + the path that handed numbers on to the way back, behind the state; or 0.
+ADX_INLINE size_t adx_who_handed_on(const adx_scan *c)
+{
+    return c->plan.behind == NULL ? 0 : (size_t)*c->plan.behind;
+}
+
+// Adjoints of what the step was given that was gathered, from those of its
+// results, by path i; false: that is not its path.
+ADX_INLINE bool adx_pull_path(adx_stepping *k, size_t i, const ad_real weight[],
+                              ad_real product[])
+{
+    const adx_scan *c = k->scan;
+    const adx_given x = { k->in, c->in };
+    const adx_given w = { weight, c->out };
+    const adx_wanted dx = { 0, c->in, product };
+    if (adx_who_handed_on(c) == i + 1) {
+        const adx_given given[] = {
+            x, w, { c->plan.behind + 1, c->replays->path[i].kept }
+        };
+        const adx_calling *to = adx_calling_of(k, i, ADX_CALL_back);
+        return to != NULL && adx_do_call(to, 3, given, 1, &dx);
+    }
+    const adx_given given[] = { x, w };
+    const adx_calling *to = adx_calling_of(k, i, ADX_CALL_vjp);
+    return to != NULL && adx_do_call(to, 2, given, 1, &dx);
+}
+
+// The same of step s; also false: the function is not what the step does.
+static bool adx_try_path(adx_stepping *k, size_t i, size_t s)
+{
+    adx_scan *c = k->scan;
+    const adx_step_path *p = &c->replays->path[i];
+    if ((i >= c->known && s > p->upto)
+        || !adx_pull_path(k, i, k->f.weight, k->f.product))
+        return false;
+    k->latest = i;
+    if (adx_is_looked_at(c, p, s) && !adx_is_true_to_step(k, p)) {
+        adx_mistrust(k);
+        return false;
+    }
+    c->report->evaluations++;
+    c->report->replayed++;
+    return true;
+}
+
+// Adjoints of what step s was given, by a function for its path; false: by
+// none.
+static bool adx_try_paths(adx_stepping *k, size_t s)
+{
+    const adx_scan *c = k->scan;
+    size_t handed = adx_who_handed_on(c);
+    size_t n = c->swept ? c->limit : c->replays->paths;
+    if (handed > 0)
+        return adx_try_path(k, handed - 1, s);
+    for (size_t i = 0; i < n && !c->replays->varies; i++)
+        if (adx_try_path(k, i, s))
+            return true;
+    return false;
+}
+
+static bool adx_replay_step(adx_stepping *k, size_t s)
+{
+    adx_scan *c = k->scan;
+    ad_replays *r = c->replays;
+    if (adx_is_varying(c)
+        || (c->known == 0 && c->steps < ADREV_REPLAY_FROM))
+        return false;
+    if (r->paths == 0 && !c->swept)
+        adx_record_path(k, s);
+    if (adx_try_paths(k, s))
+        return true;
+    if (c->swept || r->varies || r->paths == ADX_PATHS || r->missed++ % 2 == 0)
+        return false;
+    adx_record_path(k, s);
+    return adx_try_paths(k, s);
+}
+
+// For what known functions hand on, and which one it was.
+static void adx_count_behind(adx_scan *c)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < c->known; i++) {
+        adx_step_path *p = &c->replays->path[i];
+        p->kept = adx_handed_on(p->fn);
+        most = p->kept > most ? p->kept : most;
+    }
+    c->behind = most == 0 ? 0 : 1 + most;
+}
+
+// Results of a step by path i, if that is better than the step itself: machine
+// code, or one that hands something on; and in lean runs. (sir replayed with
+// clang, bench/: 7.2 instead of 8.3 times the plain program.)
+static bool adx_run_path(adx_stepping *k, size_t i, bool lean)
+{
+    const adx_scan *c = k->scan;
+    ad_real *behind = c->plan.behind;
+    size_t kept = behind == NULL ? 0 : c->replays->path[i].kept;
+    kept = kept < c->behind ? kept : 0;     // another scan may know more
+    const adx_given x = { k->in, c->in };
+    const adx_wanted wanted[] = {
+        { 0, c->out, k->out }, { c->out, kept, kept > 0 ? behind + 1 : NULL }
+    };
+    if (kept == 0) {
+        const adx_calling *to = c->compiled || lean
+                              ? adx_calling_of(k, i, ADX_CALL_value) : NULL;
+        return to != NULL && adx_do_call(to, 1, &x, 1, wanted);
+    }
+    const adx_calling *to = adx_calling_of(k, i, ADX_CALL_ahead);
+    if (to == NULL || !adx_do_call(to, 1, &x, 2, wanted))
+        return false;
+    *behind = (ad_real)(i + 1);
+    return true;
+}
+
+// The next step, from s on, of the first run that a function is compared with:
+// 0 and the powers of two, a few in all.
+static size_t adx_next_look(const adx_stepping *k, size_t s)
+{
+    return k->first ? adx_next_power(s) : SIZE_MAX;
+}
+
+static bool adx_run_known_step(adx_stepping *k, bool *stop)
+{
+    adx_scan *c = k->scan;
+    bool look = adx_next_look(k, k->index) == k->index;
+    if (adx_is_varying(c) || (k->rest > 0 && !c->compiled))
+        return false;
+    for (size_t i = 0; i < c->known; i++) {
+        const adx_step_path *p = &c->replays->path[i];
+        if (!adx_run_path(k, i, look && k->lean))
+            continue;
+        if (look && !adx_is_true_to_step(k, p)) {
+            adx_mistrust(k);
+            return false;
+        }
+        c->report->evaluations++;
+        c->report->replayed++;
+        c->by_function |= k->first;
+        k->latest = i;
+        *stop = p->stop;
+        return true;
+    }
+    return false;
+}
+
+/* Lean loops at once: past the layers that other loops need, with what stays
+ * the same from step to step where their function takes it. A step that is in
+ * any way special is left to those; and all are, for a while, where runs are
+ * short. (loop as a scan, bench/: compiled 2.2 instead of 4.4 times the plain
+ * program, replayed 3.0 instead of 3.4.)                                     */
+
+enum { ADX_SHORT_RUN = 4, ADX_REST = 64 };
+
+// A run of lean steps by one function.
+typedef struct adx_lean {
+    adx_stepping *k;
+    size_t path;
+    adx_kept_level *level;      // of the states; NULL: they are not kept
+    size_t base;                // the step before which number 0 is
+    char *at;                   // the latest one,
+    size_t near;                // and how many come after it, on the way of r,
+    ptrdiff_t stride;           // side by side, so far from each other
+    ad_real mark;               // before what is handed on: 1 + the path, or 0
+    size_t kept;                // numbers handed on
+    const adx_calling *by;
+    bool cut;                   // by a step that is not by this function
+} adx_lean;
+
+static bool adx_begin_lean(adx_lean *r, int plain, int handing)
+{
+    r->by = adx_calling_of(r->k, r->path, r->kept > 0 ? handing : plain);
+    return r->by != NULL;
+}
+
+static bool adx_has_rest(adx_stepping *k)
+{
+    if (k->rest == 0)
+        return false;
+    k->rest--;
+    return true;
+}
+
+static void adx_end_lean(const adx_lean *r, size_t steps)
+{
+    r->k->scan->report->evaluations += steps;
+    r->k->scan->report->replayed += steps;
+    r->k->rest = r->cut && steps < ADX_SHORT_RUN ? ADX_REST : 0;
+}
+
+// Where state s is. False: there is no room.
+static bool adx_find_state(adx_lean *r, size_t s)
+{
+    adx_shelf *shelf = &r->level->shelf;
+    r->at = adx_on_shelf(&r->k->scan->plan, shelf, s - r->base);
+    size_t last = ((size_t)1 << shelf->bits) - 1;
+    size_t number = (s - r->base) & last;
+    r->near = r->at == NULL ? 0 : r->stride < 0 ? number : last - number;
+    return r->at != NULL;
+}
+
+// State s, which follows the latest one, and behind it the mark; NULL: there is
+// no room. Memory some way on is asked for: see adx_loop_fetch. (loop as a
+// scan, replayed, with 10^6 steps: 38.5 instead of 41.5 ns a step.)
+ADX_INLINE ad_real *adx_next_state(adx_lean *r, size_t s, ad_real **behind)
+{
+    if (r->near > 0) {
+        r->near--;
+        r->at += r->stride;
+    } else
+        adx_find_state(r, s);
+    ADX_FETCH((uintptr_t)r->at + (r->stride < 0 ? (uintptr_t)0 - ADX_FAR
+                                                : ADX_FAR));
+    *behind = adx_behind(&r->k->scan->plan, r->level, r->at);
+    return (ad_real *)(void *)r->at;
+}
+
+// Keeps x, if states are kept; where what is handed on goes. False: no memory.
+ADX_INLINE bool adx_keep_lean(adx_lean *r, size_t s, const ad_real x[],
+                              ad_real **handed)
+{
+    ad_real *behind;
+    *handed = NULL;
+    if (r->level == NULL)
+        return true;
+    ad_real *at = adx_next_state(r, s, &behind);
+    if (at == NULL)
+        return false;
+    adx_copy_few(r->k->scan->window, x, at);
+    if (behind != NULL)
+        *behind = r->mark;
+    *handed = r->kept > 0 ? behind + 1 : NULL;
+    return true;
+}
+
+// The state before step s; NULL: with it something else was handed on.
+ADX_INLINE const ad_real *adx_fetch_lean(adx_lean *r, size_t s,
+                                         const ad_real **handed)
+{
+    ad_real *behind;
+    const ad_real *at = adx_next_state(r, s, &behind);
+    *handed = behind == NULL ? NULL : behind + 1;
+    return behind != NULL && *behind != r->mark ? NULL : at;
+}
+
+// Adjoints of what step s returned, from those of the state; NULL: all are 0.
+ADX_INLINE const ad_real *adx_weigh_lean(const adx_stepping *k, size_t s,
+                                         const ad_real carried[])
+{
+    const adx_scan *c = k->scan;
+    if (c->told > 0 || c->out > c->window)
+        return adx_weigh(c, s, &k->f, carried) ? k->f.weight : NULL;
+    return adx_zeros(c->window, carried) ? NULL : carried;
+}
+
+// What a step is given besides its state, and that does change.
+ADX_INLINE void adx_gather_lean(const adx_scan *c, size_t s, ad_real x[])
+{
+    adx_gather_sequences(c, s, c->value, x);
+    x[c->in - 1] = (ad_real)s;
+}
+
+// n results of a replay. Returns whether all are finite.
+ADX_INLINE bool adx_take_results(const adx_calling *by, size_t first, size_t n,
+                                 ad_real y[])
+{
+    const uint32_t *from = by->machine->output + first;
+    const ad_real *w = by->work->w;
+    ad_real fault = 0;
+    size_t i = 0;
+    for (; i + 1 < n; i += 2) {     // two at a time: see adx_copy_few
+        ad_real a = w[from[i]];
+        ad_real b = w[from[i + 1]];
+        fault += a * 0 + b * 0;
+        y[i] = a;
+        y[i + 1] = b;
+    }
+    if (i < n) {
+        y[i] = w[from[i]];
+        fault += y[i] * 0;
+    }
+    return fault == 0;
+}
+
+// Results of a step, by replay or machine code. False: not by this function.
+ADX_INLINE bool adx_lean_ahead(const adx_lean *r, bool compiled,
+                               const ad_real x[], ad_real y[], ad_real handed[])
+{
+    const adx_scan *c = r->k->scan;
+    const adx_calling *by = r->by;
+    const adx_compiled *code = &by->fn->compiled[by->kind];
+    const adx_given given = { x, c->in };
+    if (compiled)
+        return adx_call_compiled(code, 1, &given, y, handed, by->room) == 0
+            && (code->checks || adx_finite_few(c->out, y));
+    return adx_steps_plain(by->machine, by->work->w) == NULL
+        && adx_take_results(by, 0, c->out, y)
+        && adx_take_results(by, c->out, r->kept, handed);
+}
+
+// Adjoints dx of what it was given, from those of what it returned.
+ADX_INLINE bool adx_lean_back(const adx_lean *r, bool compiled,
+                              const ad_real x[], const ad_real w[],
+                              const ad_real handed[], ad_real dx[])
+{
+    const adx_scan *c = r->k->scan;
+    const adx_calling *by = r->by;
+    const adx_compiled *code = &by->fn->compiled[by->kind];
+    const adx_given given[] = { { x, c->in }, { w, c->out },
+                                { handed, r->kept } };
+    if (compiled)
+        return adx_call_compiled(code, r->kept > 0 ? 3 : 2, given, dx, NULL,
+                                 by->room) == 0
+            && (code->checks || adx_finite_few(c->in - 1, dx));
+    adx_copy_few(c->out, w, by->work->w + c->in);
+    adx_copy_few(r->kept, handed, by->work->w + c->in + c->out);
+    return adx_steps_plain(by->machine, by->work->w) == NULL
+        && adx_take_results(by, 0, c->in - 1, dx);
+}
+
+// Whether machine code does many steps at once: nobody asks for what happens in
+// between. (Scans that share functions have steps of the same shape.)
+static bool adx_has_loop(const adx_lean *r)
+{
+    return r->k->scan->told == 0
+        && r->by->fn->compiled[r->by->kind].loop != NULL;
+}
+
+// Data of sequences, as they are at a step and move from it.
+typedef struct adx_moving_data {
+    const ad_real *data[ADX_CHECKED_MOST];
+    ad_real *sums[ADX_CHECKED_MOST];       // adjoints; back only
+    long move[ADX_CHECKED_MOST];
+} adx_moving_data;
+
+static void adx_list_data(adx_moving_data *d, const adx_stepping *k, size_t s,
+                          bool back)
+{
+    const adx_scan *c = k->scan;
+    for (size_t i = c->state_pieces; i < c->pieces; i++) {
+        const adx_piece *p = &c->piece[i];
+        size_t from = p->from + (size_t)((ptrdiff_t)s * p->move);
+        for (size_t j = 0; j < p->size; j++) {
+            size_t at = p->at - c->window + j;
+            d->data[at] = c->value + from + j;
+            d->sums[at] = back ? k->f.dx + c->window + from + j : NULL;
+            d->move[at] = (long)(back ? -p->move : p->move);
+        }
+    }
+}
+
+// As many of so many steps as machine code does by itself, s first, while their
+// states lie side by side. Returns how many those are. (loop as a scan,
+// compiled, bench/: 1.9 instead of 2.2 times the plain program.)
+static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
+{
+    const adx_stepping *k = r->k;
+    const adx_scan *c = k->scan;
+    ad_real *behind = NULL;
+    adx_moving_data d;
+    if (r->level != NULL) {
+        if (!adx_find_state(r, s))
+            return 0;
+        steps = steps <= r->near ? steps : r->near + 1;
+        behind = adx_behind(&c->plan, r->level, r->at);
+        r->near = 0;            // the next one is looked for
+    }
+    adx_list_data(&d, k, s, back);
+    return (size_t)r->by->fn->compiled[r->by->kind].loop(
+        (long)steps, (long)s, back ? k->f.carried : k->in,
+        (ad_real *)(void *)r->at,
+        (long)(r->stride / (ptrdiff_t)sizeof(ad_real)),
+        behind != NULL ? &r->mark : NULL, d.data, d.sums, d.move,
+        k->in + c->in - 1 - c->parameters,
+        back ? k->f.dx + c->window + c->data : NULL, r->by->room);
+}
+
+// Trains are for steps of few operations: of more, these take the time. Made
+// for one scan only, they must save the 10 to 20 us that making them takes,
+// with about 10 ns for each step.
+enum { ADX_TRAIN_OPERATIONS = 64, ADX_TRAIN_PAYS = 2000 };
+
+// Whether a step fits into trains, and all that they need is there. They have
+// no guards: either the steps are known to be on this path (passed), or there
+// must be none.
+static bool adx_is_for_trains(const adx_program *p, bool passed)
+{
+    bool fits = p->carried > 0 && p->outputs == p->carried && p->manys == 0
+             && p->inputs == p->carried + p->parameters + 1
+             && p->steps <= ADX_TRAIN_OPERATIONS;
+    for (size_t i = 0; fits && !passed && i < p->steps; i++)
+        fits = p->step[i].op != ADX_OP_guard;
+    return fits;
+}
+
+// What replays ADX_TRAIN of so many steps back at once; NULL: nothing, or not
+// worth it.
+static const adx_calling *adx_train_of(const adx_lean *r, size_t steps)
+{
+    const adx_scan *c = r->k->scan;
+    if (steps < (r->path < c->known ? ADX_TRAIN : ADX_TRAIN_PAYS) || c->told > 0
+        || !adx_is_for_trains(&r->by->fn->program, r->mark > 0))
+        return NULL;
+    size_t n = ADX_TRAIN * (c->window + r->kept + 1)
+             + 2 * c->parameters + c->window;
+    const adx_calling *by = adx_calling_of(r->k, r->path, ADX_CALL_train);
+    return by != NULL && by->machine->inputs == n ? by : NULL;
+}
+
+// Steps before s, down to `from`, as far as there are trains of them that keep
+// to the function; returns that after which they end. The adjoints of the state
+// are f.carried before and after them. (loop as a scan, replayed, bench/: 2.6
+// instead of 2.9 times the plain program.)
+static size_t adx_run_trains(adx_lean *r, size_t from, size_t s)
+{
+    const adx_frame *f = &r->k->f;
+    const adx_scan *c = r->k->scan;
+    const size_t n = c->window;
+    const size_t each = n + r->kept;
+    const adx_calling *by = adx_train_of(r, s - from);
+    if (by == NULL)
+        return s;
+    ad_real *sums = f->dx + n + c->data;
+    ad_real *x = by->work->w;           // its inputs: see adx_make_train
+    ad_real *number = x + ADX_TRAIN * each + c->parameters;
+    ad_real *w = number + ADX_TRAIN;
+    adx_copy_few(c->parameters, r->k->in + n, number - c->parameters);
+    adx_copy_few(n, f->carried, w);
+    adx_copy_few(c->parameters, sums, w + n);
+    for (; s - from >= ADX_TRAIN && !adx_zeros(n, w); s -= ADX_TRAIN) {
+        const ad_real *at = x;
+        for (size_t i = ADX_TRAIN; i-- > 0;) {
+            const ad_real *handed;
+            size_t step = s - ADX_TRAIN + i;
+            at = adx_fetch_lean(r, step, &handed);
+            if (at == NULL)
+                break;
+            adx_copy_few(n, at, x + i * each);
+            adx_copy_few(r->kept, handed, x + i * each + n);
+            number[i] = (ad_real)step;
+        }
+        if (at == NULL || adx_steps_plain(by->machine, x) != NULL
+            || !adx_take_results(by, 0, n + c->parameters, f->product))
+            break;
+        adx_copy_few(n + c->parameters, f->product, w);
+    }
+    r->near = 0;                // the next state is looked for
+    adx_copy_few(n, w, f->carried);
+    adx_copy_few(c->parameters, w + n, sums);
+    return s;
+}
+
+// What a step is given, where the function takes it.
+ADX_INLINE ad_real *adx_given_to(const adx_lean *r, bool compiled)
+{
+    if (compiled)
+        return r->k->in;
+    adx_copy_few(r->k->scan->in, r->k->in, r->by->work->w);
+    return r->by->work->w;
+}
+
+// Steps from s on; returns that at which r ends. The state is k->in before and
+// after them.
+ADX_INLINE size_t adx_run_ahead(adx_lean *r, bool compiled, size_t s, size_t to)
+{
+    adx_stepping *k = r->k;
+    const adx_scan *c = k->scan;
+    ad_real *handed;
+    for (size_t n = 1; n > 0 && s < to && compiled && adx_has_loop(r); s += n)
+        n = adx_do_loop(r, false, s, to - s);
+    ad_real *x = adx_given_to(r, compiled);
+    ad_real *y = k->in_next;
+    bool turns = compiled && c->out == c->window;
+    if (turns)
+        adx_copy_few(c->in, x, y);
+    for (; s < to && adx_keep_lean(r, s, x, &handed); s++) {
+        adx_gather_lean(c, s, x);
+        r->cut = !adx_lean_ahead(r, compiled, x, y, handed);
+        if (r->cut)
+            break;
+        if (k->list != NULL)
+            adx_tell_results(c, k->list, y);
+        if (turns) {
+            ad_real *t = x;
+            x = y;
+            y = t;
+        } else
+            adx_copy_few(c->window, y, x);
+    }
+    if (x != k->in)
+        adx_copy_few(c->window, x, k->in);
+    return s;
+}
+
+// Steps before s, down to `from`; returns that after which r ends. The adjoints
+// of the state are f.carried before and after them.
+ADX_INLINE size_t adx_run_back(adx_lean *r, bool compiled, size_t from,
+                               size_t s)
+{
+    const adx_stepping *k = r->k;
+    const adx_scan *c = k->scan;
+    const adx_frame *f = &k->f;
+    const ad_real *handed;
+    for (size_t n = 1; n > 0 && s > from && compiled && adx_has_loop(r); s -= n)
+        n = adx_do_loop(r, true, s - 1, s - from);
+    if (!compiled)
+        s = adx_run_trains(r, from, s);
+    const ad_real *carried = f->carried;
+    ad_real *x = adx_given_to(r, compiled);
+    ad_real *dx = f->product;
+    for (; s > from; s--) {
+        const ad_real *at = adx_fetch_lean(r, s - 1, &handed);
+        const ad_real *w = adx_weigh_lean(k, s - 1, carried);
+        if (at == NULL || w == NULL)
+            break;
+        adx_copy_few(c->window, at, x);
+        adx_gather_lean(c, s - 1, x);
+        r->cut = !adx_lean_back(r, compiled, x, w, handed, dx);
+        if (r->cut)
+            break;
+        adx_spread_given(c, s - 1, dx, f->dx + c->window);
+        carried = dx;
+        dx = dx == f->product ? k->room : f->product;
+    }
+    if (carried != f->carried)
+        adx_copy_few(c->window, carried, f->carried);
+    return s;
+}
+
+static size_t adx_advance_lean(void *user, adx_kept_level *l, size_t base,
+                               size_t from, size_t to)
+{
+    adx_stepping *k = (adx_stepping *)user;
+    adx_scan *c = k->scan;
+    const adx_step_path *p = &c->replays->path[k->latest];
+    adx_lean r = { .k = k, .path = k->latest, .level = l, .base = base };
+    if (adx_is_varying(c) || c->known <= r.path || p->stop)
+        return from;
+    size_t look = adx_next_look(k, from);
+    if (look == from || adx_has_rest(k))
+        return from;
+    r.stride = l == NULL ? 0 : (ptrdiff_t)l->shelf.bytes;
+    if (l != NULL && l->behind > p->kept && p->kept > 0) {
+        r.kept = p->kept;
+        r.mark = (ad_real)(r.path + 1);
+    }
+    if (!adx_begin_lean(&r, ADX_CALL_value, ADX_CALL_ahead))
+        return from;
+    to = look < to ? look : to;
+    if (k->list != NULL && !adx_expect_results(c, k->list, to - from))
+        return from;
+    size_t s = r.by->room == NULL ? adx_run_ahead(&r, false, from, to)
+                                  : adx_run_ahead(&r, true, from, to);
+    c->by_function |= k->first && s > from;
+    adx_end_lean(&r, s - from);
+    return s;
+}
+
+static size_t adx_reverse_lean(void *user, adx_kept_level *l, size_t base,
+                               size_t from, size_t to)
+{
+    adx_stepping *k = (adx_stepping *)user;
+    adx_scan *c = k->scan;
+    const ad_real *behind;
+    adx_lean r = { .k = k, .level = l, .base = base,
+                   .stride = -(ptrdiff_t)l->shelf.bytes };
+    if (k->marks || adx_is_varying(c)
+        || (c->told == 0 && adx_zeros(c->window, k->f.carried))
+        || !adx_find_state(&r, to - 1))
+        return to;
+    behind = adx_behind(&c->plan, l, r.at);
+    r.near = 0;                 // this is the next one, not the latest
+    r.mark = behind == NULL ? 0 : *behind;
+    r.path = r.mark > 0 ? (size_t)r.mark - 1 : k->latest;
+    const adx_step_path *p = &c->replays->path[r.path];
+    r.kept = r.mark > 0 ? p->kept : 0;
+    if (r.path >= (c->swept ? c->limit : c->replays->paths)
+        || (r.path >= c->known && to > p->upto) || adx_has_rest(k)
+        || !adx_begin_lean(&r, ADX_CALL_vjp, ADX_CALL_back))
+        return to;
+    size_t look = adx_next_look_back(c, to - 1);
+    if (look != SIZE_MAX && look >= from)
+        from = look + 1;
+    size_t s = r.by->room == NULL ? adx_run_back(&r, false, from, to)
+                                  : adx_run_back(&r, true, from, to);
+    adx_end_lean(&r, to - s);
+    return s;
+}
+
+static void adx_go_lean(adx_stepping *k)
+{
+    adx_timetable *p = &k->scan->plan;
+    p->advance_some = k->lean ? adx_advance_lean : NULL;
+    p->reverse_some = k->lean ? adx_reverse_lean : NULL;
+}
+
+#else
+
+static bool adx_replay_step(adx_stepping *k, size_t s)
+{
+    (void)k;
+    (void)s;
+    return false;
+}
+
+static bool adx_run_known_step(adx_stepping *k, bool *stop)
+{
+    (void)k;
+    (void)stop;
+    return false;
+}
+
+static void adx_end_callings(adx_stepping *k) { (void)k; }
+
+static void adx_go_lean(adx_stepping *k) { (void)k; }
+
+static void adx_count_behind(adx_scan *c) { (void)c; }
+
+#endif

@@ -1,0 +1,398 @@
+#pragma once
+
+/* ===========================================================================
+ * 6  SCAN                                                             >>scan
+ *
+ * The numbers of a step lie one behind the other: in, the taps of the states,
+ * then of the sequences, the parameters and the step's number; out, the new
+ * rows of the states and the outputs. What a step carries on is the window:
+ * of each state the last `depth` rows, oldest first. The first run calls the
+ * step with constants. Going back, the adjoints of the window are carried.
+ * ======================================================================== */
+
+// What a tap reads: of a state from the window, of a sequence from the data.
+typedef struct adx_piece {
+    size_t at;                  // numbers of the step from here on
+    size_t size;
+    size_t from;                // at step 0
+    ptrdiff_t move;             // from one step to the next
+} adx_piece;
+
+// A state or an output of a scan; of a state with `depth` rows in the window.
+typedef struct adx_slice {
+    size_t size;
+    size_t depth;
+    size_t base;                // in the window
+    bool told;                  // its new rows are results of the scan
+    bool last;                  // so are its last ones
+} adx_slice;
+
+#define ADX_PATHS 8             // functions for one step; more paths than
+                                // these are rare, and recorded at each step
+
+#ifdef ADREV_FUNCTION_IMPLEMENTED
+
+// A function at one point after another: without a look at the arguments and at
+// memory each time. (sir as a scan, compiled, bench/: 2.1 instead of 3.6 times
+// the plain program, with 6.5.)
+typedef struct adx_calling {
+    ad_fn *fn;                  // NULL: not begun
+    adx_kind kind;
+    ad_real *room;              // of machine code; or NULL,
+    adx_machine *machine;       // and this,
+    adx_workspace *work;        // with its memory
+} adx_calling;
+
+static void adx_end_calling(adx_calling *k)
+{
+    if (k->work != NULL)
+        adx_give_work(k->machine, k->work);
+    if (k->room != NULL)
+        adx_drop(&k->fn->memory, k->room);
+    *k = (adx_calling){ .fn = NULL };
+}
+
+// False: no memory. Pairs with adx_end_calling, whatever it returns.
+static bool adx_begin_calling(adx_calling *k, ad_fn *fn, adx_kind kind)
+{
+    const adx_compiled *c = &fn->compiled[kind];
+    *k = (adx_calling){ .fn = fn, .kind = kind };
+    if (adx_has_code(c)) {
+        k->room = (ad_real *)adx_take(&fn->memory, c->work + 1,
+                                      sizeof *k->room);
+        return k->room != NULL;
+    }
+    if (adx_machine_of(fn, kind, &k->machine) == ADREV_OK)
+        k->work = adx_take_work(k->machine, 1);
+    return k->work != NULL;
+}
+
+// Results are the first ones, and must not overlap arguments. False: results
+// may have been written.
+ADX_INLINE bool adx_do_call(const adx_calling *k, size_t parts,
+                            const adx_given given[], size_t wants,
+                            const adx_wanted wanted[])
+{
+    if (k->room == NULL)
+        return adx_evaluate_by(k->fn, k->machine, k->work->w, parts, given,
+                               wants, wanted) == ADREV_OK;
+    const adx_compiled *c = &k->fn->compiled[k->kind];
+    int left = adx_call_compiled(c, parts, given, wanted[0].to,
+                                 wants == 2 ? wanted[1].to : NULL, k->room);
+    if (left == 0
+        && (c->checks || adx_finite_few(wanted[0].n, wanted[0].to)))
+        return true;
+    return left <= 0
+        && adx_evaluate_fn(k->fn, k->kind, parts, given, wants, wanted)
+               == ADREV_OK;
+}
+
+#endif
+
+// Ways to evaluate such a function: forwards, and back. ahead and back belong
+// together (adrev_function.h 6.5): what the first hands on lies behind the
+// state, 1 + the path before it.
+enum {
+    ADX_CALL_value, ADX_CALL_ahead, ADX_CALL_vjp, ADX_CALL_back,
+    ADX_CALL_train, ADX_CALLINGS
+};
+
+typedef struct adx_step_path {
+    struct ad_fn *fn;
+    size_t kept;                // numbers that it hands on, once counted
+    bool stop;                  // what the step said
+    size_t upto;                // in the scan that recorded it, for this step
+                                // and those before it, so that a second sweep
+                                // does what the first one did
+} adx_step_path;
+
+struct ad_replays {
+    ad_allocator memory;
+    ad_step_fn *step;           // all are of this step
+    ad_vector_fn *f;
+    const void *ctx;
+    size_t in, out;
+    uint64_t layout;            // what its numbers are
+    adx_step_path path[ADX_PATHS];
+    size_t paths;
+    size_t missed;              // steps that took none of them
+    bool varies;                // the step cannot be replayed
+    adx_shelf spare;            // of a scan that is gone, for the next one
+};
+
+typedef struct adx_scan {
+    adx_staged of;
+    ad_step_fn *step;
+    ad_vector_fn *f;            // instead of it: of ad_loop
+    void *ctx;
+    size_t states, sequences, outputs;
+    adx_slice *slice;           // of states, then of outputs
+    adx_piece *piece;           // of states, then of sequences
+    size_t state_pieces, pieces;
+    size_t *given;              // [states + sequences] first number of each
+    size_t window, data, parameters, in, out;   // numbers
+    bool flat;                  // every state is its last row
+    bool moving;                // tangents are a part of the state (6.8)
+    bool stopped;               // by the last step
+    size_t told;                // results of each step
+    size_t results;
+    size_t steps;               // that ran
+    size_t most_steps;
+    ad_schedule schedule;
+    bool open_ended;
+    size_t untraced;            // bytes
+    void *untraced_first;       // as the first step found them, for 6.8
+    ad_real *value;             // of sequences and parameters
+    adx_captured captured;
+    adx_timetable plan;
+    ad_scan_report *report, own_report;
+    bool varies;                // steps are never replayed
+    bool by_function;           // some of the first run were, forwards
+    bool compiled;
+    bool swept;                 // by a whole sweep: no further paths
+    ad_replays own_replays, *replays;
+    size_t known;               // paths at the begin of the first sweep,
+    size_t limit;               // and at its end
+    size_t behind;              // numbers with each state, in timetables that
+                                // keep all states of a range
+} adx_scan;
+
+// Results of the first run, as they come.
+typedef struct adx_results_list {
+    ad_real *v;
+    size_t n, room;
+    void *untraced;             // as the last step left it; or NULL
+} adx_results_list;
+
+// What a sweep carries from step to step.
+typedef struct adx_frame {
+    ad_real *carried;           // adjoints or tangents of the window
+    ad_real *weight;            // [in or out, whichever is more, + captured]
+    ad_real *product;           // the same
+    const ad_real *dy;          // adjoints of the results, or tangents of all
+    ad_real *dx;                // inputs; the other way round
+} adx_frame;
+
+// A run of steps, forwards or backwards.
+typedef struct adx_stepping {
+    adx_scan *scan;
+    adx_stage *stage;           // current from begin to end
+    ad_tape *before;
+    bool entered;
+    size_t index;
+    ad_status status;
+    char *state;                // the window, and untraced data behind it
+    ad_real *in, *out;
+    ad_real *in_next;           // of lean runs, by turns with `in`; or results
+    ad_rev *rin, *rout;         // the same numbers, as a step is given them
+    const ad_rev **given;       // [states + sequences]
+    ad_rev **taken;             // [states + outputs]
+    ad_step step;               // which names them, as each step is given it
+    ad_rev number;
+    bool stale;                 // rin is not made of constants yet
+    bool marks;                 // not adjoints, but whether there are any
+    bool stop;                  // what the latest step said
+    bool again;                 // steps have been replayed that must not be
+    // Of sweeps.
+    ad_real *sweep;             // memory of the frame
+    adx_frame f;
+    ad_real *room;              // as much as f.weight
+    adx_frame frame[3];         // of sweeps to second order (6.8),
+    ad_real *frames;            // and their memory
+#ifdef ADREV_FUNCTION_IMPLEMENTED
+    adx_calling *calling;       // [ADX_PATHS*ADX_CALLINGS] once one is needed
+#endif
+    size_t latest;              // path that a step took
+    unsigned rest;              // steps before many are tried at once again
+    bool lean;
+    bool first;                 // the first run, not a sweep,
+    adx_results_list *list;     // and its results
+} adx_stepping;
+
+ADX_SELDOM_BEGIN
+
+/* --- 6.1  descriptions ------------------------------------------------------
+ * What is asked for is counted first, then written down.                     */
+
+static const int adx_before = -1;
+static const int adx_here_now = 0;
+
+static size_t adx_taps_of_state(const ad_scan_state *x, const int **tap)
+{
+    *tap = x->taps == 0 ? &adx_before : x->tap;
+    return x->taps == 0 ? 1 : x->taps;
+}
+
+static size_t adx_taps_of_sequence(const ad_scan_sequence *u, const int **tap)
+{
+    *tap = u->taps == 0 ? &adx_here_now : u->tap;
+    return u->taps == 0 ? 1 : u->taps;
+}
+
+// The rows that a state begins with; 0: its taps are wrong.
+static size_t adx_depth(const ad_scan_state *x)
+{
+    const int *tap;
+    size_t taps = adx_taps_of_state(x, &tap);
+    size_t depth = 0;
+    if (adx_no_array(taps, tap))
+        return 0;
+    for (size_t i = 0; i < taps; i++) {
+        if (tap[i] >= 0 || tap[i] < -INT_MAX)
+            return 0;
+        depth = (size_t)-tap[i] > depth ? (size_t)-tap[i] : depth;
+    }
+    return depth;
+}
+
+// The row of a sequence that tap 0 reads at step 0, and how many rows `steps`
+// steps need; false: its taps are wrong.
+static bool adx_reach_of(const ad_scan_sequence *u, size_t steps, size_t *low,
+                         size_t *rows)
+{
+    const int *tap;
+    size_t taps = adx_taps_of_sequence(u, &tap);
+    int first = 0;
+    int last = INT_MIN;
+    if (adx_no_array(taps, tap))
+        return false;
+    for (size_t i = 0; i < taps; i++) {
+        first = tap[i] < first ? tap[i] : first;
+        last = tap[i] > last ? tap[i] : last;
+    }
+    if (first < -INT_MAX)
+        return false;
+    *low = (size_t)-first;
+    *rows = (size_t)((long long)last - first) + steps;
+    return *rows >= steps;
+}
+
+#define ADX_NUMBERS_MOST (SIZE_MAX / 256)
+
+// All numbers that a scan reads, keeps or returns; SIZE_MAX: they cannot be
+// counted.
+static size_t adx_scan_numbers(const ad_scan_desc *d)
+{
+    size_t all = d->parameters;
+    const int *tap;
+    for (size_t j = 0; j < d->states; j++) {
+        const ad_scan_state *x = &d->state[j];
+        size_t rows = adx_size_plus(adx_depth(x), adx_taps_of_state(x, &tap));
+        rows = adx_size_plus(rows, x->rows == NULL ? 1 : d->steps);
+        all = adx_size_plus(all, adx_size_times(rows, x->size));
+    }
+    for (size_t j = 0; j < d->sequences; j++) {
+        const ad_scan_sequence *u = &d->sequence[j];
+        size_t rows = adx_size_plus(u->rows, adx_taps_of_sequence(u, &tap));
+        all = adx_size_plus(all, adx_size_times(rows, u->size));
+    }
+    for (size_t j = 0; j < d->outputs; j++) {
+        const ad_scan_output *o = &d->output[j];
+        size_t rows = o->row == NULL ? 1 : adx_size_plus(d->steps, 1);
+        all = adx_size_plus(all, adx_size_times(rows, o->size));
+    }
+    return all;
+}
+
+static bool adx_right_state(const ad_scan_state *x)
+{
+    return adx_depth(x) > 0 && (x->size == 0 || x->initial != NULL);
+}
+
+static bool adx_right_sequence(const ad_scan_sequence *u, size_t steps)
+{
+    size_t low;
+    size_t rows;
+    return adx_reach_of(u, steps, &low, &rows)
+        && (steps == 0 || u->rows >= rows)
+        && (u->rows == 0 || u->size == 0 || u->row != NULL);
+}
+
+static bool adx_right_scan(const ad_scan_desc *d)
+{
+    if (adx_no_array(d->states, d->state)
+        || adx_no_array(d->sequences, d->sequence)
+        || adx_no_array(d->outputs, d->output)
+        || adx_no_array(d->parameters, d->parameter)
+        || adx_no_array(d->untraced_bytes, d->untraced))
+        return false;
+    for (size_t j = 0; j < d->states; j++)
+        if (!adx_right_state(&d->state[j]))
+            return false;
+    for (size_t j = 0; j < d->sequences; j++)
+        if (!adx_right_sequence(&d->sequence[j], d->steps))
+            return false;
+    return adx_scan_numbers(d) <= ADX_NUMBERS_MOST;
+}
+
+// What lies behind the last piece on both sides makes it longer: a loop over
+// short pieces costs as much as a short step.
+static void adx_add_piece(adx_scan *c, size_t size, size_t from,
+                          ptrdiff_t move)
+{
+    adx_piece *last = c->pieces == 0 ? NULL : &c->piece[c->pieces - 1];
+    if (last != NULL && move == 0 && last->move == 0
+        && last->from + last->size == from)
+        last->size += size;
+    else
+        c->piece[c->pieces++] = (adx_piece){ c->in, size, from, move };
+}
+
+static void adx_describe_state(adx_scan *c, size_t j, const ad_scan_state *x)
+{
+    const int *tap;
+    size_t taps = adx_taps_of_state(x, &tap);
+    adx_slice *l = &c->slice[j];
+    *l = (adx_slice){ x->size, adx_depth(x), c->window, x->rows != NULL,
+                      x->last != NULL };
+    c->given[j] = c->in;
+    for (size_t t = 0; t < taps; t++, c->in += l->size) {
+        size_t row = l->depth - (size_t)-tap[t];
+        adx_add_piece(c, l->size, l->base + row * l->size, 0);
+    }
+    c->window += l->depth * l->size;
+    c->out += l->size;
+    c->told += l->told ? l->size : 0;
+    c->results += l->last ? l->depth * l->size : 0;
+}
+
+static void adx_describe_sequence(adx_scan *c, size_t j,
+                                  const ad_scan_sequence *u, size_t steps)
+{
+    const int *tap;
+    size_t taps = adx_taps_of_sequence(u, &tap);
+    size_t low = 0;
+    size_t rows = 0;
+    ptrdiff_t size = (ptrdiff_t)u->size;
+    adx_reach_of(u, steps, &low, &rows);
+    c->given[c->states + j] = c->in;
+    for (size_t t = 0; t < taps; t++, c->in += u->size) {
+        size_t row = low + (size_t)(ptrdiff_t)tap[t];
+        row = u->backward ? u->rows - 1 - row : row;
+        adx_add_piece(c, u->size, c->data + row * u->size,
+                      u->backward ? -size : size);
+    }
+    c->data += u->rows * u->size;
+}
+
+static void adx_describe(adx_scan *c, const ad_scan_desc *d)
+{
+    c->flat = true;
+    for (size_t j = 0; j < d->states; j++) {
+        adx_describe_state(c, j, &d->state[j]);
+        c->flat &= c->slice[j].depth == 1;
+    }
+    c->state_pieces = c->pieces;
+    for (size_t j = 0; j < d->sequences; j++)
+        adx_describe_sequence(c, j, &d->sequence[j], d->steps);
+    for (size_t j = 0; j < d->outputs; j++) {
+        const ad_scan_output *o = &d->output[j];
+        c->slice[d->states + j] = (adx_slice){ .size = o->size,
+                                               .told = o->row != NULL };
+        c->out += o->size;
+        c->told += o->row != NULL ? o->size : 0;
+    }
+    c->in += c->parameters + 1;     // and the number of the step
+}
+
+ADX_SELDOM_END

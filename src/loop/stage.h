@@ -1,0 +1,299 @@
+#pragma once
+
+/* ===========================================================================
+ * 3  STAGE                                                           >>stage
+ *
+ * A tape apart, on which a part of a program runs: with constants, for its
+ * values, or recorded, for a sweep. Numbers that it takes from outside reach
+ * the foreign hook of that tape and become further inputs. What runs on a
+ * stage may need one itself: that is the inner stage.
+ * ======================================================================== */
+
+// A flag that one thread at a time can take.
+#if !defined ADREV_NO_THREADS && !defined __STDC_NO_ATOMICS__
+typedef atomic_flag adx_flag;
+
+// Whether it was free. acquire, release: what its last holder did comes before.
+static bool adx_take_flag(adx_flag *f)
+{
+    return !atomic_flag_test_and_set_explicit(f, memory_order_acquire);
+}
+
+static void adx_clear_flag(adx_flag *f)
+{
+    atomic_flag_clear_explicit(f, memory_order_release);
+}
+#else
+typedef bool adx_flag;
+
+static bool adx_take_flag(adx_flag *f)
+{
+    bool free = !*f;
+    *f = true;
+    return free;
+}
+
+static void adx_clear_flag(adx_flag *f) { *f = false; }
+#endif
+
+typedef struct adx_stage {
+    ad_allocator memory;
+    ad_tape *tape;
+    struct adx_stage *inner;
+    size_t holders;         // statements and outer stages
+    adx_captured *captured; // of the run in progress (adrev_bulk.h 3.6)
+    uint32_t *local;        // of each of them, the input that stands for it;
+                            // 0: none
+    size_t locals;          // room
+    bool recorded;          // the run in progress is
+    bool complete;          // it may capture nothing new
+    bool temporary;         // for one run
+    adx_flag busy;
+    bool full;              // checkpoints: no room for more recordings
+    size_t kept;            // bytes of those kept
+} adx_stage;
+
+/* --- 3.1  captured numbers ------------------------------------------------ */
+
+// The place of a number, made if it is new; SIZE_MAX: no memory, or it may not
+// be new, or not be here.
+static size_t adx_capture(adx_stage *s, uint64_t id)
+{
+    adx_captured *k = s->captured;
+    size_t before = s->locals;
+    // A branch of a fork in f lies elsewhere, or is swept elsewhere.
+    if (adx_now.tape != s->tape || s->tape->open > 0)
+        return SIZE_MAX;
+    uint32_t known = adx_find_captured(k, id);
+    if (known != 0)
+        return known - 1;
+    if (s->complete || !adx_add_captured(&s->memory, k, id)
+        || !adx_extend(&s->memory, (void **)&s->local, &s->locals, k->n,
+                       sizeof *s->local))
+        return SIZE_MAX;
+    for (size_t i = before; i < s->locals; i++)
+        s->local[i] = 0;
+    return k->n - 1;
+}
+
+// The hook: a constant where only values are wanted, otherwise an input.
+static ad_rev adx_from_outside(void *user, ad_rev x)
+{
+    adx_stage *s = (adx_stage *)user;
+    ad_tape *t = s->tape;
+    size_t i = adx_capture(s, adx_compound(x.job, x.seq));
+    if (i == SIZE_MAX && !s->complete && adx_now.tape == t && t->open == 0)
+        adx_fail(t, ADREV_ENOMEM);
+    if (i == SIZE_MAX)
+        return x;
+    if (!s->recorded)
+        return adx_passive(0);
+    if (s->local[i] == 0)
+        s->local[i] = (ad_input)(0).seq;
+    return adx_known(x, s->local[i]);
+}
+
+// Set when a long loop or a checkpoint is unrolled under a hook.
+static ADX_THREAD bool adx_long_loop;
+
+/* --- 3.2  stages ---------------------------------------------------------- */
+
+static void adx_free_stage(adx_stage *s)
+{
+    if (s == NULL || --s->holders > 0)
+        return;
+    ad_tape_free(s->tape);
+    adx_free_stage(s->inner);
+    ad_allocator memory = s->memory;
+    adx_drop(&memory, s->local);
+    adx_drop(&memory, s);
+}
+
+static adx_stage *adx_new_stage(const ad_allocator *a)
+{
+    adx_stage *s = (adx_stage *)adx_take(a, 1, sizeof *s);
+    if (s == NULL)
+        return NULL;
+    memset(s, 0, sizeof *s);
+    s->memory = *a;
+    s->holders = 1;
+    s->tape = ad_tape_new_with(a);
+    if (s->tape == NULL) {
+        adx_drop(a, s);
+        return NULL;
+    }
+    const ad_hooks hooks = { .foreign = adx_from_outside, .user = s };
+    ad_tape_hooks(s->tape, &hooks);
+    return s;
+}
+
+// A statement that holds a stage begins what it saves with this.
+typedef struct adx_staged {
+    adx_stage *stage;
+    ad_allocator memory;
+    adx_flag busy;              // rows of a Jacobian may be swept side by side:
+} adx_staged;                   // here one after the other
+
+static void adx_destroy_checkpoint(const void *saved);
+static void adx_destroy_scan(const void *saved);
+
+#define ADX_STAGE_NEAR 64       // statements that are looked through
+
+// The stage that a statement on t shares with the latest one that has one.
+static adx_stage *adx_stage_below(const ad_tape *t)
+{
+    const adx_extended *e = t->last;
+    for (int i = 0; e != NULL && i < ADX_STAGE_NEAR; i++, e = e->before) {
+        const adx_external *x = (const adx_external *)e;
+        if (e->rule == &adx_external_kind
+            && (x->rule->destroy == adx_destroy_checkpoint
+                || x->rule->destroy == adx_destroy_scan))
+            return (*(adx_staged *const *)x->saved)->stage;
+    }
+    return NULL;
+}
+
+// Gives a new statement its stage, with one more holder. In recordings with
+// forks it has none, but makes one for each run. False: no memory.
+static bool adx_share_stage(adx_staged *of)
+{
+    const ad_tape *t = adx_now.tape;
+    if (t->annex != NULL)
+        return true;
+    adx_stage *outer = t->hooks.foreign == adx_from_outside
+                     ? (adx_stage *)t->hooks.user : NULL;
+    of->stage = outer != NULL ? outer->inner : adx_stage_below(t);
+    if (of->stage == NULL) {
+        of->stage = adx_new_stage(&of->memory);
+        if (of->stage == NULL || outer == NULL)
+            return of->stage != NULL;
+        outer->inner = of->stage;
+    }
+    of->stage->holders++;
+    return true;
+}
+
+// For one run: the statement's, or one for the time being. NULL: no memory.
+static adx_stage *adx_borrow_stage(adx_staged *of)
+{
+    if (of->stage != NULL && adx_take_flag(&of->stage->busy))
+        return of->stage;
+    adx_stage *s = adx_new_stage(&of->memory);
+    if (s != NULL)
+        s->temporary = true;
+    return s;
+}
+
+static void adx_return_stage(adx_stage *s)
+{
+    if (s != NULL && s->temporary)
+        adx_free_stage(s);
+    else if (s != NULL)
+        adx_clear_flag(&s->busy);
+}
+
+static void adx_begin_sweep(adx_staged *of)
+{
+    for (size_t turns = 0; !adx_take_flag(&of->busy); turns++) {
+#ifdef ADX_THREAD_YIELD
+        if (turns > 100)        // the other one may want this processor
+            ADX_THREAD_YIELD();
+#endif
+    }
+    adx_mine_rows.held += adx_mine_rows.rows > 0;
+}
+
+static void adx_end_sweep(adx_staged *of)
+{
+    adx_mine_rows.held -= adx_mine_rows.rows > 0;
+    adx_clear_flag(&of->busy);
+}
+
+// Makes a stage's tape current, for runs. Returns the tape to go back to.
+static ad_tape *adx_enter_stage(adx_stage *s, adx_captured *k, bool complete)
+{
+    s->captured = k;
+    s->complete = complete;
+    return ad_use(s->tape);
+}
+
+// Before each run: an empty tape.
+static void adx_begin_run(adx_stage *s, bool recorded)
+{
+    size_t n = s->captured->n;
+    s->recorded = recorded;
+    if (adx_now.seq > 0 || s->tape->status != ADREV_OK)
+        ad_tape_clear(s->tape);
+    if (!recorded || n == 0)
+        return;
+    if (adx_extend(&s->memory, (void **)&s->local, &s->locals, n,
+                   sizeof *s->local))
+        memset(s->local, 0, s->locals * sizeof *s->local);
+    else
+        adx_fail(s->tape, ADREV_ENOMEM);
+}
+
+// Results of a run as values of the stage's tape, those from outside, too.
+// Its status, and that of one that was left for another tape.
+static ad_status adx_end_run(adx_stage *s, size_t m, ad_rev y[])
+{
+    if (adx_now.tape != s->tape) {
+        ad_use(s->tape);
+        adx_fail(s->tape, ADREV_EMARK);
+    }
+    for (size_t i = 0; i < m; i++)
+        if (y[i].job != 0 && s->tape->status == ADREV_OK)
+            y[i] = adx_known_here(y[i]);
+    return s->tape->status;
+}
+
+/* --- 3.3  derivatives of a run ----------------------------------------------
+ * On the stage's tape as it was left: from n inputs, and those captured, to m
+ * results.                                                                   */
+
+static bool adx_all_passive(size_t m, const ad_rev y[])
+{
+    for (size_t i = 0; i < m; i++)
+        if (y[i].job != 0)
+            return false;
+    return true;
+}
+
+// dx = dy J, and what is captured: += to da.
+static ad_status adx_stage_pull(const adx_stage *s, size_t m, const ad_rev y[],
+                                const ad_real dy[], size_t n, const ad_rev x[],
+                                ad_real dx[], const adx_captured *k,
+                                ad_real da[])
+{
+    if (adx_all_passive(m, y)) {
+        memset(dx, 0, n * sizeof *dx);
+        return s->tape->status;
+    }
+    ad_status status = ad_pullback(s->tape, m, y, dy, n, x, dx);
+    for (size_t i = 0; i < k->n && status == ADREV_OK; i++)
+        if (s->local[i] != 0)
+            da[i] += s->tape->adjoint[s->local[i]];
+    return status;
+}
+
+// dy = J dx, where x and dx have room for those captured behind their n, whose
+// tangents are in dx already.
+static ad_status adx_stage_push(const adx_stage *s, size_t m, const ad_rev y[],
+                                ad_real dy[], size_t n, ad_rev x[],
+                                const ad_real dx[], const adx_captured *k,
+                                ad_real tangents[])
+{
+    size_t all = n;
+    if (adx_all_passive(m, y) || s->tape->status != ADREV_OK) {
+        memset(dy, 0, m * sizeof *dy);
+        return s->tape->status;
+    }
+    memcpy(tangents, dx, n * sizeof *dx);
+    for (size_t i = 0; i < k->n; i++)
+        if (s->local[i] != 0) {
+            uint32_t job = adx_segment_of(s->tape, s->local[i])->job;
+            x[all] = (ad_rev){ 0, s->local[i], job };
+            tangents[all++] = dx[n + i];
+        }
+    return ad_pushforward(s->tape, all, x, tangents, m, y, dy);
+}

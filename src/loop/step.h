@@ -1,0 +1,341 @@
+#pragma once
+
+/* --- 6.2  one step -------------------------------------------------------- */
+
+// A state: untraced data, aligned for anything; the window; in recorded
+// functions, its tangents.
+static size_t adx_window_at(const adx_scan *c)
+{
+    return (c->untraced + 7) / 8 * 8;
+}
+
+static size_t adx_state_bytes(const adx_scan *c)
+{
+    return adx_window_at(c)
+         + c->window * sizeof(ad_real) * (c->moving ? 2 : 1);
+}
+
+static ad_real *adx_window_of(const adx_stepping *k)
+{
+    return (ad_real *)(void *)(k->state + adx_window_at(k->scan));
+}
+
+// Whether the steps carry on no more than one row of each state. The numbers
+// that a step is given then begin with the state itself.
+static bool adx_is_lean(const adx_scan *c)
+{
+    return c->flat && c->state_pieces == 1 && c->untraced == 0 && !c->moving;
+}
+
+// Whether only the step itself says what it does.
+static bool adx_is_varying(const adx_scan *c)
+{
+    return c->varies || c->replays->varies;
+}
+
+// Where a step finds its numbers and leaves its results.
+static void adx_point_at(adx_stepping *k, const ad_rev *x, ad_rev *y)
+{
+    const adx_scan *c = k->scan;
+    for (size_t j = 0; j < c->states + c->sequences; j++)
+        k->given[j] = x + c->given[j];
+    for (size_t j = 0; j < c->states + c->outputs; j++) {
+        k->taken[j] = y;
+        y += c->slice[j].size;
+    }
+    k->step = (ad_step){
+        .state = k->given, .sequence = k->given + c->states,
+        .parameter = x + c->in - 1 - c->parameters,
+        .next = k->taken, .output = k->taken + c->states,
+        .untraced = k->state, .adx_owner = k
+    };
+}
+
+// Calls the step with x and y; whether it says that it was the last one.
+static bool adx_call_step(adx_stepping *k, const ad_rev *x, ad_rev *y)
+{
+    const adx_scan *c = k->scan;
+    ad_step s = k->step;
+    adx_unset(c->out, y);
+    k->number = x[c->in - 1];
+    if (c->f != NULL)
+        c->f(x, y, c->ctx);
+    else
+        c->step(&s, c->ctx);
+    if (s.status == ADREV_OK && !adx_all_set(c->out, y))
+        s.status = ADREV_ESHAPE;
+    if (k->status == ADREV_OK)
+        k->status = s.status;
+    return s.stop;
+}
+
+ADX_API size_t ad_step_index(ad_step *s)
+{
+    s->adx_owner->scan->varies = true;
+    return s->adx_owner->index;
+}
+
+ADX_API ad_rev ad_step_number(ad_step *s)
+{
+    return s->adx_owner->number;
+}
+
+// What the taps of step s read of sequences.
+ADX_INLINE void adx_gather_sequences(const adx_scan *c, size_t s,
+                                     const ad_real data[], ad_real to[])
+{
+    for (size_t i = c->state_pieces; i < c->pieces; i++) {
+        const adx_piece *p = &c->piece[i];
+        adx_copy_few(p->size, data + p->from + (ptrdiff_t)s * p->move,
+                     to + p->at);
+    }
+}
+
+// The same of a window, too, which `to` may begin with.
+static void adx_gather_taps(const adx_scan *c, size_t s, const ad_real window[],
+                            const ad_real data[], ad_real to[])
+{
+    for (size_t i = 0; to != window && i < c->state_pieces; i++)
+        adx_copy_few(c->piece[i].size, window + c->piece[i].from,
+                     to + c->piece[i].at);
+    adx_gather_sequences(c, s, data, to);
+}
+
+// The numbers that step s is given.
+static void adx_gather_step(adx_stepping *k, size_t s)
+{
+    const adx_scan *c = k->scan;
+    adx_gather_taps(c, s, adx_window_of(k), c->value, k->in);
+    k->in[c->in - 1] = (ad_real)s;
+    k->index = s;
+}
+
+// Mostly so few that vectors are not worth the questions before them; see
+// adx_copy_few.
+ADX_INLINE void adx_add_few(size_t n, const ad_real *from, ad_real *to)
+{
+    for (; n > 1; n -= 2, from += 2, to += 2) {
+        ad_real x = to[0] + from[0];
+        ADX_OPAQUE(from);
+        ad_real y = to[1] + from[1];
+        to[0] = x;
+        ADX_OPAQUE(to);
+        to[1] = y;
+    }
+    if (n > 0)
+        *to += *from;
+}
+
+// Adjoints of what step s was given, but for the window, where they belong:
+// data of sequences, and parameters behind them.
+ADX_INLINE void adx_spread_given(const adx_scan *c, size_t s,
+                                 const ad_real dx[], ad_real data[])
+{
+    for (size_t i = c->state_pieces; i < c->pieces; i++) {
+        const adx_piece *p = &c->piece[i];
+        adx_add_few(p->size, dx + p->at,
+                    data + p->from + (ptrdiff_t)s * p->move);
+    }
+    adx_add_few(c->parameters, dx + c->in - 1 - c->parameters, data + c->data);
+}
+
+// Runs the step that was gathered, with constants or recorded: rin to rout.
+static bool adx_run_step(adx_stepping *k, bool recorded)
+{
+    adx_scan *c = k->scan;
+    size_t varying = k->stale ? c->in - 1 : c->in - 1 - c->parameters;
+    adx_begin_run(k->stage, recorded);
+    if (recorded)
+        (ad_inputs)(c->in - 1, k->in, k->rin);
+    else
+        for (size_t i = 0; i < varying; i++)
+            k->rin[i] = adx_passive(k->in[i]);
+    k->stale = recorded;
+    k->rin[c->in - 1] = adx_passive(k->in[c->in - 1]);
+    c->report->evaluations++;
+    c->report->recorded += recorded;
+    bool stop = adx_call_step(k, k->rin, k->rout);
+    ad_status status = adx_end_run(k->stage, c->out, k->rout);
+    if (k->status == ADREV_OK)
+        k->status = status;
+    return stop;
+}
+
+// Shifts the window of numbers by one row, and appends the new ones.
+static void adx_shift(const adx_scan *c, ad_real window[], const ad_real out[])
+{
+    for (size_t i = 0; c->flat && i < c->window; i++)
+        window[i] = out[i];
+    for (size_t j = 0; !c->flat && j < c->states; j++) {
+        const adx_slice *l = &c->slice[j];
+        ad_real *row = window + l->base;
+        size_t rest = (l->depth - 1) * l->size;
+        memmove(row, row + l->size, rest * sizeof *row);
+        for (size_t i = 0; i < l->size; i++)
+            row[rest + i] = *out++;
+    }
+}
+
+// Of the numbers that a step returns, or their tangents, results of the scan.
+// Returns where the next ones go.
+static ad_real *adx_copy_told(const adx_scan *c, const ad_real out[],
+                              ad_real to[])
+{
+    for (size_t j = 0; j < c->states + c->outputs; j++)
+        for (size_t i = 0; i < c->slice[j].size; i++, out++)
+            if (c->slice[j].told)
+                *to++ = *out;
+    return to;
+}
+
+// Room for the results of some steps. False: no memory.
+static bool adx_expect_results(const adx_scan *c, adx_results_list *list,
+                               size_t steps)
+{
+    return c->told == 0
+        || adx_extend(&c->of.memory, (void **)&list->v, &list->room,
+                      list->n + steps * c->told, sizeof *list->v);
+}
+
+// Those of a step, for which there is room.
+ADX_INLINE void adx_tell_results(const adx_scan *c, adx_results_list *list,
+                                 const ad_real out[])
+{
+    if (c->told == 0)
+        return;
+    adx_copy_told(c, out, list->v + list->n);
+    list->n += c->told;
+}
+
+static bool adx_tell_step(const adx_stepping *k, adx_results_list *list)
+{
+    if (!adx_expect_results(k->scan, list, 1))
+        return false;
+    adx_tell_results(k->scan, list, k->out);
+    return true;
+}
+
+// Adjoints of what step s returned, as weights; whether there are any.
+static bool adx_weigh(const adx_scan *c, size_t s, const adx_frame *f,
+                      const ad_real window[])
+{
+    const ad_real *dy = f->dy + s * c->told;
+    ad_real *w = f->weight;
+    bool any = false;
+    for (size_t j = 0; j < c->states + c->outputs; j++) {
+        const adx_slice *l = &c->slice[j];
+        const ad_real *carried = window + l->base
+                               + (l->depth > 0 ? l->depth - 1 : 0) * l->size;
+        for (size_t i = 0; i < l->size; i++, w++) {
+            *w = (l->depth > 0 ? carried[i] : 0) + (l->told ? *dy++ : 0);
+            any |= *w != 0;
+        }
+    }
+    return any;
+}
+
+static bool adx_run_known_step(adx_stepping *k, bool *stop);        // in 6.3
+static void adx_end_callings(adx_stepping *k);
+static void adx_go_lean(adx_stepping *k);
+
+// The state before the next step. Returns whether that was the last one.
+static bool adx_do_step(adx_stepping *k, size_t s)
+{
+    const adx_scan *c = k->scan;
+    bool stop = false;
+    adx_gather_step(k, s);
+    if (!adx_run_known_step(k, &stop)) {
+        stop = adx_run_step(k, false);
+        for (size_t i = 0; i < c->out; i++)
+            k->out[i] = k->rout[i].v;
+    }
+    if (k->status == ADREV_OK)
+        adx_shift(c, adx_window_of(k), k->out);
+    return stop;
+}
+
+static bool adx_advance_scan(void *user, size_t s)
+{
+    adx_stepping *k = (adx_stepping *)user;
+    k->stop = adx_do_step(k, s);
+    return k->status == ADREV_OK;
+}
+
+static void adx_end_stepping(adx_stepping *k)
+{
+    const ad_allocator *a = &k->scan->of.memory;
+    if (k->entered)
+        ad_use(k->before);
+    adx_return_stage(k->stage);
+    adx_drop(a, k->state == NULL ? NULL : k->state - sizeof(adx_stamp));
+    adx_drop(a, k->rin);
+    adx_drop(a, k->given);
+    adx_drop(a, k->taken);
+    adx_drop(a, k->sweep);
+    adx_end_callings(k);
+    memset(k, 0, sizeof *k);
+}
+
+typedef enum adx_purpose { ADX_RUN, ADX_SWEEP, ADX_UNROLL } adx_purpose;
+
+// Memory for a run of steps. Pairs with adx_end_stepping, whatever it returns.
+static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
+                               adx_purpose purpose)
+{
+    bool sweep = purpose == ADX_SWEEP;
+    const ad_allocator *a = &c->of.memory;
+    size_t outside = c->captured.n;
+    size_t most = (c->in > c->out ? c->in : c->out) + outside;
+    *k = (adx_stepping){ .scan = c, .first = purpose == ADX_RUN };
+    if (purpose != ADX_UNROLL)
+        k->stage = adx_borrow_stage(&c->of);
+    k->state = (char *)adx_take(a, sizeof(adx_stamp) + adx_state_bytes(c)
+                                   + (c->in + c->out + most) * sizeof *k->in,
+                                1);
+    if (k->state != NULL)
+        k->state += sizeof(adx_stamp);
+    k->rin = (ad_rev *)adx_take(a, c->in + c->out + outside, sizeof *k->rin);
+    k->given = (const ad_rev **)adx_take(a, c->states + c->sequences,
+                                         sizeof *k->given);
+    k->taken = (ad_rev **)adx_take(a, c->states + c->outputs,
+                                   sizeof *k->taken);
+    if (sweep)
+        k->sweep = (ad_real *)adx_take(a, c->window + 3 * most,
+                                       sizeof *k->sweep);
+    if ((k->stage == NULL && purpose != ADX_UNROLL) || k->state == NULL
+        || k->rin == NULL || k->given == NULL
+        || k->taken == NULL
+        || (sweep && k->sweep == NULL))
+        return false;
+    k->lean = adx_is_lean(c);
+    k->in = k->lean ? adx_window_of(k)
+          : (ad_real *)(void *)(k->state + adx_state_bytes(c));
+    k->out = k->in + c->in;
+    k->in_next = k->out + c->out;
+    k->rout = k->rin + c->in + outside;
+    adx_point_at(k, k->rin, k->rout);
+    memset(k->in, 0, c->in * sizeof *k->in);
+    for (size_t i = 0; i < c->parameters; i++)
+        k->in[c->in - 1 - c->parameters + i] = c->value[c->data + i];
+    k->stale = true;
+    c->plan.state = k->state;
+    c->plan.user = k;
+    c->plan.advance = adx_advance_scan;
+    adx_go_lean(k);
+    if (k->stage != NULL) {
+        k->before = adx_enter_stage(k->stage, &c->captured, sweep);
+        k->entered = true;
+    }
+    if (sweep) {
+        k->f.carried = k->sweep;
+        k->f.weight = k->sweep + c->window;
+        k->f.product = k->f.weight + most;
+        k->room = k->f.product + most;
+    }
+    return true;
+}
+
+static ad_status adx_connect_run(const adx_stage *s, size_t m,
+                                 const ad_rev y[], const ad_real dy[],
+                                 size_t n, const ad_rev x[], ad_real dx[],
+                                 const adx_captured *k, ad_real da[]);

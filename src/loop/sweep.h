@@ -1,0 +1,275 @@
+#pragma once
+
+/* --- 6.4  sweeps ---------------------------------------------------------- */
+
+// The window one step earlier, and room for what is new in it.
+static void adx_shift_back(const adx_scan *c, ad_real window[])
+{
+    for (size_t i = 0; c->flat && i < c->window; i++)
+        window[i] = 0;
+    for (size_t j = 0; !c->flat && j < c->states; j++) {
+        const adx_slice *l = &c->slice[j];
+        ad_real *row = window + l->base;
+        memmove(row + l->size, row, (l->depth - 1) * l->size * sizeof *row);
+        memset(row, 0, l->size * sizeof *row);
+    }
+}
+
+static void adx_spread_step(adx_stepping *k, size_t s)
+{
+    const adx_scan *c = k->scan;
+    for (size_t i = 0; i < c->state_pieces; i++)
+        adx_add_few(c->piece[i].size, k->f.product + c->piece[i].at,
+                    k->f.carried + c->piece[i].from);
+    adx_spread_given(c, s, k->f.product, k->f.dx + c->window);
+}
+
+static bool adx_reverse_scan(void *user, size_t s)
+{
+    adx_stepping *k = (adx_stepping *)user;
+    adx_scan *c = k->scan;
+    ad_real *outside = k->f.dx + c->window + c->data + c->parameters;
+    bool any = adx_weigh(c, s, &k->f, k->f.carried);
+    adx_shift_back(c, k->f.carried);
+    if (!any)
+        return true;
+    adx_gather_step(k, s);
+    if (k->marks || !adx_replay_step(k, s)) {
+        adx_run_step(k, true);
+        if (k->status == ADREV_OK)
+            k->status = (k->marks ? adx_connect_run : adx_stage_pull)(
+                k->stage, c->out, k->rout, k->f.weight, c->in - 1, k->rin,
+                k->f.product, &c->captured, outside);
+    }
+    if (k->status == ADREV_OK)
+        adx_spread_step(k, s);
+    return k->status == ADREV_OK && !k->again;
+}
+
+// Moves between the last rows among the results (adjoints or tangents of them)
+// and the window.
+static void adx_last_rows(const adx_scan *c, ad_real window[],
+                          const ad_real from[], ad_real to[])
+{
+    for (size_t j = 0; j < c->states; j++) {
+        const adx_slice *l = &c->slice[j];
+        for (size_t i = 0; l->last && i < l->depth * l->size; i++)
+            if (from != NULL)
+                window[l->base + i] = *from++;
+            else
+                *to++ = window[l->base + i];
+    }
+}
+
+// Rows of the window before step `first` that are initial ones: calls for
+// adding adjoints to them, or reading tangents of them.
+static void adx_initial_rows(const adx_scan *c, ad_real window[],
+                             ad_real adjoint[], const ad_real tangent[])
+{
+    size_t first = c->plan.first;
+    for (size_t j = 0; j < c->states; j++) {
+        const adx_slice *l = &c->slice[j];
+        for (size_t r = 0; r + first < l->depth; r++)
+            for (size_t i = 0; i < l->size; i++) {
+                size_t now = l->base + r * l->size + i;
+                size_t then = now + first * l->size;
+                if (adjoint != NULL)
+                    adjoint[then] += window[now];
+                else
+                    window[now] = tangent[then];
+            }
+    }
+}
+
+// Marks of what lies before the steps that are reversed: if a result depends on
+// anything there, then on all, for nothing is kept to run those steps with.
+static void adx_mark_cut(adx_stepping *k)
+{
+    adx_scan *c = k->scan;
+    size_t told = c->plan.first * c->told;
+    bool any = false;
+    for (size_t j = 0; j < c->states; j++) {
+        const adx_slice *l = &c->slice[j];
+        size_t initial = l->depth > c->plan.first ? l->depth - c->plan.first
+                                                  : 0;
+        for (size_t i = initial * l->size; i < l->depth * l->size; i++)
+            any = any || k->f.carried[l->base + i] != 0;
+    }
+    for (size_t i = 0; i < told; i++)
+        any = any || k->f.dy[i] != 0;
+    if (!any)
+        return;
+    for (size_t i = 0; i + 1 < c->in; i++)
+        k->f.product[i] = 1;
+    for (size_t s = 0; s < c->plan.first; s++)
+        adx_spread_given(c, s, k->f.product, k->f.dx + c->window);
+    for (size_t i = 0; i < c->window; i++)
+        k->f.dx[i] = 1;
+    ad_real *outside = k->f.dx + c->window + c->data + c->parameters;
+    for (size_t i = 0; i < c->captured.n; i++)
+        outside[i] = 1;
+}
+
+// From adjoints of the results to those of the inputs, which are added to dx.
+static bool adx_reverse_steps(adx_stepping *k, const ad_real dy[], ad_real dx[])
+{
+    adx_scan *c = k->scan;
+    k->f.dy = dy;
+    k->f.dx = dx;
+    memset(k->f.carried, 0, c->window * sizeof *k->f.carried);
+    adx_last_rows(c, k->f.carried, dy + c->steps * c->told, NULL);
+    if (c->plan.first < c->steps
+        && !adx_go_back(&c->plan, 0, 0, c->steps, true))
+        return false;
+    if (k->marks && c->plan.first > 0)
+        adx_mark_cut(k);
+    adx_initial_rows(c, k->f.carried, dx, NULL);
+    return true;
+}
+
+static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
+                           bool marks, bool *again)
+{
+    adx_stepping k;
+    bool ok = adx_begin_stepping(&k, c, ADX_SWEEP);
+    if (ok) {
+        k.marks = marks;
+        c->plan.reverse = adx_reverse_scan;
+        if (!c->swept)
+            c->known = adx_is_varying(c) ? 0 : c->replays->paths;
+        ok = adx_reverse_steps(&k, dy, dx);
+    }
+    *again = k.again;
+    adx_end_stepping(&k);
+    return ok;
+}
+
+// Adjoints of the n inputs in dx, which is 0; or whether there are any
+// (section 7).
+static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], size_t n,
+                           ad_real dx[], bool marks)
+{
+    bool again = false;
+    adx_begin_sweep(&c->of);
+    bool ok = adx_sweep_once(c, dy, dx, marks, &again);
+    if (again) {
+        memset(dx, 0, n * sizeof *dx);
+        ok = adx_sweep_once(c, dy, dx, marks, &again);
+    }
+    if (ok && !marks && !c->swept) {
+        c->swept = true;
+        c->limit = c->replays->paths;
+    }
+    adx_end_sweep(&c->of);
+    return ok;
+}
+
+static bool adx_scan_pullback(const void *saved, size_t m, const ad_real dy[],
+                              size_t n, ad_real dx[])
+{
+    (void)m;
+    return adx_sweep_scan(*(adx_scan *const *)saved, dy, n, dx, false);
+}
+
+// Tangents of what step s is given.
+static void adx_gather_tangents(adx_stepping *k, size_t s)
+{
+    const adx_scan *c = k->scan;
+    adx_gather_taps(c, s, k->f.carried, k->f.dy + c->window, k->f.weight);
+    const ad_real *given = k->f.dy + c->window + c->data;
+    size_t others = c->parameters + c->captured.n;
+    for (size_t i = 0; i < others; i++)
+        k->f.weight[c->in - 1 - c->parameters + i] = given[i];
+}
+
+// Tangents of what it returns, in `product`, and both windows one step on.
+static bool adx_push_step(adx_stepping *k, size_t s)
+{
+    adx_scan *c = k->scan;
+    adx_gather_step(k, s);
+    adx_gather_tangents(k, s);
+    k->stop = adx_run_step(k, true);
+    if (k->status == ADREV_OK)
+        k->status = adx_stage_push(k->stage, c->out, k->rout, k->f.product,
+                                   c->in - 1, k->rin, k->f.weight, &c->captured,
+                                   k->room);
+    if (k->status != ADREV_OK)
+        return false;
+    for (size_t i = 0; i < c->out; i++)
+        k->out[i] = k->rout[i].v;
+    adx_shift(c, adx_window_of(k), k->out);
+    adx_shift(c, k->f.carried, k->f.product);
+    return true;
+}
+
+static bool adx_push_steps(adx_stepping *k, ad_real dy[])
+{
+    adx_scan *c = k->scan;
+    for (size_t s = 0; s < c->steps; s++) {
+        if (s == c->plan.first)
+            adx_initial_rows(c, k->f.carried, NULL, k->f.dy);
+        if (s < c->plan.first) {
+            if (!adx_advance_scan(k, s))
+                return false;
+            for (size_t i = 0; i < c->told; i++)
+                *dy++ = 0;
+            continue;
+        }
+        if (!adx_push_step(k, s))
+            return false;
+        dy = adx_copy_told(c, k->f.product, dy);
+    }
+    if (c->plan.first == c->steps)
+        adx_initial_rows(c, k->f.carried, NULL, k->f.dy);
+    adx_last_rows(c, k->f.carried, NULL, dy);
+    return true;
+}
+
+static bool adx_scan_pushforward(const void *saved, size_t n,
+                                 const ad_real dx[], size_t m, ad_real dy[])
+{
+    adx_scan *c = *(adx_scan *const *)saved;
+    adx_stepping k;
+    (void)m;
+    (void)n;
+    adx_begin_sweep(&c->of);
+    bool ok = adx_begin_stepping(&k, c, ADX_SWEEP);
+    if (ok) {
+        k.f.dy = dx;
+        memset(k.f.carried, 0, c->window * sizeof *k.f.carried);
+        ok = (c->steps == 0 || adx_fetch_state(&c->plan, &c->plan.level[0], 0))
+          && adx_push_steps(&k, dy);
+    }
+    adx_end_stepping(&k);
+    adx_end_sweep(&c->of);
+    return ok;
+}
+
+static void adx_free_scan(adx_scan *c)
+{
+    ad_allocator memory = c->of.memory;
+    adx_spare_shelf(c);
+    adx_free_timetable(&c->plan);
+    adx_free_paths(&c->own_replays);
+    adx_free_stage(c->of.stage);
+    adx_free_captured(&memory, &c->captured);
+    adx_drop(&memory, c->slice);
+    adx_drop(&memory, c->piece);
+    adx_drop(&memory, c->given);
+    adx_drop(&memory, c->value);
+    adx_drop(&memory, c->untraced_first);
+    adx_drop(&memory, c);
+}
+
+static void adx_destroy_scan(const void *saved)
+{
+    adx_free_scan(*(adx_scan *const *)saved);
+}
+
+static bool adx_scan_replay(const void *saved, const ad_external_point *at);
+
+static const ad_external_rule adx_scan_rule = {
+    .name = "scan", .pullback = adx_scan_pullback,
+    .pushforward = adx_scan_pushforward, .destroy = adx_destroy_scan,
+    .replay = adx_scan_replay
+};

@@ -1,0 +1,288 @@
+#pragma once
+
+/* --- 6.7  unrolled ----------------------------------------------------------
+ * Where all is to be recorded as it happens: under a hook, or in fixed memory.
+ * The same steps on the numbers themselves.                                  */
+
+typedef struct adx_unrolled {
+    adx_stepping k;
+    const ad_scan_desc *d;
+    ad_rev *window;             // [window]
+    ad_rev *data;               // [data]
+    ad_rev *told;               // results of the steps
+    size_t n, room;
+    bool counting;              // only how many steps there are
+} adx_unrolled;
+
+static ad_rev adx_without_derivative(ad_rev x)
+{
+    if (adx_now.trace && x.job != 0)
+        return adx_traced(ADREV_OP_detach, x.v, x, 0, x, 0, x, 0);
+    return adx_passive(x.v);
+}
+
+
+static void adx_unrolled_inputs(adx_unrolled *u, size_t s, bool constant)
+{
+    const adx_scan *c = u->k.scan;
+    ad_rev *in = u->k.rin;
+    for (size_t i = 0; i < c->pieces; i++) {
+        const adx_piece *p = &c->piece[i];
+        const ad_rev *from = i < c->state_pieces ? u->window + p->from
+            : u->data + p->from + (ptrdiff_t)s * p->move;
+        for (size_t w = 0; w < p->size; w++)
+            in[p->at + w] = from[w];
+    }
+    for (size_t i = 0; i < c->parameters; i++)
+        in[c->in - 1 - c->parameters + i] = u->d->parameter[i];
+    in[c->in - 1] = adx_passive((ad_real)s);
+    for (size_t i = 0; constant && i < c->in; i++)
+        in[i] = adx_without_derivative(in[i]);
+    u->k.index = s;
+    c->report->evaluations++;
+}
+
+static bool adx_unrolled_results(adx_unrolled *u)
+{
+    const adx_scan *c = u->k.scan;
+    const ad_rev *out = u->k.rout;
+    if (!u->counting
+        && !adx_extend(&c->of.memory, (void **)&u->told, &u->room,
+                       u->n + c->told, sizeof *u->told))
+        return false;
+    for (size_t j = 0; j < c->states + c->outputs; j++) {
+        const adx_slice *l = &c->slice[j];
+        ad_rev *row = u->window + l->base;
+        size_t rest = l->depth > 0 ? (l->depth - 1) * l->size : 0;
+        if (l->depth > 0)
+            memmove(row, row + l->size, rest * sizeof *row);
+        for (size_t i = 0; i < l->size; i++, out++) {
+            if (l->depth > 0)
+                row[rest + i] = *out;
+            if (l->told && !u->counting)
+                u->told[u->n++] = *out;
+        }
+    }
+    return true;
+}
+
+static void adx_unrolled_begin(adx_unrolled *u)
+{
+    const ad_scan_desc *d = u->d;
+    ad_rev *to = u->window;
+    for (size_t j = 0; j < d->states; j++)
+        for (size_t i = 0; i < adx_depth(&d->state[j]) * d->state[j].size; i++)
+            *to++ = d->state[j].initial[i];
+    for (size_t j = 0; j < d->sequences; j++)
+        for (size_t i = 0; i < d->sequence[j].rows * d->sequence[j].size; i++)
+            *to++ = d->sequence[j].row[i];
+    if (d->untraced_bytes > 0)
+        memcpy(u->k.state, d->untraced, d->untraced_bytes);
+    u->n = 0;
+    u->k.scan->steps = 0;
+}
+
+// Steps before `first` are constants.
+static ad_status adx_unroll(adx_unrolled *u, size_t first)
+{
+    adx_stepping *k = &u->k;
+    adx_scan *c = k->scan;
+    bool stop = false;
+    adx_unrolled_begin(u);
+    while (c->steps < u->d->steps && !stop) {
+        bool constant = c->steps < first;
+        adx_unrolled_inputs(u, c->steps, constant);
+        stop = adx_call_step(k, k->rin, k->rout);
+        if (k->status != ADREV_OK)
+            return k->status;
+        for (size_t i = 0; constant && i < c->out; i++)
+            k->rout[i] = adx_without_derivative(k->rout[i]);
+        if (!adx_unrolled_results(u))
+            return ADREV_ENOMEM;
+        c->steps++;
+    }
+    return ADREV_OK;
+}
+
+// The steps are counted first if only the last ones matter.
+static ad_status adx_unroll_all(adx_unrolled *u)
+{
+    const ad_scan_desc *d = u->d;
+    size_t first = 0;
+    if (d->truncated) {
+        ad_tape *before = ad_use(NULL);
+        u->counting = true;
+        ad_status status = adx_unroll(u, SIZE_MAX);
+        u->counting = false;
+        ad_use(before);
+        if (status != ADREV_OK)
+            return status;
+        size_t n = u->k.scan->steps;
+        first = d->reversed < n ? n - d->reversed : 0;
+    }
+    return adx_unroll(u, first);
+}
+
+static void adx_unrolled_hand_out(adx_unrolled *u)
+{
+    const adx_scan *c = u->k.scan;
+    const ad_scan_desc *d = u->d;
+    const ad_rev *told = u->told;
+    for (size_t j = 0; j < d->states; j++)
+        for (size_t i = 0; d->state[j].last != NULL
+             && i < c->slice[j].depth * c->slice[j].size; i++)
+            d->state[j].last[i] = u->window[c->slice[j].base + i];
+    adx_hand_out_steps(d, c->steps, told);
+    if (c->untraced > 0)
+        memcpy(d->untraced, u->k.state, c->untraced);
+}
+
+static ad_status adx_unrolled_scan(const ad_scan_desc *d, ad_vector_fn *f,
+                                   const ad_allocator *a,
+                                   ad_scan_report *report)
+{
+    adx_unrolled u = { .d = d };
+    adx_scan *c = adx_new_scan(d, a, report);
+    if (c == NULL)
+        return ADREV_ENOMEM;
+    ad_allocator memory = c->of.memory;
+    c->f = f;
+    ad_status status = ADREV_ENOMEM;
+    bool begun = adx_begin_stepping(&u.k, c, ADX_UNROLL);
+    u.window = (ad_rev *)adx_take(&memory, c->window + c->data,
+                                  sizeof *u.window);
+    if (begun && u.window != NULL) {
+        u.data = u.window + c->window;
+        status = adx_unroll_all(&u);
+    }
+    if (status == ADREV_OK)
+        status = adx_now_status();
+    if (status == ADREV_OK) {
+        adx_unrolled_hand_out(&u);
+        c->report->steps = c->steps;
+    }
+    adx_end_stepping(&u.k);
+    adx_drop(&memory, u.window);
+    adx_drop(&memory, u.told);
+    adx_free_scan(c);
+    return status;
+}
+
+// Memory of the current tape, which is fixed: not given back before the tape
+// is cleared.
+static void *adx_tape_room(size_t bytes, void *user)
+{
+    (void)user;
+    return adx_add_bytes(&adx_now, ADX_DATA, bytes, 0);
+}
+
+static void adx_keep_room(void *block, void *user)
+{
+    (void)block;
+    (void)user;
+}
+
+// For what is unrolled. NULL: there is no memory.
+static const ad_allocator *adx_unrolled_memory(const ad_allocator *given)
+{
+    static const ad_allocator room = { adx_tape_room, adx_keep_room, NULL };
+    const ad_tape *t = adx_now.tape;
+    if (given != NULL && given->alloc != NULL && given->free != NULL)
+        return given;
+#ifndef ADREV_NO_STDLIB
+    if (t == NULL)
+        return &adx_libc;
+#endif
+    return t == NULL ? NULL : t->allocator.alloc != NULL ? &t->allocator
+                                                         : &room;
+}
+
+// Whether a long loop or a checkpoint has been unrolled: recording that would
+// take the memory that they save.
+static void adx_note_unrolled(size_t steps)
+{
+    adx_long_loop |= adx_now.trace && steps >= ADREV_REPLAY_FROM;
+}
+
+static bool adx_may_be_whole(const ad_scan_desc *d)
+{
+#ifdef ADREV_FUNCTION_IMPLEMENTED
+    const ad_tape *t = adx_now.tape;
+    return d->whole && t != NULL && adx_now.trace && t->hooks.array != NULL
+        && t->allocator.alloc != NULL && d->steps > 0
+        && d->schedule.store == NULL && !d->truncated;
+#else
+    (void)d;
+    return false;
+#endif
+}
+
+static ad_status adx_do_scan(const ad_scan_desc *d, ad_vector_fn *f,
+                             ad_scan_report *report)
+{
+    const ad_allocator *a = adx_loop_memory(d->allocator);
+    if (adx_may_be_whole(d)) {
+        bool whole = true;
+        ad_status status = adx_staged_scan(d, f, &adx_now.tape->allocator,
+                                           report, &whole);
+        if (whole)
+            return adx_failed(status);
+    }
+    if (a != NULL && d->steps > 0)
+        return adx_failed(adx_staged_scan(d, f, a, report, NULL));
+    adx_note_unrolled(d->steps);
+    a = adx_unrolled_memory(d->allocator);
+    return a == NULL ? ADREV_ENOMEM
+                     : adx_failed(adx_unrolled_scan(d, f, a, report));
+}
+
+// After a failure. How many rows there are for steps is known only if the
+// description is `right`.
+static void adx_spoil_results(const ad_scan_desc *d, ad_status status,
+                              bool right)
+{
+    bool known = !adx_no_array(d->states, d->state);
+    for (size_t j = 0; known && j < d->states; j++) {
+        const ad_scan_state *x = &d->state[j];
+        adx_results_or_nan(status, adx_depth(x), x->size, x->last);
+        if (right)
+            adx_results_or_nan(status, d->steps, x->size, x->rows);
+    }
+    for (size_t j = 0; right && j < d->outputs; j++)
+        adx_results_or_nan(status, d->steps, d->output[j].size,
+                           d->output[j].row);
+}
+
+static ad_status adx_scan_with(const ad_scan_desc *d, ad_vector_fn *f,
+                               ad_scan_report *report)
+{
+    bool right = (d->step != NULL || f != NULL) && adx_right_scan(d);
+    ad_status status = adx_now_status();
+    if (status == ADREV_OK)
+        status = right && adx_right_schedule(&d->schedule)
+               ? adx_do_scan(d, f, report) : adx_failed(ADREV_ESHAPE);
+    if (status == ADREV_OK)
+        return status;
+    adx_spoil_results(d, status, right);
+    if (report != NULL)
+        memset(report, 0, sizeof *report);
+    return status;
+}
+
+ADX_API ad_status ad_scan(const ad_scan_desc *scan, ad_scan_report *report)
+{
+    static const ad_scan_desc none;
+    return adx_scan_with(scan == NULL ? &none : scan, NULL, report);
+}
+
+ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
+                          ad_rev x[], size_t np, const ad_rev p[],
+                          ad_schedule schedule)
+{
+    const ad_scan_state state = { .size = n, .initial = x, .last = x };
+    const ad_scan_desc d = {
+        .ctx = ctx, .steps = steps, .states = 1, .state = &state,
+        .parameters = np, .parameter = p, .schedule = schedule
+    };
+    return adx_scan_with(&d, f, NULL);
+}

@@ -1,0 +1,159 @@
+#pragma once
+
+/* --- 6.8  where nothing is fused ---------------------------------------------
+ * Each operator is a call (7.7) and a statement of its own: that is the least
+ * code, and plain C11.                                                         */
+
+#if !ADX_FUSES
+
+typedef adx_number ad_expr_0, ad_expr_1, ad_expr_2, ad_expr_3, ad_expr_4,
+                   ad_expr_5, ad_expr_6, ad_expr_7, ad_expr_8, ad_expr_9,
+                   ad_expr_10, ad_expr_11, ad_expr_12, ad_expr_dual;
+
+ADX_INLINE adx_number adx_constant(ad_real v)
+{
+    adx_number e = ADX_ZERO;
+    e.v = v;
+    return e;
+}
+
+ADX_INLINE adx_number adx_leaf(ad_rev x)
+{
+    adx_number e = adx_constant(x.v);
+    e.id = adx_word(&x);
+    e.kind = ADX_RECORDED;
+    return e;
+}
+
+ADX_INLINE adx_number adx_from_fwd(ad_fwd x)
+{
+    adx_number e = adx_constant(x.v);
+    e.d = x.d;
+    e.kind = ADX_DUAL;
+    return e;
+}
+
+#ifdef __cplusplus
+ADX_INLINE adx_number adx_own(adx_number e) { return e; }
+ADX_INLINE adx_number adx_own(ad_rev x) { return adx_leaf(x); }
+ADX_INLINE adx_number adx_own(ad_fwd x) { return adx_from_fwd(x); }
+template <class Number> ADX_INLINE adx_number adx_own(Number v)
+{
+    return adx_constant((ad_real)v);
+}
+#else
+ADX_INLINE adx_number adx_own_expr(adx_number e) { return e; }
+#define ADX_DEFINE(name, type)                                              \
+    ADX_INLINE adx_number adx_own_##name(type v)                            \
+        { return adx_constant((ad_real)v); }
+ADX_OWN_TYPES(ADX_DEFINE)
+#undef ADX_DEFINE
+#define adx_own(x)                                                          \
+    _Generic((x), ad_rev: adx_leaf, ad_fwd: adx_from_fwd,                   \
+             adx_number: adx_own_expr, ADX_NUMBERS(adx_own))(x)
+#endif
+
+ADX_INLINE ad_real adx_plain_expr(adx_number e)
+{
+    return adx_call_value(ADX_HOW, e);
+}
+
+ADX_INLINE adx_number adx_detach_expr(adx_number e)
+{
+    return adx_call_detach(ADX_HOW, e);
+}
+
+// The operands, each taken once (in C without GNU's extensions its text stands
+// twice for each level), and the function.
+typedef adx_number adx_op_1(ADX_CALLED_1);
+typedef adx_number adx_op_2(ADX_CALLED_2);
+typedef adx_number adx_op_3(ADX_CALLED_3);
+typedef bool adx_op_test(ADX_CALLED_2);
+ADX_INLINE adx_number adx_apply_1(adx_number a, adx_op_1 *f)
+{
+    return f(ADX_HOW, a);
+}
+ADX_INLINE adx_number adx_apply_2(adx_number a, adx_number b, adx_op_2 *f)
+{
+    return f(ADX_HOW, a, b);
+}
+ADX_INLINE adx_number adx_apply_3(adx_number a, adx_number b, adx_number c,
+                                  adx_op_3 *f)
+{
+    return f(ADX_HOW, a, b, c);
+}
+ADX_INLINE bool adx_apply_test(adx_number a, adx_number b, adx_op_test *f)
+{
+    return f(ADX_HOW, a, b);
+}
+
+#ifdef __cplusplus
+#define ad_expr auto
+#elif defined __GNUC__ || defined __clang__
+#define ad_expr __auto_type
+#else
+typedef adx_number ad_expr;
+#endif
+
+#if (defined __GNUC__ || defined __clang__) && !defined __cplusplus
+#define ADX_OPERAND(a)                                                      \
+    __extension__({                                                         \
+        ADX_QUIET                                                           \
+        ADX_NOTE_PLACE                                                      \
+        __auto_type adx_x_ = (a);                                           \
+        ADX_LOUD                                                            \
+        adx_own(adx_x_);                                                    \
+    })
+#elif ADREV_DEBUG
+#define ADX_OPERAND(a) (adx_here(__FILE__, __LINE__), adx_own(a))
+#else
+#define ADX_OPERAND adx_own
+#endif
+#define ADX_TAKE_1      adx_apply_1(ADX_OPERAND
+#define ADX_TAKE_2      adx_apply_2(ADX_OPERAND
+#define ADX_TAKE_3      adx_apply_3(ADX_OPERAND
+#define ADX_TAKE_TEST   adx_apply_test(ADX_OPERAND
+#define ADX_TAKE_CHOICE adx_call_choose(ADX_HOW, !!
+#define ADX_AND_Y       , ADX_OPERAND
+#define ADX_AND_Z       , ADX_OPERAND
+#define ADX_MAKE_1(name)    , adx_call_##name)
+#define ADX_MAKE_2(name)    , adx_call_##name)
+#define ADX_MAKE_3(name)    , adx_call_##name)
+#define ADX_MAKE_STEP(name) , adx_call_##name)
+#define ADX_MAKE_TEST(name) , adx_call_##name)
+#define ADX_MAKE_CHOICE     )
+#define ad_rec(e)     adx_call_rec(ADX_OPERAND(e))
+#define ad_dual(e)    adx_call_dual(ADX_HOW, ADX_OPERAND(e))
+#define ad_expr_of(e) ADX_OPERAND(e)
+
+#ifdef __cplusplus
+ADX_INLINE ad_real ad_value(ad_rev x) { return adx_plain_rev(x); }
+ADX_INLINE ad_real ad_value(ad_fwd x) { return adx_plain_fwd(x); }
+ADX_INLINE ad_real ad_value(adx_number e) { return adx_plain_expr(e); }
+ADX_INLINE ad_rev ad_detach(ad_rev x) { return adx_detach_rev(x); }
+ADX_INLINE ad_fwd ad_detach(ad_fwd x) { return adx_detach_fwd(x); }
+ADX_INLINE adx_number ad_detach(adx_number e) { return adx_detach_expr(e); }
+ADX_INLINE void adx_acc(ad_rev *s, adx_number e)
+{
+    adx_call_acc_rev(ADX_HOW, s, e);
+}
+ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
+{
+    adx_call_acc_fwd(ADX_HOW, s, e);
+}
+#define ad_acc(s, e) adx_acc((s), ADX_OPERAND(e))
+#else
+#define ad_value(x)                                                         \
+    _Generic((x), ad_rev: adx_plain_rev, ad_fwd: adx_plain_fwd,             \
+             adx_number: adx_plain_expr, float: adx_plain_float,            \
+             default: adx_plain_number)(x)
+#define ad_detach(x)                                                        \
+    _Generic((x), ad_rev: adx_detach_rev, ad_fwd: adx_detach_fwd,           \
+             adx_number: adx_detach_expr, float: adx_plain_float,           \
+             default: adx_plain_number)(x)
+#define ad_acc(s, e)                                                        \
+    _Generic((s), ad_rev *: adx_call_acc_rev, ad_fwd *: adx_call_acc_fwd)(  \
+        ADX_HOW, s, ADX_OPERAND(e))
+#endif
+
+#endif // ADX_FUSES

@@ -1,0 +1,109 @@
+#pragma once
+
+/* --- 6.9  fronts -------------------------------------------------------------
+ * What users write. An operand may be an ad_rev, an ad_fwd, an expression or any
+ * arithmetic type (a bit-field as +s.b), and is evaluated once. An ad_fwd and an
+ * ad_rev do not meet in one expression: take ad_value of one of them.
+ *
+ *     ad_rec(e)      records an expression as one statement (ADREV_FUSE operands;
+ *                    longer ones are split). Of constants alone it is a constant.
+ *                    Of an ad_rev it is that value.
+ *     ad_dual(e)     evaluates one in forward mode. Of recorded numbers it is
+ *                    their ad_value: a constant, with derivative 0.
+ *     ad_acc(s, e)   is s += e, for a pointer s to ad_rev or ad_fwd. A sum whose
+ *                    last term was the last thing recorded costs only the
+ *                    operands of the new term; of a variable that was it, only
+ *                    the sum.
+ *     ad_value(x)    is the plain number; asking for it is not a use of the
+ *                    recording.
+ *     ad_detach(x)   is the same value without its derivative.
+ *     ad_expr e = x; keeps an expression for later. It is of the type that fits:
+ *                    ad_expr_3 has three recorded operands, and functions that
+ *                    take or return expressions say so (static inline: only then
+ *                    are they in registers).
+ *     ad_expr_of(x)  is the expression of a number: ad_expr_1 of an ad_rev.     */
+
+// The value of a where the condition holds, else of b. Both are evaluated; the
+// one not taken has no influence on any derivative.
+#define ad_select(condition, a, b)                                          \
+    (ADX_TAKE_CHOICE (condition) ADX_AND_Y (a) ADX_AND_Z (b) ADX_MAKE_CHOICE)
+
+// Integer exponents: int, and a parameter, not an operand.
+#define ad_powi(a, k)                                                       \
+    (ADX_TAKE_2 (a) ADX_AND_Y (ADX_EXPONENT(k)) ADX_MAKE_2(powi))
+#define ad_ldexp(a, k)                                                      \
+    (ADX_TAKE_2 (a) ADX_AND_Y (ADX_EXPONENT(k)) ADX_MAKE_2(ldexp))
+
+#define ad_add(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(add))
+#define ad_sub(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(sub))
+#define ad_mul(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(mul))
+#define ad_div(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(div))
+#define ad_fma(a, b, c)                                                     \
+    (ADX_TAKE_3 (a) ADX_AND_Y (b) ADX_AND_Z (c) ADX_MAKE_3(fma))
+#define ad_neg(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(neg))
+#define ad_sqr(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(sqr))
+#define ad_abs(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(abs))
+#define ad_min(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(min))
+#define ad_max(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(max))
+#define ad_clamp(a, lo, hi)                                                 \
+    (ADX_TAKE_3 (a) ADX_AND_Y (lo) ADX_AND_Z (hi) ADX_MAKE_3(clamp))
+#define ad_fdim(a, b)      (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(fdim))
+#define ad_fmod(a, b)      (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(fmod))
+#define ad_remainder(a, b) (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(remainder))
+#define ad_copysign(a, b)  (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(copysign))
+#define ad_sqrt(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(sqrt))
+#define ad_cbrt(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(cbrt))
+#define ad_hypot(a, b)     (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(hypot))
+#define ad_pow(a, b)       (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(pow))
+#define ad_exp(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(exp))
+#define ad_exp2(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(exp2))
+#define ad_expm1(a)        (ADX_TAKE_1 (a) ADX_MAKE_1(expm1))
+#define ad_log(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(log))
+#define ad_log2(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(log2))
+#define ad_log10(a)        (ADX_TAKE_1 (a) ADX_MAKE_1(log10))
+#define ad_log1p(a)        (ADX_TAKE_1 (a) ADX_MAKE_1(log1p))
+#define ad_sin(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(sin))
+#define ad_cos(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(cos))
+#define ad_tan(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(tan))
+#define ad_asin(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(asin))
+#define ad_acos(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(acos))
+#define ad_atan(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(atan))
+#define ad_atan2(a, b)     (ADX_TAKE_2 (a) ADX_AND_Y (b) ADX_MAKE_2(atan2))
+#define ad_sinh(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(sinh))
+#define ad_cosh(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(cosh))
+#define ad_tanh(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(tanh))
+#define ad_asinh(a)        (ADX_TAKE_1 (a) ADX_MAKE_1(asinh))
+#define ad_acosh(a)        (ADX_TAKE_1 (a) ADX_MAKE_1(acosh))
+#define ad_atanh(a)        (ADX_TAKE_1 (a) ADX_MAKE_1(atanh))
+#define ad_relu(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(relu))
+#define ad_sigmoid(a)      (ADX_TAKE_1 (a) ADX_MAKE_1(sigmoid))
+#define ad_softplus(a)     (ADX_TAKE_1 (a) ADX_MAKE_1(softplus))
+#define ad_erf(a)          (ADX_TAKE_1 (a) ADX_MAKE_1(erf))
+#define ad_erfc(a)         (ADX_TAKE_1 (a) ADX_MAKE_1(erfc))
+#define ad_lgamma(a)       (ADX_TAKE_1 (a) ADX_MAKE_1(lgamma))
+#define ad_tgamma(a)       (ADX_TAKE_1 (a) ADX_MAKE_1(tgamma))
+
+// Step functions: the result has derivative 0.
+#define ad_floor(a)        (ADX_TAKE_1 (a) ADX_MAKE_STEP(floor))
+#define ad_ceil(a)         (ADX_TAKE_1 (a) ADX_MAKE_STEP(ceil))
+#define ad_trunc(a)        (ADX_TAKE_1 (a) ADX_MAKE_STEP(trunc))
+#define ad_round(a)        (ADX_TAKE_1 (a) ADX_MAKE_STEP(round))
+#define ad_rint(a)         (ADX_TAKE_1 (a) ADX_MAKE_STEP(rint))
+#define ad_nearbyint(a)    (ADX_TAKE_1 (a) ADX_MAKE_STEP(nearbyint))
+#define ad_sign(a)         (ADX_TAKE_1 (a) ADX_MAKE_STEP(sign))
+
+// Comparisons of values: bool.
+#define ad_lt(a, b)        (ADX_TAKE_TEST (a) ADX_AND_Y (b) ADX_MAKE_TEST(lt))
+#define ad_le(a, b)        (ADX_TAKE_TEST (a) ADX_AND_Y (b) ADX_MAKE_TEST(le))
+#define ad_gt(a, b)        (ADX_TAKE_TEST (a) ADX_AND_Y (b) ADX_MAKE_TEST(gt))
+#define ad_ge(a, b)        (ADX_TAKE_TEST (a) ADX_AND_Y (b) ADX_MAKE_TEST(ge))
+#define ad_eq(a, b)        (ADX_TAKE_TEST (a) ADX_AND_Y (b) ADX_MAKE_TEST(eq))
+#define ad_ne(a, b)        (ADX_TAKE_TEST (a) ADX_AND_Y (b) ADX_MAKE_TEST(ne))
+
+// Other names of <math.h> for the same operations.
+#define ad_fabs ad_abs
+#define ad_fmin ad_min
+#define ad_fmax ad_max
+
+#undef ADX_LIBM1
+#undef ADX_LIBM2

@@ -1,0 +1,243 @@
+#pragma once
+
+/* --- 7.3  import tables ------------------------------------------------------
+ * Most tasks import little, and a task that waits keeps its table: it begins
+ * with 16 entries, and a worker keeps one for the next task.                 */
+
+static adx_import *adx_look(const adx_table *table, uint64_t id)
+{
+    size_t i = (size_t)XXH3_64bits(&id, sizeof id) & (table->room - 1);
+    while (table->slot[i].id != id && table->slot[i].id != 0)
+        i = (i + 1) & (table->room - 1);
+    return &table->slot[i];
+}
+
+static void adx_drop_table(ad_tape *t, adx_table *table)
+{
+    if (table->room > 0)
+        adx_free(t, table->slot, table->room * sizeof *table->slot);
+    memset(table, 0, sizeof *table);
+}
+
+static bool adx_new_table(ad_tape *t, adx_table *table, size_t room)
+{
+    table->slot = (adx_import *)adx_alloc(t, room * sizeof *table->slot);
+    table->room = table->slot == NULL ? 0 : room;
+    table->n = 0;
+    if (table->slot == NULL)
+        return false;
+    memset(table->slot, 0, room * sizeof *table->slot);
+    return true;
+}
+
+static bool adx_widen_table(ad_tape *t, adx_table *table)
+{
+    adx_table wide;
+    if (!adx_new_table(t, &wide, table->room == 0 ? 16 : 2 * table->room))
+        return false;
+    for (size_t i = 0; i < table->room; i++)
+        if (table->slot[i].id != 0)
+            *adx_look(&wide, table->slot[i].id) = table->slot[i];
+    wide.n = table->n;
+    adx_drop_table(t, table);
+    *table = wide;
+    return true;
+}
+
+// The place of an id, with room for it, found before or NULL; NULL: no memory.
+static adx_import *adx_slot_of(ad_tape *t, adx_table *table, adx_import *slot,
+                               uint64_t id)
+{
+    if (2 * table->n >= table->room) {
+        if (!adx_widen_table(t, table))
+            return NULL;
+        slot = NULL;
+    }
+    return slot != NULL ? slot : adx_look(table, id);
+}
+
+static void adx_enter_import(adx_table *table, adx_import *slot, uint64_t id,
+                             size_t local)
+{
+    slot->id = id;
+    slot->local = local;
+    table->n++;
+}
+
+static void adx_take_spare(adx_worker *w, adx_task *task)
+{
+    task->table = w->spare;
+    memset(&w->spare, 0, sizeof w->spare);
+}
+
+// Kept unless it is large for what was in it: all of it must be cleared.
+static void adx_give_spare(adx_worker *w, adx_task *task)
+{
+    adx_table *table = &task->table;
+    if (table->room > w->spare.room && table->room / 16 <= table->n) {
+        adx_drop_table(w->tape, &w->spare);
+        if (table->n > 0)
+            memset(table->slot, 0, table->room * sizeof *table->slot);
+        table->n = 0;
+        w->spare = *table;
+        memset(table, 0, sizeof *table);
+    } else
+        adx_drop_table(w->tape, table);
+}
+
+/* --- 7.4  imports --------------------------------------------------------- */
+
+static void *adx_note(adx_context *c, size_t bytes)
+{
+    void *p = adx_add_bytes(c, ADX_DATA, bytes, 0);
+    if (p != NULL)
+        memset(p, 0, bytes);
+    return p;
+}
+
+static bool adx_append_to(adx_level *level, adx_context *c, adx_link entry)
+{
+    adx_list *list = level->last;
+    if (list == NULL || list->n == list->room || list->tape != c->tape) {
+        size_t room = list == NULL || list->room >= 128 ? 4 : 2 * list->room;
+        list = (adx_list *)adx_note(c, sizeof *list + room * sizeof entry);
+        if (list == NULL)
+            return false;
+        list->tape = c->tape;
+        list->room = room;
+        if (level->last == NULL)
+            level->first = list;
+        else
+            level->last->next = list;
+        level->last = list;
+    }
+    list->entry[list->n++] = entry;
+    return true;
+}
+
+// The task's imports from that depth.
+static adx_level *adx_level_of(adx_task *task, adx_context *c, size_t depth)
+{
+    adx_level **at = &task->level;
+    while (*at != NULL && (*at)->depth > depth)
+        at = &(*at)->next;
+    if (*at != NULL && (*at)->depth == depth)
+        return *at;
+    adx_level *level = (adx_level *)adx_note(c, sizeof *level);
+    if (level != NULL) {
+        level->depth = depth;
+        level->next = *at;
+        *at = level;
+    }
+    return level;
+}
+
+// The task that made x; NULL: it is not of this recording.
+static adx_task *adx_maker(adx_team *team, ad_rev x)
+{
+    return adx_member(team->home.tape, x) ? &team->main
+                                          : adx_task_of(team, x.job);
+}
+
+// Where an import from that task goes: its tape, and the list. NULL: it is not
+// known, or the tape has failed.
+static adx_level *adx_source(adx_worker *w, ad_rev x, const ad_tape **tape)
+{
+    adx_task *me = w->task;
+    adx_context *c = adx_live(w->tape);
+    adx_task *maker = adx_maker(w->team, x);
+    if (maker == NULL || maker == me)
+        return NULL;
+    *tape = maker->tape;
+    const adx_task *top = adx_unjoined(maker);
+    if (top == me)
+        return me->fork == NULL ? NULL : &me->fork->own;
+    if (adx_ancestor(me, top->depth) != top) {
+        adx_fail(w->tape, ADREV_ERACE);
+        return NULL;
+    }
+    // What is above does not join while this task runs.
+    me->near = x.job;
+    me->near_tape = maker->tape;
+    me->near_level = adx_level_of(me, c, top->depth);
+    return me->near_level;
+}
+
+// One more input, most often far from all limits: in the last entry if that is
+// of inputs, else in a new one. (bench/: 8 ns of an import with clang.)
+static size_t adx_new_input(adx_context *c)
+{
+    const ad_tape *t = c->tape;
+    if (t->status != ADREV_OK || t->allocator.alloc == NULL
+        || c->seq + ADX_BLOCK_MOST / ADX_LEAST >= ADREV_VALUES)
+        return adx_add_inputs(c, 1);
+    if (c->head != adx_top(t->block) && *c->head == ADX_INPUTS
+        && c->head != t->sealed)
+        c->op[-1].id++;
+    else if (adx_gap(c) >= c->held + ADX_LEAST) {
+        *c->op++ = (adx_operand){ 0, 1 };
+        *--c->head = ADX_INPUTS;
+    } else
+        return adx_add_inputs(c, 1);
+    return ++c->seq;
+}
+
+// A value of this task, of whichever of the tape's segments.
+static uint64_t adx_own_value(const ad_tape *t, size_t seq)
+{
+    return adx_compound(t->segments == 1 ? t->segment[0].job
+                        : adx_segment_of(t, seq)->job, seq);
+}
+
+// The first use of a value; 0: it is not of this recording, or its task's own,
+// or the tape has failed.
+ADX_APART uint64_t adx_first_use(ad_tape *t, adx_import *slot, uint64_t id)
+{
+    adx_worker *w = (adx_worker *)t->annexed;
+    adx_task *me = w->task;
+    adx_context *c = adx_live(t);
+    ad_rev x = { 0, (uint32_t)id, (uint32_t)(id >> 32) };
+
+    const ad_tape *tape = me->near_tape;
+    adx_level *level = me->near == x.job ? me->near_level
+                                         : adx_source(w, x, &tape);
+    if (level == NULL)
+        return 0;
+    slot = adx_slot_of(t, &me->table, slot, id);
+    size_t local = slot == NULL ? 0 : adx_new_input(c);
+    adx_link link = { (uint32_t)local, x.seq, tape };
+    if (local == 0 || !adx_append_to(level, c, link)) {
+        adx_fail(t, ADREV_ENOMEM);
+        return 0;
+    }
+    adx_enter_import(&me->table, slot, id, local);
+    me->imports++;
+    me->latest = local;
+    return adx_own_value(t, local);
+}
+
+// Every use of an import but the first is found here: 5 ns.
+static uint64_t adx_import_value(ad_tape *t, uint64_t id)
+{
+    adx_worker *w = (adx_worker *)t->annexed;
+    adx_task *me = w->task;
+    if (me == NULL)
+        return 0;
+    if (me->table.room == 0)
+        adx_take_spare(w, me);
+    adx_import *slot = me->table.room == 0 ? NULL : adx_look(&me->table, id);
+    return slot != NULL && slot->id == id ? adx_own_value(t, slot->local)
+                                          : adx_first_use(t, slot, id);
+}
+
+ADX_API void ad_capture(size_t n, const ad_rev x[], ad_rev y[])
+{
+    if (adx_missing(n, x) || adx_missing(n, y))
+        return;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t id = adx_word(&x[i]);
+        if (id >> 32 != adx_now.job && id >> 32 != 0)
+            id = adx_known_id(id);
+        adx_name(&y[i], x[i].v, id);
+    }
+}

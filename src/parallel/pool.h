@@ -1,0 +1,367 @@
+#pragma once
+
+/* ===========================================================================
+ * 6  POOL                                                             >>pool
+ *
+ * n calls are split in two until one is left: the upper half is pushed, the
+ * lower run, and then the upper popped and run, or waited for. Who waits runs
+ * what it can steal, from its thief first, which has pieces of the very thing.
+ *
+ * Who finds nothing for a while sleeps. It raises `sleepers`, then looks at all
+ * deques and at what it waits for a last time; who pushes or finishes looks at
+ * `sleepers` afterwards. All four are sequentially consistent, loads as well,
+ * so that one of the two sees the other; and both changes of mind happen under
+ * the mutex (tests/models/join.pml).
+ * ======================================================================== */
+
+#define ADX_SEATS 1024u
+#define ADX_SPIN  200           // short pauses before the processor is offered
+#define ADX_YIELD 40            // offers before the thread sleeps
+#define ADX_HELP  24            // stolen work on a stack beyond which a join
+                                // helps nobody but its own thief
+
+struct ad_pool {
+    ad_allocator allocator;
+    unsigned workers;
+    unsigned users;                 // threads on which it is current
+    bool stop;
+    ad_status status;
+    atomic_uint seats;
+    atomic_uint sleepers;
+    adx_mutex mutex;                // of all but the atomic fields
+    adx_condition wake;
+    _Atomic(adx_seat *) seat[ADX_SEATS];
+};
+
+// What the forks of a thread run on.
+typedef struct adx_hand {
+    ad_pool *pool;
+    adx_seat *seat;
+    ad_execute_fn *execute;
+    void *user;
+    size_t inside;                  // branches
+} adx_hand;
+
+static ADX_THREAD adx_hand adx_mine;
+
+static void adx_wake(ad_pool *p)
+{
+    if (atomic_load(&p->sleepers) == 0)
+        return;
+    ADX_LOCK(&p->mutex);
+    // until one of them sleeps again, there is no more to wake
+    atomic_store_explicit(&p->sleepers, 0, memory_order_relaxed);
+    ADX_CONDITION_WAKE(&p->wake);
+    ADX_UNLOCK(&p->mutex);
+}
+
+static void adx_run(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
+                    size_t hi);
+
+static void adx_run_stolen(adx_seat *s, adx_range *range)
+{
+    // relaxed: a hint for adx_help
+    atomic_store_explicit(&range->thief, s->index + 1, memory_order_relaxed);
+    s->helping++;
+    adx_run(s, range->call, range->arg, range->lo, range->hi);
+    s->helping--;
+    // Release: what the calls wrote, to the thread that waits. From here on
+    // the range may be gone.
+    atomic_store(&range->done, true);
+    adx_wake(s->pool);
+}
+
+static adx_range *adx_find(adx_seat *s)
+{
+    ad_pool *p = s->pool;
+    // relaxed: a new seat is seen sooner or later, before it sleeps in any case
+    unsigned n = atomic_load_explicit(&p->seats, memory_order_relaxed);
+    unsigned first = adx_random(&s->random) % n;
+
+    for (unsigned k = 0; k < n; k++) {
+        // acquire: with the release of adx_sit
+        adx_seat *victim = atomic_load_explicit(&p->seat[(first + k) % n],
+                                                memory_order_acquire);
+        adx_range *range = victim == NULL || victim == s ? NULL
+                                                       : adx_steal(victim);
+        if (range != NULL)
+            return range;
+    }
+    return NULL;
+}
+
+// Work for who waits. First from the thief of what it waits for, who most often
+// has pieces of it; from others only while the stack is not deep in such work.
+static adx_range *adx_help(adx_seat *s, const adx_range *awaited)
+{
+    unsigned thief = atomic_load_explicit(&awaited->thief,
+                                          memory_order_relaxed);
+    adx_range *range = NULL;
+    if (thief != 0)
+        range = adx_steal(atomic_load_explicit(&s->pool->seat[thief - 1],
+                                              memory_order_acquire));
+    return range == NULL && s->helping < ADX_HELP ? adx_find(s) : range;
+}
+
+static bool adx_any_work(const ad_pool *p)
+{
+    unsigned n = atomic_load(&p->seats);
+    for (unsigned i = 0; i < n; i++)
+        if (adx_has_work(atomic_load(&p->seat[i])))
+            return true;
+    return false;
+}
+
+// Whether there is something to do for this thread: what adx_idle would do.
+static bool adx_something(const adx_seat *s, const adx_range *awaited)
+{
+    if (s->pool->stop || (awaited != NULL && atomic_load(&awaited->done)))
+        return true;
+    if (awaited == NULL || s->helping < ADX_HELP)
+        return adx_any_work(s->pool);
+    unsigned thief = atomic_load(&awaited->thief);
+    return thief != 0 && adx_has_work(atomic_load(&s->pool->seat[thief - 1]));
+}
+
+// Until there may be something to do. False: the pool is being freed.
+static bool adx_sleep(adx_seat *s, const adx_range *awaited)
+{
+    ad_pool *p = s->pool;
+
+    ADX_LOCK(&p->mutex);
+    // who wakes a sleeper has counted it out
+    for (atomic_fetch_add(&p->sleepers, 1); !adx_something(s, awaited);
+         atomic_fetch_add(&p->sleepers, 1))
+        ADX_CONDITION_WAIT(&p->wake, &p->mutex);
+    // relaxed, as all changes under the mutex but those to more
+    atomic_fetch_sub_explicit(&p->sleepers, 1, memory_order_relaxed);
+    bool go_on = !p->stop;
+    ADX_UNLOCK(&p->mutex);
+    return go_on;
+}
+
+// One turn of a thread that has nothing of its own to do. False: the end.
+static bool adx_idle(adx_seat *s, const adx_range *awaited, unsigned *turns)
+{
+    adx_range *range = awaited == NULL ? adx_find(s) : adx_help(s, awaited);
+    if (range != NULL) {
+        adx_run_stolen(s, range);
+        *turns = 0;
+        return true;
+    }
+    ++*turns;
+    if (*turns < ADX_SPIN)
+        adx_pause();
+    else if (*turns < ADX_SPIN + ADX_YIELD)
+        ADX_THREAD_YIELD();
+    else {
+        *turns = ADX_SPIN;
+        return adx_sleep(s, awaited);
+    }
+    return true;
+}
+
+static void adx_run(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
+                    size_t hi)
+{
+    if (hi - lo == 1) {
+        call(lo, arg);
+        return;
+    }
+    size_t mid = lo + (hi - lo) / 2;
+    adx_range upper = { .call = call, .arg = arg, .lo = mid, .hi = hi };
+
+    atomic_init(&upper.thief, 0);
+    atomic_init(&upper.done, false);
+    bool pushed = adx_offer(s, &upper);
+    if (pushed)
+        adx_wake(s->pool);
+    adx_run(s, call, arg, lo, mid);
+    adx_chaos();
+    // What is above it in the deque is done: it is this one, or stolen.
+    if (!pushed || adx_pop(s) != NULL)
+        adx_run(s, call, arg, mid, hi);
+    else
+        for (unsigned turns = 0; !atomic_load(&upper.done);)
+            adx_idle(s, &upper, &turns);
+}
+
+// All calls of a fork or a sweep, on what this thread has.
+static void adx_execute(ad_execute_fn *execute, void *user, size_t n,
+                        ad_call_fn *call, void *arg)
+{
+    bool alone = adx_mine_rows.held > 0;
+    if (execute != NULL && !alone)
+        execute(n, call, arg, user);
+    else if (adx_mine.seat != NULL && n > 1 && !alone)
+        adx_run(adx_mine.seat, call, arg, 0, n);
+    else
+        for (size_t i = 0; i < n; i++)
+            call(i, arg);
+}
+
+static adx_outcome adx_work(void *arg)
+{
+    adx_seat *s = (adx_seat *)arg;
+    unsigned turns = 0;
+
+    adx_mine.pool = s->pool;
+    adx_mine.seat = s;
+    while (adx_idle(s, NULL, &turns))
+        continue;
+    return (adx_outcome)0;
+}
+
+// A seat for this thread: one that is free, or a new one. The mutex is held.
+static adx_seat *adx_sit(ad_pool *p)
+{
+    unsigned n = atomic_load(&p->seats);
+    adx_seat *s = NULL;
+
+    for (unsigned i = 0; i < n && s == NULL; i++)
+        if (!atomic_load(&p->seat[i])->used)
+            s = atomic_load(&p->seat[i]);
+    if (s == NULL) {
+        s = n == ADX_SEATS ? NULL
+          : (adx_seat *)p->allocator.alloc(sizeof *s, p->allocator.user);
+        if (s == NULL)
+            return NULL;
+        memset(s, 0, sizeof *s);
+        s->pool = p;
+        s->index = n;
+        s->random = 2654435761u * (n + 1);
+        atomic_store(&p->seat[n], s);
+        atomic_store(&p->seats, n + 1);
+    }
+    s->used = true;
+    return s;
+}
+
+#ifndef ADREV_NO_STDLIB
+ADX_API ad_pool *ad_pool_new(unsigned threads)
+{
+    return ad_pool_new_with(threads, &adx_libc);
+}
+#endif
+
+static void adx_pool_end(ad_pool *p)
+{
+    ad_allocator allocator = p->allocator;
+
+    ADX_LOCK(&p->mutex);
+    p->stop = true;
+    ADX_CONDITION_WAKE(&p->wake);
+    ADX_UNLOCK(&p->mutex);
+    for (unsigned i = 0; i < p->workers; i++)
+        ADX_THREAD_JOIN(atomic_load(&p->seat[i])->thread);
+    for (unsigned i = 0; i < atomic_load(&p->seats); i++)
+        allocator.free(atomic_load(&p->seat[i]), allocator.user);
+    ADX_CONDITION_FREE(&p->wake);
+    ADX_MUTEX_FREE(&p->mutex);
+    allocator.free(p, allocator.user);
+}
+
+ADX_API ad_pool *ad_pool_new_with(unsigned threads,
+                                  const ad_allocator *allocator)
+{
+    if (allocator == NULL || allocator->alloc == NULL
+        || allocator->free == NULL)
+        return NULL;
+    ad_pool *p = (ad_pool *)allocator->alloc(sizeof *p, allocator->user);
+    if (p == NULL)
+        return NULL;
+    memset(p, 0, sizeof *p);
+    p->allocator = *allocator;
+    if (!ADX_MUTEX_INIT(&p->mutex)) {
+        allocator->free(p, allocator->user);
+        return NULL;
+    }
+    if (!ADX_CONDITION_INIT(&p->wake)) {
+        ADX_MUTEX_FREE(&p->mutex);
+        allocator->free(p, allocator->user);
+        return NULL;
+    }
+
+    threads = threads == 0 ? adx_processors() : threads;
+    threads = threads > ADX_SEATS / 2 ? ADX_SEATS / 2 : threads;
+    for (bool more = true; more && p->workers + 1 < threads;) {
+        ADX_LOCK(&p->mutex);
+        adx_seat *s = adx_sit(p);
+        more = s != NULL && ADX_THREAD_START(&s->thread, adx_work, s);
+        if (s != NULL)
+            s->used = more;
+        p->workers += more;
+        ADX_UNLOCK(&p->mutex);
+    }
+    return p;
+}
+
+ADX_API unsigned ad_pool_threads(const ad_pool *p)
+{
+    return p == NULL ? 1 : p->workers + 1;
+}
+
+ADX_API ad_status ad_pool_status(const ad_pool *p)
+{
+    return p == NULL ? ADREV_ENOTAPE : p->status;
+}
+
+static void adx_leave_pool(void)
+{
+    ad_pool *p = adx_mine.pool;
+    if (p == NULL)
+        return;
+    ADX_LOCK(&p->mutex);
+    adx_mine.seat->used = false;
+    p->users--;
+    ADX_UNLOCK(&p->mutex);
+    adx_mine.pool = NULL;
+    adx_mine.seat = NULL;
+}
+
+ADX_API ad_status ad_pool_use(ad_pool *p)
+{
+    if (adx_mine.inside > 0)
+        return ADREV_EBUSY;
+    if (p == adx_mine.pool)
+        return ADREV_OK;
+    adx_seat *s = NULL;
+    if (p != NULL) {
+        ADX_LOCK(&p->mutex);
+        s = adx_sit(p);
+        p->users += s != NULL;
+        ADX_UNLOCK(&p->mutex);
+        if (s == NULL)
+            return atomic_load(&p->seats) == ADX_SEATS ? ADREV_ELIMIT
+                                                       : ADREV_ENOMEM;
+    }
+    adx_leave_pool();
+    adx_mine.pool = p;
+    adx_mine.seat = s;
+    return ADREV_OK;
+}
+
+ADX_API void ad_pool_free(ad_pool *p)
+{
+    if (p == NULL)
+        return;
+    ADX_LOCK(&p->mutex);
+    bool mine = adx_mine.pool == p;
+    bool busy = p->users > (mine ? 1u : 0u) || (mine && adx_mine.inside > 0);
+    p->status = busy ? ADREV_EBUSY : ADREV_OK;
+    ADX_UNLOCK(&p->mutex);
+    if (busy)
+        return;
+    if (mine)
+        adx_leave_pool();
+    adx_pool_end(p);
+}
+
+ADX_API ad_status ad_executor_use(ad_execute_fn *execute, void *user)
+{
+    if (adx_mine.inside > 0)
+        return ADREV_EBUSY;
+    adx_mine.execute = execute;
+    adx_mine.user = user;
+    return ADREV_OK;
+}

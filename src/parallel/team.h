@@ -1,0 +1,372 @@
+#pragma once
+
+/* --- 7.5  the team of a recording ----------------------------------------- */
+
+static const adx_annex adx_parallel;
+
+static void adx_new_main(adx_team *team)
+{
+    adx_task *task = &team->main;
+    adx_table table = task->table;
+    memset(task, 0, sizeof *task);
+    if (table.room > 0)
+        memset(table.slot, 0, table.room * sizeof *table.slot);
+    table.n = 0;
+    task->table = table;
+    task->tape = team->home.tape;
+    task->parent = task;
+    task->jump = task;
+}
+
+// NULL: no memory
+static adx_worker *adx_worker_of(ad_tape *t)
+{
+    if (t->annex != NULL)
+        return (adx_worker *)t->annexed;
+    adx_team *team = (adx_team *)adx_alloc(t, sizeof *team);
+    if (team == NULL)
+        return NULL;
+    memset(team, 0, sizeof *team);
+    if (!ADX_MUTEX_INIT(&team->mutex)) {
+        adx_free(t, team, sizeof *team);
+        return NULL;
+    }
+    team->home.team = team;
+    team->home.tape = t;
+    team->home.task = &team->main;
+    team->limbo = adx_new_job();
+    adx_new_main(team);
+    t->annexed = team;              // whose first field is the worker
+    t->annex = &adx_parallel;
+    return &team->home;
+}
+
+static adx_worker *adx_new_worker(adx_team *team)
+{
+    const ad_allocator *a = &team->home.tape->allocator;
+    adx_worker *w = (adx_worker *)a->alloc(sizeof *w, a->user);
+    if (w == NULL)
+        return NULL;
+    memset(w, 0, sizeof *w);
+    w->team = team;
+    w->tape = ad_tape_new_with(a);
+    // With a first block: inputs at its very beginning would have no entry.
+    if (w->tape == NULL || ad_tape_reserve(w->tape, 0, 1) != ADREV_OK) {
+        ad_tape_free(w->tape);
+        a->free(w, a->user);
+        return NULL;
+    }
+    w->tape->open = 1;              // for good: it is not the user's
+    w->tape->annexed = w;
+    w->tape->annex = &adx_parallel;
+    w->tape->segment[0].job = 0;
+    return w;
+}
+
+// A tape for this thread, until it is given back.
+static adx_worker *adx_take_worker(adx_team *team)
+{
+    ADX_LOCK(&team->mutex);
+    adx_worker *w = team->idle;
+    if (w != NULL)
+        team->idle = w->idle;
+    ADX_UNLOCK(&team->mutex);
+    if (w == NULL) {
+        w = adx_new_worker(team);
+        if (w == NULL)
+            return NULL;
+        ADX_LOCK(&team->mutex);
+        w->next = team->workers;
+        team->workers = w;
+        ADX_UNLOCK(&team->mutex);
+    }
+    w->tape->hooks.foreign = team->home.tape->hooks.foreign;
+    w->tape->hooks.user = team->home.tape->hooks.user;
+    w->tape->stops = team->home.tape->stops;
+    return w;
+}
+
+static void adx_give_worker(adx_worker *w)
+{
+    ADX_LOCK(&w->team->mutex);
+    w->idle = w->team->idle;
+    w->team->idle = w;
+    ADX_UNLOCK(&w->team->mutex);
+}
+
+static bool adx_is_root(const ad_tape *t)
+{
+    const adx_worker *w = (const adx_worker *)t->annexed;
+    return w == &w->team->home;
+}
+
+static ad_tape *adx_further_tape(const ad_tape *t, size_t i)
+{
+    const adx_worker *w = (const adx_worker *)t->annexed;
+    w = adx_is_root(t) ? w->team->workers : NULL;
+    for (; w != NULL && i > 0; i--)
+        w = w->next;
+    return w == NULL ? NULL : w->tape;
+}
+
+static bool adx_sweeps_alone(const ad_tape *t);
+
+static const ad_tape *adx_owner_tape(const ad_tape *t, ad_rev x)
+{
+    adx_team *team = ((const adx_worker *)t->annexed)->team;
+    const adx_task *task = adx_is_root(t) ? adx_task_of(team, x.job) : NULL;
+    return task == NULL || adx_unjoined(task) != &team->main
+        || adx_sweeps_alone(t) || x.seq == 0
+        || x.seq > adx_live(task->tape)->seq ? NULL : task->tape;
+}
+
+// The tasks of a chunk are gone. Relaxed: no fork is open, nobody looks.
+static void adx_empty(adx_chunk *c)
+{
+    for (uint32_t i = 0; i < c->used; i++)
+        atomic_store_explicit(&c->task[i].job, 0, memory_order_relaxed);
+}
+
+// Gives up the chunks above the one given, but not their memory.
+static void adx_drop_chunks(adx_worker *w, const adx_chunk *last)
+{
+    while (w->chunk != NULL && w->chunk != last) {
+        adx_chunk *c = w->chunk;
+        w->chunk = c->older;
+        adx_empty(c);
+        c->older = w->unused;
+        w->unused = c;
+    }
+}
+
+static void adx_free_directories(adx_team *team, adx_directory *d)
+{
+    const ad_allocator *a = &team->home.tape->allocator;
+    while (d != NULL) {
+        adx_directory *older = d->older;
+        a->free(d, a->user);
+        d = older;
+    }
+}
+
+// The directory of the chunks that there are.
+static void adx_file_again(adx_team *team)
+{
+    adx_directory *d = atomic_load(&team->directory);
+    if (d == NULL)
+        return;
+    adx_free_directories(team, d->older);
+    d->older = NULL;
+    d->n = 0;
+    memset(d->slot, 0, d->room * sizeof d->slot[0]);
+    for (adx_worker *w = team->workers; w != NULL; w = w->next)
+        for (adx_chunk *c = w->chunk; c != NULL; c = c->older)
+            adx_enlist(d, c);
+}
+
+// Numbers of tasks are not used again: the latest chunk stays as full as it is.
+static void adx_clear_worker(adx_worker *w)
+{
+    adx_chunk *c = w->chunk;
+    if (c != NULL) {
+        w->chunk = c->older;
+        adx_drop_chunks(w, NULL);
+        w->chunk = c;
+        c->older = NULL;
+        adx_empty(c);
+    }
+    w->scratch = 0;
+    w->task = NULL;
+    adx_reset(w->tape, &w->tape->rest);
+    w->tape->segment[0].job = 0;
+}
+
+static void adx_forgive(adx_team *team)
+{
+    atomic_store(&team->failed, ADREV_OK);
+    memset(&team->failure, 0, sizeof team->failure);
+}
+
+static void adx_clear_team(ad_tape *t)
+{
+    if (!adx_is_root(t))
+        return;
+    adx_team *team = ((adx_worker *)t->annexed)->team;
+    for (adx_worker *w = team->workers; w != NULL; w = w->next)
+        adx_clear_worker(w);
+    adx_file_again(team);
+    adx_new_main(team);
+    adx_forgive(team);
+}
+
+static void adx_free_team(ad_tape *t)
+{
+    if (!adx_is_root(t))
+        return;
+    adx_team *team = ((adx_worker *)t->annexed)->team;
+    const ad_allocator a = t->allocator;
+    for (adx_worker *w = team->workers; w != NULL;) {
+        adx_worker *next = w->next;
+        adx_clear_worker(w);
+        adx_drop_chunks(w, NULL);
+        for (adx_chunk *c; (c = w->unused) != NULL;) {
+            w->unused = c->older;
+            adx_free(w->tape, c, sizeof *c);
+        }
+        adx_drop_table(w->tape, &w->spare);
+        w->tape->annex = NULL;
+        w->tape->open = 0;
+        ad_tape_free(w->tape);
+        a.free(w, a.user);
+        w = next;
+    }
+    adx_free_directories(team, atomic_load(&team->directory));
+    adx_drop_table(t, &team->main.table);
+    ADX_MUTEX_FREE(&team->mutex);
+    t->annex = NULL;
+    adx_free(t, team, sizeof *team);
+}
+
+/* --- 7.6  rewinding ------------------------------------------------------- */
+
+// Whether a place is behind the end of its tape.
+static bool adx_beyond(const ad_tape *t, const adx_place *place)
+{
+    const adx_context *c = adx_live(t);
+    if (place->block == t->block)
+        return place->head < c->head;
+    for (const adx_block *b = t->block; b != NULL; b = b->prev)
+        if (b == place->block)
+            return false;
+    return true;
+}
+
+static void adx_forget_branches(adx_fork *fork)
+{
+    for (size_t i = 0; i < fork->n; i++)
+        if (fork->branch[i] != NULL) {
+            atomic_store(&fork->branch[i]->job, 0);
+            for (adx_fork *f = fork->branch[i]->fork; f != NULL; f = f->before)
+                adx_forget_branches(f);
+        }
+}
+
+// Drops the entries whose inputs are gone: the last ones, of this tape.
+static void adx_cut(adx_level *level, const ad_tape *t)
+{
+    size_t seq = adx_live(t)->seq;
+    adx_list *kept = NULL;
+
+    for (adx_list *list = level->first; list != NULL; list = list->next) {
+        while (list->tape == t && list->n > 0
+               && list->entry[list->n - 1].local > seq)
+            list->n--;
+        if (list->n == 0)
+            break;
+        kept = list;
+    }
+    if (kept == NULL)
+        level->first = NULL;
+    else
+        kept->next = NULL;
+    level->last = kept;
+}
+
+// Of the tasks on a tape that have not been forgotten, the one that ends last:
+// the latest outermost one, or one that began after that.
+static const adx_task *adx_latest(const adx_worker *w, const adx_chunk **in)
+{
+    const adx_task *latest = NULL;
+    *in = NULL;
+    for (const adx_chunk *c = w->chunk; c != NULL; c = c->older)
+        for (uint32_t i = c->used; i-- > 0;) {
+            const adx_task *task = &c->task[i];
+            if (atomic_load(&task->job) == 0)
+                continue;
+            *in = *in == NULL ? c : *in;
+            if (latest == NULL || task->stretch.to.seq > latest->stretch.to.seq)
+                latest = task;
+            if (task->outermost)
+                return latest;
+        }
+    return latest;
+}
+
+static void adx_rewind_worker(adx_worker *w)
+{
+    const adx_chunk *in;
+    const adx_task *latest = adx_latest(w, &in);
+    if (latest == NULL) {
+        adx_clear_worker(w);
+        return;
+    }
+    const adx_place *end = &latest->stretch.to;
+    ad_mark mark = {0};
+    mark.adx_block = (void *)(uintptr_t)end->block;
+    mark.adx_op = (void *)(uintptr_t)end->op;
+    mark.adx_head = (void *)(uintptr_t)end->head;
+    mark.adx_seq = (uint32_t)end->seq;
+    mark.adx_one_way = w->tape->one_way;
+    adx_drop_chunks(w, in);
+    adx_return(w->tape, &mark);
+    w->scratch = latest->stretch.scratch + latest->scratch;
+}
+
+// After forks of the root are gone: what their branches recorded goes, too.
+static void adx_rewind_team(adx_team *team)
+{
+    adx_forgive(team);
+    for (adx_worker *w = team->workers; w != NULL; w = w->next)
+        adx_rewind_worker(w);
+    adx_file_again(team);
+}
+
+// The imports whose inputs are gone.
+static void adx_cut_imports(adx_task *me, ad_tape *t)
+{
+    if (me->fork != NULL)
+        adx_cut(&me->fork->own, t);
+    for (adx_level **at = &me->level; *at != NULL;) {
+        adx_cut(*at, t);
+        if ((*at)->first == NULL)
+            *at = (*at)->next;
+        else
+            at = &(*at)->next;
+    }
+
+    adx_table old = me->table;
+    memset(&me->table, 0, sizeof me->table);
+    for (size_t i = 0; i < old.room; i++)
+        if (old.slot[i].id != 0 && old.slot[i].local <= adx_live(t)->seq) {
+            uint64_t id = old.slot[i].id;
+            adx_import *slot = adx_slot_of(t, &me->table, NULL, id);
+            if (slot == NULL)
+                adx_fail(t, ADREV_ENOMEM);
+            else
+                adx_enter_import(&me->table, slot, id, old.slot[i].local);
+        }
+    adx_drop_table(t, &old);
+    me->imports = me->table.n;
+    me->latest = adx_live(t)->seq;
+    me->near = 0;
+}
+
+static void adx_rewound(ad_tape *t)
+{
+    adx_worker *w = (adx_worker *)t->annexed;
+    adx_task *me = w->task;
+    if (me == NULL)
+        return;
+    bool root = me == &w->team->main;
+    bool dropped = root && t->status == ADREV_OK
+                && atomic_load(&w->team->failed) != ADREV_OK;
+    while (me->fork != NULL && adx_beyond(t, &me->fork->leap.after)) {
+        adx_forget_branches(me->fork);
+        me->fork = me->fork->before;
+        dropped = true;
+    }
+    if (me->latest > adx_live(t)->seq)
+        adx_cut_imports(me, t);
+    if (dropped && root)
+        adx_rewind_team(w->team);
+}

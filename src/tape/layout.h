@@ -1,0 +1,326 @@
+#pragma once
+
+/* ===========================================================================
+ * 7  TAPE                                                            >>tape
+ *
+ * A recording is a sequence of entries. An entry is a header (16 bits) and
+ * some operands; the headers of a block lie at its end, in reverse order, the
+ * operands at its beginning. A statement makes one value, whose id is its
+ * number; nothing else is stored for it. Invariants:
+ *
+ *   - an entry lies in one block; the blocks of a tape are a list
+ *   - id 0 is a sink: the operand of whatever is a constant
+ *   - the tape current on a thread has its cursors in adx_now, any other in
+ *     its own field `rest`
+ *   - a failed tape has no room: nothing is ever recorded on it
+ * ======================================================================== */
+
+#include <stdarg.h>
+#ifndef ADREV_NO_STDLIB
+#include <stdlib.h>
+#endif
+#if !defined ADREV_NO_THREADS && !defined __STDC_NO_ATOMICS__
+#include <stdatomic.h>
+#endif
+
+/* --- 7.1  layout ---------------------------------------------------------- */
+
+// Headers. Up to ADX_COUNT: a statement with that many operands, and perhaps
+// ADX_SUM. Otherwise one of these, which are not statements:
+#define ADX_OTHER  0x200u   // set in all of the following
+#define ADX_INPUTS 0x201u   // one operand, whose id is a number of values
+#define ADX_SITE   0x202u   // ADX_SITE_OPERANDS of them hold an adx_site
+#define ADX_DATA   0x203u   // any bytes; first and last id: how many operands
+#define ADX_EXTENDED 0x204u // the same, beginning with an adx_extended
+#define ADX_LEAP   0x205u   // the same, beginning with a pointer to an adx_leap
+#define ADX_GAP    0x206u   // one operand, one value, which is not used
+
+// The shortest statement: what a value costs at least.
+#define ADX_LEAST (sizeof(uint16_t) + sizeof(adx_operand))
+
+// Blocks grow up to this many bytes, unless one entry is larger.
+#define ADX_BLOCK_MOST ((size_t)1 << 28)
+
+typedef struct adx_site {
+    const char *file;
+    ad_real value;          // in the middle it costs nothing: padding
+    int line;
+} adx_site;
+
+// Of a failed tape, besides its status.
+typedef struct adx_failure {
+    const char *file;
+    const char *why;        // NULL: as the status says
+    size_t missing;         // bytes of fixed memory
+    int line;
+} adx_failure;
+
+#define ADX_SITE_OPERANDS                                                   \
+    ((sizeof(adx_site) + sizeof(adx_operand) - 1) / sizeof(adx_operand))
+
+// A statement that is not a list of partials: external, or over arrays. W
+// directions at once, as in a sweep. False: a function of the user's failed.
+typedef struct adx_extended adx_extended;
+typedef struct adx_rule {
+    const char *name;
+    bool (*reverse)(const adx_extended *e, ad_real adj[], ad_real scratch[],
+                    size_t W);
+    bool (*forward)(const adx_extended *e, ad_real tan[], ad_real scratch[],
+                    size_t W);
+    void (*destroy)(const adx_extended *e);     // or NULL
+} adx_rule;
+
+struct adx_extended {
+    const adx_rule *rule;
+    adx_extended *before;           // the one with destroy before this one
+    adx_operand *site;              // its entry; NULL without ADREV_DEBUG
+    size_t first;                   // id of its first value
+    size_t values;
+    size_t operands;
+    bool care;                      // a partial is not finite
+};
+
+typedef struct adx_block {
+    _Alignas(8) struct adx_block *prev;
+    struct adx_block *next;
+    adx_operand *op;        // both as the recording left them
+    uint16_t *head;
+    size_t bytes;           // of memory behind this struct, a multiple of 8
+} adx_block;
+
+// Between two entries.
+typedef struct adx_place {
+    const adx_block *block;
+    const adx_operand *op;
+    const uint16_t *head;
+    size_t seq;
+} adx_place;
+
+// What a sweep of this recording leaves out, between two entries ADX_LEAP: it
+// belongs to others. Reverse, a sweep calls at the second of them and goes on
+// before the first; forward, at the first, and goes on after the second.
+typedef struct adx_leap adx_leap;
+struct adx_leap {
+    bool (*reverse)(adx_leap *leap, size_t W);
+    bool (*forward)(adx_leap *leap, size_t W);
+    adx_place before;
+    adx_place after;
+};
+
+// What a header built upon this one adds to a tape: further tapes with values
+// of the same recording.
+typedef struct adx_annex {
+    // the id on t of a value that is known there; or 0
+    uint64_t (*import)(ad_tape *t, uint64_t id);
+    // the tape of a value that is not on t, if a sweep of t comes there; or NULL
+    const ad_tape *(*owner)(const ad_tape *t, ad_rev x);
+    // the i-th further tape; or NULL
+    ad_tape *(*further)(const ad_tape *t, size_t i);
+    // adjoints of all of them; whether there is memory
+    bool (*afford)(ad_tape *t, size_t W);
+    void (*zero)(ad_tape *t, size_t W);
+    void (*rewound)(ad_tape *t);
+    void (*clear)(ad_tape *t);
+    void (*free)(ad_tape *t);
+} adx_annex;
+
+// Rows of a Jacobian on several threads (adrev_parallel.h) that this thread
+// sweeps, one within the other, and statements (adrev_loop.h) that it holds in
+// them: others wait for these, on its own stack, too, once it helps them. So
+// then it helps nobody, and runs all forks itself.
+typedef struct adx_rowing {
+    size_t rows;
+    size_t held;
+} adx_rowing;
+
+static ADX_THREAD adx_rowing adx_mine_rows ADX_UNUSED;
+
+// Values with ids above begin, up to the begin of the next segment, belong to
+// this job. Only a rewind makes a second one, or ad_grad and its kin. Where
+// entries have no values, begin says too little; their number says it, of which
+// some bits suffice: 2^30 entries without a value in between take 15 GB.
+typedef struct adx_segment {
+    uint32_t job;
+    uint32_t begin;
+    uint32_t entries : 31;      // before it
+    uint32_t session : 1;       // of ad_grad: marks within are of no older one
+} adx_segment;
+
+#define ADX_ENTRIES 0x7fffffffu
+
+// Told that the value v, `id` of the tape, is what an operation makes of a, b
+// and c, all of the tape's newest segment; arguments that there are not are a.
+// Returns that value.
+typedef ad_rev adx_observer(void *user, ad_opcode code, ad_rev a, ad_rev b,
+                            ad_rev c, ad_real v, uint32_t id);
+
+struct ad_tape {
+    _Alignas(8) adx_context rest;   // while it is not current
+    adx_context *live;              // rest, or the thread's adx_now
+    adx_block *first;
+    adx_block *block;               // the one being written
+    ad_real *adjoint;               // growing tape: for the sweeps
+    size_t adjoint_count;
+    size_t held;                    // bytes in blocks and adjoints
+    size_t most;                    // bytes needed before a rewind
+    size_t scratch;                 // numbers that a sweep needs besides
+    size_t open;                    // forks: neither to be swept nor cleared,
+                                    // but for ad_grad's part of it
+    const adx_annex *annex;         // or NULL
+    void *annexed;                  // of its own
+    adx_extended *last;             // with destroy
+    uint16_t *start;                // of the first block: no entry is written
+    size_t lead;                    // values before the first entry: inputs
+    ad_mark floor;                  // sweeps end here
+    adx_observer *observer;         // a function is recorded: not to be swept.
+                                    // Its user is that of the hooks
+    uint16_t *sealed;               // a mark stands here: a new input, a new entry
+    ad_allocator allocator;         // alloc NULL: fixed memory
+    ad_hooks hooks;
+    adx_failure failure;
+    ad_status status;
+    bool one_way;                   // a statement cannot go forward
+    bool calls;                     // a sweep may call the user's functions
+    bool stops;                     // fails at a number that is not finite
+    bool alone;                     // all of the recording is to be here
+    uint32_t segments;
+    adx_segment segment[ADREV_MARKS + 1];
+};
+
+ADX_STATIC_ASSERT(offsetof(ad_rev, job) == offsetof(ad_rev, seq) + 4,
+                  "an id is 8 bytes");
+ADX_STATIC_ASSERT(sizeof(adx_block) % 8 == 0, "operands start aligned");
+ADX_STATIC_ASSERT(sizeof(ad_tape) % 8 == 0, "the block behind it, too");
+
+#ifndef ADREV_STATIC
+const char ADX_ALIKE = 0;
+ADX_THREAD adx_context adx_now;
+#if ADREV_COUNT
+ADX_THREAD ad_count_both ad_counts;
+#endif
+#endif
+
+static adx_context *adx_live(const ad_tape *t) { return t->live; }
+
+static adx_operand *adx_bottom(const adx_block *b)
+{
+    return (adx_operand *)(b + 1);
+}
+
+static uint16_t *adx_top(const adx_block *b)
+{
+    return (uint16_t *)((char *)(b + 1) + b->bytes);
+}
+
+static size_t adx_gap(const adx_context *c)
+{
+    return (size_t)((char *)c->head - (char *)c->op);
+}
+
+static size_t adx_round_up(size_t bytes) { return (bytes + 7) / 8 * 8; }
+
+/* --- 7.2  jobs ---------------------------------------------------------------
+ * A job number is taken once, out of 2^32 - 1 per process, so that a value of
+ * an earlier recording is never mistaken for one of a later. Threads take them
+ * in batches: an atomic operation per recording would cost as much as a small
+ * gradient. After 2^32 recordings numbers come again.                          */
+
+#define ADX_JOB_BATCH 4096u
+
+// A number that no job has: of what lies behind the arrays that a function is
+// given (8.5).
+#define ADX_JOB_BEYOND (0u - ADX_JOB_BATCH)
+
+#if !defined ADREV_NO_THREADS && !defined __STDC_NO_ATOMICS__
+static _Atomic uint32_t adx_jobs;
+#define ADX_TAKE_JOBS() atomic_fetch_add(&adx_jobs, ADX_JOB_BATCH)
+#else
+static uint32_t adx_jobs;
+#define ADX_TAKE_JOBS() ((adx_jobs += ADX_JOB_BATCH) - ADX_JOB_BATCH)
+#endif
+
+// Private copies of the library count for themselves: each from elsewhere.
+#ifdef ADREV_STATIC
+#define ADX_JOB_ORIGIN                                                      \
+    ((uint32_t)((uintptr_t)&adx_jobs / 4 * 2654435761u) / ADX_JOB_BATCH     \
+     * ADX_JOB_BATCH)
+#else
+#define ADX_JOB_ORIGIN 0
+#endif
+
+static ADX_THREAD uint32_t adx_next_job;
+
+static uint32_t adx_take_jobs(void)
+{
+    uint32_t first = ADX_TAKE_JOBS() + ADX_JOB_ORIGIN;
+    return first == ADX_JOB_BEYOND ? ADX_TAKE_JOBS() + ADX_JOB_ORIGIN : first;
+}
+
+static uint32_t adx_new_job(void)
+{
+    // Multiples of the batch are left out, 0 among them.
+    if (adx_next_job % ADX_JOB_BATCH == 0)
+        adx_next_job = adx_take_jobs() + 1;
+    return adx_next_job++;
+}
+
+/* --- 7.3  failure --------------------------------------------------------- */
+
+// The first error stays. From here on there is no room. Every failure of a tape
+// comes through here: debuggers stop in it (docs/debugging.md).
+ADX_COLD static void adx_fail_because(ad_tape *t, ad_status status,
+                                      const char *why)
+{
+    adx_context *c = adx_live(t);
+    if (t->status == ADREV_OK) {
+        t->status = status;
+        t->failure = (adx_failure){ c->file, why, 0, c->line };
+    }
+    c->held = adx_gap(c);
+}
+
+static void adx_fail(ad_tape *t, ad_status status)
+{
+    adx_fail_because(t, status, NULL);
+}
+
+// Fails the current tape, if there is one. Returns the first error.
+static ad_status adx_failed(ad_status status)
+{
+    if (adx_now.tape == NULL || status == ADREV_OK)
+        return status;
+    adx_fail(adx_now.tape, status);
+    return adx_now.tape->status;
+}
+
+ADX_API ad_status ad_tape_status(const ad_tape *t)
+{
+    return t == NULL ? ADREV_ENOTAPE : t->status;
+}
+
+#define ADX_TEXT(name, text) text,
+ADX_API const char *ad_message(ad_status status)
+{
+    static const char *const texts[] = { ADREV_STATUS_TABLE(ADX_TEXT) };
+    return (unsigned)status < ADREV_STATUS_COUNT ? texts[status]
+                                                 : "not a status of adrev";
+}
+#undef ADX_TEXT
+
+ADX_API void ad_tape_failure(const ad_tape *t, const char **file, int *line)
+{
+    *file = t == NULL ? NULL : t->failure.file;
+    *line = t == NULL ? 0 : t->failure.line;
+}
+
+ADX_API const char *ad_tape_reason(const ad_tape *t)
+{
+    ad_status status = ad_tape_status(t);
+    bool more = t != NULL && status != ADREV_OK && t->failure.why != NULL;
+    return more ? t->failure.why : ad_message(status);
+}
+
+ADX_API size_t ad_tape_missing(const ad_tape *t)
+{
+    return ad_tape_status(t) == ADREV_EFULL ? t->failure.missing : 0;
+}

@@ -1,0 +1,263 @@
+#pragma once
+
+/* --- 7.8  the life of a tape ---------------------------------------------- */
+
+static void adx_reset(ad_tape *t, adx_context *c)
+{
+    if (t->last != NULL)
+        adx_destroy(t, 0);
+    if (t->annex != NULL)
+        t->annex->clear(t);
+    t->status = ADREV_OK;
+    memset(&t->failure, 0, sizeof t->failure);
+    t->segments = 1;
+    t->segment[0] = (adx_segment){ .job = adx_new_job() };
+    t->sealed = NULL;
+    t->most = 0;
+    t->lead = 0;
+    t->scratch = 0;
+    t->one_way = false;
+    t->calls = false;
+    c->job = t->segment[0].job;
+    c->seq = 0;
+    if (t->first != NULL) {
+        adx_enter(t, c, t->first);
+        adx_settle(t, c, 0);
+    }
+}
+
+ADX_API void ad_tape_clear(ad_tape *t)
+{
+    if (t == NULL)
+        return;
+    if (t->open > 0)
+        adx_fail(t, ADREV_EBUSY);
+    else
+        adx_reset(t, adx_live(t));
+}
+
+static ad_tape *adx_init(void *memory)
+{
+    ad_tape *t = (ad_tape *)memory;
+    memset(t, 0, sizeof *t);
+    t->rest.tape = t;
+    t->live = &t->rest;
+    return t;
+}
+
+#ifndef ADREV_NO_STDLIB
+ADX_API ad_tape *ad_tape_new(void)
+{
+    return ad_tape_new_with(&adx_libc);
+}
+#endif
+
+ADX_API ad_tape *ad_tape_new_with(const ad_allocator *allocator)
+{
+    if (allocator == NULL || allocator->alloc == NULL
+        || allocator->free == NULL)
+        return NULL;
+    void *memory = allocator->alloc(sizeof(ad_tape), allocator->user);
+    if (memory == NULL)
+        return NULL;
+
+    ad_tape *t = adx_init(memory);
+    t->allocator = *allocator;
+    t->held = sizeof *t;
+    adx_reset(t, &t->rest);
+    return t;
+}
+
+ADX_API ad_tape *ad_tape_in(void *buffer, size_t bytes)
+{
+    size_t skip = (0 - (uintptr_t)buffer) % _Alignof(max_align_t);
+    size_t least = sizeof(ad_tape) + sizeof(adx_block) + sizeof(ad_real);
+
+    if (buffer == NULL || bytes < skip + adx_round_up(least)
+        || bytes > SIZE_MAX / 4)
+        return NULL;
+    static const adx_context none = {0};
+    if (adx_now.tape == (ad_tape *)((char *)buffer + skip))
+        adx_now = none;         // the tape that was here is gone
+    ad_tape *t = adx_init((char *)buffer + skip);
+    t->held = (bytes - skip) / 8 * 8;
+    t->first = (adx_block *)(t + 1);
+    memset(t->first, 0, sizeof *t->first);
+    t->first->bytes = t->held - sizeof *t - sizeof(adx_block);
+    adx_reset(t, &t->rest);
+    return t;
+}
+
+ADX_API void ad_tape_free(ad_tape *t)
+{
+    if (t == NULL)
+        return;
+    if (t->open > 0) {
+        adx_fail(t, ADREV_EBUSY);
+        return;
+    }
+    if (adx_now.tape == t)
+        ad_use(NULL);
+    adx_destroy(t, 0);
+    if (t->annex != NULL)
+        t->annex->free(t);
+    if (t->allocator.alloc == NULL)
+        return;
+
+    for (adx_block *b = t->first; b != NULL;) {
+        adx_block *next = b->next;
+        adx_free(t, b, sizeof *b + b->bytes);
+        b = next;
+    }
+    if (t->adjoint != NULL)
+        adx_free(t, t->adjoint, t->adjoint_count * sizeof(ad_real));
+    ad_allocator allocator = t->allocator;
+    allocator.free(t, allocator.user);
+}
+
+ADX_API ad_tape *ad_use(ad_tape *t)
+{
+    static const adx_context none = {0};
+    ad_tape *before = adx_now.tape;
+
+    if (before != NULL) {
+        before->rest = adx_now;
+        before->live = &before->rest;
+    }
+    adx_now = t == NULL ? none : t->rest;
+    if (t != NULL)
+        t->live = &adx_now;
+    return before;
+}
+
+/* --- 7.9  marks ----------------------------------------------------------- */
+
+// How many entries there are, without the upper bits. Blocks are few.
+static uint32_t adx_entry_count(const ad_tape *t)
+{
+    const uint16_t *head = adx_live(t)->head;
+    size_t entries = 0;
+    for (const adx_block *b = t->block; b != NULL; b = b->prev) {
+        entries += (size_t)(adx_top(b) - head);
+        head = b->prev == NULL ? NULL : b->prev->head;
+    }
+    return entries & ADX_ENTRIES;
+}
+
+// The segment of a mark that is made here. What has just been returned to is
+// of the older one: it may be marked and returned to again and again.
+static const adx_segment *adx_segment_to_mark(const ad_tape *t,
+                                              uint32_t entries)
+{
+    size_t i = t->segments - 1;
+    while (i > 0 && t->segment[i].begin == adx_live(t)->seq
+           && t->segment[i].entries == entries && !t->segment[i].session)
+        i--;
+    return &t->segment[i];
+}
+
+ADX_API ad_mark ad_tape_mark(ad_tape *t)
+{
+    static const ad_mark none;
+    if (t == NULL)
+        return none;
+    const adx_context *c = adx_live(t);
+    const uint32_t entries = adx_entry_count(t);
+    t->sealed = c->head;
+    return (ad_mark){
+        t->block, c->op, c->head, t->scratch, (uint32_t)c->seq,
+        t->open > 0 ? 0 : adx_segment_to_mark(t, entries)->job,
+        entries & ADX_ENTRIES, t->one_way, t->status
+    };
+}
+
+// The segment in which the mark lies; if it is gone, or the recording has been
+// returned to before it: `segments`.
+static size_t adx_mark_segment(const ad_tape *t, const ad_mark *mark)
+{
+    size_t i = 0;
+    while (i < t->segments && t->segment[i].job != mark->adx_job)
+        i++;
+    if (i == t->segments)
+        return i;
+    bool last = i + 1 == t->segments;
+    size_t end = last ? adx_live(t)->seq : t->segment[i + 1].begin;
+    if (mark->adx_seq != end)
+        return mark->adx_seq < end ? i : t->segments;
+    uint32_t entries = last ? adx_entry_count(t) : t->segment[i + 1].entries;
+    uint32_t between = (entries - mark->adx_entries) & ADX_ENTRIES;
+    return between <= ADX_ENTRIES / 2 ? i : t->segments;
+}
+
+// A segment that begins at a mark, where the tape ends.
+static void adx_begin_segment(ad_tape *t, size_t i, const ad_mark *mark,
+                              uint32_t job, bool session)
+{
+    t->segment[i] = (adx_segment){ job, mark->adx_seq, mark->adx_entries,
+                                   session };
+    t->segments = (uint32_t)i + 1;
+    adx_live(t)->job = job;
+}
+
+// Room for one more segment: the oldest that has no values goes, of those of
+// this session, and its marks with it. Not where an observer knows them.
+static bool adx_drop_segment(ad_tape *t)
+{
+    size_t first = t->segments - 1;
+    while (first > 0 && !t->segment[first].session)
+        first--;
+    for (size_t i = first + 1; t->observer == NULL && i + 1 < t->segments; i++)
+        if (t->segment[i].begin == t->segment[i + 1].begin) {
+            t->segment[i + 1].entries = t->segment[i].entries;
+            t->segments--;
+            memmove(&t->segment[i], &t->segment[i + 1],
+                    (t->segments - i) * sizeof t->segment[i]);
+            return true;
+        }
+    return false;
+}
+
+// Puts the cursors where the mark was made.
+static void adx_return(ad_tape *t, const ad_mark *mark)
+{
+    adx_context *c = adx_live(t);
+    size_t bytes = ad_tape_bytes(t);
+
+    adx_destroy(t, mark->adx_seq);
+    t->most = bytes > t->most ? bytes : t->most;
+    t->scratch = mark->adx_scratch;
+    t->one_way = mark->adx_one_way;
+    t->status = mark->adx_status;
+    t->block = (adx_block *)mark->adx_block;
+    t->sealed = (uint16_t *)mark->adx_head;
+    c->op = (adx_operand *)mark->adx_op;
+    c->head = (uint16_t *)mark->adx_head;
+    c->seq = mark->adx_seq;
+    t->lead = t->lead < c->seq ? t->lead : c->seq;
+    if (t->block == NULL && t->first != NULL)
+        adx_enter(t, c, t->first);
+    if (t->block != NULL)
+        adx_settle(t, c, 0);
+    if (t->annex != NULL)
+        t->annex->rewound(t);
+}
+
+ADX_API ad_status ad_tape_rewind(ad_tape *t, ad_mark mark)
+{
+    if (t == NULL)
+        return ADREV_ENOTAPE;
+    if (t->open > 0)
+        return ADREV_EBUSY;
+    size_t i = adx_mark_segment(t, &mark) + 1;
+    if (i > t->segments)
+        return ADREV_EMARK;
+    if (i > ADREV_MARKS) {
+        if (!adx_drop_segment(t))
+            return ADREV_EMARK;
+        i--;
+    }
+
+    adx_return(t, &mark);
+    adx_begin_segment(t, i, &mark, adx_new_job(), false);
+    return ADREV_OK;
+}

@@ -1,0 +1,220 @@
+#pragma once
+
+/* --- 7.10  walking over entries -------------------------------------------- */
+
+typedef struct adx_cursor {
+    const adx_block *block;
+    const adx_operand *op;      // of the entry
+    const uint16_t *head;       // of the entry
+    const uint16_t *end;        // last header of the block
+    size_t operands;            // of the entry
+    size_t seq;                 // id of its last value
+    const adx_place *until;     // NULL: the end of the recording
+} adx_cursor;
+
+// Operands of an entry; edge: the first of them or the last.
+static inline size_t adx_operands(unsigned header, const adx_operand *edge)
+{
+    return header == ADX_INPUTS ? 1
+         : header == ADX_SITE ? ADX_SITE_OPERANDS
+         : header >= ADX_DATA ? edge->id
+         : header & ADX_COUNT;
+}
+
+// Values that an entry makes.
+static inline size_t adx_values(unsigned header, const adx_operand *first)
+{
+    return !(header & ADX_OTHER) ? 1
+         : header == ADX_INPUTS || header == ADX_GAP ? first->id
+         : header != ADX_EXTENDED ? 0
+         : ((const adx_extended *)adx_payload(first))->values;
+}
+
+// Puts a cursor between two entries.
+static void adx_put_cursor(const ad_tape *t, adx_cursor *at,
+                           const adx_place *place)
+{
+    const adx_block *last = at->until == NULL ? t->block : at->until->block;
+    at->block = place->block;
+    at->op = place->op;
+    at->operands = 0;
+    at->head = place->head;
+    at->seq = place->seq;
+    at->end = place->block == NULL ? place->head    // before the first block
+            : place->block != last ? place->block->head
+            : at->until == NULL ? adx_live(t)->head : at->until->head;
+}
+
+// Goes to the next entry, at first to the first. Returns its header, 0 at the
+// end of the recording.
+static inline unsigned adx_next(const ad_tape *t, adx_cursor *at)
+{
+    const adx_block *last = at->until == NULL ? t->block : at->until->block;
+    while (at->head == at->end) {
+        const adx_block *b = at->block == NULL ? t->first : at->block->next;
+        if (b == NULL || at->block == last)
+            return 0;
+        adx_place bottom = { b, adx_bottom(b), adx_top(b), at->seq };
+        adx_put_cursor(t, at, &bottom);
+    }
+    unsigned header = *--at->head;
+    at->op += at->operands;
+    at->operands = adx_operands(header, at->op);
+    at->seq += adx_values(header, at->op);
+    return header;
+}
+
+// Before the first entry behind a mark; an empty mark: before all.
+static adx_cursor adx_from(const ad_tape *t, const ad_mark *mark)
+{
+    adx_cursor at = { .seq = t->lead };
+    const adx_place place = { (const adx_block *)mark->adx_block,
+                              (const adx_operand *)mark->adx_op,
+                              (const uint16_t *)mark->adx_head,
+                              mark->adx_seq };
+
+    if (place.block != NULL)
+        adx_put_cursor(t, &at, &place);
+    return at;
+}
+
+// Another tape of the same recording.
+static ad_tape *adx_further(const ad_tape *t, size_t i)
+{
+    return t->annex == NULL ? NULL : t->annex->further(t, i);
+}
+
+// Bytes of operands and headers in a block.
+static void adx_count(const ad_tape *t, const adx_block *b, size_t *operands,
+                      size_t *headers)
+{
+    const adx_context *c = adx_live(t);
+    const adx_operand *op = b == t->block ? c->op : b->op;
+    const uint16_t *head = b == t->block ? c->head : b->head;
+    *operands += (size_t)((const char *)op - (const char *)adx_bottom(b));
+    *headers += (size_t)((const char *)adx_top(b) - (const char *)head);
+}
+
+ADX_API size_t ad_tape_bytes(const ad_tape *t)
+{
+    size_t operands = 0;
+    size_t headers = 0;
+    if (t == NULL)
+        return 0;
+
+    for (const adx_block *b = t->block; b != NULL; b = b->prev)
+        adx_count(t, b, &operands, &headers);
+    size_t adjoints = (adx_live(t)->seq + 1 + t->scratch) * sizeof(ad_real);
+    size_t bytes = sizeof(ad_tape) + sizeof(adx_block)
+        + adx_round_up(adx_round_up(operands) + adjoints + headers);
+    for (size_t i = 0; adx_further(t, i) != NULL; i++)
+        if (adx_live(adx_further(t, i))->seq > 0)
+            bytes += ad_tape_bytes(adx_further(t, i));
+    return bytes;
+}
+
+ADX_API ad_stats ad_tape_stats(const ad_tape *t)
+{
+    ad_stats stats = {0};
+    if (t == NULL)
+        return stats;
+
+    adx_cursor at = { .seq = t->lead };
+    for (unsigned header; (header = adx_next(t, &at)) != 0;)
+        if (!(header & ADX_OTHER)) {
+            stats.statements++;
+            stats.operands += at.operands;
+        } else if (header == ADX_EXTENDED) {
+            const adx_extended *e = adx_payload(at.op);
+            stats.statements++;
+            stats.operands += e->operands;
+        }
+    stats.values = adx_live(t)->seq;
+    stats.bytes_held = t->held;
+    for (size_t i = 0; adx_further(t, i) != NULL; i++) {
+        ad_stats others = ad_tape_stats(adx_further(t, i));
+        stats.values += others.values;
+        stats.statements += others.statements;
+        stats.operands += others.operands;
+        stats.bytes_held += others.bytes_held;
+    }
+    stats.bytes = ad_tape_bytes(t);
+    stats.bytes_most = stats.bytes > t->most ? stats.bytes : t->most;
+    return stats;
+}
+
+ADX_API void ad_tape_where(const ad_tape *t, ad_rev x, const char **file,
+                           int *line)
+{
+    adx_site site = {0};
+
+    if (t != NULL && adx_member(t, x)) {
+        adx_cursor at = { .seq = t->lead };
+        for (unsigned header; at.seq < x.seq
+             && (header = adx_next(t, &at)) != 0;) {
+            if (header == ADX_SITE)
+                memcpy(&site, at.op, sizeof site);
+            else if (at.seq < x.seq || header == ADX_INPUTS)
+                memset(&site, 0, sizeof site);
+        }
+    }
+    *file = site.file;
+    *line = site.line;
+}
+
+// Adjoints for `width` directions: at least (seq + 1)*width of them, not
+// cleared; NULL if there is no memory.
+static ad_real *adx_adjoints(ad_tape *t, size_t values, size_t width)
+{
+    size_t count = (values + 1) * width + t->scratch;
+    adx_context *c = adx_live(t);
+
+    if (t->allocator.alloc == NULL) {
+        size_t offset = adx_round_up((size_t)((char *)c->op - (char *)t));
+        ad_real *p = (ad_real *)((char *)t + offset);
+        return (char *)p > (char *)c->head
+            || (size_t)((char *)c->head - (char *)p) / sizeof *p < count
+             ? NULL : p;
+    }
+    if (count > t->adjoint_count) {
+        size_t bytes = (count + count / 8) * sizeof(ad_real);
+        if (t->adjoint != NULL)
+            adx_free(t, t->adjoint, t->adjoint_count * sizeof(ad_real));
+        t->adjoint = (ad_real *)adx_alloc(t, bytes);
+        t->adjoint_count = t->adjoint == NULL ? 0 : bytes / sizeof(ad_real);
+    }
+    return t->adjoint;
+}
+
+ADX_API ad_status ad_tape_reserve(ad_tape *t, size_t statements,
+                                  size_t operands)
+{
+    if (t == NULL)
+        return ADREV_ENOTAPE;
+    adx_context *c = adx_live(t);
+    if (t->status != ADREV_OK)
+        return t->status;
+    if (statements > ADX_MOST_ELEMENTS || operands > ADX_MOST_ELEMENTS)
+        return t->allocator.alloc == NULL ? ADREV_EFULL : ADREV_ENOMEM;
+
+    size_t inputs = c->head == t->start ? 0 : ADX_LEAST;
+    size_t need = inputs + statements * sizeof(uint16_t)
+                + operands * sizeof(adx_operand);
+    if (ADREV_DEBUG)
+        need += statements * (sizeof(uint16_t)
+                              + ADX_SITE_OPERANDS * sizeof(adx_operand));
+    if (t->allocator.alloc == NULL) {
+        size_t adjoints = (c->seq + 1 + statements + t->scratch)
+                        * sizeof(ad_real);
+        return adx_gap(c) < need + adjoints + 8 ? ADREV_EFULL : ADREV_OK;
+    }
+    if ((t->block == NULL || adx_gap(c) < need)
+        && adx_next_block(t, need) == NULL)
+        return ADREV_ENOMEM;
+    if (t->block == NULL) {
+        adx_enter(t, c, t->first);
+        adx_settle(t, c, 0);
+    }
+    return adx_adjoints(t, c->seq + statements, 1) == NULL ? ADREV_ENOMEM
+                                                           : ADREV_OK;
+}
