@@ -24,7 +24,7 @@ done
 version=$(sed -n 's/^#define ADREV_VERSION  *"\(.*\)"/\1/p' adrev.h)
 numbers=$(sed -n 's/^#define ADREV_VERSION_[MP][A-Z]* \([0-9]*\)/\1/p' adrev.h \
           | tr '\n' '.')
-title=$(head -qn 1 adrev*.h | sed -n 's/.* \([0-9.]*\)$/\1/p' | sort -u)
+title=$(head -qn 1 src/adrev*.h | sed -n 's/.* \([0-9.]*\)$/\1/p' | sort -u)
 log=$(sed -n 's/^## \([0-9.]*\).*/\1/p' CHANGELOG.md | head -n 1)
 for other in "${numbers%.}" "$title" "$log"; do
     [ "$other" = "$version" ] || say "version $version, elsewhere $other"
