@@ -73,6 +73,9 @@ statements:         ## what it costs to compile them (ADEPT=DIR joins)
 	@sh bench/statements.sh gcc g++
 	@sh bench/statements.sh clang clang++
 
+rooms:              ## what each of src/ says that it needs and offers
+	@sh tools/rooms.sh write
+
 headers:            ## adrev*.h from src/
 	@for h in adrev*.h; do awk -f tools/join.awk src/$$h > $$h || exit 1; done
 
@@ -88,4 +91,4 @@ clean:
 	rm -rf $B
 
 .PHONY: help test run examples matrix asan tsan stress hostile fuzz mutate \
-        chain coverage bench statements headers docs lint clean
+        chain coverage bench statements rooms headers docs lint clean

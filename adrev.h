@@ -30,8 +30,17 @@
  *
  * Not included: complex numbers, GPU.
  *
- *   1 >>config   2 >>base    3 >>types   4 >>ops     5 >>api
- *   6 >>record   7 >>tape    8 >>sweep   9 >>array   10 >>check
+ * Rooms, each of which begins with a line `=== room`:
+ *
+ *   core/config core/types core/operations core/api
+ *   number/recording number/expression number/operators number/called
+ *   number/fronts
+ *   tape/layout tape/memory tape/entries tape/hooks tape/statements tape/life
+ *   tape/walk
+ *   sweep/sweep sweep/queries sweep/session
+ *   core/table
+ *   array/operands array/linear array/sums array/products array/external
+ *   check/differences check/examine check/explain check/print
  *
  * SPDX-License-Identifier: MIT-0           (the text stands at the end)
  */
@@ -59,16 +68,20 @@
     (ADREV_VERSION_MAJOR * 10000 + ADREV_VERSION_MINOR * 100               \
      + ADREV_VERSION_PATCH)
 
-/* ===========================================================================
- * 1  CONFIGURATION                                                  >>config
- *
+/* === core/config ============================================================
  * Define a switch before the header is included. ADREV_REAL and
  * ADREV_NO_THREADS alike in every file of the program: otherwise gcc and clang
  * do not link it. ADREV_FUSE and ADREV_TRACE in files that pass one another an
  * expression; ADREV_DEBUG as each file needs it; the others count where
  * ADREV_IMPLEMENTATION is. Not with -ffast-math: zero times infinity is then
  * whatever the compiler likes.
- * ======================================================================== */
+ *
+ *   offers  ADX_EXTERN ADX_ZERO ADX_STATIC_ASSERT ADX_INLINE ADX_CHECKED
+ *           ADX_COLD ADX_NOINLINE ADX_APART ADX_UNUSED ADX_UNLIKELY ADX_LIKELY
+ *           ADX_UNORDERED ADX_KNOWN ADX_OPAQUE ADX_LANES ADX_FAR ADX_FETCH
+ *           ADX_FUSES ADX_QUIET ADX_LOUD ADX_SELDOM_BEGIN ADX_SELDOM_END
+ *           ADX_API ADX_TRY ADX_THREAD
+ * ========================================================================== */
 
 // ADREV_REAL    the type of a value: double or float.       default double
 //   float: 12-byte numbers, 8-byte operands, and the f-functions of <math.h>.
@@ -132,18 +145,15 @@
 //                  functions with an allocator in their options. (Threads call
 //                  it all the same: adrev_parallel.h.)
 
-// ADREV_COUNT   1: counts operations (section 5.6).          default 0
+// ADREV_COUNT   1: counts operations: ad_counts.             default 0
 //   For tests of how much work a derivative is: slow.
 #ifndef ADREV_COUNT
 #define ADREV_COUNT 0
 #endif
 
-/* ===========================================================================
- * 2  BASE                                                             >>base
- *
+/* --- base -------------------------------------------------------------------
  * The C library's headers, and the few things that compilers spell
- * differently. Sections 1 to 6 are the common subset of C11 and C++17.
- * ======================================================================== */
+ * differently. core/ and number/ are the common subset of C11 and C++17.      */
 
 #include <math.h>
 #include <stdbool.h>
@@ -254,13 +264,6 @@
 #define ADX_SELDOM_END
 #endif
 
-#if ADREV_COUNT
-#define ADX_TALLY(direction, what, times)                                   \
-    ((void)(ad_counts.direction.what += (uint64_t)(times)))
-#else
-#define ADX_TALLY(direction, what, times) ((void)0)
-#endif
-
 #ifdef ADREV_STATIC
 #define ADX_API static ADX_UNUSED
 #else
@@ -288,9 +291,7 @@ ADX_STATIC_ASSERT(ADREV_FUSE >= 1 && ADREV_FUSE <= 12, "ADREV_FUSE: 1 to 12");
 ADX_STATIC_ASSERT(ADREV_MARKS >= 1, "ADREV_MARKS: at least 1");
 ADX_STATIC_ASSERT(ADREV_VALUES <= 4294967294u, "ids are 32 bits wide");
 
-/* ===========================================================================
- * 3  TYPES                                                           >>types
- *
+/* === core/types =============================================================
  * Conventions: arrays are dense. A Jacobian is m x n, row by row:
  * J[i*n + j] = dy[i]/dx[j]. A tangent (forward) belongs to inputs first, an
  * adjoint (reverse) to outputs first. Angles are in radians. Non-finite
@@ -300,7 +301,11 @@ ADX_STATIC_ASSERT(ADREV_VALUES <= 4294967294u, "ids are 32 bits wide");
  * is cut into statements. (That may change the last bit: the partials of a
  * variable that occurs twice in a statement are added there, those of two
  * statements in the sweep.)
- * ======================================================================== */
+ *
+ *   needs   core/config
+ *   offers  adx_now adx_operand adx_slot adx_head ADX_WIDTHS adx_number
+ *           ADX_RECORDED ADX_DUAL
+ * ========================================================================== */
 
 typedef ADREV_REAL ad_real;
 
@@ -357,7 +362,7 @@ typedef struct adx_slot {
 typedef struct adx_head {
     ad_real v;                      // value
     unsigned zero;                  // bits: slots with a factor of exactly zero
-    unsigned risky;                 // 1: a slot may be NaN (6.3)
+    unsigned risky;                 // 1: a slot may be NaN (number/expression)
     unsigned leaf;                  // 1: a recorded value and nothing else
 } adx_head;
 
@@ -457,16 +462,18 @@ typedef struct ad_stats {
     size_t bytes_held;      // allocated, or the size of the fixed memory
 } ad_stats;
 
-/* ===========================================================================
- * 4  OPERATIONS                                                        >>ops
- *
+/* === core/operations ========================================================
  * One row per elementary operation. Values, partials, forward mode, the
  * codes of the trace, the text for generated C, the reference (`make docs`)
  * and tests/ops.c are made from the rows; none of them names an operation
- * itself. To add an operation, add a row here and a front in section 6.
- * ======================================================================== */
+ * itself. To add an operation, add a row here and a front in number/fronts.
+ *
+ *   needs   core/config core/types
+ *   offers  ADX_JOIN ADX_K ADX_HELPERS adx_digamma adx_f_* adx_fx_* adx_fy_*
+ *           adx_fz_*
+ * ========================================================================== */
 
-/* --- 4.1  the C library at ad_real -------------------------------------------
+/* --- the C library at ad_real -----------------------------------------------
  * In the rows, adm_sin is <math.h>'s sin for double and sinf for float.     */
 
 #define ADX_OF_double(name) name
@@ -508,7 +515,7 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
     return ADX_JOIN(ADX_OF_, ADREV_REAL)(ldexp)(x, k);
 }
 
-/* --- 4.2  values and partials that need more than one expression -------------
+/* --- values and partials that need more than one expression -----------------
  * A function adx_name for each row, and its text for generated C.
  *
  * share        the share of the larger of x and y that is x: 1, 0, a half each
@@ -661,10 +668,10 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
 ADX_HELPERS(ADX_DEFINE)
 #undef ADX_DEFINE
 
-// Digamma, the derivative of lgamma. In section 7: it is too long to inline.
+// Digamma, the derivative of lgamma. In core/table: it is too long to inline.
 ADX_API ad_real adx_digamma(ad_real x);
 
-/* --- 4.3  legend -------------------------------------------------------------
+/* --- legend -----------------------------------------------------------------
  * name    ad_name, ADREV_OP_name; as in <math.h> where it is there
  * n       number of arguments x, y, z
  * value   C expression in x, y, z
@@ -746,7 +753,7 @@ ADX_API ad_real adx_digamma(ad_real x);
 #define ADREV_COMPARISONS(ROW)                                                              \
     ROW( lt, < )  ROW( le, <= )  ROW( gt, > )  ROW( ge, >= )  ROW( eq, == )  ROW( ne, != )
 
-/* --- 4.4  conventions at kinks, ties, limits and extreme arguments -----------
+/* --- conventions at kinks, ties, limits and extreme arguments ---------------
  * Tested as they stand, in double precision: the first partials by
  * tests/edges.c, the second ones, which a recorded function has
  * (adrev_function.h), by tests/second.c. Both try all magnitudes, too.
@@ -863,7 +870,7 @@ ADX_API ad_real adx_digamma(ad_real x);
     ROW( lgamma,   ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )
 // clang-format on
 
-/* --- 4.5  what is made from the rows here --------------------------------- */
+/* --- what is made from the rows here ------------------------------------- */
 
 #define ADX_ENUM(name, ...) ADREV_OP_##name,
 typedef enum ad_opcode {
@@ -899,9 +906,7 @@ ADREV_OPS(ADX_DEFINE)
 ADREV_STEPS(ADX_DEFINE)
 #undef ADX_DEFINE
 
-/* ===========================================================================
- * 5  INTERFACE                                                        >>api
- *
+/* === core/api ===============================================================
  * Every function states what it costs and what it does on bad input. Where
  * not said otherwise: a status other than ADREV_OK leaves the outputs
  * untouched; a tape that is NULL is allowed, and a query says ADREV_ENOTAPE;
@@ -912,13 +917,16 @@ ADREV_STEPS(ADX_DEFINE)
  * Not of what records on the current tape (ad_external; ad_map, ad_scan and
  * the like): the tape keeps that status, and the next query returns it. Nor of
  * ad_check_print, ad_dump_text and ad_dump_dot, which say nothing new by it.
- * ======================================================================== */
+ *
+ *   needs   core/config core/types core/operations
+ *   offers  ADX_TALLY adx_counts adx_count_op adx_count_back
+ * ========================================================================== */
 
 // A program that adrev can differentiate: R^n -> R, and R^n -> R^m.
 typedef ad_rev ad_scalar_fn(const ad_rev *x, void *ctx);
 typedef void ad_vector_fn(const ad_rev *x, ad_rev *y, void *ctx);
 
-/* --- 5.1  tapes ----------------------------------------------------------- */
+/* --- tapes --------------------------------------------------------------- */
 
 // A growing tape. Its memory is kept from recording to recording.
 //
@@ -1033,7 +1041,7 @@ ADX_API ad_mark ad_tape_mark(ad_tape *t);
 //                function call at each use
 ADX_TRY ad_status ad_tape_rewind(ad_tape *t, ad_mark mark);
 
-/* --- 5.2  inputs ---------------------------------------------------------- */
+/* --- inputs -------------------------------------------------------------- */
 
 // A new independent variable on the current tape; without one, a constant.
 // (A constant on purpose is ad_rec(2.5), or a struct of zeros.)
@@ -1045,12 +1053,7 @@ ADX_API ad_rev ad_input(ad_real v);
 //   out  [n]     out   the variables; constants if the tape fails
 ADX_API void ad_inputs(size_t n, const ad_real x[], ad_rev out[]);
 
-#if ADREV_DEBUG
-#define ad_input(...)  (adx_here(__FILE__, __LINE__), ad_input(__VA_ARGS__))
-#define ad_inputs(...) (adx_here(__FILE__, __LINE__), ad_inputs(__VA_ARGS__))
-#endif
-
-/* --- 5.3  derivatives ----------------------------------------------------- */
+/* --- derivatives --------------------------------------------------------- */
 
 // Gradient of one recorded value.
 //
@@ -1125,7 +1128,7 @@ ADX_TRY ad_status ad_jac(ad_vector_fn *f, void *ctx, size_t n,
                          const ad_real x[], size_t m, ad_real y[],
                          ad_real J[]);
 
-/* --- 5.4  hooks ----------------------------------------------------------- */
+/* --- hooks --------------------------------------------------------------- */
 
 typedef struct ad_external_rule ad_external_rule;
 
@@ -1205,13 +1208,13 @@ typedef struct ad_hooks {
 // with ADREV_EHOOK.
 ADX_API void ad_tape_hooks(ad_tape *t, const ad_hooks *hooks);
 
-// The rows of section 4.3 and 4.4, [ADREV_OP_COUNT].
+// The rows of core/operations, [ADREV_OP_COUNT].
 ADX_API const ad_op_info *ad_op_table(void);
 
 // "0.1.0": the version of the implementation that was linked.
 ADX_API const char *ad_version(void);
 
-/* --- 5.5  external and array statements -------------------------------------
+/* --- external and array statements ------------------------------------------
  * Each is one statement, however many operands it has. Matrices are given by
  * strides, counted in elements: element (i, j) of A lies at A[i*ars + j*acs].
  * Strides may be 0 (the same number again) or negative. Inputs may overlap one
@@ -1370,38 +1373,7 @@ ADX_API void ad_matmul_s(size_t m, size_t k, size_t n, const ad_rev *A,
 ADX_API void ad_trimatvec(size_t n, const ad_rev d[], const ad_rev l[],
                           const ad_rev x[], ad_rev y[]);
 
-#if ADREV_DEBUG
-#define ADX_PLACED(call) (adx_here(__FILE__, __LINE__), call)
-#define ad_external(...)    ADX_PLACED(ad_external(__VA_ARGS__))
-#define ad_sum(...)         ADX_PLACED(ad_sum(__VA_ARGS__))
-#define ad_sum_s(...)       ADX_PLACED(ad_sum_s(__VA_ARGS__))
-#define ad_dot(...)         ADX_PLACED(ad_dot(__VA_ARGS__))
-#define ad_dot_s(...)       ADX_PLACED(ad_dot_s(__VA_ARGS__))
-#define ad_dotc(...)        ADX_PLACED(ad_dotc(__VA_ARGS__))
-#define ad_dotc_s(...)      ADX_PLACED(ad_dotc_s(__VA_ARGS__))
-#define ad_norm2(...)       ADX_PLACED(ad_norm2(__VA_ARGS__))
-#define ad_norm2_s(...)     ADX_PLACED(ad_norm2_s(__VA_ARGS__))
-#define ad_sqdist(...)      ADX_PLACED(ad_sqdist(__VA_ARGS__))
-#define ad_sqdist_s(...)    ADX_PLACED(ad_sqdist_s(__VA_ARGS__))
-#define ad_logsumexp(...)   ADX_PLACED(ad_logsumexp(__VA_ARGS__))
-#define ad_logsumexp_s(...) ADX_PLACED(ad_logsumexp_s(__VA_ARGS__))
-#define ad_softmax(...)     ADX_PLACED(ad_softmax(__VA_ARGS__))
-#define ad_softmax_s(...)   ADX_PLACED(ad_softmax_s(__VA_ARGS__))
-#define ad_axpy(...)        ADX_PLACED(ad_axpy(__VA_ARGS__))
-#define ad_axpy_s(...)      ADX_PLACED(ad_axpy_s(__VA_ARGS__))
-#define ad_scale(...)       ADX_PLACED(ad_scale(__VA_ARGS__))
-#define ad_scale_s(...)     ADX_PLACED(ad_scale_s(__VA_ARGS__))
-#define ad_each(...)        ADX_PLACED(ad_each(__VA_ARGS__))
-#define ad_each_s(...)      ADX_PLACED(ad_each_s(__VA_ARGS__))
-#define ad_matvec(...)      ADX_PLACED(ad_matvec(__VA_ARGS__))
-#define ad_matvec_s(...)    ADX_PLACED(ad_matvec_s(__VA_ARGS__))
-#define ad_matvecc(...)     ADX_PLACED(ad_matvecc(__VA_ARGS__))
-#define ad_matmul(...)      ADX_PLACED(ad_matmul(__VA_ARGS__))
-#define ad_matmul_s(...)    ADX_PLACED(ad_matmul_s(__VA_ARGS__))
-#define ad_trimatvec(...)   ADX_PLACED(ad_trimatvec(__VA_ARGS__))
-#endif
-
-/* --- 5.6  operation counts --------------------------------------------------
+/* --- operation counts -------------------------------------------------------
  * With ADREV_COUNT: what the calling thread has computed on recorded numbers.
  * A product with 1 or -1 is none, nor is the first contribution to an adjoint
  * an addition. In reverse, what fusing multiplies while recording counts, too.
@@ -1426,6 +1398,9 @@ static ADX_THREAD ad_count_both ad_counts ADX_UNUSED;
 #else
 ADX_EXTERN ADX_THREAD ad_count_both ad_counts;
 #endif
+
+#define ADX_TALLY(direction, what, times)                                   \
+    ((void)(ad_counts.direction.what += (uint64_t)(times)))
 
 ADX_INLINE bool adx_counts(ad_real factor)
 {
@@ -1454,9 +1429,11 @@ ADX_INLINE void adx_count_back(ad_real factor, ad_real adjoint)
     ADX_TALLY(reverse, add, adjoint != 0);
     ADX_TALLY(reverse, written, 1);
 }
+#else
+#define ADX_TALLY(direction, what, times) ((void)0)
 #endif
 
-/* --- 5.7  finding mistakes ------------------------------------------------ */
+/* --- finding mistakes ---------------------------------------------------- */
 
 typedef enum ad_verdict {
     ADREV_AGREES,           // gradient and differences, within their error
@@ -1664,15 +1641,24 @@ ADX_API size_t ad_dump_string(const ad_tape *t, size_t room, char text[]);
 ADX_API ad_status ad_dump_dot(const ad_tape *t, ad_write_fn *write,
                               void *user);
 
-/* ===========================================================================
- * 6  RECORDING                                                     >>record
- *
+/* === number/recording =======================================================
  * The hot path. An operator is a macro: it finds the type of its expression and
  * calls one inlined function for each of its operands. What is left of a whole
  * expression is its arithmetic, one test and one write to the tape.
- * ======================================================================== */
+ *
+ *   offers  adx_context ADX_SUM ADX_COUNT ADX_LEAF ADX_WATCHED ADX_NOTED
+ *           ADX_HOW adx_record_apart adx_traced adx_traced_1 adx_traced_2
+ *           adx_observed adx_refuse ADX_CALLED_1 ADX_CALLED_2 ADX_CALLED_3
+ *           adx_call_* adx_call_choose adx_call_rec adx_call_dual
+ *           adx_call_value adx_call_detach adx_call_acc_rev adx_call_acc_fwd
+ *           adx_here adx_compound adx_word adx_name adx_numbered adx_passive
+ *           adx_room adx_plain_rev adx_plain_fwd adx_plain_number
+ *           adx_plain_float adx_detach_rev adx_detach_fwd ADX_OWN_TYPES
+ *           ADX_ARITHMETIC ADX_NUMBERS ADX_NOTE_PLACE adx_z_ adx_proper
+ *           adx_times adx_put adx_commit ADX_LOOK ADX_EXPONENT
+ * ========================================================================== */
 
-/* --- 6.1  the thread's recording ---------------------------------------------
+/* --- the thread's recording -------------------------------------------------
  * Operands grow upwards, statement headers downwards, in the same block of
  * memory: one comparison finds it full. The ids are kept in a wider type than
  * the ones that are stored, so that the compiler knows that storing an operand
@@ -1711,7 +1697,7 @@ ADX_EXTERN ADX_THREAD adx_context adx_now;
 #define ADX_NOTED   0x1000u     // compiled with ADREV_DEBUG
 #define ADX_HOW ((ADREV_TRACE ? ADX_WATCHED : 0u) | (ADREV_DEBUG ? ADX_NOTED : 0u))
 
-// Cold paths, in section 7.
+// Cold paths: tape/statements.
 ADX_API ad_rev adx_record_apart(ad_real v, unsigned how, adx_slot slot[],
                                 unsigned zero, uint64_t into);
 ADX_API ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a, ad_real fa,
@@ -1753,7 +1739,7 @@ ADX_INLINE void adx_here(const char *file, int line)
     adx_now.line = line;
 }
 
-/* --- 6.2  numbers and their ids ------------------------------------------- */
+/* --- numbers and their ids ----------------------------------------------- */
 
 ADX_INLINE uint64_t adx_compound(size_t job, size_t seq)
 {
@@ -1864,7 +1850,7 @@ extern const ad_rev adx_x_, adx_y_, adx_z_;
 #endif
 
 // Known to be neither zero nor infinite nor NaN: times anything it is what IEEE
-// says. Here and in 6.3 no && and ||: each branch costs time to compile, also
+// says. Here and in number/expression no && and ||: each branch costs time to compile, also
 // where it is known how it goes. (With them clang 14 takes 36 instead of 22 s for
 // 400 statements.)
 ADX_INLINE bool adx_proper(ad_real f)
@@ -1873,7 +1859,7 @@ ADX_INLINE bool adx_proper(ad_real f)
 }
 
 // The chain rule's product: a zero factor gives zero even against inf or NaN
-// (section 3).
+// (core/types).
 ADX_INLINE ad_real adx_times(ad_real f, ad_real d)
 {
     ad_real p = f * d;
@@ -1924,12 +1910,19 @@ ad_real adx_no_exponent(long double k);         // that nobody defines
              long double: adx_no_exponent, default: adx_exponent)(k)
 #endif
 
-/* --- 6.3  expressions --------------------------------------------------------
+/* === number/expression ======================================================
  * An expression has a type for each number of its operands, so that a slot that
  * is not there is nowhere compiled: with one type of twelve slots, 100
  * statements took gcc 12 41 s and 1.7 GB, and take it 3 s now. Each type has
  * the same functions, named adx_WHAT_WIDTH, and no loops: gcc 12 would fold
- * them, clang 14 would keep the expression in memory.                          */
+ * them, clang 14 would keep the expression in memory.
+ *
+ *   needs   number/recording
+ *   offers  ADX_FORWARD ADX_ACTIVE ADX_LET ADX_NAME ADX_CALL ADX_OF_WIDTH
+ *           ADX_WIDTH ADX_EXPRS adx_slots_of ADX_NEW adx_leaf adx_own
+ *           ADX_OVERLOAD adx_own_* adx_made ADX_TAKE ADX_TAKE_1 ADX_TAKE_2
+ *           ADX_TAKE_3 ADX_TAKE_TEST ADX_AND_Y ADX_AND_Z
+ * ========================================================================== */
 
 #if ADX_FUSES
 
@@ -2096,7 +2089,7 @@ ADX_INLINE void ADX_NAME(scale, dual)(adx_head *r, unsigned at,
     *d = at < ADX_FORWARD ? p : *d + p;
 }
 
-/* --- 6.4  operands ------------------------------------------------------------
+/* --- operands ---------------------------------------------------------------
  * Any operand becomes an expression, once. A type that is not listed (a pointer,
  * _Float16, a complex number) does not compile.                                */
 
@@ -2187,7 +2180,7 @@ ADX_OWN_TYPES(ADX_DEFINE)
 #define ADX_AND_Y ; ADX_LET adx_y_ =
 #define ADX_AND_Z ; ADX_LET adx_z_ =
 
-/* --- 6.5  one statement --------------------------------------------------- */
+/* --- one statement ------------------------------------------------------- */
 
 // Whether two slots are the same variable and the compiler can see it, since
 // both were read from the same place. Never true by chance at run time.
@@ -2213,7 +2206,7 @@ ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
 //        operand: w - a*w, or sin(x)*exp(x). The later slots are added to the
 //        first and left out. (burgers, bench/: 7 operands a statement instead of
 //        12; loop: 4 of 6.)
-// apart  otherwise it is recorded in section 7, which merges the same slots
+// apart  otherwise tape/statements records it, which merges the same slots
 // rec    the one or the other
 // split  records what has no room in an expression further out; returns its id
 #define ADX_INTO(k)      (into >> 4 * (k) & 15)
@@ -2343,7 +2336,16 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(rec, dual)(ad_expr_dual e)
 
 #endif // ADX_FUSES
 
-/* --- 6.6  operators ------------------------------------------------------- */
+/* === number/operators =======================================================
+ * Operators on expressions: an operand is scaled by its partial and appended.
+ * Then how a number leaves the recording: ad_value, ad_detach, ad_dual, ad_rec.
+ *
+ *   needs   number/recording number/expression
+ *   offers  ADX_MAKE_1 ADX_MAKE_2 ADX_MAKE_3 ADX_TAKE_CHOICE ADX_MAKE_CHOICE
+ *           ADX_MAKE_STEP ADX_MAKE_TEST
+ * ========================================================================== */
+
+/* --- operators ----------------------------------------------------------- */
 
 #if ADX_FUSES
 
@@ -2612,7 +2614,7 @@ ADX_INLINE void ADX_NAME(choose, dual)(ad_expr_dual *r, bool c, adx_head *x,
         adx_true;                                                           \
     })
 
-/* --- 6.7  leaving the recording ------------------------------------------- */
+/* --- leaving the recording ----------------------------------------------- */
 
 #define ADX_DEFINE(N)                                                       \
     ADX_INLINE ad_real ADX_NAME(plain, N)(ad_expr_##N e)                    \
@@ -2790,9 +2792,12 @@ template <class Any> ADX_INLINE auto ad_detach(const Any &x)
 
 #endif // ADX_FUSES
 
-/* --- 6.8  where nothing is fused ---------------------------------------------
- * Each operator is a call (7.7) and a statement of its own: that is the least
- * code, and plain C11.                                                         */
+/* === number/called ==========================================================
+ * Each operator is a call (tape/statements) and a statement of its own: that is the least
+ * code, and plain C11.
+ *
+ *   needs   number/recording
+ * ========================================================================== */
 
 #if !ADX_FUSES
 
@@ -2948,7 +2953,7 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
 
 #endif // ADX_FUSES
 
-/* --- 6.9  fronts -------------------------------------------------------------
+/* === number/fronts ==========================================================
  * What users write. An operand may be an ad_rev, an ad_fwd, an expression or any
  * arithmetic type (a bit-field as +s.b), and is evaluated once. An ad_fwd and an
  * ad_rev do not meet in one expression: take ad_value of one of them.
@@ -2969,7 +2974,10 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
  *                    ad_expr_3 has three recorded operands, and functions that
  *                    take or return expressions say so (static inline: only then
  *                    are they in registers).
- *     ad_expr_of(x)  is the expression of a number: ad_expr_1 of an ad_rev.     */
+ *     ad_expr_of(x)  is the expression of a number: ad_expr_1 of an ad_rev.
+ *
+ *   needs   number/recording number/expression number/operators
+ * ========================================================================== */
 
 // The value of a where the condition holds, else of b. Both are evaluated; the
 // one not taken has no influence on any derivative.
@@ -3053,6 +3061,40 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
 #define ad_fmin ad_min
 #define ad_fmax ad_max
 
+// With ADREV_DEBUG each statement has its place in the source.
+#if ADREV_DEBUG
+#define ADX_PLACED(call) (adx_here(__FILE__, __LINE__), call)
+#define ad_input(...)       ADX_PLACED(ad_input(__VA_ARGS__))
+#define ad_inputs(...)      ADX_PLACED(ad_inputs(__VA_ARGS__))
+#define ad_external(...)    ADX_PLACED(ad_external(__VA_ARGS__))
+#define ad_sum(...)         ADX_PLACED(ad_sum(__VA_ARGS__))
+#define ad_sum_s(...)       ADX_PLACED(ad_sum_s(__VA_ARGS__))
+#define ad_dot(...)         ADX_PLACED(ad_dot(__VA_ARGS__))
+#define ad_dot_s(...)       ADX_PLACED(ad_dot_s(__VA_ARGS__))
+#define ad_dotc(...)        ADX_PLACED(ad_dotc(__VA_ARGS__))
+#define ad_dotc_s(...)      ADX_PLACED(ad_dotc_s(__VA_ARGS__))
+#define ad_norm2(...)       ADX_PLACED(ad_norm2(__VA_ARGS__))
+#define ad_norm2_s(...)     ADX_PLACED(ad_norm2_s(__VA_ARGS__))
+#define ad_sqdist(...)      ADX_PLACED(ad_sqdist(__VA_ARGS__))
+#define ad_sqdist_s(...)    ADX_PLACED(ad_sqdist_s(__VA_ARGS__))
+#define ad_logsumexp(...)   ADX_PLACED(ad_logsumexp(__VA_ARGS__))
+#define ad_logsumexp_s(...) ADX_PLACED(ad_logsumexp_s(__VA_ARGS__))
+#define ad_softmax(...)     ADX_PLACED(ad_softmax(__VA_ARGS__))
+#define ad_softmax_s(...)   ADX_PLACED(ad_softmax_s(__VA_ARGS__))
+#define ad_axpy(...)        ADX_PLACED(ad_axpy(__VA_ARGS__))
+#define ad_axpy_s(...)      ADX_PLACED(ad_axpy_s(__VA_ARGS__))
+#define ad_scale(...)       ADX_PLACED(ad_scale(__VA_ARGS__))
+#define ad_scale_s(...)     ADX_PLACED(ad_scale_s(__VA_ARGS__))
+#define ad_each(...)        ADX_PLACED(ad_each(__VA_ARGS__))
+#define ad_each_s(...)      ADX_PLACED(ad_each_s(__VA_ARGS__))
+#define ad_matvec(...)      ADX_PLACED(ad_matvec(__VA_ARGS__))
+#define ad_matvec_s(...)    ADX_PLACED(ad_matvec_s(__VA_ARGS__))
+#define ad_matvecc(...)     ADX_PLACED(ad_matvecc(__VA_ARGS__))
+#define ad_matmul(...)      ADX_PLACED(ad_matmul(__VA_ARGS__))
+#define ad_matmul_s(...)    ADX_PLACED(ad_matmul_s(__VA_ARGS__))
+#define ad_trimatvec(...)   ADX_PLACED(ad_trimatvec(__VA_ARGS__))
+#endif
+
 #undef ADX_LIBM1
 #undef ADX_LIBM2
 
@@ -3066,9 +3108,7 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
 #error "compile the file that defines ADREV_IMPLEMENTATION as C"
 #endif
 
-/* ===========================================================================
- * 7  TAPE                                                            >>tape
- *
+/* === tape/layout ============================================================
  * A recording is a sequence of entries. An entry is a header (16 bits) and
  * some operands; the headers of a block lie at its end, in reverse order, the
  * operands at its beginning. A statement makes one value, whose id is its
@@ -3079,7 +3119,16 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
  *   - the tape current on a thread has its cursors in adx_now, any other in
  *     its own field `rest`
  *   - a failed tape has no room: nothing is ever recorded on it
- * ======================================================================== */
+ *
+ *   needs   number/recording
+ *   offers  ADX_OTHER ADX_INPUTS ADX_SITE ADX_DATA ADX_EXTENDED ADX_LEAP
+ *           ADX_GAP ADX_LEAST ADX_BLOCK_MOST adx_site adx_failure
+ *           ADX_SITE_OPERANDS adx_extended adx_rule adx_block adx_place
+ *           adx_leap adx_annex adx_mine_rows adx_segment ADX_ENTRIES adx_live
+ *           adx_bottom adx_top adx_gap adx_round_up ADX_JOB_BATCH
+ *           ADX_JOB_BEYOND adx_next_job adx_take_jobs adx_new_job
+ *           adx_fail_because adx_fail adx_failed
+ * ========================================================================== */
 
 #include <stdarg.h>
 #ifndef ADREV_NO_STDLIB
@@ -3089,7 +3138,7 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
 #include <stdatomic.h>
 #endif
 
-/* --- 7.1  layout ---------------------------------------------------------- */
+/* --- layout -------------------------------------------------------------- */
 
 // Headers. Up to ADX_COUNT: a statement with that many operands, and perhaps
 // ADX_SUM. Otherwise one of these, which are not statements:
@@ -3285,7 +3334,7 @@ static size_t adx_gap(const adx_context *c)
 
 static size_t adx_round_up(size_t bytes) { return (bytes + 7) / 8 * 8; }
 
-/* --- 7.2  jobs ---------------------------------------------------------------
+/* --- jobs -------------------------------------------------------------------
  * A job number is taken once, out of 2^32 - 1 per process, so that a value of
  * an earlier recording is never mistaken for one of a later. Threads take them
  * in batches: an atomic operation per recording would cost as much as a small
@@ -3294,7 +3343,7 @@ static size_t adx_round_up(size_t bytes) { return (bytes + 7) / 8 * 8; }
 #define ADX_JOB_BATCH 4096u
 
 // A number that no job has: of what lies behind the arrays that a function is
-// given (8.5).
+// given (sweep/session).
 #define ADX_JOB_BEYOND (0u - ADX_JOB_BATCH)
 
 #if !defined ADREV_NO_THREADS && !defined __STDC_NO_ATOMICS__
@@ -3330,7 +3379,7 @@ static uint32_t adx_new_job(void)
     return adx_next_job++;
 }
 
-/* --- 7.3  failure --------------------------------------------------------- */
+/* --- failure ------------------------------------------------------------- */
 
 // The first error stays. From here on there is no room. Every failure of a tape
 // comes through here: debuggers stop in it (docs/debugging.md).
@@ -3391,7 +3440,15 @@ ADX_API size_t ad_tape_missing(const ad_tape *t)
     return ad_tape_status(t) == ADREV_EFULL ? t->failure.missing : 0;
 }
 
-/* --- 7.4  room ------------------------------------------------------------ */
+/* === tape/memory ============================================================
+ * Room for what is recorded: blocks that grow, or the user's fixed memory.
+ *
+ *   needs   number/recording tape/layout
+ *   offers  adx_fits adx_fail_full adx_settle adx_enter adx_alloc adx_free
+ *           adx_add_block adx_next_block adx_make_room adx_grow adx_libc
+ *           adx_size_plus adx_size_times adx_magnitude ADX_MOST_ELEMENTS
+ *           adx_no_array adx_spread_of adx_take adx_drop adx_extend
+ * ========================================================================== */
 
 // Fixed memory keeps one adjoint of each value free in the gap. The test in
 // adx_room does not know about them; it is kept true by giving it a part of
@@ -3697,7 +3754,14 @@ static inline bool adx_extend(const ad_allocator *a, void **array,
     return n <= *room || adx_lengthen(a, array, room, n, size);
 }
 
-/* --- 7.5  entries of cold paths ------------------------------------------- */
+/* === tape/entries ===========================================================
+ * Entries that are not statements: inputs, places in the source, any bytes.
+ *
+ *   needs   number/recording tape/layout tape/memory
+ *   offers  adx_entry adx_payload adx_ahead adx_look_ahead adx_drop_next
+ *           adx_add_bytes adx_destroy adx_stop_at adx_note_site adx_lead
+ *           adx_add_inputs adx_name_run
+ * ========================================================================== */
 
 // Appends an entry that makes so many values. Returns its operands, for the
 // caller to write, or NULL: the tape has failed.
@@ -3964,7 +4028,13 @@ ADX_API ad_rev (ad_input)(ad_real v)
     return x;
 }
 
-/* --- 7.6  hooks ----------------------------------------------------------- */
+/* === tape/hooks =============================================================
+ * The user's hooks: a foreign value, a traced operation, an array statement.
+ *
+ *   needs   number/recording tape/layout tape/memory tape/entries
+ *   offers  adx_segment_of adx_member adx_resolve adx_known adx_known_here
+ *           adx_known_id
+ * ========================================================================== */
 
 static const adx_segment *adx_segment_of(const ad_tape *t, size_t seq)
 {
@@ -4196,7 +4266,12 @@ ADX_API void ad_tape_hooks(ad_tape *t, const ad_hooks *hooks)
         adx_settle(t, c, 0);
 }
 
-/* --- 7.7  statements that are not simply written -------------------------- */
+/* === tape/statements ========================================================
+ * Statements that the inlined code does not write itself: with values of other
+ * tapes, with a NaN, under a hook, or in a new block; and the called operators.
+ *
+ *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
+ * ========================================================================== */
 
 // Whether an expression is one recorded value or a constant, as all are that
 // were made while the trace hook was set.
@@ -4242,7 +4317,7 @@ static unsigned adx_gather_slots(unsigned n, adx_slot slot[], uint64_t into)
 }
 
 // Records n = how & ADX_COUNT slots. zero: bits, those with a factor of zero; into:
-// those that are added to others (6.5).
+// those that are added to others (number/expression).
 ADX_NOINLINE ADX_API ad_rev adx_record_apart(ad_real v, unsigned how,
                                              adx_slot slot[], unsigned zero,
                                              uint64_t into)
@@ -4283,7 +4358,7 @@ static void adx_refuse_dual(void)
                          "in one expression");
 }
 
-// Where nothing is fused (6.8): small rather than fast.
+// Where nothing is fused (number/called): small rather than fast.
 ADX_SELDOM_BEGIN
 
 // An operator of n arguments a with partials f.
@@ -4449,7 +4524,14 @@ ADX_API void adx_call_acc_fwd(unsigned how, ad_fwd *s, adx_number e)
 
 ADX_SELDOM_END
 
-/* --- 7.8  the life of a tape ---------------------------------------------- */
+/* === tape/life ==============================================================
+ * A tape is made, cleared, rewound to a mark and freed.
+ *
+ *   needs   number/recording tape/layout tape/memory tape/entries
+ *   offers  adx_reset adx_begin_segment adx_return
+ * ========================================================================== */
+
+/* --- the life of a tape -------------------------------------------------- */
 
 static void adx_reset(ad_tape *t, adx_context *c)
 {
@@ -4579,7 +4661,7 @@ ADX_API ad_tape *ad_use(ad_tape *t)
     return before;
 }
 
-/* --- 7.9  marks ----------------------------------------------------------- */
+/* --- marks --------------------------------------------------------------- */
 
 // How many entries there are, without the upper bits. Blocks are few.
 static uint32_t adx_entry_count(const ad_tape *t)
@@ -4711,7 +4793,13 @@ ADX_API ad_status ad_tape_rewind(ad_tape *t, ad_mark mark)
     return ADREV_OK;
 }
 
-/* --- 7.10  walking over entries -------------------------------------------- */
+/* === tape/walk ==============================================================
+ * From entry to entry, forwards and backwards; sizes and statistics.
+ *
+ *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
+ *   offers  adx_cursor adx_operands adx_values adx_put_cursor adx_next
+ *           adx_from adx_further adx_adjoints
+ * ========================================================================== */
 
 typedef struct adx_cursor {
     const adx_block *block;
@@ -4930,17 +5018,21 @@ ADX_API ad_status ad_tape_reserve(ad_tape *t, size_t statements,
                                                            : ADREV_OK;
 }
 
-/* ===========================================================================
- * 8  SWEEP                                                          >>sweep
- *
+/* === sweep/sweep ============================================================
  * Reverse: from the last statement to the first, adj[operand] += d * adj.
  * Forward: from the first to the last, tan += sum of d * tan[operand]. Both
  * for W directions at once, stored value by value: adj[id*W + w]. W is a
  * constant in each copy of the loop: 1, or a multiple of the lanes.
- * A zero factor absorbs the other one here, too (section 3).
- * ======================================================================== */
+ * A zero factor absorbs the other one here, too (core/types).
+ *
+ *   needs   number/recording tape/layout tape/entries tape/walk
+ *   offers  adx_spread ADX_WIDEST ADX_ACROSS adx_total adx_stretch
+ *           adx_reverse_extended adx_leap_of adx_reverse adx_reverse_1
+ *           adx_reverse_4 adx_reverse_8 adx_sweep adx_forward_extended
+ *           adx_forward adx_forward_1 adx_forward_4 adx_forward_8
+ * ========================================================================== */
 
-/* --- 8.1  reverse --------------------------------------------------------- */
+/* --- reverse ------------------------------------------------------------- */
 
 ADX_COLD static void adx_spread_absorbing(ad_real adj[], const adx_operand *op,
                                           size_t n, const ad_real a[],
@@ -5201,7 +5293,7 @@ ADX_INLINE bool adx_sweep(const ad_tape *t, adx_sweep_fn *sweep, ad_real a[])
     return ok;
 }
 
-/* --- 8.2  forward --------------------------------------------------------- */
+/* --- forward ------------------------------------------------------------- */
 
 // The tangent of the value k, which may have a seed, with all care.
 ADX_COLD static void adx_gather_absorbing(ad_real tan[], const ad_real seed[],
@@ -5311,7 +5403,16 @@ static bool adx_forward_8(const ad_tape *t, ad_real tan[])
     return adx_forward(t, NULL, tan, 8);
 }
 
-/* --- 8.3  queries --------------------------------------------------------- */
+/* === sweep/queries ==========================================================
+ * Gradient, pullback, pushforward and Jacobian of what is recorded.
+ *
+ *   needs   number/recording tape/layout tape/memory tape/hooks tape/walk
+ *           sweep/sweep
+ *   offers  adx_in_steps adx_cell adx_check_values adx_check adx_cleared
+ *           adx_pullback adx_rows adx_columns adx_prefers_forward
+ * ========================================================================== */
+
+/* --- queries ------------------------------------------------------------- */
 
 // Whether the compound ids are id, id + step ... Without a branch this is a
 // vector loop, which pays for long arrays.
@@ -5587,7 +5688,7 @@ ADX_API ad_status ad_pushforward(ad_tape *t, size_t n, const ad_rev x[],
     return ADREV_OK;
 }
 
-/* --- 8.4  Jacobian -------------------------------------------------------- */
+/* --- Jacobian ------------------------------------------------------------ */
 
 // Directions of the next sweep when so many are left.
 static size_t adx_width(size_t left, size_t most)
@@ -5671,7 +5772,15 @@ ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
     return ADREV_OK;
 }
 
-/* --- 8.5  the whole job --------------------------------------------------- */
+/* === sweep/session ==========================================================
+ * ad_grad and ad_jac: record a function, ask, and leave the tape as it was.
+ *
+ *   needs   number/recording tape/layout tape/entries tape/hooks tape/life
+ *           sweep/queries
+ *   offers  adx_session adx_array adx_open adx_alive adx_close adx_on_tape
+ *           ADX_BEYOND adx_close_off adx_is_closed_off adx_array_closed_off
+ *           adx_unset adx_all_set
+ * ========================================================================== */
 
 // A stretch of recording of its own: above what stands on the current tape,
 // or on a tape that lives as long as the call.
@@ -5902,7 +6011,12 @@ ADX_API ad_status ad_jac(ad_vector_fn *f, void *ctx, size_t n,
     return adx_close(&s, status);
 }
 
-/* --- 8.6  tables and a long partial --------------------------------------- */
+/* === core/table =============================================================
+ * The rows of the operator table as data, and digamma, too long to inline.
+ *
+ *   needs   core/config core/types core/operations
+ *   offers  adx_pi_cot_pi
+ * ========================================================================== */
 
 #define ADX_INFO(name, n, f, fx, fy, fz, ...)                               \
     { #name, n, #f, { #fx, #fy, #fz }, { __VA_ARGS__ } },
@@ -5998,16 +6112,24 @@ ADX_API ad_real adx_digamma(ad_real x)
     return adm_log(x) - shift - (1 / (2 * x) + sum + low);
 }
 
-/* ===========================================================================
- * 9  ARRAYS                                                         >>array
- *
- * Statements that are not a list of partials. Most are linear (9.3): spans of
+/* === array/operands =========================================================
+ * Statements that are not a list of partials. Most are linear (array/linear): spans of
  * operands with their partials, and either one sum or n results. What is saved
  * lies behind the struct, in the same entry of the tape. Loops run over W
  * directions; with one direction and evenly spaced ids they are vector loops.
- * ======================================================================== */
+ *
+ *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
+ *           sweep/queries
+ *   offers  adx_view ADX_UNIT adx_ids adx_matrix adx_vector adx_constants
+ *           adx_offset adx_element adx_size adx_missing adx_missing_s
+ *           adx_missing_matrix adx_no_result adx_pack_one adx_pack adx_id_here
+ *           adx_corners adx_classify adx_pack_even_at adx_pack_even
+ *           adx_is_constant adx_write_list adx_id adx_id_of adx_adjacent
+ *           adx_recording adx_public_view adx_array_operation adx_tell_array
+ *           adx_add_extended adx_result adx_put_results
+ * ========================================================================== */
 
-/* --- 9.1  operands -------------------------------------------------------- */
+/* --- operands ------------------------------------------------------------ */
 
 // A matrix of numbers or of constants. A vector is one row.
 typedef struct adx_view {
@@ -6449,7 +6571,16 @@ static void adx_put_results(const adx_extended *e, size_t first, size_t n,
             adx_result(&y[(ptrdiff_t)i * inc], v[i], e, first + i);
 }
 
-/* --- 9.2  loops ----------------------------------------------------------- */
+/* === array/linear ===========================================================
+ * Linear statements: spans of operands with partials, one sum or n results.
+ *
+ *   needs   tape/layout sweep/sweep array/operands
+ *   offers  adx_axpy adx_inner adx_finite_all adx_copy_few adx_finite_few
+ *           adx_zeros adx_chain adx_linear adx_linear_rule adx_part adx_seal
+ *           adx_add_linear adx_sum_of
+ * ========================================================================== */
+
+/* --- loops --------------------------------------------------------------- */
 
 // y += a x; the arrays do not overlap.
 static void adx_axpy(size_t n, ad_real a, const ad_real x[], ad_real y[])
@@ -6573,7 +6704,7 @@ ADX_INLINE void adx_chain(ad_real to[], ad_real d, const ad_real from[],
         to[w] += care ? adx_absorb(d, from[w]) : d * from[w];
 }
 
-/* --- 9.3  linear statements ----------------------------------------------- */
+/* --- linear statements --------------------------------------------------- */
 
 // Operands and their partials, scale * d[i].
 typedef struct adx_span {
@@ -6787,7 +6918,15 @@ static ad_rev adx_sum_of(ad_real v, size_t n, const adx_part *part)
     return adx_sum_result(v, n, part, adx_add_linear(n, false, 1, part));
 }
 
-/* --- 9.4  sums ------------------------------------------------------------ */
+/* === array/sums =============================================================
+ * Sums, what is done element by element, softmax.
+ *
+ *   needs   number/recording tape/layout array/operands array/linear
+ *   offers  adx_products adx_scalar_product adx_length adx_largest
+ *           adx_loops_of adx_softmax adx_softmax_rule
+ * ========================================================================== */
+
+/* --- sums ---------------------------------------------------------------- */
 
 ADX_API ad_rev (ad_sum_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
 {
@@ -6946,7 +7085,7 @@ ADX_API ad_rev (ad_logsumexp_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
     return y;
 }
 
-/* --- 9.5  element by element ---------------------------------------------- */
+/* --- element by element -------------------------------------------------- */
 
 ADX_API void (ad_axpy_s)(size_t n, ad_rev a, const ad_rev *x, ptrdiff_t incx,
                          ad_rev *y, ptrdiff_t incy)
@@ -7153,7 +7292,7 @@ ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev *a,
     adx_each(op, n, part, s, y, incy);
 }
 
-/* --- 9.6  softmax --------------------------------------------------------- */
+/* --- softmax ------------------------------------------------------------- */
 
 // With s the sum of y b: both the adjoint of x for b = yb, and the tangent of
 // y for b = xd, are y (b - s).
@@ -7250,7 +7389,15 @@ ADX_API void (ad_softmax_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
     }
 }
 
-/* --- 9.7  products of matrices -------------------------------------------- */
+/* === array/products =========================================================
+ * Products of matrices, and of a triangular matrix with a vector.
+ *
+ *   needs   tape/layout tape/memory tape/entries array/operands array/linear
+ *           array/sums
+ *   offers  adx_product adx_product_rule adx_triangle adx_triangle_rule
+ * ========================================================================== */
+
+/* --- products of matrices ------------------------------------------------ */
 
 // C = A B; Ab += Cb B', Bb += A' Cb. A matrix is saved if the other has
 // recorded numbers. A column of results (n = 1) is a product with a vector.
@@ -7621,7 +7768,7 @@ ADX_API void (ad_matvecc)(size_t m, size_t n, const ad_real A[],
     adx_matvec(&a, &b, y, 1);
 }
 
-/* --- 9.8  a triangular matrix times a vector ------------------------------ */
+/* --- a triangular matrix times a vector ---------------------------------- */
 
 // y = L x: xb[i] = d[i] yb[i] + the sum over j > i of l[j,i] yb[j],
 // db[i] = x[i] yb[i], lb[j,i] = x[i] yb[j].
@@ -7772,7 +7919,14 @@ ADX_API void (ad_trimatvec)(size_t n, const ad_rev d[], const ad_rev l[],
             y[j].v += (l++)->v * x[i].v;
 }
 
-/* --- 9.9  contiguous forms ------------------------------------------------ */
+/* === array/external =========================================================
+ * Forms without strides; statements with the user's own rule.
+ *
+ *   needs   tape/layout tape/memory array/operands array/linear
+ *   offers  adx_external adx_external_kind adx_add_external
+ * ========================================================================== */
+
+/* --- contiguous forms ---------------------------------------------------- */
 
 ADX_API ad_rev (ad_sum)(size_t n, const ad_rev x[])
 {
@@ -7838,7 +7992,7 @@ ADX_API void (ad_matmul)(size_t m, size_t k, size_t n, const ad_rev A[],
                   (ptrdiff_t)n, 1);
 }
 
-/* --- 9.10  external statements -------------------------------------------- */
+/* --- external statements ------------------------------------------------- */
 
 typedef struct adx_external {
     adx_extended e;
@@ -8002,19 +8156,23 @@ ADX_API ad_status (ad_external)(const ad_external_rule *rule,
     return ADREV_OK;
 }
 
-/* ===========================================================================
- * 10  CHECK                                                          >>check
- *
+/* === check/differences ======================================================
  * Finding mistakes. ad_check compares with differences at many steps; that it
  * neither lies nor alarms rests on three sizes: the spread of the extrapolated
  * differences, the rounding of f, and the sum of the absolute values of all
  * paths from x to y, which bounds the rounding of the gradient itself. The
  * other tools walk over the entries; kinds that they do not know are passed by.
- * ======================================================================== */
+ *
+ *   needs   number/recording tape/layout tape/life sweep/session
+ *   offers  ADX_NARROW ADX_EPSILON ADX_TIGHT ADX_ROWS ADX_PASSES adx_row
+ *           ADX_KEPT adx_probe adx_finite adx_most adx_scale_of adx_restart
+ *           adx_evaluate adx_add_row adx_allowed adx_settled adx_agrees
+ *           adx_judge adx_judge_kink
+ * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
-/* --- 10.1  differences -------------------------------------------------------
+/* --- differences ------------------------------------------------------------
  * Steps are powers of 2, in units of the scale of x: a row of the tableau for
  * each, three passes with different first steps. Slopes are "along d", the
  * direction whose components are such scales: then all have the unit of f.    */
@@ -8249,7 +8407,7 @@ static ad_verdict adx_judge(adx_probe *p, ad_real g, ad_real paths)
     return ADREV_DISAGREES;
 }
 
-/* --- 10.2  kinks ---------------------------------------------------------- */
+/* --- kinks --------------------------------------------------------------- */
 
 static bool adx_between(ad_real x, ad_real low, ad_real high)
 {
@@ -8327,7 +8485,15 @@ static ad_verdict adx_judge_kink(const adx_row *first, const adx_row *begin,
 
 ADX_SELDOM_END
 
-/* --- 10.3  one check ------------------------------------------------------ */
+/* === check/examine ==========================================================
+ * ad_check and ad_check_jac: one direction, one input, a report.
+ *
+ *   needs   number/recording tape/layout tape/memory tape/entries tape/walk
+ *           sweep/sweep sweep/session check/differences
+ *   offers  adx_is_worse adx_array_of_reals
+ * ========================================================================== */
+
+/* --- one check ----------------------------------------------------------- */
 
 ADX_SELDOM_BEGIN
 
@@ -8495,7 +8661,7 @@ static ad_check_entry adx_narrow(adx_probe *p, ad_check_entry group)
     return group;
 }
 
-/* --- 10.4  ad_check ------------------------------------------------------- */
+/* --- ad_check ------------------------------------------------------------ */
 
 // Disagrees before kink before noisy; of two alike the larger mismatch.
 static bool adx_is_worse(const ad_check_entry *e, const ad_check_entry *than)
@@ -8729,7 +8895,16 @@ ADX_API bool ad_check_passed(const ad_check_report *report)
 
 ADX_SELDOM_END
 
-/* --- 10.5  statements, and what is not finite ----------------------------- */
+/* === check/explain ==========================================================
+ * What is not finite, where a number comes from, and what a region holds.
+ *
+ *   needs   number/recording tape/layout tape/entries tape/hooks tape/walk
+ *           sweep/sweep sweep/queries check/differences
+ *   offers  adx_next_with adx_use_of adx_uses ADX_BEGIN ADX_END
+ *           adx_edge_of_region
+ * ========================================================================== */
+
+/* --- statements, and what is not finite ---------------------------------- */
 
 ADX_SELDOM_BEGIN
 
@@ -8871,7 +9046,7 @@ ADX_API ad_status ad_find_nonfinite(ad_tape *t, ad_rev y, ad_nonfinite *found)
     return ADREV_OK;
 }
 
-/* --- 10.6  ad_explain ----------------------------------------------------- */
+/* --- ad_explain ---------------------------------------------------------- */
 
 // The largest first; of equals the earlier.
 static void adx_insert(ad_explanation *sum, size_t room, ad_term term[],
@@ -8949,7 +9124,7 @@ ADX_API ad_status ad_explain(ad_tape *t, ad_rev y, ad_rev x, size_t room,
     return ADREV_OK;
 }
 
-/* --- 10.7  regions -----------------------------------------------------------
+/* --- regions ----------------------------------------------------------------
  * An entry of data whose first partial, otherwise 0, is one of these. Behind
  * it lies the name.                                                           */
 
@@ -9047,7 +9222,15 @@ ADX_API size_t ad_tape_regions(const ad_tape *t, size_t room,
 
 ADX_SELDOM_END
 
-/* --- 10.8  dumps ---------------------------------------------------------- */
+/* === check/print ============================================================
+ * Dumps of a recording, and a report of ad_check in words.
+ *
+ *   needs   number/recording tape/layout tape/memory tape/walk check/examine
+ *           check/explain
+ *   offers  adx_writer adx_print
+ * ========================================================================== */
+
+/* --- dumps --------------------------------------------------------------- */
 
 ADX_SELDOM_BEGIN
 
@@ -9128,7 +9311,7 @@ static void adx_print(const adx_writer *w, const char *format, ...)
     va_end(args);
 }
 
-/* --- 10.9  a report in words ---------------------------------------------- */
+/* --- a report in words --------------------------------------------------- */
 
 // A column of a table: filled up to its width.
 typedef struct adx_cell_text {

@@ -36,7 +36,10 @@
  * Operators of linear algebra are in adrev.h; loops in adrev_loop.h, which
  * includes this header.
  *
- *   1 >>config   2 >>api   3 >>bulk
+ * Rooms, each of which begins with a line `=== room`:
+ *
+ *   bulk/api bulk/folds bulk/movements bulk/tours bulk/maps bulk/reductions
+ *   bulk/statement bulk/calls
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -46,9 +49,11 @@
 #ifndef ADREV_BULK_H
 #define ADREV_BULK_H
 
-/* ===========================================================================
- * 1  CONFIGURATION                                                  >>config
- * ======================================================================== */
+/* === bulk/api ===============================================================
+ * Operators on whole arrays: the interface.
+ * ========================================================================== */
+
+/* --- configuration ------------------------------------------------------- */
 
 // ADREV_REPLAY_FROM   elements or steps from which on a function is recorded
 //                     (adrev_function.h) and replayed.             default 64
@@ -57,19 +62,16 @@
 #define ADREV_REPLAY_FROM 64
 #endif
 
-/* ===========================================================================
- * 2  INTERFACE                                                         >>api
- *
+/* --- interface --------------------------------------------------------------
  * Every function returns ADREV_OK or why it failed. Then the current tape fails
  * with it, so that the status may be dropped, and the results are constants,
- * NaN, if their number is possible: also those that stand where an argument did.
- * ======================================================================== */
+ * NaN, if their number is possible: also those that stand where an argument did. */
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* --- 2.1  functions of rows -------------------------------------------------
+/* --- functions of rows ------------------------------------------------------
  * Operators on arrays with a derivative rule of their own. An array of rows is
  * dense: row i, of `size` numbers, begins at x[i*size]. Functions and operators
  * f and op are run again in each sweep: they must do the same then, and ctx
@@ -167,7 +169,7 @@ ADX_API ad_status ad_map_prefix(ad_vector_fn *f, ad_vector_fn *op, void *ctx,
                                 size_t n, size_t args, const ad_rows x[],
                                 size_t d, ad_rev y[]);
 
-/* --- 2.2  arrays and rows of the operator table -----------------------------
+/* --- arrays and rows of the operator table ----------------------------------
  * op is ADREV_OP_add, _mul, _min or _max; any other is ADREV_ESHAPE. A minimum
  * or maximum is one of the numbers themselves, with no statement: of equal ones
  * that with the lowest index (where ad_max shares), and NaN counts as missing.
@@ -196,7 +198,7 @@ ADX_API ad_status ad_prefix_op(ad_opcode op, size_t n, const ad_rev x[],
 ADX_API ad_status ad_histogram(ad_opcode op, size_t n, const ptrdiff_t ix[],
                                const ad_rev v[], size_t m, ad_rev bin[]);
 
-/* --- 2.3  movements ---------------------------------------------------------
+/* --- movements --------------------------------------------------------------
  * Numbers know where they come from: moving them is copying, and costs nothing
  * in a sweep. So a reshaped or split array is the array itself, a[i] is plain
  * C, and so is a[i] = v. The functions below also check indices, and that the
@@ -252,18 +254,22 @@ ADX_API ad_status ad_rotate(size_t n, size_t size, ptrdiff_t by,
 #ifndef ADREV_BULK_IMPLEMENTED
 #define ADREV_BULK_IMPLEMENTED
 
-/* ===========================================================================
- * 3  BULK                                                             >>bulk
- *
+/* === bulk/folds =============================================================
  * Three kinds of operators. Those of table rows are statements of their own
- * with the partials at hand (3.2 to 3.4). Movements are copies (3.5). Functions
- * are one external statement that keeps its operands' values (3.6 to 3.13): a
+ * with the partials at hand. Movements are copies (bulk/movements). Functions
+ * are one external statement that keeps its operands' values (bulk/tours): a
  * sweep takes the elements chunk by chunk, records each chunk on a private tape
  * and sweeps that. Where chunks end depends on the program alone, and what they
  * contribute is added in their order: so the bits do not depend on threads.
- * ======================================================================== */
+ *
+ *   needs   number/recording number/operators number/fronts tape/layout
+ *           tape/memory array/operands array/linear array/sums
+ *   offers  adx_now_status adx_bulk_allocator adx_bulk_take adx_bulk_short
+ *           adx_bulk_huge adx_results_or_nan adx_bulk_refuse adx_fold_plain
+ *           adx_prefixed adx_prefixed_rule adx_bins adx_bins_rule adx_inside
+ * ========================================================================== */
 
-/* --- 3.1  memory and failure ---------------------------------------------- */
+/* --- memory and failure -------------------------------------------------- */
 
 // The status of the current tape; without one all is well.
 static ad_status adx_now_status(void)
@@ -325,7 +331,7 @@ static ad_status adx_bulk_refuse(size_t n, size_t size, ad_rev y[])
     return adx_results_or_nan(adx_failed(ADREV_ESHAPE), n, size, y);
 }
 
-/* --- 3.2  rows of the operator table -------------------------------------- */
+/* --- rows of the operator table ------------------------------------------ */
 
 static bool adx_is_fold(ad_opcode op)
 {
@@ -443,7 +449,7 @@ ADX_API ad_status ad_reduce_op(ad_opcode op, size_t n, const ad_rev x[],
     return adx_results_or_nan(adx_now_status(), 1, 1, y);
 }
 
-/* --- 3.3  prefixes -------------------------------------------------------- */
+/* --- prefixes ------------------------------------------------------------ */
 
 // y[i] = a[i] y[i-1] + b[i] x[i], to first order.
 typedef struct adx_prefixed {
@@ -580,7 +586,7 @@ ADX_API ad_status ad_prefix_op(ad_opcode op, size_t n, const ad_rev x[],
     return adx_results_or_nan(adx_prefixes(op, n, x, y), n, 1, y);
 }
 
-/* --- 3.4  histograms ------------------------------------------------------ */
+/* --- histograms ---------------------------------------------------------- */
 
 // Result k = own[k] bin[k] + the sum of d[i] v[i] with at[i] == k, to first
 // order.
@@ -777,13 +783,16 @@ ADX_API ad_status ad_histogram(ad_opcode op, size_t n, const ptrdiff_t ix[],
     return adx_results_or_nan(adx_fill_bins(op, n, ix, v, m, bin), m, 1, bin);
 }
 
-/* --- 3.5  movements ---------------------------------------------------------
+/* === bulk/movements =========================================================
  * Rows of y are independent of each other: many are moved in parallel, in parts
  * of 2^14 numbers. Two threads of one core take half the time for 2^22 numbers
  * (ns each: gather at random 9.5 -> 5.3, transpose 4.6 -> 2.1), and up to half
  * for 2^18; fewer are done before another thread is awake. Not so in a branch:
  * a thread that waits does other work, and a copy is no place for that. A
- * scatter has an order, and is not cut.                                      */
+ * scatter has an order, and is not cut.
+ *
+ *   needs   tape/memory parallel/pool bulk/folds
+ * ========================================================================== */
 
 static bool adx_overlaps(const ad_rev *x, size_t n, const ad_rev *y, size_t m)
 {
@@ -1075,7 +1084,23 @@ ADX_API ad_status ad_rotate(size_t n, size_t size, ptrdiff_t by,
     return ADREV_OK;
 }
 
-/* --- 3.6  operands of functions ------------------------------------------- */
+/* === bulk/tours =============================================================
+ * Functions of rows: their operands, the private tapes on which a chunk is
+ * recorded, and tours through all chunks.
+ *
+ *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
+ *           sweep/session array/operands array/linear parallel/api
+ *           parallel/pool function/api bulk/api
+ *   offers  adx_strip adx_captured ADX_BULK_MAP ADX_BULK_REDUCE
+ *           ADX_BULK_PREFIX adx_bulk adx_strip_of adx_part_count adx_extent_of
+ *           adx_place_source adx_list_operands adx_find_captured
+ *           adx_free_captured adx_add_captured ADX_SHAPE_map ADX_SHAPE_fold
+ *           ADX_SHAPE_prefix ADX_DUTY_values ADX_DUTY_pull ADX_DUTY_push
+ *           adx_private adx_tour adx_apply_op adx_run_chunk adx_operand_of
+ *           adx_open_tour adx_close_tour adx_do_tour
+ * ========================================================================== */
+
+/* --- operands of functions ----------------------------------------------- */
 
 // An argument: the numbers of element i are those from i*step on.
 typedef struct adx_strip {
@@ -1225,7 +1250,7 @@ static bool adx_add_captured(const ad_allocator *a, adx_captured *c,
     return true;
 }
 
-/* --- 3.7  private tapes -----------------------------------------------------
+/* --- private tapes ----------------------------------------------------------
  * What is done to all elements, or to all rows that op combines, is a tour. It
  * goes chunk by chunk. For values, a private tape is current and asks for
  * numbers that a function captured, but all is constant, and nothing recorded.
@@ -1501,7 +1526,7 @@ static void adx_run_chunk(adx_private *r, size_t chunk, size_t items)
     ad_use(before);
 }
 
-/* --- 3.8  a chunk's derivatives ------------------------------------------- */
+/* --- a chunk's derivatives ----------------------------------------------- */
 
 // Row i of the results of a chunk.
 static size_t adx_result_row(const adx_tour *p, size_t chunk, size_t i)
@@ -1642,7 +1667,7 @@ static void adx_do_chunk(adx_private *r, size_t chunk)
         adx_store_rows(r, chunk);
 }
 
-/* --- 3.9  tours -------------------------------------------------------------
+/* --- tours ------------------------------------------------------------------
  * Some chunks at a time, each on a tape of its own. In parallel nobody adds to
  * the table of captured numbers: a chunk that would is run again, in order, so
  * that the table is what one thread would have made.                         */
@@ -1728,9 +1753,15 @@ static ad_status adx_do_tour(adx_tour *p)
     return status;
 }
 
-/* --- 3.10  maps -------------------------------------------------------------
+/* === bulk/maps ==============================================================
  * A recorded f runs in lanes; elements that take another path are left by it,
- * and come after all others.                                                 */
+ * and come after all others.
+ *
+ *   needs   tape/memory function/api bulk/tours
+ *   offers  adx_is_empty adx_is_sampled adx_next_power adx_next_sample
+ *           adx_is_near adx_record_f adx_map_all_elements adx_measure_f
+ *           adx_map_values
+ * ========================================================================== */
 
 static ad_status adx_map_tour(const adx_tour *like, adx_bulk *b,
                               const uint32_t *only, size_t items)
@@ -1963,10 +1994,15 @@ static ad_status adx_map_values(adx_bulk *b, ad_real to[])
     return adx_map_all_elements(&p, b);
 }
 
-/* --- 3.11  reductions -------------------------------------------------------
+/* === bulk/reductions ========================================================
  * Level 0 are the rows, level 1 the results of parts of level 0, and so on: of
  * a reduction to the one result; of prefixes only those that another part goes
- * on from. All but that result are kept: a part is recorded from them.       */
+ * on from. All but that result are kept: a part is recorded from them.
+ *
+ *   needs   bulk/tours
+ *   offers  adx_levels adx_levels_of adx_fold_values adx_fold_pull
+ *           adx_fold_push adx_prefix_values adx_prefix_pull adx_prefix_push
+ * ========================================================================== */
 
 typedef struct adx_levels {
     size_t count;               // of levels above 0
@@ -2064,7 +2100,7 @@ static ad_status adx_fold_push(adx_bulk *b, const ad_real z[],
     return status;
 }
 
-/* --- 3.12  prefixes of functions --------------------------------------------
+/* --- prefixes of functions --------------------------------------------------
  * Up: the results of parts, as of a reduction. Then down: the prefixes of each
  * level, a part of which goes on from a prefix of the level above.           */
 
@@ -2143,7 +2179,14 @@ static ad_status adx_prefix_push(adx_bulk *b, const ad_real z[],
     return status;
 }
 
-/* --- 3.13  the statement -------------------------------------------------- */
+/* === bulk/statement =========================================================
+ * The one statement on the tape: what it keeps, and its rule.
+ *
+ *   needs   number/recording tape/layout tape/memory array/operands
+ *           array/external function/api bulk/api bulk/folds bulk/tours
+ *           bulk/maps bulk/reductions
+ *   offers  adx_open_bulk adx_bulk_rule adx_bulk_statement
+ * ========================================================================== */
 
 // Sums of rows z, or of their tangents: of all, or (prefix) up to each.
 static void adx_add_rows(const adx_bulk *b, const ad_real z[], ad_real to[])
@@ -2479,10 +2522,14 @@ static ad_status adx_bulk_statement(adx_bulk *b, const ad_rows x[],
     return status;
 }
 
-/* --- 3.14  plain calls ------------------------------------------------------
+/* === bulk/calls =============================================================
  * Under a hook, in fixed memory and without a tape: the same operations in the
  * same order, on the numbers themselves. Rows that op combines are put into
- * levels as they come: a part that is full is a row of the level above.      */
+ * levels as they come: a part that is full is a row of the level above.
+ *
+ *   needs   number/recording tape/layout tape/memory sweep/session bulk/api
+ *           bulk/folds bulk/tours bulk/reductions bulk/statement
+ * ========================================================================== */
 
 typedef struct adx_plain {
     const adx_bulk *b;
@@ -2635,7 +2682,7 @@ static ad_status adx_bulk_plain(const adx_bulk *b, const ad_rows x[],
     return status;
 }
 
-/* --- 3.15  calls ---------------------------------------------------------- */
+/* --- calls --------------------------------------------------------------- */
 
 static bool adx_rows_possible(size_t n, const ad_rows *x)
 {

@@ -44,7 +44,10 @@
  * ad_fn_compile has the system's compiler make machine code of that text, for
  * the function at hand; ad_fn_save and ad_fn_load keep a function in a file.
  *
- *   1 >>config   2 >>api   3 >>write   4 >>save   5 >>compile
+ * Rooms, each of which begins with a line `=== room`:
+ *
+ *   code/api code/text code/layout code/statements code/matrix code/functions
+ *   code/wanted code/casadi code/write code/save code/compile
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -56,9 +59,13 @@
 #ifndef ADREV_CODE_H
 #define ADREV_CODE_H
 
-/* ===========================================================================
- * 1  CONFIGURATION                                                  >>config
- * ======================================================================== */
+/* === code/api ===============================================================
+ * C code, machine code and files of recorded functions: the interface.
+ *
+ *   needs   function/api
+ * ========================================================================== */
+
+/* --- configuration ------------------------------------------------------- */
 
 // ADREV_COMPILE      0: without ad_fn_compile.     default 1 where <dlfcn.h> is,
 //   but with ADREV_NO_STDLIB
@@ -73,15 +80,13 @@
 #define ADREV_COMPILE 0
 #endif
 
-/* ===========================================================================
- * 2  INTERFACE                                                         >>api
- * ======================================================================== */
+/* --- interface ----------------------------------------------------------- */
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* --- 2.1  C code -------------------------------------------------------------
+/* --- C code -----------------------------------------------------------------
  * The function and its derivatives as C99 that needs nothing but <math.h>: for
  * machines that have a compiler and nothing else, or as fast as it gets. A
  * function for each of what is asked for, with the name in front:
@@ -105,11 +110,11 @@ extern "C" {
  *                          double *work);
  *
  * They return 0, or 1 + the guard that x did not pass; then nothing but work has
- * been written. Arrays are as in adrev_function.h (3.2), and do not overlap
+ * been written. Arrays are as in adrev_function.h (evaluation), and do not overlap
  * (restrict). Several functions with different names may stand in one file.
  * Jacobian and Hessian are programs of their own, up to so many times as long
  * as they have rows; sparse ones, up to so many times as they have directions.
- * Entries of these are in the order of adrev_function.h (3.3), the Hessian's is
+ * Entries of these are in the order of adrev_function.h (sparse matrices), the Hessian's is
  * its lower triangle; the constants of their patterns have one number at least.
  */
 
@@ -315,7 +320,7 @@ typedef struct ad_compile_options {
 //   threads      while no other thread uses the function
 ADX_TRY ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options);
 
-/* --- 2.2  files --------------------------------------------------------------
+/* --- files ------------------------------------------------------------------
  * A saved function is the same on every machine: little-endian, with numbers in
  * the format of IEEE 754, and a checksum at its end (docs/saved-functions.md).
  * A function that was recorded with double cannot be loaded where ad_real is
@@ -352,16 +357,19 @@ ADX_TRY ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
 #include <stdarg.h>
 #include <stdio.h>
 
-/* ===========================================================================
- * 3  C CODE                                                          >>write
- *
+/* === code/text ==============================================================
  * A program as text. A number is written as a literal, an input, a local
  * variable or, if another C function or an array needs it, a place in `work`.
- * ======================================================================== */
+ *
+ *   needs   function/formulas
+ *   offers  adx_text adx_put_text adx_say adx_say_index adx_infinity
+ *           adx_say_literal adx_say_formula ADX_HELPER_COUNT adx_mark_helpers
+ *           adx_say_helpers
+ * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
-/* --- 3.1  text ----------------------------------------------------------- */
+/* --- text ---------------------------------------------------------------- */
 
 typedef struct adx_text {
     ad_write_fn *write;
@@ -515,7 +523,7 @@ static void adx_say_formula(adx_text *t, const char *at,
     }
 }
 
-/* --- 3.2  helper functions ------------------------------------------------ */
+/* --- helper functions ---------------------------------------------------- */
 
 typedef struct adx_helper {
     const char *name;
@@ -568,7 +576,14 @@ static void adx_say_helpers(adx_text *t, const bool needed[])
 
 ADX_SELDOM_END
 
-/* --- 3.3  where numbers are ----------------------------------------------- */
+/* === code/layout ============================================================
+ * Where numbers are: literals, inputs, locals, or places in `work`.
+ *
+ *   needs   tape/memory function/operations function/program function/copy
+ *           function/pattern code/text
+ *   offers  adx_results adx_writing adx_say_input adx_say_number adx_array_of
+ *           ADX_HOME_ONE adx_end_writing adx_begin_writing
+ * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
@@ -794,7 +809,14 @@ static bool adx_begin_writing(adx_writing *k)
 
 ADX_SELDOM_END
 
-/* --- 3.4  statements ------------------------------------------------------ */
+/* === code/statements ========================================================
+ * One C statement for each step.
+ *
+ *   needs   function/operations function/program code/text code/layout
+ *   offers  adx_value_text adx_say_guard adx_say_step adx_adds_in_place
+ *           adx_tells_at_home adx_say_one adx_say_eight adx_say_sum_of_eight
+ *           adx_say_row adx_is_inner adx_say_term adx_say_zeros adx_say_many
+ * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
@@ -1163,7 +1185,7 @@ static void adx_say_many(adx_writing *k, const adx_step *s)
         adx_say_fold(k, s, m);
 }
 
-/* --- 3.5  a matrix that is read once ----------------------------------------
+/* === code/matrix ============================================================
  * Of a sum of terms, each of a row of A and of x, the derivative needs the
  * product of the transposed A, too. As the adjoint of a row's product needs no
  * other row, one loop does all that belongs to a row: it reads A once. What
@@ -1171,7 +1193,13 @@ static void adx_say_many(adx_writing *k, const adx_step *s)
  * its adjoint is known before. (matvec: 0.61 instead of 0.74 ms, by hand 0.62;
  * where its numbers come from memory 1.33 instead of 1.77, by hand 1.32. The
  * gradient of |A x - b|^2 0.65 instead of 0.72 ms, and 1.6 instead of 1.8.
- * Blocks of 32 to 256 are level.)                                           */
+ * Blocks of 32 to 256 are level.)
+ *
+ *   needs   tape/memory function/operations function/program function/copy
+ *           code/text code/layout code/statements
+ *   offers  ADX_ROW_BLOCK ADX_BEFORE ADX_BY_ROW ADX_ALONG adx_row_loop
+ *           adx_find_rows adx_say_of_row
+ * ========================================================================== */
 
 enum { ADX_ROW_BLOCK = 64 };
 
@@ -1343,7 +1371,15 @@ static void adx_say_of_row(adx_writing *k, const adx_row_loop *r,
 
 ADX_SELDOM_END
 
-/* --- 3.6  functions -------------------------------------------------------- */
+/* === code/functions =========================================================
+ * C functions: prologue, body, results, and parts of what is too long for one.
+ *
+ *   needs   tape/memory function/operations function/program function/copy
+ *           function/run function/functions function/pattern code/text
+ *           code/layout code/statements code/matrix
+ *   offers  adx_say_item adx_has_check adx_declare_function adx_say_function
+ *           adx_say_block adx_has_block adx_say_loop
+ * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
@@ -1988,7 +2024,17 @@ static void adx_say_loop(adx_writing *k, size_t carried, size_t parameters)
 
 ADX_SELDOM_END
 
-/* --- 3.7  what is asked for ------------------------------------------------ */
+/* === code/wanted ============================================================
+ * Which C functions are asked for, and the programs that they are made from.
+ *
+ *   needs   tape/memory function/api function/operations function/program
+ *           function/unique function/copy function/adjoints function/matrices
+ *           function/functions function/evaluate function/pattern
+ *           function/plans code/api code/text code/layout code/statements
+ *           code/functions
+ *   offers  ADX_C_AHEAD ADX_C_BACK ADX_C_ALL adx_c_kind adx_c_kinds
+ *           ADX_C_KINDS ADX_C_SPARSE ADX_C_LOADED adx_job adx_do_kinds
+ * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
@@ -2062,7 +2108,7 @@ static ad_status adx_make_sparse(adx_program *q, ad_fn *fn, bool hessian)
     return status == ADREV_OK ? q->status : status;
 }
 
-// Beyond those that can be asked for: for loops (adrev_function.h 6.5), with
+// Beyond those that can be asked for: for loops (function/matrices), with
 // machine code only.
 enum {
     ADX_C_AHEAD = 1 << ADREV_C_COUNT, ADX_C_BACK = 2 << ADREV_C_COUNT,
@@ -2271,10 +2317,15 @@ static ad_status adx_do_kinds(adx_job *job, bool mark, bool write)
 
 ADX_SELDOM_END
 
-/* --- 3.8  entry points of CasADi --------------------------------------------
- * They call the functions of 3.6 and put matrices into the order of columns.
+/* === code/casadi ============================================================
+ * They call the functions of code/functions and put matrices into the order of columns.
  * Work begins with zeros for inputs that are not given, then has room for
- * results that are not asked for or must be reordered.                       */
+ * results that are not asked for or must be reordered.
+ *
+ *   needs   tape/memory function/api function/functions function/pattern
+ *           function/plans code/api code/text code/functions code/wanted
+ *   offers  adx_write_points
+ * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
@@ -2674,7 +2725,13 @@ static ad_status adx_write_points(ad_fn *fn, unsigned asked, adx_text *t)
 
 ADX_SELDOM_END
 
-/* --- 3.9  all of it ------------------------------------------------------ */
+/* === code/write =============================================================
+ * All of the file, and its header.
+ *
+ *   needs   function/api function/formulas code/api code/text code/wanted
+ *           code/casadi
+ *   offers  ADX_FORM_loaded adx_write_c
+ * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
@@ -2837,18 +2894,21 @@ ADX_API ad_status ad_fn_c_size(ad_fn *fn, const ad_c_options *options,
 
 ADX_SELDOM_END
 
-/* ===========================================================================
- * 4  FILES                                                            >>save
- *
+/* === code/save ==============================================================
  * Written as it stands in memory, number by number; when it is read, nothing is
  * believed: every index is compared with what has been read before it, and what
  * a step does not use must be as it would have been written. So only what a
  * recording can make is accepted, and would be written as the same bytes.
- * ======================================================================== */
+ *
+ *   needs   tape/memory function/api function/operations function/program
+ *           function/formulas function/adjoints function/record
+ *           function/functions function/evaluate
+ *   offers  adx_bytes adx_put_word
+ * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
-/* --- 4.1  writing ---------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------- */
 
 #define ADX_FILE_MAGIC   0x6e666461u        // "adfn"
 #define ADX_FILE_VERSION 1u
@@ -2989,7 +3049,7 @@ ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
     return b.failed ? ADREV_ENOMEM : ADREV_OK;
 }
 
-/* --- 4.2  reading ---------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------- */
 
 typedef struct adx_source_bytes {
     const uint8_t *v;
@@ -3413,15 +3473,17 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
 
 ADX_SELDOM_END
 
-/* ===========================================================================
- * 5  MACHINE CODE                                                   >>compile
- *
- * The C code of section 3, the system's compiler, and a cache. Each call
+/* === code/compile ===========================================================
+ * The C code of code/write, the system's compiler, and a cache. Each call
  * compiles in a directory of its own, and the library appears in the cache at
  * once, by rename, under a name that has the hash of its contents: processes
  * that compile the same function at the same time replace equal files, and
  * nobody finds a part of one.
- * ======================================================================== */
+ *
+ *   needs   tape/memory function/api function/operations function/formulas
+ *           function/functions code/api code/wanted code/write code/save
+ *   offers  adx_compile
+ * ========================================================================== */
 
 // The first reason stays. Returns false, for its caller to return.
 static bool adx_blame(ad_compile_report *r, ad_compile_reason reason,
@@ -3501,7 +3563,7 @@ typedef struct adx_cache {
 
 ADX_SELDOM_BEGIN
 
-/* --- 5.1  files ------------------------------------------------------------ */
+/* --- files --------------------------------------------------------------- */
 
 static void adx_close_library(void *library) { dlclose(library); }
 
@@ -3629,7 +3691,7 @@ static bool adx_hash_file(adx_cache *k, const char *path, char text[33])
     return true;
 }
 
-/* --- 5.2  the cache --------------------------------------------------------
+/* --- the cache --------------------------------------------------------------
  * Whoever shares the machine may make links and directories where he can write,
  * /tmp first of all, and exchange them at any time. So a way is walked from the
  * root, name by name: nothing is entered, followed or made in a directory where
@@ -3807,7 +3869,7 @@ static void adx_remove_own(const adx_cache *k)
     rmdir(k->own);
 }
 
-/* --- 5.3  commands ---------------------------------------------------------
+/* --- commands ---------------------------------------------------------------
  * The shell only starts them: every word is between single quotes, where no
  * character but that quote means anything. What a command says and its status
  * go into files: a program that ignores SIGCHLD, or waits for any child, takes
@@ -4094,7 +4156,7 @@ static bool adx_build(adx_cache *k)
     return rename(made, k->library) == 0 || adx_blame_system(k, k->library);
 }
 
-/* --- 5.4  loading ---------------------------------------------------------- */
+/* --- loading ------------------------------------------------------------- */
 
 #define ADX_C_NAME "adrev_compiled"
 
@@ -4219,7 +4281,7 @@ static unsigned adx_to_compile(const ad_fn *fn, unsigned asked)
     return asked & linear ? (asked & ~linear) | ADREV_C_LINEARIZE : asked;
 }
 
-// So that loops (3.5) contain their steps, and numbers are not gathered from
+// So that loops (code/matrix) contain their steps, and numbers are not gathered from
 // one expression each into vectors. (lstm as a scan, bench/: 2.3 instead of 2.5
 // times the plain program; rotquat 26 instead of 31 ns.)
 #define ADX_C_FLAGS "-O3 -march=native -ffp-contract=off " \

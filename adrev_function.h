@@ -37,11 +37,18 @@
  * nothing else has happened: record again there, or let ad_traced do it.
  *
  * Derivatives are programs, too: the rows of the operator table are read as
- * formulas (section 5), and differentiating a program yields a program. As C
+ * formulas (function/formulas), and differentiating a program yields a program. As C
  * code, as files and as machine code they are in adrev_code.h, which comes along.
  *
- *   1 >>config   2 >>types   3 >>api   4 >>programs   5 >>formulas
- *   6 >>rules    7 >>record  8 >>run   9 >>functions   10 >>sparse
+ * Rooms, each of which begins with a line `=== room`:
+ *
+ *   function/api function/operations function/program function/unique
+ *   function/emit function/formulas function/copy function/tangents
+ *   function/adjoints function/matrices function/record function/places
+ *   function/arrays function/run function/functions function/evaluate
+ *   function/directions function/points function/calls function/paths
+ *   function/taylor function/compare function/pattern function/colour
+ *   function/plans
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -57,9 +64,11 @@
 #ifndef ADREV_FUNCTION_H
 #define ADREV_FUNCTION_H
 
-/* ===========================================================================
- * 1  CONFIGURATION                                                  >>config
- * ======================================================================== */
+/* === function/api ===========================================================
+ * Recorded functions: switches, types, and the interface with its contracts.
+ * ========================================================================== */
+
+/* --- configuration ------------------------------------------------------- */
 
 // ADREV_TRACE   see adrev.h. Here the default is 1: functions of this file can be
 //   recorded. A file that records long tapes, but no such functions, should say
@@ -85,9 +94,7 @@
 ADX_STATIC_ASSERT(ADREV_LANES_MOST >= 4 && ADREV_LANES_MOST <= 256
                   && ADREV_LANES_MOST % 4 == 0, "ADREV_LANES_MOST: 4 to 256");
 
-/* ===========================================================================
- * 2  TYPES                                                           >>types
- * ======================================================================== */
+/* --- types --------------------------------------------------------------- */
 
 typedef struct ad_fn ad_fn;
 
@@ -126,9 +133,7 @@ typedef struct ad_guard {
     int line;
 } ad_guard;
 
-/* ===========================================================================
- * 3  INTERFACE                                                         >>api
- *
+/* --- interface --------------------------------------------------------------
  * A recorded function does not change: all threads may use it at once. What a
  * derivative needs is made when it is first asked for. Results are written
  * only if the answer is ADREV_OK (of many points, 3.5, those that passed are);
@@ -145,14 +150,13 @@ typedef struct ad_guard {
  * ad_trimatvec) may differ in the last place, and a guard on them may not be
  * passed at the very point of the recording. Machine code has the same bits if it
  * is compiled so, too; matrices of functions with arrays may differ in the last
- * place. A zero factor in the chain rule gives zero, as on a tape.
- * ======================================================================== */
+ * place. A zero factor in the chain rule gives zero, as on a tape.          */
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* --- 3.1  recording ------------------------------------------------------- */
+/* --- recording ----------------------------------------------------------- */
 
 // Runs f at x, and keeps what it computes. Then f is run once more, close by,
 // with constants on an empty tape, and compared with what was kept.
@@ -165,7 +169,7 @@ extern "C" {
 //                      that it reads as x.v is one of this point, too, but the
 //                      recording does not see that: use ad_value. Its external
 //                      statements are evaluated by their rules' replay
-//                      (adrev.h 5.5), at this point, too
+//                      (ad_external_point), at this point, too
 //   x   [n]      in    where f is run; decides which way its branches go
 //   m            in    results of f, one at least
 //
@@ -230,10 +234,10 @@ ADX_API ad_fn_report ad_fn_about(const ad_fn *fn);
 // whose guard it is, and end with it.
 ADX_API ad_guard ad_fn_guard(void);
 
-/* --- 3.2  evaluation ---------------------------------------------------------
+/* --- evaluation -------------------------------------------------------------
  * Arguments are read before a vector of results is written, which may lie where
  * they do, replayed or compiled: ad_fn_eval(fn, x, x). Only a matrix (J, H, and
- * the values of 3.3) is written as it comes, and overlaps no argument; the g of
+ * the values of sparse matrices) is written as it comes, and overlaps no argument; the g of
  * ad_fn_gradient is a vector. Two results never overlap.                     */
 
 //   x   [n]      in    any point
@@ -299,7 +303,7 @@ ADX_TRY ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
 //                ad_fn_record returns the same status
 ADX_TRY ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[]);
 
-/* --- 3.3  sparse matrices -----------------------------------------------------
+/* --- sparse matrices --------------------------------------------------------
  * Where a matrix may have entries at all is found once, from the program; so is
  * a colouring: columns that share no row (of a Hessian: that can be told apart
  * by symmetry) are computed in one direction. Rows or columns that are nearly
@@ -334,7 +338,7 @@ ADX_TRY ad_status ad_fn_jacobian_sparse(ad_fn *fn, const ad_real x[],
 ADX_TRY ad_status ad_fn_hessian_sparse(ad_fn *fn, const ad_real x[],
                                        const ad_real w[], ad_real value[]);
 
-/* --- 3.4  paths --------------------------------------------------------------
+/* --- paths ------------------------------------------------------------------
  * A function with branches as a collection of recorded functions, one for each
  * path that was taken so far.                                                */
 
@@ -377,7 +381,7 @@ ADX_TRY ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
 // How many paths are kept, and how often f was recorded.
 ADX_API size_t ad_traced_paths(const ad_traced *traced, size_t *recordings);
 
-/* --- 3.5  many points --------------------------------------------------------
+/* --- many points ------------------------------------------------------------
  * The same function at many points, ADREV_LANES_MOST at a time side by side
  * (compiled, up to four times as many), with the same bits as one at a time;
  * compiled, those beside one whose results are not finite may be replayed.
@@ -446,18 +450,23 @@ ADX_TRY ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
 
 #include <stdatomic.h>
 
-/* ===========================================================================
- * 4  PROGRAMS                                                     >>programs
- *
+/* === function/operations ====================================================
  * A program is a list of steps, each of which makes one number (or, of arrays,
  * several) from numbers made before; nothing is ever overwritten. Numbers are
  * known by where they stand: first the inputs, then constants and results in
  * the order in which they were asked for.
- * ======================================================================== */
+ *
+ *   needs   tape/memory core/table
+ *   offers  ADX_CHAIN ADX_DERIVED ADX_OP_* ADX_OP_COUNT ADX_OP_guard
+ *           ADX_OP_many ADX_OP_chain_add ADX_OP_chain_sub ADX_OP_mul_add
+ *           ADX_OP_mul_sub ADX_OP_end ADX_ROUNDED_ALL ADX_FUSES_MUL
+ *           adx_rounded ADX_FUSED_CHAIN ADX_FUSED ADX_EVERY adx_row_of
+ *           adx_allocator_or adx_make_room_for
+ * ========================================================================== */
 
-/* --- 4.1  operations ---------------------------------------------------------
+/* --- operations -------------------------------------------------------------
  * Those of the operator table and, behind them, what occurs in its partials.
- * The rows are as there (adrev.h 4.3); an argument whose partial is 0 though
+ * The rows are as there (core/operations); an argument whose partial is 0 though
  * it matters is a function of the others, and stands for the last result.     */
 
 // clang-format off
@@ -637,7 +646,7 @@ static const ad_op_info *adx_row_of(uint32_t op)
                                : &derived[op - ADREV_OP_COUNT];
 }
 
-/* --- 4.2  memory ---------------------------------------------------------- */
+/* --- memory -------------------------------------------------------------- */
 
 // The one that is given, or the C library's; NULL: there is none.
 static const ad_allocator *adx_allocator_or(const ad_allocator *a)
@@ -658,7 +667,23 @@ static inline bool adx_make_room_for(const ad_allocator *a, void **array,
     return adx_extend(a, array, room, n + 1, size);
 }
 
-/* --- 4.3  programs -------------------------------------------------------- */
+/* === function/program =======================================================
+ * A program in memory: steps, numbers, inputs, outputs, guards.
+ *
+ *   needs   tape/memory function/api function/operations
+ *   offers  adx_kept adx_keep adx_hold adx_let_go adx_step adx_numbers
+ *           adx_many_kind ADX_MANY_each ADX_MANY_sum ADX_MANY_most
+ *           ADX_MANY_norm ADX_MANY_product ADX_MANY_gather ADX_MANY_external
+ *           ADX_EXTERNAL_value ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving
+ *           adx_many ADX_FROM_CONSTANT ADX_FROM_INPUT ADX_NOWHERE ADX_WAYS
+ *           adx_seen_set adx_program adx_begin_program adx_drop_many
+ *           adx_end_program adx_free_program adx_spoil adx_has_room_for_number
+ *           adx_new_number adx_new_constant adx_new_inputs adx_new_output
+ *           adx_is_constant_number adx_constant_of adx_is_fixed adx_is
+ *           adx_made_by adx_many_of adx_external_operands adx_external_results
+ *           adx_many_results adx_listed adx_results_of adx_extent adx_in_range
+ *           adx_visit_reads
+ * ========================================================================== */
 
 // What an external statement saved, for all programs that it is a step of.
 typedef struct adx_kept {
@@ -777,15 +802,15 @@ typedef struct adx_program {
     adx_seen_set *seen;         // steps and constants by what they compute
     uint8_t *entered;           // numbers in each set: where the next one goes
     size_t seen_sets;
-    adx_cells *cells;           // partials that were read (section 5)
+    adx_cells *cells;           // partials that were read (formulas)
     bool plain;                 // do not simplify
     ad_status status;
     ad_fn_report report;
     bool counted;               // its `dead`, `operations` and `arrays`, too
     size_t guards;              // steps that adx_emit_guard made
     size_t conditions;          // steps that only guards asked for
-    size_t hands_on;            // numbers at most, from `ahead` to `back` (6.5)
-    // A step of a loop (adrev_loop.h 6.3): the first `carried` results are the
+    size_t hands_on;            // numbers at most, from `ahead` to `back`
+    // A step of a loop (loop/replay): the first `carried` results are the
     // first inputs of the next one, and at the end come parameters and the
     // number of the step. 0, 0: something else.
     size_t carried, parameters;
@@ -1003,7 +1028,13 @@ ADX_INLINE void adx_visit_reads(const adx_program *p, const adx_step *s,
     }
 }
 
-/* --- 4.4  each number once ------------------------------------------------ */
+/* === function/unique ========================================================
+ * Each number once: a hash of what a step computes.
+ *
+ *   needs   tape/memory function/operations function/program
+ *   offers  adx_key adx_step_key adx_guard_key adx_seen adx_enter_number
+ *           adx_fixed_anew adx_fixed
+ * ========================================================================== */
 
 // The table of what is known has so many entries at most: 128 kB, which the cache
 // holds. (With all that is known recording took 120 instead of 76 ns for each of
@@ -1183,10 +1214,17 @@ static uint32_t adx_fixed(adx_program *p, ad_real v)
     return x;
 }
 
-/* --- 4.5  steps -----------------------------------------------------------
+/* === function/emit ==========================================================
  * Identities keep every bit of values: x + 0 is not one, for -0 + 0 is 0. The
  * product x x becomes a square, and its adjoint one term instead of two. (Its
- * factor 2 x overflows only where x x has done so long before.)              */
+ * factor 2 x overflows only where x x has done so long before.)
+ *
+ *   needs   tape/memory function/operations function/program function/unique
+ *   offers  adx_compute adx_emit_of adx_emit adx_emit2 adx_emit_guard
+ *           adx_append_many adx_numbers_of adx_single adx_is_single
+ *           adx_emit_each adx_emit_each2 adx_emit_fold adx_emit_product
+ *           adx_emit_external
+ * ========================================================================== */
 
 ADX_NOINLINE static ad_real adx_compute(uint32_t op, ad_real x, ad_real y,
                                         ad_real z)
@@ -1343,7 +1381,7 @@ static void adx_emit_guard(adx_program *p, uint32_t x, uint32_t was,
     p->guards += p->steps - steps;
 }
 
-/* --- 4.6  steps with many results ----------------------------------------- */
+/* --- steps with many results --------------------------------------------- */
 
 // The first of its results. The list and what is kept become the program's.
 static uint32_t adx_append_many(adx_program *p, const adx_many *k)
@@ -1506,9 +1544,7 @@ static uint32_t adx_emit_external(adx_program *p, const adx_many *of,
     return adx_append_many(p, &part);
 }
 
-/* ===========================================================================
- * 5  FORMULAS                                                     >>formulas
- *
+/* === function/formulas ======================================================
  * The cells of the tables are C expressions. They are read here, and become
  * steps of a program: that is how a partial comes into it, and its partials.
  *
@@ -1519,7 +1555,12 @@ static uint32_t adx_emit_external(adx_program *p, const adx_many *of,
  *     product = factor { ("*" | "/") factor }
  *     factor  = "-" factor | "(" choice ")" | number | x | y | z | v
  *             | name "(" choice { "," choice } ")"
- * ======================================================================== */
+ *
+ *   needs   tape/memory function/operations function/program function/unique
+ *           function/emit
+ *   offers  adx_is_letter adx_is_digit adx_operation_named adx_read_decimal
+ *           adx_partial_of
+ * ========================================================================== */
 
 // What a cell computes, one operation after the other. Their arguments: 0 to 2,
 // those of the operation whose partial it is; 3, its result; and from 4 on, what
@@ -1807,12 +1848,18 @@ static adx_numbers adx_partial_of(adx_program *p, size_t n, uint32_t op, int i,
     return made[f.result];
 }
 
-/* ===========================================================================
- * 6  RULES                                                          >>rules
- *
+/* === function/copy ==========================================================
  * From a program its tangent and its adjoint: programs again, which compute
  * what they need of the first one. (Griewank & Walther, chapter 3.)
- * ======================================================================== */
+ *
+ *   needs   tape/memory function/operations function/program function/unique
+ *           function/emit function/formulas
+ *   offers  adx_making adx_mark adx_is_used adx_mark_used adx_end_making
+ *           adx_start_making adx_begin_making adx_take_range adx_own_range
+ *           adx_set_range adx_copied_list adx_copy_step adx_partial_in
+ *           adx_argument adx_accumulate_each adx_accumulate adx_or_zero
+ *           adx_argument_range adx_partials_in adx_cosines_in adx_copy_steps
+ * ========================================================================== */
 
 // A program made from another one: what its numbers became.
 typedef struct adx_making {
@@ -1919,7 +1966,7 @@ static bool adx_begin_making(adx_making *k, const adx_program *from,
     return true;
 }
 
-/* --- 6.1  copies ---------------------------------------------------------- */
+/* --- copies -------------------------------------------------------------- */
 
 // Numbers of an argument, or what they became, as a range of the new program.
 // to NULL: the derived ones, which where there is none are zero. Whether there
@@ -2120,7 +2167,12 @@ static void adx_copy_steps(adx_making *k)
             adx_copy_step(k, &p->step[i]);
 }
 
-/* --- 6.2  tangents -------------------------------------------------------- */
+/* === function/tangents ======================================================
+ * The tangent of a program (jvp).
+ *
+ *   needs   function/operations function/program function/emit function/copy
+ *   offers  adx_tangent_step adx_make_tangent
+ * ========================================================================== */
 
 static void adx_tangent_each(adx_making *k, const adx_step *s,
                              const adx_many *e)
@@ -2264,7 +2316,14 @@ static ad_status adx_make_tangent(adx_program *q, const adx_program *p,
     return q->status;
 }
 
-/* --- 6.3  adjoints -------------------------------------------------------- */
+/* === function/adjoints ======================================================
+ * The adjoint of a program (vjp), and what array steps hand back.
+ *
+ *   needs   tape/memory function/operations function/program function/unique
+ *           function/emit function/copy
+ *   offers  adx_moved adx_adjoint_steps adx_make_adjoint adx_make_copy
+ *           adx_make_scalar
+ * ========================================================================== */
 
 typedef struct adx_movement {
     bool *moved;
@@ -2701,9 +2760,16 @@ static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
     return q->status;
 }
 
-/* --- 6.4  matrices --------------------------------------------------------
+/* === function/matrices ======================================================
  * All directions in one program, each a vector of zeros and ones: what is zero
- * in a direction is found zero when the program is made.                     */
+ * in a direction is found zero when the program is made.
+ *
+ *   needs   tape/memory function/operations function/program function/unique
+ *           function/emit function/copy function/tangents function/adjoints
+ *   offers  adx_clear_derived adx_tangent_steps adx_matrix_outputs
+ *           adx_make_jacobian adx_make_hessian adx_cost_of adx_make_ahead
+ *           adx_make_back ADX_TRAIN adx_make_train
+ * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
@@ -2833,7 +2899,7 @@ static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
     return status == ADREV_OK ? q->status : status;
 }
 
-/* --- 6.5  in two parts -------------------------------------------------------
+/* --- in two parts -----------------------------------------------------------
  * An adjoint as loops take it that run forwards and then backwards: the first
  * part hands on what took long to compute, so that the second one need not
  * compute it again. Both together do the operations of the adjoint, in its
@@ -2993,7 +3059,7 @@ static ad_status adx_make_back(adx_program *q, const adx_program *p)
     return status == ADREV_OK ? q->status : status;
 }
 
-/* --- 6.6  several steps of a loop --------------------------------------------
+/* --- several steps of a loop ------------------------------------------------
  * The second part for steps in a row, where what a call costs is more than what
  * a step does. Steps are those of a loop (adx_program.carried) that reads only
  * its state, parameters, and the step's number. Forwards nothing is gained:
@@ -3077,11 +3143,16 @@ static ad_status adx_make_train(adx_program *q, const adx_program *p)
 
 ADX_SELDOM_END
 
-/* ===========================================================================
- * 7  RECORDING                                                      >>record
- *
+/* === function/record ========================================================
  * The function runs on a tape of its own, whose trace hook writes the program.
- * ======================================================================== */
+ *
+ *   needs   tape/layout tape/memory tape/hooks sweep/session function/api
+ *           function/operations function/program function/unique function/emit
+ *           function/copy
+ *   offers  adx_code_place adx_file_name adx_recorder adx_record_node
+ *           adx_record_operation adx_record_array adx_record_inputs
+ *           adx_refuse_recording adx_record_outputs
+ * ========================================================================== */
 
 typedef struct adx_code_place {
     const char *file;
@@ -3228,7 +3299,7 @@ static void adx_record_operation(void *user, const ad_operation *o)
                         o->result.v, o->result.seq);
 }
 
-/* --- 7.1  arrays ---------------------------------------------------------- */
+/* --- arrays -------------------------------------------------------------- */
 
 static adx_numbers adx_view_range(adx_recorder *r, const ad_array_view *v)
 {
@@ -3409,7 +3480,7 @@ static adx_numbers adx_record_many(adx_recorder *r, const ad_array_operation *o)
     return adx_record_external(r, o);
 }
 
-// A call of a recorded function: its steps, in section 9.
+// A call of a recorded function: its steps: function/calls.
 static const ad_external_rule adx_call_rule;
 static const adx_program *adx_called(const void *saved,
                                      const adx_code_place **guards);
@@ -3500,7 +3571,7 @@ static void adx_record_array(void *user, const ad_array_operation *o)
         adx_name_number(r, o->result.seq + i, adx_in_range(&y, 0, i));
 }
 
-/* --- 7.2  from inputs to outputs ------------------------------------------ */
+/* --- from inputs to outputs ---------------------------------------------- */
 
 static void adx_record_inputs(adx_recorder *r, size_t n, const ad_rev x[])
 {
@@ -3536,12 +3607,15 @@ static void adx_record_outputs(adx_recorder *r, const ad_tape *t, size_t m,
         adx_spoil(r->p, ADREV_ESHAPE);
 }
 
-/* ===========================================================================
- * 8  RUNNING                                                           >>run
- *
+/* === function/places ========================================================
  * A machine is a program made ready: what no result depends on is gone, and
  * numbers whose last use is over give their place to others.
- * ======================================================================== */
+ *
+ *   needs   tape/memory function/operations function/program function/copy
+ *           function/matrices
+ *   offers  ADX_LINE adx_align adx_workspace adx_machine adx_free_machine
+ *           adx_make_machine
+ * ========================================================================== */
 
 typedef struct adx_preset {
     uint32_t at;
@@ -3566,7 +3640,7 @@ typedef struct adx_workspace {
 
 typedef struct adx_machine {
     const ad_allocator *memory;
-    adx_step *step;             // ends with ADX_OP_end; codes: see 8.4
+    adx_step *step;             // ends with ADX_OP_end; codes: see function/run
     size_t steps;
     size_t calls;               // of the math library: the sum of adx_cost_of
     adx_many *many;             // a step's r is the place of its first result
@@ -3581,7 +3655,7 @@ typedef struct adx_machine {
     _Atomic(adx_workspace *) spare;  // kept for the next evaluation
 } adx_machine;
 
-/* --- 8.1  places ---------------------------------------------------------- */
+/* --- places -------------------------------------------------------------- */
 
 #define ADX_WINDOW 512          // steps that may change places
 #define ADX_SLENDER 4           // steps of a level; see adx_batch
@@ -3965,7 +4039,15 @@ static adx_machine *adx_make_machine(const adx_program *p)
     return m;
 }
 
-/* --- 8.2  loops -------------------------------------------------------------- */
+/* === function/arrays ========================================================
+ * Array steps, for one point and for lanes of points.
+ *
+ *   needs   array/operands array/linear array/sums function/api
+ *           function/operations function/program function/places
+ *   offers  adx_stream adx_map_of ADX_FAILED adx_run_many
+ * ========================================================================== */
+
+/* --- loops --------------------------------------------------------------- */
 
 // One operation on n numbers of each argument, so far from one another.
 typedef struct adx_stream {
@@ -4037,7 +4119,7 @@ static adx_map_fn *adx_map_of(uint32_t op, bool careful)
     return careful || plain[op] == NULL ? map[op] : plain[op];
 }
 
-/* --- 8.3  steps with many results --------------------------------------------
+/* --- steps with many results ------------------------------------------------
  * Of L lanes; number i of lane l stands at w[i*L + l]. Sums are made in the
  * order in which the array statements of a tape make them.                   */
 
@@ -4271,7 +4353,16 @@ static void adx_run_many(const adx_machine *m, const adx_step *s, ad_real w[],
                                     r + (i * k->n + j) * L);
 }
 
-/* --- 8.4  one point ------------------------------------------------------- */
+/* === function/run ===========================================================
+ * The interpreter: one point, or many side by side in lanes.
+ *
+ *   needs   tape/memory function/api function/operations function/program
+ *           function/places function/arrays
+ *   offers  adx_same_value ADX_AFTER adx_steps_plain adx_steps_careful
+ *           adx_take_work adx_give_work adx_run_lanes
+ * ========================================================================== */
+
+/* --- one point ----------------------------------------------------------- */
 
 // To the bit: what f made of 0 and of -0 may differ. Every NaN is the same.
 static bool adx_same_value(ad_real a, ad_real b)
@@ -4479,7 +4570,7 @@ static void adx_give_work(adx_machine *m, adx_workspace *work)
                                                  memory_order_acq_rel));
 }
 
-/* --- 8.5  many points --------------------------------------------------------
+/* --- many points ------------------------------------------------------------
  * The numbers of all lanes lie side by side; a step is a loop over them.      */
 
 // The lanes whose guard this is the first to come out differently.
@@ -4578,9 +4669,19 @@ static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
                                        (adx_stream){ w + s->c * lanes, 1 });
 }
 
-/* ===========================================================================
- * 9  FUNCTIONS                                                   >>functions
- * ======================================================================== */
+/* === function/functions =====================================================
+ *
+ *   needs   number/recording tape/memory sweep/session function/api
+ *           function/operations function/program function/copy
+ *           function/tangents function/adjoints function/matrices
+ *           function/record function/places
+ *   offers  adx_kind ADX_KIND_value ADX_KIND_jvp ADX_KIND_vjp ADX_KIND_hvp
+ *           ADX_KIND_linear ADX_KIND_hessian ADX_KIND_ahead ADX_KIND_back
+ *           ADX_KIND_train ADX_KIND_jacobian_sparse ADX_KIND_hessian_sparse
+ *           adx_pattern ADX_CHECKED_MOST adx_compiled adx_lanes_of
+ *           adx_last_guard adx_count_kept adx_lent adx_lend_arrays adx_new_fn
+ *           adx_make_derived adx_machine_of adx_flip
+ * ========================================================================== */
 
 typedef enum adx_kind {
     ADX_KIND_value,             // x -> y
@@ -4589,9 +4690,9 @@ typedef enum adx_kind {
     ADX_KIND_hvp,               // x, w, v -> H v, ...
     ADX_KIND_linear,            // x -> y, J
     ADX_KIND_hessian,           // x, w -> H
-    ADX_KIND_ahead,             // x -> y, kept         (6.5)
+    ADX_KIND_ahead,             // x -> y, kept         (in two parts)
     ADX_KIND_back,              // x, w, kept -> dx
-    ADX_KIND_train,             // the same for several steps of a loop  (6.6)
+    ADX_KIND_train,             // the same for several steps of a loop
     // by machine code only:
     ADX_KIND_jacobian_sparse,   // x -> entries of J
     ADX_KIND_hessian_sparse,    // x, w -> entries of H
@@ -4665,7 +4766,7 @@ static ADX_THREAD ad_guard adx_last_guard;
 
 ADX_API ad_guard ad_fn_guard(void) { return adx_last_guard; }
 
-/* --- 9.1  recording ------------------------------------------------------- */
+/* --- recording ----------------------------------------------------------- */
 
 ADX_API size_t ad_fn_inputs(const ad_fn *fn) { return fn == NULL ? 0 : fn->n; }
 ADX_API size_t ad_fn_outputs(const ad_fn *fn)
@@ -4880,7 +4981,7 @@ ADX_API ad_status ad_fn_record(ad_fn **out, ad_vector_fn *f, void *ctx,
 }
 #endif
 
-/* --- 9.2  machines -------------------------------------------------------- */
+/* --- machines ------------------------------------------------------------ */
 
 static ad_status adx_make_hvp(adx_program *q, const adx_program *p)
 {
@@ -4960,7 +5061,16 @@ static ad_status adx_flip(const ad_fn *fn, uint32_t guard)
     return ADREV_EPATH;
 }
 
-/* --- 9.3  evaluation ------------------------------------------------------ */
+/* === function/evaluate ======================================================
+ * Value, gradient, jvp, vjp, hvp, Jacobian and Hessian at one point.
+ *
+ *   needs   tape/memory array/linear function/api function/operations
+ *           function/program function/places function/run function/functions
+ *   offers  adx_given adx_wanted adx_call_compiled adx_has_code
+ *           adx_run_compiled adx_evaluate_by adx_evaluate_fn adx_handed_on
+ *           adx_lacks adx_has_external adx_is_short adx_is_linearized
+ *           adx_linearize
+ * ========================================================================== */
 
 // Inputs of a machine: up to three arrays, one behind the other.
 typedef struct adx_given {
@@ -5206,7 +5316,7 @@ ADX_INLINE ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
     return adx_evaluate_with_care(fn, kind, parts, given, wants, wanted);
 }
 
-// How many numbers `ahead` hands on to `back` (6.5).
+// How many numbers `ahead` hands on to `back` (function/matrices).
 static size_t adx_handed_on(ad_fn *fn)
 {
     adx_machine *m;
@@ -5258,7 +5368,7 @@ static bool adx_has_external(const adx_program *p)
 }
 
 // Whether one program for all entries of a matrix is worth its length: it takes
-// from an eighth of the time of lanes (9.4) to as long, with 16 directions and
+// from an eighth of the time of lanes (function/directions) to as long, with 16 directions and
 // where every number depends on all of them; but it has to be made. Each
 // direction would call external statements again.
 static bool adx_is_short(const ad_fn *fn, size_t directions)
@@ -5301,13 +5411,18 @@ ADX_API ad_status ad_fn_hvp(ad_fn *fn, const ad_real x[], const ad_real w[],
     return adx_evaluate_fn(fn, ADX_KIND_hvp, 3, given, 1, wanted);
 }
 
-/* --- 9.4  many directions -------------------------------------------------
+/* === function/directions ====================================================
  * Rows or columns of a matrix, a lane each. All lanes are at the same point, so
- * a guard that one of them does not pass, none passes.                       */
+ * a guard that one of them does not pass, none passes.
+ *
+ *   needs   tape/memory function/api function/places function/arrays
+ *           function/run function/functions function/evaluate
+ *   offers  adx_directions adx_all_directions adx_fails_late
+ * ========================================================================== */
 
 // Lanes for n directions: all of them, a multiple of 4; but a full block, even if
 // a part of it is for nothing, where that is faster: its loops take half of the
-// time (8.5), except for calls of the math library and for arrays. (skin, bench/,
+// time (function/run), except for calls of the math library and for arrays. (skin, bench/,
 // 26 directions: 28 lanes took two to four times as long as 32; a chain of exp
 // and sin with 12 takes 1.1, with 32 lanes 2.8 ms.)
 static size_t adx_lanes_for(const adx_machine *m, size_t n)
@@ -5525,12 +5640,16 @@ ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
     return status;
 }
 
-/* --- 9.5  many points --------------------------------------------------------
+/* === function/points ========================================================
  * Block by block: by machine code, or filled and replayed by as many lanes as
  * a replay has, and its results taken. Adjoints wait until their block is done,
  * or where blocks run in parallel, all blocks of a batch; one thread adds them
  * then, block by block. Where a result of machine code is not finite, the block
- * is done piece by piece, and replayed where that does not help.             */
+ * is done piece by piece, and replayed where that does not help.
+ *
+ *   needs   tape/memory parallel/api function/api function/places
+ *           function/arrays function/run function/functions
+ * ========================================================================== */
 
 #define ADX_BATCH 64            // times ADREV_LANES_MOST points
 
@@ -6030,7 +6149,12 @@ ADX_API ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
     return adx_map_all(&k, ADX_KIND_vjp);
 }
 
-/* --- 9.6  calls in recordings ------------------------------------------------ */
+/* === function/calls =========================================================
+ * A recorded function called where another recording is made.
+ *
+ *   needs   tape/layout tape/memory array/operands function/api
+ *           function/program function/record
+ * ========================================================================== */
 
 // What a statement on the tape saves: the function, and where it was called.
 typedef struct adx_saved_call {
@@ -6129,7 +6253,12 @@ ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[])
     return status;
 }
 
-/* --- 9.7  paths ---------------------------------------------------------------- */
+/* === function/paths =========================================================
+ * Guards, and the functions that were recorded on other paths.
+ *
+ *   needs   tape/memory function/api function/operations function/program
+ *           function/run function/functions
+ * ========================================================================== */
 
 // A guard: two paths with the same steps before it, and another outcome of it,
 // part there.
@@ -6403,12 +6532,17 @@ ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
     return adx_record_here(traced, x, fn);
 }
 
-/* --- 9.8  Taylor coefficients ---------------------------------------------
+/* === function/taylor ========================================================
  * A program of sums, products and quotients has recurrences; for any other
  * operation v of x, v' = p x' with the partial p, whose own coefficients are
  * found in the same way (Griewank & Walther, chapter 13). So the program is
  * continued by the partials of its steps, by theirs, and so on: to the depth
- * of the order, where only the value of a partial is needed.                 */
+ * of the order, where only the value of a partial is needed.
+ *
+ *   needs   tape/memory function/api function/operations function/program
+ *           function/emit function/formulas function/copy function/adjoints
+ *           function/run function/functions
+ * ========================================================================== */
 
 typedef struct adx_series {
     adx_program *p;             // scalar steps only
@@ -6567,10 +6701,15 @@ ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
     return status;
 }
 
-/* --- 9.9  comparing with f ----------------------------------------------------
+/* === function/compare =======================================================
  * A recording does not see what f does with plain numbers. So f is run again,
  * at a point that passes all guards; what differs there depends on something
- * that was frozen.                                                           */
+ * that was frozen.
+ *
+ *   needs   number/recording tape/memory sweep/session array/linear
+ *           check/differences function/api function/operations
+ *           function/program function/places function/run function/functions
+ * ========================================================================== */
 
 // Values of f at x, given constants on a tape that is then gone.
 static ad_status adx_run_plain(const ad_fn *fn, ad_vector_fn *f, void *ctx,
@@ -6629,7 +6768,7 @@ ADX_API ad_status ad_fn_check(ad_fn *fn, ad_vector_fn *f, void *ctx,
 }
 
 // A comparison close to x. The program is run as it stands, each number in its
-// own place: to make it ready for many evaluations (8.1) takes longer than to
+// own place: to make it ready for many evaluations (function/places) takes longer than to
 // record it.
 typedef struct adx_nearby {
     adx_machine machine;        // which borrows the program's steps
@@ -6755,14 +6894,17 @@ static ad_status adx_compare_nearby(ad_fn *fn, ad_vector_fn *f, void *ctx,
     return status;
 }
 
-/* ===========================================================================
- * 10  SPARSE MATRICES                                               >>sparse
- *
+/* === function/pattern =======================================================
  * Patterns, colourings, and values from few directions. (Gebremedhin, Manne &
  * Pothen, What color is your Jacobian?)
- * ======================================================================== */
+ *
+ *   needs   tape/memory function/operations function/program function/emit
+ *           function/formulas function/copy
+ *   offers  adx_entries adx_free_graph adx_new_graph adx_transpose
+ *           adx_jacobian_graph adx_hessian_graph
+ * ========================================================================== */
 
-/* --- 10.1  lists ------------------------------------------------------------ */
+/* --- lists --------------------------------------------------------------- */
 
 // Entries are counted in 32 bits. Tests make it less.
 #ifndef ADX_ENTRIES_MOST
@@ -6846,7 +6988,7 @@ static bool adx_sort_graph(const ad_allocator *a, adx_entries *g)
     return ok;
 }
 
-/* --- 10.2  the pattern of a Jacobian ---------------------------------------- */
+/* --- the pattern of a Jacobian ------------------------------------------- */
 
 // Whether a step depends on argument i in a way that has a derivative.
 static bool adx_feels(uint32_t op, int i)
@@ -6985,7 +7127,7 @@ static bool adx_jacobian_graph(adx_program *p, adx_entries *g)
     return ok;
 }
 
-/* --- 10.3  the pattern of a Hessian ------------------------------------------ */
+/* --- the pattern of a Hessian -------------------------------------------- */
 
 // Bit 3i + j: the partial by argument i depends on argument j. Found from the
 // formula of the partial.
@@ -7209,7 +7351,13 @@ static bool adx_hessian_graph(adx_program *p, adx_entries *g)
     return ok;
 }
 
-/* --- 10.4  colourings ------------------------------------------------------ */
+/* === function/colour ========================================================
+ * Colourings: which rows or columns can share one direction.
+ *
+ *   needs   tape/memory function/pattern
+ *   offers  ADX_UNCOLOURED adx_full_from adx_colour_columns adx_colour_stars
+ *           adx_best_colouring
+ * ========================================================================== */
 
 #define ADX_UNCOLOURED UINT32_MAX
 
@@ -7379,8 +7527,14 @@ static uint32_t adx_best_colouring(const ad_allocator *a, const adx_entries *g,
     return fewest;
 }
 
-/* --- 10.5  plans -------------------------------------------------------------
- * In which direction each entry of a matrix is found, and at which result.    */
+/* === function/plans =========================================================
+ * In which direction each entry of a matrix is found, and at which result.
+ *
+ *   needs   tape/memory function/api function/program function/adjoints
+ *           function/places function/functions function/evaluate
+ *           function/directions function/pattern function/colour
+ *   offers  adx_symmetric adx_pattern_of
+ * ========================================================================== */
 
 struct adx_pattern {
     const ad_allocator *memory;
@@ -7575,7 +7729,7 @@ static bool adx_plan_hessian(adx_pattern *s)
     return ok;
 }
 
-/* --- 10.6  values ------------------------------------------------------------ */
+/* --- values -------------------------------------------------------------- */
 
 static ad_status adx_make_pattern(ad_fn *fn, bool hessian, adx_pattern **out)
 {

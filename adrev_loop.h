@@ -43,8 +43,11 @@
  * implemented, a step is recorded once, and replayed as long as it takes the
  * same path. The other order does not compile.
  *
- *   1 >>types   2 >>api
- *   3 >>stage   4 >>checkpoint   5 >>schedule   6 >>scan   7 >>connections
+ * Rooms, each of which begins with a line `=== room`:
+ *
+ *   loop/api loop/stage loop/checkpoint loop/schedule loop/scan loop/step
+ *   loop/replay loop/sweep loop/first loop/unrolled loop/recorded
+ *   loop/connections
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -54,9 +57,11 @@
 #ifndef ADREV_LOOP_H
 #define ADREV_LOOP_H
 
-/* ===========================================================================
- * 1  TYPES                                                           >>types
- * ======================================================================== */
+/* === loop/api ===============================================================
+ * Checkpoints, loops and scans: types and the interface.
+ * ========================================================================== */
+
+/* --- types --------------------------------------------------------------- */
 
 // What is kept of a call for the reverse pass.
 typedef enum ad_keep {
@@ -160,7 +165,7 @@ typedef struct ad_schedule {
     const ad_store *store;  // NULL: memory alone; must outlive the recording
 } ad_schedule;
 
-// Functions that replay a step, kept from scan to scan (2.2).
+// Functions that replay a step, kept from scan to scan.
 typedef struct ad_replays ad_replays;
 
 typedef struct ad_scan_desc {
@@ -218,9 +223,7 @@ typedef struct ad_scan_report {
     size_t put;             // states that went to the store
 } ad_scan_report;
 
-/* ===========================================================================
- * 2  INTERFACE                                                         >>api
- *
+/* --- interface --------------------------------------------------------------
  * Each call is one statement of the current tape, whatever happens within. It
  * returns ADREV_OK or why it failed. Then the tape fails with it, so that the
  * status may be dropped, and the results are constants, NaN, if their number is
@@ -232,14 +235,13 @@ typedef struct ad_scan_report {
  * where no tape is current, f or the steps simply run, and what they do is
  * recorded. What goes wrong in a sweep is ADREV_EEXTERNAL there. Whatever f or
  * a step uses by ctx must last as long as the recording: within another step or
- * call, beyond that.
- * ======================================================================== */
+ * call, beyond that.                                                        */
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* --- 2.1  one call -------------------------------------------------------- */
+/* --- one call ------------------------------------------------------------ */
 
 // y = f(x), without recording it: its inputs are kept, and each reverse sweep
 // records it again on a tape of its own. Calls may nest.
@@ -272,7 +274,7 @@ ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
                                      ad_vector_fn *f, void *ctx, size_t n,
                                      const ad_rev x[], size_t m, ad_rev y[]);
 
-/* --- 2.2  loops ----------------------------------------------------------- */
+/* --- loops --------------------------------------------------------------- */
 
 // Runs the steps. All arrays of `scan` are read or written during the call.
 //
@@ -357,7 +359,7 @@ ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
 //   see          tests/scan.c
 ADX_API size_t ad_binomial_repeats(size_t n, size_t s);
 
-/* --- 2.3  what depends on what -------------------------------------------- */
+/* --- what depends on what ------------------------------------------------ */
 
 typedef enum ad_connection {
     ADREV_DISCONNECTED,     // the derivative is 0, whatever the values are
@@ -393,14 +395,19 @@ ADX_TRY ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
 
 #include <limits.h>
 
-/* ===========================================================================
- * 3  STAGE                                                           >>stage
- *
+/* === loop/stage =============================================================
  * A tape apart, on which a part of a program runs: with constants, for its
  * values, or recorded, for a sweep. Numbers that it takes from outside reach
  * the foreign hook of that tape and become further inputs. What runs on a
  * stage may need one itself: that is the inner stage.
- * ======================================================================== */
+ *
+ *   needs   number/recording tape/layout tape/memory tape/hooks array/external
+ *           parallel/threads bulk/tours
+ *   offers  adx_stage adx_long_loop adx_free_stage adx_new_stage adx_staged
+ *           adx_share_stage adx_borrow_stage adx_return_stage adx_begin_sweep
+ *           adx_end_sweep adx_enter_stage adx_begin_run adx_end_run
+ *           adx_stage_pull adx_stage_push
+ * ========================================================================== */
 
 // A flag that one thread at a time can take.
 #if !defined ADREV_NO_THREADS && !defined __STDC_NO_ATOMICS__
@@ -434,7 +441,7 @@ typedef struct adx_stage {
     ad_tape *tape;
     struct adx_stage *inner;
     size_t holders;         // statements and outer stages
-    adx_captured *captured; // of the run in progress (adrev_bulk.h 3.6)
+    adx_captured *captured; // of the run in progress (bulk/tours)
     uint32_t *local;        // of each of them, the input that stands for it;
                             // 0: none
     size_t locals;          // room
@@ -446,7 +453,7 @@ typedef struct adx_stage {
     size_t kept;            // bytes of those kept
 } adx_stage;
 
-/* --- 3.1  captured numbers ------------------------------------------------ */
+/* --- captured numbers ---------------------------------------------------- */
 
 // The place of a number, made if it is new; SIZE_MAX: no memory, or it may not
 // be new, or not be here.
@@ -489,7 +496,7 @@ static ad_rev adx_from_outside(void *user, ad_rev x)
 // Set when a long loop or a checkpoint is unrolled under a hook.
 static ADX_THREAD bool adx_long_loop;
 
-/* --- 3.2  stages ---------------------------------------------------------- */
+/* --- stages -------------------------------------------------------------- */
 
 static void adx_free_stage(adx_stage *s)
 {
@@ -640,7 +647,7 @@ static ad_status adx_end_run(adx_stage *s, size_t m, ad_rev y[])
     return s->tape->status;
 }
 
-/* --- 3.3  derivatives of a run ----------------------------------------------
+/* --- derivatives of a run ---------------------------------------------------
  * On the stage's tape as it was left: from n inputs, and those captured, to m
  * results.                                                                   */
 
@@ -691,9 +698,13 @@ static ad_status adx_stage_push(const adx_stage *s, size_t m, const ad_rev y[],
     return ad_pushforward(s->tape, all, x, tangents, m, y, dy);
 }
 
-/* ===========================================================================
- * 4  CHECKPOINT                                                 >>checkpoint
- * ======================================================================== */
+/* === loop/checkpoint ========================================================
+ *
+ *   needs   number/recording tape/layout tape/memory sweep/session bulk/folds
+ *           bulk/tours loop/api loop/stage
+ *   offers  adx_checkpoint adx_call_again adx_checkpoint_rule
+ *           adx_list_captured adx_loop_memory
+ * ========================================================================== */
 
 typedef struct adx_checkpoint {
     adx_staged of;
@@ -1000,14 +1011,19 @@ ADX_API ad_status ad_checkpoint(ad_vector_fn *f, void *ctx, size_t n,
     return ad_checkpoint_with(NULL, f, ctx, n, x, m, y);
 }
 
-/* ===========================================================================
- * 5  SCHEDULE                                                     >>schedule
- *
+/* === loop/schedule ==========================================================
  * States are plain bytes here. A loop is gone through backwards in ranges,
  * level by level: at one level each so many-th state is kept, at the next the
  * same is done between two of them; the last level, of a binomial schedule,
  * keeps a stack of states where they save most.
- * ======================================================================== */
+ *
+ *   needs   tape/layout tape/memory loop/api
+ *   offers  ADX_STEPS_MOST adx_shelf adx_kept_level adx_timetable
+ *           adx_count_bytes adx_on_shelf adx_free_shelf adx_stamp adx_behind
+ *           adx_fetch_state adx_keep_first adx_go_first adx_judge_stack
+ *           adx_go_back adx_free_timetable adx_right_schedule
+ *           adx_make_timetable
+ * ========================================================================== */
 
 // Loops are planned for so many steps at most.
 #define ADX_STEPS_MOST ((size_t)-1 >> 24 | 0xffffff)
@@ -1128,7 +1144,7 @@ typedef struct adx_timetable {
     size_t first;               // steps before it are not reversed
 } adx_timetable;
 
-/* --- 5.1  keeping --------------------------------------------------------- */
+/* --- keeping ------------------------------------------------------------- */
 
 // Blocks of 4 to 8 kB, or less for few states: a short scan is to cost little.
 static unsigned adx_block_bits(size_t bytes, size_t states)
@@ -1271,7 +1287,7 @@ static bool adx_keep_tail(adx_timetable *p, size_t s)
     return true;
 }
 
-/* --- 5.2  the first run --------------------------------------------------- */
+/* --- the first run ------------------------------------------------------- */
 
 static bool adx_push_state(adx_timetable *p, adx_kept_level *l, size_t s)
 {
@@ -1370,7 +1386,7 @@ static void adx_judge_stack(adx_timetable *p, adx_kept_level *l, size_t n)
     }
 }
 
-/* --- 5.3  backwards ------------------------------------------------------- */
+/* --- backwards ----------------------------------------------------------- */
 
 static bool adx_advance(adx_timetable *p, size_t from, size_t to)
 {
@@ -1496,7 +1512,7 @@ static bool adx_go_back(adx_timetable *p, size_t level, size_t begin,
 
 ADX_SELDOM_BEGIN
 
-/* --- 5.4  plans ----------------------------------------------------------- */
+/* --- plans --------------------------------------------------------------- */
 
 static void adx_free_timetable(adx_timetable *p)
 {
@@ -1565,15 +1581,22 @@ static ad_status adx_make_timetable(adx_timetable *p, const ad_schedule *s,
 
 ADX_SELDOM_END
 
-/* ===========================================================================
- * 6  SCAN                                                             >>scan
- *
+/* === loop/scan ==============================================================
  * The numbers of a step lie one behind the other: in, the taps of the states,
  * then of the sequences, the parameters and the step's number; out, the new
  * rows of the states and the outputs. What a step carries on is the window:
  * of each state the last `depth` rows, oldest first. The first run calls the
  * step with constants. Going back, the adjoints of the window are carried.
- * ======================================================================== */
+ *
+ *   needs   tape/memory array/linear function/api function/places function/run
+ *           function/functions function/evaluate bulk/tours loop/api
+ *           loop/stage loop/schedule
+ *   offers  adx_piece adx_slice ADX_PATHS adx_calling adx_end_calling
+ *           adx_begin_calling adx_do_call ADX_CALL_value ADX_CALL_ahead
+ *           ADX_CALL_vjp ADX_CALL_back ADX_CALL_train adx_step_path adx_scan
+ *           adx_results_list adx_frame adx_stepping adx_taps_of_state
+ *           adx_taps_of_sequence adx_depth adx_right_scan adx_describe
+ * ========================================================================== */
 
 // What a tap reads: of a state from the window, of a sequence from the data.
 typedef struct adx_piece {
@@ -1599,7 +1622,7 @@ typedef struct adx_slice {
 
 // A function at one point after another: without a look at the arguments and at
 // memory each time. (sir as a scan, compiled, bench/: 2.1 instead of 3.6 times
-// the plain program, with 6.5.)
+// the plain program, with 6.5 before.)
 typedef struct adx_calling {
     ad_fn *fn;                  // NULL: not begun
     adx_kind kind;
@@ -1655,7 +1678,7 @@ ADX_INLINE bool adx_do_call(const adx_calling *k, size_t parts,
 #endif
 
 // Ways to evaluate such a function: forwards, and back. ahead and back belong
-// together (adrev_function.h 6.5): what the first hands on lies behind the
+// together (function/matrices): what the first hands on lies behind the
 // state, 1 + the path before it.
 enum {
     ADX_CALL_value, ADX_CALL_ahead, ADX_CALL_vjp, ADX_CALL_back,
@@ -1697,7 +1720,7 @@ typedef struct adx_scan {
     size_t *given;              // [states + sequences] first number of each
     size_t window, data, parameters, in, out;   // numbers
     bool flat;                  // every state is its last row
-    bool moving;                // tangents are a part of the state (6.8)
+    bool moving;                // tangents are a part of the state (loop/recorded)
     bool stopped;               // by the last step
     size_t told;                // results of each step
     size_t results;
@@ -1762,7 +1785,7 @@ typedef struct adx_stepping {
     ad_real *sweep;             // memory of the frame
     adx_frame f;
     ad_real *room;              // as much as f.weight
-    adx_frame frame[3];         // of sweeps to second order (6.8),
+    adx_frame frame[3];         // of sweeps to second order (loop/recorded),
     ad_real *frames;            // and their memory
 #ifdef ADREV_FUNCTION_IMPLEMENTED
     adx_calling *calling;       // [ADX_PATHS*ADX_CALLINGS] once one is needed
@@ -1776,7 +1799,7 @@ typedef struct adx_stepping {
 
 ADX_SELDOM_BEGIN
 
-/* --- 6.1  descriptions ------------------------------------------------------
+/* --- descriptions -----------------------------------------------------------
  * What is asked for is counted first, then written down.                     */
 
 static const int adx_before = -1;
@@ -1962,7 +1985,19 @@ static void adx_describe(adx_scan *c, const ad_scan_desc *d)
 
 ADX_SELDOM_END
 
-/* --- 6.2  one step -------------------------------------------------------- */
+/* === loop/step ==============================================================
+ * One step: called with constants, or recorded on a stage and swept.
+ *
+ *   needs   number/recording tape/memory sweep/session array/linear bulk/tours
+ *           loop/api loop/stage loop/schedule loop/scan
+ *   offers  adx_state_bytes adx_window_of adx_is_lean adx_is_varying
+ *           adx_point_at adx_call_step adx_gather_sequences adx_gather_taps
+ *           adx_gather_step adx_add_few adx_spread_given adx_run_step
+ *           adx_shift adx_copy_told adx_expect_results adx_tell_results
+ *           adx_tell_step adx_weigh adx_do_step adx_advance_scan
+ *           adx_end_stepping ADX_RUN ADX_SWEEP ADX_UNROLL adx_begin_stepping
+ *           adx_connect_run
+ * ========================================================================== */
 
 // A state: untraced data, aligned for anything; the window; in recorded
 // functions, its tangents.
@@ -2302,10 +2337,20 @@ static ad_status adx_connect_run(const adx_stage *s, size_t m,
                                  size_t n, const ad_rev x[], ad_real dx[],
                                  const adx_captured *k, ad_real da[]);
 
-/* --- 6.3  replay ------------------------------------------------------------
+/* === loop/replay ============================================================
  * With adrev_function.h. Going back, a step is recorded as a function the first
  * time, and again when a step has taken another path twice. What an earlier
- * scan has recorded runs forwards, too, and hands on what going back needs.  */
+ * scan has recorded runs forwards, too, and hands on what going back needs.
+ *
+ *   needs   number/recording tape/memory sweep/session array/linear
+ *           function/api function/operations function/program
+ *           function/matrices function/run function/functions
+ *           function/evaluate code/api code/wanted code/compile bulk/api
+ *           bulk/maps loop/api loop/stage loop/schedule loop/scan loop/step
+ *   offers  adx_free_paths adx_spare_shelf adx_take_spare_shelf
+ *           adx_choose_replays adx_recorded_step adx_step_as_function
+ *           adx_replay_step adx_count_behind
+ * ========================================================================== */
 
 static void adx_free_paths(ad_replays *r)
 {
@@ -3189,7 +3234,15 @@ static void adx_count_behind(adx_scan *c) { (void)c; }
 
 #endif
 
-/* --- 6.4  sweeps ---------------------------------------------------------- */
+/* === loop/sweep =============================================================
+ * The reverse and the forward sweep of a scan.
+ *
+ *   needs   tape/memory bulk/tours loop/stage loop/schedule loop/scan
+ *           loop/step loop/replay
+ *   offers  adx_shift_back adx_spread_step adx_reverse_scan adx_last_rows
+ *           adx_initial_rows adx_reverse_steps adx_sweep_scan
+ *           adx_gather_tangents adx_push_step adx_free_scan adx_scan_rule
+ * ========================================================================== */
 
 // The window one step earlier, and room for what is new in it.
 static void adx_shift_back(const adx_scan *c, ad_real window[])
@@ -3334,7 +3387,7 @@ static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
 }
 
 // Adjoints of the n inputs in dx, which is 0; or whether there are any
-// (section 7).
+// (loop/connections).
 static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], size_t n,
                            ad_real dx[], bool marks)
 {
@@ -3463,7 +3516,15 @@ static const ad_external_rule adx_scan_rule = {
     .replay = adx_scan_replay
 };
 
-/* --- 6.5  the first run --------------------------------------------------- */
+/* === loop/first =============================================================
+ * The first run, and the statement that it leaves on the tape.
+ *
+ *   needs   tape/memory loop/api loop/stage loop/checkpoint loop/schedule
+ *           loop/scan loop/step loop/replay loop/sweep
+ *   offers  adx_new_scan adx_hand_out_steps adx_staged_scan
+ * ========================================================================== */
+
+/* --- the first run ------------------------------------------------------- */
 
 static void adx_copy_values(adx_scan *c, const ad_scan_desc *d)
 {
@@ -3636,7 +3697,7 @@ static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
     return status;
 }
 
-/* --- 6.6  one statement --------------------------------------------------- */
+/* --- one statement ------------------------------------------------------- */
 
 // All inputs: initial rows, sequences, parameters, and what was captured.
 static void adx_list_inputs(const adx_scan *c, const ad_scan_desc *d,
@@ -3734,9 +3795,14 @@ static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
     return status;
 }
 
-/* --- 6.7  unrolled ----------------------------------------------------------
+/* === loop/unrolled ==========================================================
  * Where all is to be recorded as it happens: under a hook, or in fixed memory.
- * The same steps on the numbers themselves.                                  */
+ * The same steps on the numbers themselves.
+ *
+ *   needs   number/recording tape/layout tape/memory tape/entries bulk/api
+ *           bulk/folds loop/api loop/stage loop/checkpoint loop/schedule
+ *           loop/scan loop/step loop/sweep loop/first
+ * ========================================================================== */
 
 typedef struct adx_unrolled {
     adx_stepping k;
@@ -4021,11 +4087,15 @@ ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
     return adx_scan_with(&d, f, NULL);
 }
 
-/* --- 6.8  in recorded functions ---------------------------------------------
+/* === loop/recorded ==========================================================
  * A scan at any point: a copy of it runs with other inputs. To second order the
  * window has tangents behind it, which are kept with it; going back, adjoints
  * and their tangents are carried, and a step is differentiated twice as a
- * recorded function.                                                         */
+ * recorded function.
+ *
+ *   needs   tape/memory function/api loop/schedule loop/scan loop/step
+ *           loop/replay loop/sweep
+ * ========================================================================== */
 
 #ifdef ADREV_FUNCTION_IMPLEMENTED
 
@@ -4250,12 +4320,15 @@ static bool adx_scan_replay(const void *saved, const ad_external_point *at)
 
 #endif
 
-/* ===========================================================================
- * 7  CONNECTIONS                                               >>connections
- *
+/* === loop/connections =======================================================
  * A reverse sweep over marks in place of adjoints: 1, whatever the partial is,
  * and 0. A statement that is run again marks what its run connects.
- * ======================================================================== */
+ *
+ *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
+ *           tape/walk sweep/queries array/operands array/linear array/sums
+ *           array/products array/external bulk/folds bulk/tours bulk/statement
+ *           loop/api loop/stage loop/checkpoint loop/scan loop/sweep
+ * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 

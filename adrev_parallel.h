@@ -41,8 +41,11 @@
  * two branches of a fork may not use each other's: that is ADREV_ERACE,
  * whatever the order in which they ran.
  *
- *   1 >>config   2 >>types   3 >>api   4 >>threads   5 >>deque
- *   6 >>pool     7 >>tasks   8 >>sweep  9 >>graph
+ * Rooms, each of which begins with a line `=== room`:
+ *
+ *   parallel/api parallel/threads parallel/pool parallel/tasks
+ *   parallel/imports parallel/team parallel/forks parallel/sweep
+ *   parallel/graph
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -52,11 +55,14 @@
 #ifndef ADREV_PARALLEL_H
 #define ADREV_PARALLEL_H
 
-/* ===========================================================================
- * 1  CONFIGURATION                                                  >>config
+/* === parallel/api ===========================================================
+ * Forks, pools and job graphs: switches, types and the interface.
  *
- * Both count where ADREV_IMPLEMENTATION is.
- * ======================================================================== */
+ *   offers  adx_task adx_fork adx_team adx_worker
+ * ========================================================================== */
+
+/* --- configuration ----------------------------------------------------------
+ * Both count where ADREV_IMPLEMENTATION is.                                 */
 
 // ADREV_PTHREADS   1: threads of POSIX instead of C11's.
 //   default 0; 1 where <threads.h> is missing. ThreadSanitizer needs 1.
@@ -80,14 +86,11 @@
 #define ADREV_CHAOS 0
 #endif
 
-/* ===========================================================================
- * 2  TYPES                                                           >>types
- *
+/* --- types ------------------------------------------------------------------
  * A job is a sequential stretch of a program: from a fork, a join or the
  * beginning to the next fork, join or end. A task is a branch, from its fork
  * to its end, and has one or more jobs. (Names as in Smeding & Vakar,
- * Parallel dual-numbers reverse AD.)
- * ======================================================================== */
+ * Parallel dual-numbers reverse AD.)                                        */
 
 typedef struct ad_pool ad_pool;
 typedef struct adx_task adx_task;
@@ -164,9 +167,7 @@ typedef struct ad_scope {
     bool adx_open;
 } ad_scope;
 
-/* ===========================================================================
- * 3  INTERFACE                                                         >>api
- *
+/* --- interface --------------------------------------------------------------
  * Everything below records on the current tape of the calling thread and in
  * its name: a branch finds a tape current that belongs to the recording. If
  * no tape is current, nothing is recorded, and branches run all the same.
@@ -183,14 +184,13 @@ typedef struct ad_scope {
  *
  * Memory: about 1.5 kB for a fork of two small branches. Stack: 700 bytes for
  * each level of nesting. Dumps and regions show what lies on the tape itself,
- * not what branches recorded; for those see ad_tape_serial.
- * ======================================================================== */
+ * not what branches recorded; for those see ad_tape_serial.                 */
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* --- 3.1  pools ----------------------------------------------------------- */
+/* --- pools --------------------------------------------------------------- */
 
 // Threads that run branches.
 //
@@ -229,7 +229,7 @@ ADX_API unsigned ad_pool_threads(const ad_pool *pool);
 // pool cannot be freed.
 ADX_TRY ad_status ad_pool_use(ad_pool *pool);
 
-/* --- 3.2  forks ----------------------------------------------------------- */
+/* --- forks --------------------------------------------------------------- */
 
 // Runs f(a) and g(b), in parallel if a pool is current; returns when both are
 // done. What went wrong in a branch is the status of the tape. No fork at all
@@ -303,7 +303,7 @@ ADX_TRY ad_status ad_parallel_jacobian(ad_tape *t, size_t m, const ad_rev y[],
                                        size_t n, const ad_rev x[],
                                        ad_real J[]);
 
-/* --- 3.3  other runtimes ---------------------------------------------------
+/* --- other runtimes ---------------------------------------------------------
  * What the forks above are made of. A runtime of tasks, as OpenMP or oneTBB,
  * or a loop, opens a fork, enters and leaves its branches on whatever threads
  * it likes, each once, and closes it when all have left:
@@ -345,7 +345,7 @@ ADX_TRY ad_status ad_executor_use(ad_execute_fn *execute, void *user);
 // regions.
 ADX_API void ad_tape_serial(ad_tape *t, bool on);
 
-/* --- 3.4  the job graph --------------------------------------------------- */
+/* --- the job graph ------------------------------------------------------- */
 
 // Whether the times of jobs are taken from now on: 25 ns at each of their ends.
 ADX_API void ad_tape_measure(ad_tape *t, bool on);
@@ -404,11 +404,17 @@ ADX_TRY ad_status ad_dump_jobs_dot(const ad_tape *t, ad_write_fn *write,
 #include <unistd.h>
 #endif
 
-/* ===========================================================================
- * 4  THREADS                                                       >>threads
- *
+/* === parallel/threads =======================================================
  * What is used of the system: threads, a mutex, a condition variable, a clock.
- * ======================================================================== */
+ *
+ *   needs   parallel/api
+ *   offers  adx_mutex adx_condition adx_outcome ADX_THREAD_START
+ *           ADX_THREAD_JOIN ADX_THREAD_YIELD ADX_MUTEX_INIT ADX_MUTEX_FREE
+ *           ADX_LOCK ADX_UNLOCK ADX_CONDITION_INIT ADX_CONDITION_FREE
+ *           ADX_CONDITION_WAIT ADX_CONDITION_WAKE adx_clock adx_processors
+ *           adx_pause adx_range adx_seat adx_random adx_chaos adx_offer
+ *           adx_pop adx_steal adx_has_work
+ * ========================================================================== */
 
 #if ADREV_PTHREADS
 #include <pthread.h>
@@ -475,9 +481,7 @@ static void adx_pause(void)
 #endif
 }
 
-/* ===========================================================================
- * 5  DEQUE                                                           >>deque
- *
+/* --- deque ------------------------------------------------------------------
  * A thread that forks pushes what others may take at the bottom of its deque
  * and pops it there; thieves steal at the top, the oldest first (Chase & Lev;
  * Le et al., Correct and efficient work-stealing for weak memory models). The
@@ -487,8 +491,7 @@ static void adx_pause(void)
  * a thief reads top, then bottom: in one order of all these sequentially
  * consistent accesses, at least one of them sees the other, and then the
  * exchange of top decides. tests/models/deque.pml is this protocol, checked
- * in all interleavings, and found wrong when an access is weakened.
- * ======================================================================== */
+ * in all interleavings, and found wrong when an access is weakened.         */
 
 #define ADX_DEQUE 4096u             // a power of 2: indices may wrap around
 
@@ -548,7 +551,7 @@ static bool adx_offer(adx_seat *s, adx_range *range)
     if (b - t >= ADX_DEQUE)
         return false;
     // relaxed: published by the store of bottom, for which thieves need no
-    // more than release; but who pushes looks at `sleepers` next (section 6)
+    // more than release; but who pushes looks at `sleepers` next (parallel/pool)
     atomic_store_explicit(&s->cell[b % ADX_DEQUE], range, memory_order_relaxed);
     atomic_store(&s->bottom, b + 1);
     return true;
@@ -597,9 +600,7 @@ static bool adx_has_work(const adx_seat *s)
     return (ptrdiff_t)(atomic_load(&s->bottom) - t) > 0;
 }
 
-/* ===========================================================================
- * 6  POOL                                                             >>pool
- *
+/* === parallel/pool ==========================================================
  * n calls are split in two until one is left: the upper half is pushed, the
  * lower run, and then the upper popped and run, or waited for. Who waits runs
  * what it can steal, from its thief first, which has pieces of the very thing.
@@ -609,7 +610,10 @@ static bool adx_has_work(const adx_seat *s)
  * `sleepers` afterwards. All four are sequentially consistent, loads as well,
  * so that one of the two sees the other; and both changes of mind happen under
  * the mutex (tests/models/join.pml).
- * ======================================================================== */
+ *
+ *   needs   tape/layout tape/memory parallel/api parallel/threads
+ *   offers  adx_mine adx_execute
+ * ========================================================================== */
 
 #define ADX_SEATS 1024u
 #define ADX_SPIN  200           // short pauses before the processor is offered
@@ -963,9 +967,7 @@ ADX_API ad_status ad_executor_use(ad_execute_fn *execute, void *user)
     return ADREV_OK;
 }
 
-/* ===========================================================================
- * 7  TASKS                                                           >>tasks
- *
+/* === parallel/tasks =========================================================
  * A recording has the tape on which it began, its root, and for every thread
  * that runs a branch at the same time another one, taken when a branch is
  * entered and idle again when it is left. The statements of a task lie on one
@@ -988,7 +990,13 @@ ADX_API ad_status ad_executor_use(ad_execute_fn *execute, void *user)
  * value's own that has not joined; if it is not above the task that uses the
  * value, both may run at the same time (as in the bags of Feng & Leiserson's
  * determinacy race detector).
- * ======================================================================== */
+ *
+ *   needs   number/recording tape/layout tape/memory sweep/sweep
+ *           parallel/threads
+ *   offers  adx_link adx_list adx_level adx_import adx_table adx_chunk
+ *           adx_directory adx_here_on adx_ancestor adx_unjoined adx_task_of
+ *           adx_enlist adx_new_task adx_forget
+ * ========================================================================== */
 
 // An input of one tape, and the value of another that it stands for.
 typedef struct adx_link {
@@ -1117,7 +1125,7 @@ static adx_place adx_here_on(const ad_tape *t)
     return place;
 }
 
-/* --- 7.1  the tree of tasks ----------------------------------------------- */
+/* --- the tree of tasks --------------------------------------------------- */
 
 // Myers' jump pointers: any ancestor in a logarithmic number of steps.
 static void adx_hang(adx_task *task, adx_task *parent)
@@ -1150,7 +1158,7 @@ static const adx_task *adx_unjoined(const adx_task *task)
     return task;
 }
 
-/* --- 7.2  the directory --------------------------------------------------- */
+/* --- the directory ------------------------------------------------------- */
 
 static size_t adx_place_of(const adx_directory *d, uint32_t number)
 {
@@ -1279,9 +1287,15 @@ static void adx_forget(adx_worker *w, adx_task *task)
         w->chunk->used--;
 }
 
-/* --- 7.3  import tables ------------------------------------------------------
+/* === parallel/imports =======================================================
  * Most tasks import little, and a task that waits keeps its table: it begins
- * with 16 entries, and a worker keeps one for the next task.                 */
+ * with 16 entries, and a worker keeps one for the next task.
+ *
+ *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
+ *           array/operands parallel/api parallel/tasks
+ *   offers  adx_drop_table adx_slot_of adx_enter_import adx_give_spare
+ *           adx_import_value
+ * ========================================================================== */
 
 static adx_import *adx_look(const adx_table *table, uint64_t id)
 {
@@ -1364,7 +1378,7 @@ static void adx_give_spare(adx_worker *w, adx_task *task)
         adx_drop_table(w->tape, table);
 }
 
-/* --- 7.4  imports --------------------------------------------------------- */
+/* --- imports ------------------------------------------------------------- */
 
 static void *adx_note(adx_context *c, size_t bytes)
 {
@@ -1521,7 +1535,17 @@ ADX_API void ad_capture(size_t n, const ad_rev x[], ad_rev y[])
     }
 }
 
-/* --- 7.5  the team of a recording ----------------------------------------- */
+/* === parallel/team ==========================================================
+ * The tapes and threads of one recording, and what a rewind does to them.
+ *
+ *   needs   number/recording tape/layout tape/memory tape/life parallel/api
+ *           parallel/threads parallel/tasks parallel/imports
+ *   offers  adx_parallel adx_worker_of adx_take_worker adx_give_worker
+ *           adx_is_root adx_further_tape adx_owner_tape adx_clear_team
+ *           adx_free_team adx_rewound
+ * ========================================================================== */
+
+/* --- the team of a recording --------------------------------------------- */
 
 static const adx_annex adx_parallel;
 
@@ -1748,7 +1772,7 @@ static void adx_free_team(ad_tape *t)
     adx_free(t, team, sizeof *team);
 }
 
-/* --- 7.6  rewinding ------------------------------------------------------- */
+/* --- rewinding ----------------------------------------------------------- */
 
 // Whether a place is behind the end of its tape.
 static bool adx_beyond(const ad_tape *t, const adx_place *place)
@@ -1892,7 +1916,15 @@ static void adx_rewound(ad_tape *t)
         adx_rewind_team(w->team);
 }
 
-/* --- 7.7  forks ----------------------------------------------------------- */
+/* === parallel/forks =========================================================
+ * A fork is opened, its branches run, and joined; its forms for C programs.
+ *
+ *   needs   number/recording tape/layout tape/memory tape/entries
+ *           array/operands parallel/api parallel/threads parallel/pool
+ *           parallel/tasks parallel/imports parallel/team
+ * ========================================================================== */
+
+/* --- forks --------------------------------------------------------------- */
 
 static bool adx_leap_back(adx_leap *leap, size_t W);
 static bool adx_leap_ahead(adx_leap *leap, size_t W);
@@ -2277,7 +2309,7 @@ ADX_API void ad_fork_close(ad_fork *f)
         adx_leave_gap();
 }
 
-/* --- 7.8  forms of forks -------------------------------------------------- */
+/* --- forms of forks ------------------------------------------------------ */
 
 // A fork and what its branches call.
 typedef struct adx_call {
@@ -2456,14 +2488,17 @@ ADX_API void ad_scope_close(ad_scope *scope)
     scope->adx_open = false;
 }
 
-/* ===========================================================================
- * 8  SWEEP                                                           >>sweep
- *
+/* === parallel/sweep =========================================================
  * Reverse, a sweep that comes to a join applies what the task has imported
  * since, then forks: each branch is a stretch of a tape, swept by whoever is
  * free. When all are done, it applies their imports, and goes on before the
  * fork. Forward, the same the other way round.
- * ======================================================================== */
+ *
+ *   needs   tape/layout tape/memory tape/walk sweep/sweep sweep/queries
+ *           parallel/api parallel/threads parallel/pool parallel/tasks
+ *           parallel/imports parallel/team
+ *   offers  adx_fork_of
+ * ========================================================================== */
 
 static adx_fork *adx_fork_of(adx_leap *leap)
 {
@@ -2641,7 +2676,7 @@ static const adx_annex adx_parallel = {
     adx_zero_team, adx_rewound, adx_clear_team, adx_free_team
 };
 
-/* --- 8.1  rows of a Jacobian -------------------------------------------------
+/* --- rows of a Jacobian -----------------------------------------------------
  * Adjoints for a sweep are taken from those that are idle, so that there are no
  * more of them than threads.                                                 */
 
@@ -2740,12 +2775,13 @@ ADX_API ad_status ad_parallel_jacobian(ad_tape *t, size_t m, const ad_rev y[],
     return (ad_status)atomic_load(&j.status);
 }
 
-/* ===========================================================================
- * 9  GRAPH                                                           >>graph
- *
+/* === parallel/graph =========================================================
  * The job graph is not stored: it is read off the tapes, where a job ends at
  * an entry of a fork.
- * ======================================================================== */
+ *
+ *   needs   tape/layout tape/memory tape/entries tape/walk sweep/sweep
+ *           check/print parallel/api parallel/team parallel/sweep
+ * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
@@ -2856,7 +2892,7 @@ ADX_API size_t ad_tape_jobs(const ad_tape *t, size_t room, ad_job job[])
     return s.next;
 }
 
-/* --- 9.1  paths and schedules -----------------------------------------------
+/* --- paths and schedules ----------------------------------------------------
  * Both go through a graph of jobs in one of its two directions: forward an edge
  * leads from a fork to its branches, and from their last jobs to what follows
  * the join; in reverse the other way.                                       */
@@ -3083,7 +3119,7 @@ ADX_API ad_status ad_job_predict(size_t n, const ad_job job[],
     return ok ? ADREV_OK : ADREV_ENOMEM;
 }
 
-/* --- 9.2  drawing --------------------------------------------------------- */
+/* --- drawing ------------------------------------------------------------- */
 
 static void adx_write_job(const adx_writer *w, size_t i, const ad_job *j)
 {

@@ -29,8 +29,17 @@
  *
  * Not included: complex numbers, GPU.
  *
- *   1 >>config   2 >>base    3 >>types   4 >>ops     5 >>api
- *   6 >>record   7 >>tape    8 >>sweep   9 >>array   10 >>check
+ * Rooms, each of which begins with a line `=== room`:
+ *
+ *   core/config core/types core/operations core/api
+ *   number/recording number/expression number/operators number/called
+ *   number/fronts
+ *   tape/layout tape/memory tape/entries tape/hooks tape/statements tape/life
+ *   tape/walk
+ *   sweep/sweep sweep/queries sweep/session
+ *   core/table
+ *   array/operands array/linear array/sums array/products array/external
+ *   check/differences check/examine check/explain check/print
  *
  * SPDX-License-Identifier: MIT-0           (the text stands at the end)
  */

@@ -35,7 +35,10 @@
  * Operators of linear algebra are in adrev.h; loops in adrev_loop.h, which
  * includes this header.
  *
- *   1 >>config   2 >>api   3 >>bulk
+ * Rooms, each of which begins with a line `=== room`:
+ *
+ *   bulk/api bulk/folds bulk/movements bulk/tours bulk/maps bulk/reductions
+ *   bulk/statement bulk/calls
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */

@@ -43,7 +43,10 @@
  * ad_fn_compile has the system's compiler make machine code of that text, for
  * the function at hand; ad_fn_save and ad_fn_load keep a function in a file.
  *
- *   1 >>config   2 >>api   3 >>write   4 >>save   5 >>compile
+ * Rooms, each of which begins with a line `=== room`:
+ *
+ *   code/api code/text code/layout code/statements code/matrix code/functions
+ *   code/wanted code/casadi code/write code/save code/compile
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */

@@ -36,11 +36,18 @@
  * nothing else has happened: record again there, or let ad_traced do it.
  *
  * Derivatives are programs, too: the rows of the operator table are read as
- * formulas (section 5), and differentiating a program yields a program. As C
+ * formulas (function/formulas), and differentiating a program yields a program. As C
  * code, as files and as machine code they are in adrev_code.h, which comes along.
  *
- *   1 >>config   2 >>types   3 >>api   4 >>programs   5 >>formulas
- *   6 >>rules    7 >>record  8 >>run   9 >>functions   10 >>sparse
+ * Rooms, each of which begins with a line `=== room`:
+ *
+ *   function/api function/operations function/program function/unique
+ *   function/emit function/formulas function/copy function/tangents
+ *   function/adjoints function/matrices function/record function/places
+ *   function/arrays function/run function/functions function/evaluate
+ *   function/directions function/points function/calls function/paths
+ *   function/taylor function/compare function/pattern function/colour
+ *   function/plans
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */

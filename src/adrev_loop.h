@@ -42,8 +42,11 @@
  * implemented, a step is recorded once, and replayed as long as it takes the
  * same path. The other order does not compile.
  *
- *   1 >>types   2 >>api
- *   3 >>stage   4 >>checkpoint   5 >>schedule   6 >>scan   7 >>connections
+ * Rooms, each of which begins with a line `=== room`:
+ *
+ *   loop/api loop/stage loop/checkpoint loop/schedule loop/scan loop/step
+ *   loop/replay loop/sweep loop/first loop/unrolled loop/recorded
+ *   loop/connections
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */

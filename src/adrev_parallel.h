@@ -40,8 +40,11 @@
  * two branches of a fork may not use each other's: that is ADREV_ERACE,
  * whatever the order in which they ran.
  *
- *   1 >>config   2 >>types   3 >>api   4 >>threads   5 >>deque
- *   6 >>pool     7 >>tasks   8 >>sweep  9 >>graph
+ * Rooms, each of which begins with a line `=== room`:
+ *
+ *   parallel/api parallel/threads parallel/pool parallel/tasks
+ *   parallel/imports parallel/team parallel/forks parallel/sweep
+ *   parallel/graph
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */

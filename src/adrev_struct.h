@@ -50,7 +50,9 @@
  *
  * Needs adrev.h, which it includes; the switches are described there.
  *
- *   1 >>declare   2 >>visit   3 >>fields   4 >>walk
+ * Rooms, each of which begins with a line `=== room`:
+ *
+ *   struct/api struct/walk
  *
  * SPDX-License-Identifier: MIT-0           (the text stands at the end)
  */

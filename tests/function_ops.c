@@ -963,7 +963,7 @@ static void take_step(const ad_rev *x, ad_rev *y, void *ctx)
 static ad_real height(const struct step *s, ad_real x)
 {
     if (s->op == ADREV_OP_sign && x == 0)
-        return 2 * x;           // adrev.h 4.2: the sign of a zero is that zero
+        return 2 * x;           // core/operations: the sign of a zero is that zero
     return (ad_real)s->value(2 * (long double)x, 0, 0);
 }
 

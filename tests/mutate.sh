@@ -74,12 +74,12 @@ awk -v out="$out" '
             }
     }' "$root/adrev.h"
 
-# In section 9, a sum is a line with +=, and what it adds may stand on the next.
-# Pointers and counters are no sums, nor are products with 0.
+# In the rooms of array/, a sum is a line with +=, and what it adds may stand on
+# the next. Pointers and counters are no sums, nor are products with 0.
 awk -v out="$out" '
     { line[NR] = $0 }
-    /^ \* 9  ARRAYS/ { from = NR }
-    /^ \* 10  / { end = NR }
+    /=== array\// && !from { from = NR }
+    /=== check\// && !end { end = NR }
     function mutant(text) {
         if (text !~ / \+=( |$)/ || text ~ /for \(|^ *\/\/|\* 0;/ \
             || text ~ / (at|room|bytes|l|lb|id|to|a|b|[*]*fault.*|row.*|piece.v) \+= /)

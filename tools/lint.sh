@@ -10,14 +10,23 @@ say() {
     echo "$*"
 }
 
-# The contents list of each header against its banners.
+# Headers are what src/ makes of them, and list the rooms that they have.
 for header in adrev*.h; do
-    contents=$(sed -n '1,60s/^ \*  *\([0-9]* >>.*\)/\1/p' "$header" \
-               | tr -s ' ' '\n' | grep '^>>' | tr '\n' ' ')
-    banners=$(sed -n 's/^ \* [0-9]*  [A-Z].* \(>>[a-z]*\)$/\1/p' "$header" \
-              | tr '\n' ' ')
-    [ "$contents" = "$banners" ] \
-        || say "$header: contents $contents, banners $banners"
+    awk -f tools/join.awk "src/$header" | cmp -s - "$header" \
+        || say "$header is not what src/ makes of it: make headers"
+    contents=$(sed -n '1,60s/^ \*   \([a-z]*\/[a-z/ ]*\)$/\1/p' "src/$header" \
+               | tr '\n' ' ')
+    rooms=$(sed -n 's/^#include "\([a-z]*\/[a-z]*\)\.h"/\1/p' "src/$header" \
+            | tr '\n' ' ')
+    [ "$contents" = "$rooms" ] || say "$header: contents $contents, rooms $rooms"
+done
+sh tools/rooms.sh || found=1
+
+# Rooms that comments point to exist.
+folders=$(ls -d src/*/ | sed 's|src/||; s|/$||' | paste -sd '|')
+for room in $(grep -ohE "(^|[ (])($folders)/[a-z]+\b" src/*.h src/*/*.h docs/*.md \
+              tests/*.[ch] tests/*.sh | tr -d ' (' | sort -u); do
+    [ -e "src/$room.h" ] || say "the room $room is mentioned and does not exist"
 done
 
 # One version.

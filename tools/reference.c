@@ -74,7 +74,7 @@ static void edge(const char *name, int arity, const double x[3], int partials,
 int main(void)
 {
     printf("# Operations\n\n"
-           "Made by `make docs` from the tables in adrev.h, section 4. "
+           "Made by `make docs` from the tables in src/core/operations.h. "
            "`adm_sin` is `sin` of\n`<math.h>` at `ad_real`; `v` is the value "
            "just computed; the `adx_` helpers stand\nabove the table.\n\n");
     operations();

@@ -1,6 +1,13 @@
 #pragma once
 
-/* --- 9.9  contiguous forms ------------------------------------------------ */
+/* === array/external =========================================================
+ * Forms without strides; statements with the user's own rule.
+ *
+ *   needs   tape/layout tape/memory array/operands array/linear
+ *   offers  adx_external adx_external_kind adx_add_external
+ * ========================================================================== */
+
+/* --- contiguous forms ---------------------------------------------------- */
 
 ADX_API ad_rev (ad_sum)(size_t n, const ad_rev x[])
 {
@@ -66,7 +73,7 @@ ADX_API void (ad_matmul)(size_t m, size_t k, size_t n, const ad_rev A[],
                   (ptrdiff_t)n, 1);
 }
 
-/* --- 9.10  external statements -------------------------------------------- */
+/* --- external statements ------------------------------------------------- */
 
 typedef struct adx_external {
     adx_extended e;

@@ -1,6 +1,15 @@
 #pragma once
 
-/* --- 9.2  loops ----------------------------------------------------------- */
+/* === array/linear ===========================================================
+ * Linear statements: spans of operands with partials, one sum or n results.
+ *
+ *   needs   tape/layout sweep/sweep array/operands
+ *   offers  adx_axpy adx_inner adx_finite_all adx_copy_few adx_finite_few
+ *           adx_zeros adx_chain adx_linear adx_linear_rule adx_part adx_seal
+ *           adx_add_linear adx_sum_of
+ * ========================================================================== */
+
+/* --- loops --------------------------------------------------------------- */
 
 // y += a x; the arrays do not overlap.
 static void adx_axpy(size_t n, ad_real a, const ad_real x[], ad_real y[])
@@ -124,7 +133,7 @@ ADX_INLINE void adx_chain(ad_real to[], ad_real d, const ad_real from[],
         to[w] += care ? adx_absorb(d, from[w]) : d * from[w];
 }
 
-/* --- 9.3  linear statements ----------------------------------------------- */
+/* --- linear statements --------------------------------------------------- */
 
 // Operands and their partials, scale * d[i].
 typedef struct adx_span {

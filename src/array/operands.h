@@ -1,15 +1,23 @@
 #pragma once
 
-/* ===========================================================================
- * 9  ARRAYS                                                         >>array
- *
- * Statements that are not a list of partials. Most are linear (9.3): spans of
+/* === array/operands =========================================================
+ * Statements that are not a list of partials. Most are linear (array/linear): spans of
  * operands with their partials, and either one sum or n results. What is saved
  * lies behind the struct, in the same entry of the tape. Loops run over W
  * directions; with one direction and evenly spaced ids they are vector loops.
- * ======================================================================== */
+ *
+ *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
+ *           sweep/queries
+ *   offers  adx_view ADX_UNIT adx_ids adx_matrix adx_vector adx_constants
+ *           adx_offset adx_element adx_size adx_missing adx_missing_s
+ *           adx_missing_matrix adx_no_result adx_pack_one adx_pack adx_id_here
+ *           adx_corners adx_classify adx_pack_even_at adx_pack_even
+ *           adx_is_constant adx_write_list adx_id adx_id_of adx_adjacent
+ *           adx_recording adx_public_view adx_array_operation adx_tell_array
+ *           adx_add_extended adx_result adx_put_results
+ * ========================================================================== */
 
-/* --- 9.1  operands -------------------------------------------------------- */
+/* --- operands ------------------------------------------------------------ */
 
 // A matrix of numbers or of constants. A vector is one row.
 typedef struct adx_view {

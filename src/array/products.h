@@ -1,6 +1,14 @@
 #pragma once
 
-/* --- 9.7  products of matrices -------------------------------------------- */
+/* === array/products =========================================================
+ * Products of matrices, and of a triangular matrix with a vector.
+ *
+ *   needs   tape/layout tape/memory tape/entries array/operands array/linear
+ *           array/sums
+ *   offers  adx_product adx_product_rule adx_triangle adx_triangle_rule
+ * ========================================================================== */
+
+/* --- products of matrices ------------------------------------------------ */
 
 // C = A B; Ab += Cb B', Bb += A' Cb. A matrix is saved if the other has
 // recorded numbers. A column of results (n = 1) is a product with a vector.
@@ -371,7 +379,7 @@ ADX_API void (ad_matvecc)(size_t m, size_t n, const ad_real A[],
     adx_matvec(&a, &b, y, 1);
 }
 
-/* --- 9.8  a triangular matrix times a vector ------------------------------ */
+/* --- a triangular matrix times a vector ---------------------------------- */
 
 // y = L x: xb[i] = d[i] yb[i] + the sum over j > i of l[j,i] yb[j],
 // db[i] = x[i] yb[i], lb[j,i] = x[i] yb[j].

@@ -1,6 +1,14 @@
 #pragma once
 
-/* --- 9.4  sums ------------------------------------------------------------ */
+/* === array/sums =============================================================
+ * Sums, what is done element by element, softmax.
+ *
+ *   needs   number/recording tape/layout array/operands array/linear
+ *   offers  adx_products adx_scalar_product adx_length adx_largest
+ *           adx_loops_of adx_softmax adx_softmax_rule
+ * ========================================================================== */
+
+/* --- sums ---------------------------------------------------------------- */
 
 ADX_API ad_rev (ad_sum_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
 {
@@ -159,7 +167,7 @@ ADX_API ad_rev (ad_logsumexp_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
     return y;
 }
 
-/* --- 9.5  element by element ---------------------------------------------- */
+/* --- element by element -------------------------------------------------- */
 
 ADX_API void (ad_axpy_s)(size_t n, ad_rev a, const ad_rev *x, ptrdiff_t incx,
                          ad_rev *y, ptrdiff_t incy)
@@ -366,7 +374,7 @@ ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev *a,
     adx_each(op, n, part, s, y, incy);
 }
 
-/* --- 9.6  softmax --------------------------------------------------------- */
+/* --- softmax ------------------------------------------------------------- */
 
 // With s the sum of y b: both the adjoint of x for b = yb, and the tangent of
 // y for b = xd, are y (b - s).

@@ -1,8 +1,10 @@
 #pragma once
 
-/* ===========================================================================
- * 1  CONFIGURATION                                                  >>config
- * ======================================================================== */
+/* === bulk/api ===============================================================
+ * Operators on whole arrays: the interface.
+ * ========================================================================== */
+
+/* --- configuration ------------------------------------------------------- */
 
 // ADREV_REPLAY_FROM   elements or steps from which on a function is recorded
 //                     (adrev_function.h) and replayed.             default 64
@@ -11,19 +13,16 @@
 #define ADREV_REPLAY_FROM 64
 #endif
 
-/* ===========================================================================
- * 2  INTERFACE                                                         >>api
- *
+/* --- interface --------------------------------------------------------------
  * Every function returns ADREV_OK or why it failed. Then the current tape fails
  * with it, so that the status may be dropped, and the results are constants,
- * NaN, if their number is possible: also those that stand where an argument did.
- * ======================================================================== */
+ * NaN, if their number is possible: also those that stand where an argument did. */
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* --- 2.1  functions of rows -------------------------------------------------
+/* --- functions of rows ------------------------------------------------------
  * Operators on arrays with a derivative rule of their own. An array of rows is
  * dense: row i, of `size` numbers, begins at x[i*size]. Functions and operators
  * f and op are run again in each sweep: they must do the same then, and ctx
@@ -121,7 +120,7 @@ ADX_API ad_status ad_map_prefix(ad_vector_fn *f, ad_vector_fn *op, void *ctx,
                                 size_t n, size_t args, const ad_rows x[],
                                 size_t d, ad_rev y[]);
 
-/* --- 2.2  arrays and rows of the operator table -----------------------------
+/* --- arrays and rows of the operator table ----------------------------------
  * op is ADREV_OP_add, _mul, _min or _max; any other is ADREV_ESHAPE. A minimum
  * or maximum is one of the numbers themselves, with no statement: of equal ones
  * that with the lowest index (where ad_max shares), and NaN counts as missing.
@@ -150,7 +149,7 @@ ADX_API ad_status ad_prefix_op(ad_opcode op, size_t n, const ad_rev x[],
 ADX_API ad_status ad_histogram(ad_opcode op, size_t n, const ptrdiff_t ix[],
                                const ad_rev v[], size_t m, ad_rev bin[]);
 
-/* --- 2.3  movements ---------------------------------------------------------
+/* --- movements --------------------------------------------------------------
  * Numbers know where they come from: moving them is copying, and costs nothing
  * in a sweep. So a reshaped or split array is the array itself, a[i] is plain
  * C, and so is a[i] = v. The functions below also check indices, and that the

@@ -1,9 +1,13 @@
 #pragma once
 
-/* --- 3.14  plain calls ------------------------------------------------------
+/* === bulk/calls =============================================================
  * Under a hook, in fixed memory and without a tape: the same operations in the
  * same order, on the numbers themselves. Rows that op combines are put into
- * levels as they come: a part that is full is a row of the level above.      */
+ * levels as they come: a part that is full is a row of the level above.
+ *
+ *   needs   number/recording tape/layout tape/memory sweep/session bulk/api
+ *           bulk/folds bulk/tours bulk/reductions bulk/statement
+ * ========================================================================== */
 
 typedef struct adx_plain {
     const adx_bulk *b;
@@ -156,7 +160,7 @@ static ad_status adx_bulk_plain(const adx_bulk *b, const ad_rows x[],
     return status;
 }
 
-/* --- 3.15  calls ---------------------------------------------------------- */
+/* --- calls --------------------------------------------------------------- */
 
 static bool adx_rows_possible(size_t n, const ad_rows *x)
 {

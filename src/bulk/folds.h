@@ -1,17 +1,21 @@
 #pragma once
 
-/* ===========================================================================
- * 3  BULK                                                             >>bulk
- *
+/* === bulk/folds =============================================================
  * Three kinds of operators. Those of table rows are statements of their own
- * with the partials at hand (3.2 to 3.4). Movements are copies (3.5). Functions
- * are one external statement that keeps its operands' values (3.6 to 3.13): a
+ * with the partials at hand. Movements are copies (bulk/movements). Functions
+ * are one external statement that keeps its operands' values (bulk/tours): a
  * sweep takes the elements chunk by chunk, records each chunk on a private tape
  * and sweeps that. Where chunks end depends on the program alone, and what they
  * contribute is added in their order: so the bits do not depend on threads.
- * ======================================================================== */
+ *
+ *   needs   number/recording number/operators number/fronts tape/layout
+ *           tape/memory array/operands array/linear array/sums
+ *   offers  adx_now_status adx_bulk_allocator adx_bulk_take adx_bulk_short
+ *           adx_bulk_huge adx_results_or_nan adx_bulk_refuse adx_fold_plain
+ *           adx_prefixed adx_prefixed_rule adx_bins adx_bins_rule adx_inside
+ * ========================================================================== */
 
-/* --- 3.1  memory and failure ---------------------------------------------- */
+/* --- memory and failure -------------------------------------------------- */
 
 // The status of the current tape; without one all is well.
 static ad_status adx_now_status(void)
@@ -73,7 +77,7 @@ static ad_status adx_bulk_refuse(size_t n, size_t size, ad_rev y[])
     return adx_results_or_nan(adx_failed(ADREV_ESHAPE), n, size, y);
 }
 
-/* --- 3.2  rows of the operator table -------------------------------------- */
+/* --- rows of the operator table ------------------------------------------ */
 
 static bool adx_is_fold(ad_opcode op)
 {
@@ -191,7 +195,7 @@ ADX_API ad_status ad_reduce_op(ad_opcode op, size_t n, const ad_rev x[],
     return adx_results_or_nan(adx_now_status(), 1, 1, y);
 }
 
-/* --- 3.3  prefixes -------------------------------------------------------- */
+/* --- prefixes ------------------------------------------------------------ */
 
 // y[i] = a[i] y[i-1] + b[i] x[i], to first order.
 typedef struct adx_prefixed {
@@ -328,7 +332,7 @@ ADX_API ad_status ad_prefix_op(ad_opcode op, size_t n, const ad_rev x[],
     return adx_results_or_nan(adx_prefixes(op, n, x, y), n, 1, y);
 }
 
-/* --- 3.4  histograms ------------------------------------------------------ */
+/* --- histograms ---------------------------------------------------------- */
 
 // Result k = own[k] bin[k] + the sum of d[i] v[i] with at[i] == k, to first
 // order.

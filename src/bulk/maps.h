@@ -1,8 +1,14 @@
 #pragma once
 
-/* --- 3.10  maps -------------------------------------------------------------
+/* === bulk/maps ==============================================================
  * A recorded f runs in lanes; elements that take another path are left by it,
- * and come after all others.                                                 */
+ * and come after all others.
+ *
+ *   needs   tape/memory function/api bulk/tours
+ *   offers  adx_is_empty adx_is_sampled adx_next_power adx_next_sample
+ *           adx_is_near adx_record_f adx_map_all_elements adx_measure_f
+ *           adx_map_values
+ * ========================================================================== */
 
 static ad_status adx_map_tour(const adx_tour *like, adx_bulk *b,
                               const uint32_t *only, size_t items)

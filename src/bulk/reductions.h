@@ -1,9 +1,14 @@
 #pragma once
 
-/* --- 3.11  reductions -------------------------------------------------------
+/* === bulk/reductions ========================================================
  * Level 0 are the rows, level 1 the results of parts of level 0, and so on: of
  * a reduction to the one result; of prefixes only those that another part goes
- * on from. All but that result are kept: a part is recorded from them.       */
+ * on from. All but that result are kept: a part is recorded from them.
+ *
+ *   needs   bulk/tours
+ *   offers  adx_levels adx_levels_of adx_fold_values adx_fold_pull
+ *           adx_fold_push adx_prefix_values adx_prefix_pull adx_prefix_push
+ * ========================================================================== */
 
 typedef struct adx_levels {
     size_t count;               // of levels above 0
@@ -101,7 +106,7 @@ static ad_status adx_fold_push(adx_bulk *b, const ad_real z[],
     return status;
 }
 
-/* --- 3.12  prefixes of functions --------------------------------------------
+/* --- prefixes of functions --------------------------------------------------
  * Up: the results of parts, as of a reduction. Then down: the prefixes of each
  * level, a part of which goes on from a prefix of the level above.           */
 

@@ -1,6 +1,13 @@
 #pragma once
 
-/* --- 3.13  the statement -------------------------------------------------- */
+/* === bulk/statement =========================================================
+ * The one statement on the tape: what it keeps, and its rule.
+ *
+ *   needs   number/recording tape/layout tape/memory array/operands
+ *           array/external function/api bulk/api bulk/folds bulk/tours
+ *           bulk/maps bulk/reductions
+ *   offers  adx_open_bulk adx_bulk_rule adx_bulk_statement
+ * ========================================================================== */
 
 // Sums of rows z, or of their tangents: of all, or (prefix) up to each.
 static void adx_add_rows(const adx_bulk *b, const ad_real z[], ad_real to[])

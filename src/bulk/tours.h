@@ -1,6 +1,22 @@
 #pragma once
 
-/* --- 3.6  operands of functions ------------------------------------------- */
+/* === bulk/tours =============================================================
+ * Functions of rows: their operands, the private tapes on which a chunk is
+ * recorded, and tours through all chunks.
+ *
+ *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
+ *           sweep/session array/operands array/linear parallel/api
+ *           parallel/pool function/api bulk/api
+ *   offers  adx_strip adx_captured ADX_BULK_MAP ADX_BULK_REDUCE
+ *           ADX_BULK_PREFIX adx_bulk adx_strip_of adx_part_count adx_extent_of
+ *           adx_place_source adx_list_operands adx_find_captured
+ *           adx_free_captured adx_add_captured ADX_SHAPE_map ADX_SHAPE_fold
+ *           ADX_SHAPE_prefix ADX_DUTY_values ADX_DUTY_pull ADX_DUTY_push
+ *           adx_private adx_tour adx_apply_op adx_run_chunk adx_operand_of
+ *           adx_open_tour adx_close_tour adx_do_tour
+ * ========================================================================== */
+
+/* --- operands of functions ----------------------------------------------- */
 
 // An argument: the numbers of element i are those from i*step on.
 typedef struct adx_strip {
@@ -150,7 +166,7 @@ static bool adx_add_captured(const ad_allocator *a, adx_captured *c,
     return true;
 }
 
-/* --- 3.7  private tapes -----------------------------------------------------
+/* --- private tapes ----------------------------------------------------------
  * What is done to all elements, or to all rows that op combines, is a tour. It
  * goes chunk by chunk. For values, a private tape is current and asks for
  * numbers that a function captured, but all is constant, and nothing recorded.
@@ -426,7 +442,7 @@ static void adx_run_chunk(adx_private *r, size_t chunk, size_t items)
     ad_use(before);
 }
 
-/* --- 3.8  a chunk's derivatives ------------------------------------------- */
+/* --- a chunk's derivatives ----------------------------------------------- */
 
 // Row i of the results of a chunk.
 static size_t adx_result_row(const adx_tour *p, size_t chunk, size_t i)
@@ -567,7 +583,7 @@ static void adx_do_chunk(adx_private *r, size_t chunk)
         adx_store_rows(r, chunk);
 }
 
-/* --- 3.9  tours -------------------------------------------------------------
+/* --- tours ------------------------------------------------------------------
  * Some chunks at a time, each on a tape of its own. In parallel nobody adds to
  * the table of captured numbers: a chunk that would is run again, in order, so
  * that the table is what one thread would have made.                         */

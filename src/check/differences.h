@@ -1,18 +1,22 @@
 #pragma once
 
-/* ===========================================================================
- * 10  CHECK                                                          >>check
- *
+/* === check/differences ======================================================
  * Finding mistakes. ad_check compares with differences at many steps; that it
  * neither lies nor alarms rests on three sizes: the spread of the extrapolated
  * differences, the rounding of f, and the sum of the absolute values of all
  * paths from x to y, which bounds the rounding of the gradient itself. The
  * other tools walk over the entries; kinds that they do not know are passed by.
- * ======================================================================== */
+ *
+ *   needs   number/recording tape/layout tape/life sweep/session
+ *   offers  ADX_NARROW ADX_EPSILON ADX_TIGHT ADX_ROWS ADX_PASSES adx_row
+ *           ADX_KEPT adx_probe adx_finite adx_most adx_scale_of adx_restart
+ *           adx_evaluate adx_add_row adx_allowed adx_settled adx_agrees
+ *           adx_judge adx_judge_kink
+ * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
-/* --- 10.1  differences -------------------------------------------------------
+/* --- differences ------------------------------------------------------------
  * Steps are powers of 2, in units of the scale of x: a row of the tableau for
  * each, three passes with different first steps. Slopes are "along d", the
  * direction whose components are such scales: then all have the unit of f.    */
@@ -247,7 +251,7 @@ static ad_verdict adx_judge(adx_probe *p, ad_real g, ad_real paths)
     return ADREV_DISAGREES;
 }
 
-/* --- 10.2  kinks ---------------------------------------------------------- */
+/* --- kinks --------------------------------------------------------------- */
 
 static bool adx_between(ad_real x, ad_real low, ad_real high)
 {

@@ -1,6 +1,14 @@
 #pragma once
 
-/* --- 10.3  one check ------------------------------------------------------ */
+/* === check/examine ==========================================================
+ * ad_check and ad_check_jac: one direction, one input, a report.
+ *
+ *   needs   number/recording tape/layout tape/memory tape/entries tape/walk
+ *           sweep/sweep sweep/session check/differences
+ *   offers  adx_is_worse adx_array_of_reals
+ * ========================================================================== */
+
+/* --- one check ----------------------------------------------------------- */
 
 ADX_SELDOM_BEGIN
 
@@ -168,7 +176,7 @@ static ad_check_entry adx_narrow(adx_probe *p, ad_check_entry group)
     return group;
 }
 
-/* --- 10.4  ad_check ------------------------------------------------------- */
+/* --- ad_check ------------------------------------------------------------ */
 
 // Disagrees before kink before noisy; of two alike the larger mismatch.
 static bool adx_is_worse(const ad_check_entry *e, const ad_check_entry *than)

@@ -1,6 +1,15 @@
 #pragma once
 
-/* --- 10.5  statements, and what is not finite ----------------------------- */
+/* === check/explain ==========================================================
+ * What is not finite, where a number comes from, and what a region holds.
+ *
+ *   needs   number/recording tape/layout tape/entries tape/hooks tape/walk
+ *           sweep/sweep sweep/queries check/differences
+ *   offers  adx_next_with adx_use_of adx_uses ADX_BEGIN ADX_END
+ *           adx_edge_of_region
+ * ========================================================================== */
+
+/* --- statements, and what is not finite ---------------------------------- */
 
 ADX_SELDOM_BEGIN
 
@@ -142,7 +151,7 @@ ADX_API ad_status ad_find_nonfinite(ad_tape *t, ad_rev y, ad_nonfinite *found)
     return ADREV_OK;
 }
 
-/* --- 10.6  ad_explain ----------------------------------------------------- */
+/* --- ad_explain ---------------------------------------------------------- */
 
 // The largest first; of equals the earlier.
 static void adx_insert(ad_explanation *sum, size_t room, ad_term term[],
@@ -220,7 +229,7 @@ ADX_API ad_status ad_explain(ad_tape *t, ad_rev y, ad_rev x, size_t room,
     return ADREV_OK;
 }
 
-/* --- 10.7  regions -----------------------------------------------------------
+/* --- regions ----------------------------------------------------------------
  * An entry of data whose first partial, otherwise 0, is one of these. Behind
  * it lies the name.                                                           */
 

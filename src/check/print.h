@@ -1,6 +1,14 @@
 #pragma once
 
-/* --- 10.8  dumps ---------------------------------------------------------- */
+/* === check/print ============================================================
+ * Dumps of a recording, and a report of ad_check in words.
+ *
+ *   needs   number/recording tape/layout tape/memory tape/walk check/examine
+ *           check/explain
+ *   offers  adx_writer adx_print
+ * ========================================================================== */
+
+/* --- dumps --------------------------------------------------------------- */
 
 ADX_SELDOM_BEGIN
 
@@ -81,7 +89,7 @@ static void adx_print(const adx_writer *w, const char *format, ...)
     va_end(args);
 }
 
-/* --- 10.9  a report in words ---------------------------------------------- */
+/* --- a report in words --------------------------------------------------- */
 
 // A column of a table: filled up to its width.
 typedef struct adx_cell_text {

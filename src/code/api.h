@@ -1,8 +1,12 @@
 #pragma once
 
-/* ===========================================================================
- * 1  CONFIGURATION                                                  >>config
- * ======================================================================== */
+/* === code/api ===============================================================
+ * C code, machine code and files of recorded functions: the interface.
+ *
+ *   needs   function/api
+ * ========================================================================== */
+
+/* --- configuration ------------------------------------------------------- */
 
 // ADREV_COMPILE      0: without ad_fn_compile.     default 1 where <dlfcn.h> is,
 //   but with ADREV_NO_STDLIB
@@ -17,15 +21,13 @@
 #define ADREV_COMPILE 0
 #endif
 
-/* ===========================================================================
- * 2  INTERFACE                                                         >>api
- * ======================================================================== */
+/* --- interface ----------------------------------------------------------- */
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* --- 2.1  C code -------------------------------------------------------------
+/* --- C code -----------------------------------------------------------------
  * The function and its derivatives as C99 that needs nothing but <math.h>: for
  * machines that have a compiler and nothing else, or as fast as it gets. A
  * function for each of what is asked for, with the name in front:
@@ -49,11 +51,11 @@ extern "C" {
  *                          double *work);
  *
  * They return 0, or 1 + the guard that x did not pass; then nothing but work has
- * been written. Arrays are as in adrev_function.h (3.2), and do not overlap
+ * been written. Arrays are as in adrev_function.h (evaluation), and do not overlap
  * (restrict). Several functions with different names may stand in one file.
  * Jacobian and Hessian are programs of their own, up to so many times as long
  * as they have rows; sparse ones, up to so many times as they have directions.
- * Entries of these are in the order of adrev_function.h (3.3), the Hessian's is
+ * Entries of these are in the order of adrev_function.h (sparse matrices), the Hessian's is
  * its lower triangle; the constants of their patterns have one number at least.
  */
 
@@ -259,7 +261,7 @@ typedef struct ad_compile_options {
 //   threads      while no other thread uses the function
 ADX_TRY ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options);
 
-/* --- 2.2  files --------------------------------------------------------------
+/* --- files ------------------------------------------------------------------
  * A saved function is the same on every machine: little-endian, with numbers in
  * the format of IEEE 754, and a checksum at its end (docs/saved-functions.md).
  * A function that was recorded with double cannot be loaded where ad_real is

@@ -1,9 +1,14 @@
 #pragma once
 
-/* --- 3.8  entry points of CasADi --------------------------------------------
- * They call the functions of 3.6 and put matrices into the order of columns.
+/* === code/casadi ============================================================
+ * They call the functions of code/functions and put matrices into the order of columns.
  * Work begins with zeros for inputs that are not given, then has room for
- * results that are not asked for or must be reordered.                       */
+ * results that are not asked for or must be reordered.
+ *
+ *   needs   tape/memory function/api function/functions function/pattern
+ *           function/plans code/api code/text code/functions code/wanted
+ *   offers  adx_write_points
+ * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 

@@ -1,14 +1,16 @@
 #pragma once
 
-/* ===========================================================================
- * 5  MACHINE CODE                                                   >>compile
- *
- * The C code of section 3, the system's compiler, and a cache. Each call
+/* === code/compile ===========================================================
+ * The C code of code/write, the system's compiler, and a cache. Each call
  * compiles in a directory of its own, and the library appears in the cache at
  * once, by rename, under a name that has the hash of its contents: processes
  * that compile the same function at the same time replace equal files, and
  * nobody finds a part of one.
- * ======================================================================== */
+ *
+ *   needs   tape/memory function/api function/operations function/formulas
+ *           function/functions code/api code/wanted code/write code/save
+ *   offers  adx_compile
+ * ========================================================================== */
 
 // The first reason stays. Returns false, for its caller to return.
 static bool adx_blame(ad_compile_report *r, ad_compile_reason reason,
@@ -88,7 +90,7 @@ typedef struct adx_cache {
 
 ADX_SELDOM_BEGIN
 
-/* --- 5.1  files ------------------------------------------------------------ */
+/* --- files --------------------------------------------------------------- */
 
 static void adx_close_library(void *library) { dlclose(library); }
 
@@ -216,7 +218,7 @@ static bool adx_hash_file(adx_cache *k, const char *path, char text[33])
     return true;
 }
 
-/* --- 5.2  the cache --------------------------------------------------------
+/* --- the cache --------------------------------------------------------------
  * Whoever shares the machine may make links and directories where he can write,
  * /tmp first of all, and exchange them at any time. So a way is walked from the
  * root, name by name: nothing is entered, followed or made in a directory where
@@ -394,7 +396,7 @@ static void adx_remove_own(const adx_cache *k)
     rmdir(k->own);
 }
 
-/* --- 5.3  commands ---------------------------------------------------------
+/* --- commands ---------------------------------------------------------------
  * The shell only starts them: every word is between single quotes, where no
  * character but that quote means anything. What a command says and its status
  * go into files: a program that ignores SIGCHLD, or waits for any child, takes
@@ -681,7 +683,7 @@ static bool adx_build(adx_cache *k)
     return rename(made, k->library) == 0 || adx_blame_system(k, k->library);
 }
 
-/* --- 5.4  loading ---------------------------------------------------------- */
+/* --- loading ------------------------------------------------------------- */
 
 #define ADX_C_NAME "adrev_compiled"
 
@@ -806,7 +808,7 @@ static unsigned adx_to_compile(const ad_fn *fn, unsigned asked)
     return asked & linear ? (asked & ~linear) | ADREV_C_LINEARIZE : asked;
 }
 
-// So that loops (3.5) contain their steps, and numbers are not gathered from
+// So that loops (code/matrix) contain their steps, and numbers are not gathered from
 // one expression each into vectors. (lstm as a scan, bench/: 2.3 instead of 2.5
 // times the plain program; rotquat 26 instead of 31 ns.)
 #define ADX_C_FLAGS "-O3 -march=native -ffp-contract=off " \

@@ -1,6 +1,13 @@
 #pragma once
 
-/* --- 3.3  where numbers are ----------------------------------------------- */
+/* === code/layout ============================================================
+ * Where numbers are: literals, inputs, locals, or places in `work`.
+ *
+ *   needs   tape/memory function/operations function/program function/copy
+ *           function/pattern code/text
+ *   offers  adx_results adx_writing adx_say_input adx_say_number adx_array_of
+ *           ADX_HOME_ONE adx_end_writing adx_begin_writing
+ * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 

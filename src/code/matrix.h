@@ -1,6 +1,6 @@
 #pragma once
 
-/* --- 3.5  a matrix that is read once ----------------------------------------
+/* === code/matrix ============================================================
  * Of a sum of terms, each of a row of A and of x, the derivative needs the
  * product of the transposed A, too. As the adjoint of a row's product needs no
  * other row, one loop does all that belongs to a row: it reads A once. What
@@ -8,7 +8,13 @@
  * its adjoint is known before. (matvec: 0.61 instead of 0.74 ms, by hand 0.62;
  * where its numbers come from memory 1.33 instead of 1.77, by hand 1.32. The
  * gradient of |A x - b|^2 0.65 instead of 0.72 ms, and 1.6 instead of 1.8.
- * Blocks of 32 to 256 are level.)                                           */
+ * Blocks of 32 to 256 are level.)
+ *
+ *   needs   tape/memory function/operations function/program function/copy
+ *           code/text code/layout code/statements
+ *   offers  ADX_ROW_BLOCK ADX_BEFORE ADX_BY_ROW ADX_ALONG adx_row_loop
+ *           adx_find_rows adx_say_of_row
+ * ========================================================================== */
 
 enum { ADX_ROW_BLOCK = 64 };
 

@@ -1,17 +1,20 @@
 #pragma once
 
-/* ===========================================================================
- * 4  FILES                                                            >>save
- *
+/* === code/save ==============================================================
  * Written as it stands in memory, number by number; when it is read, nothing is
  * believed: every index is compared with what has been read before it, and what
  * a step does not use must be as it would have been written. So only what a
  * recording can make is accepted, and would be written as the same bytes.
- * ======================================================================== */
+ *
+ *   needs   tape/memory function/api function/operations function/program
+ *           function/formulas function/adjoints function/record
+ *           function/functions function/evaluate
+ *   offers  adx_bytes adx_put_word
+ * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
-/* --- 4.1  writing ---------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------- */
 
 #define ADX_FILE_MAGIC   0x6e666461u        // "adfn"
 #define ADX_FILE_VERSION 1u
@@ -152,7 +155,7 @@ ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
     return b.failed ? ADREV_ENOMEM : ADREV_OK;
 }
 
-/* --- 4.2  reading ---------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------- */
 
 typedef struct adx_source_bytes {
     const uint8_t *v;

@@ -1,6 +1,13 @@
 #pragma once
 
-/* --- 3.4  statements ------------------------------------------------------ */
+/* === code/statements ========================================================
+ * One C statement for each step.
+ *
+ *   needs   function/operations function/program code/text code/layout
+ *   offers  adx_value_text adx_say_guard adx_say_step adx_adds_in_place
+ *           adx_tells_at_home adx_say_one adx_say_eight adx_say_sum_of_eight
+ *           adx_say_row adx_is_inner adx_say_term adx_say_zeros adx_say_many
+ * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 

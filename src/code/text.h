@@ -1,15 +1,18 @@
 #pragma once
 
-/* ===========================================================================
- * 3  C CODE                                                          >>write
- *
+/* === code/text ==============================================================
  * A program as text. A number is written as a literal, an input, a local
  * variable or, if another C function or an array needs it, a place in `work`.
- * ======================================================================== */
+ *
+ *   needs   function/formulas
+ *   offers  adx_text adx_put_text adx_say adx_say_index adx_infinity
+ *           adx_say_literal adx_say_formula ADX_HELPER_COUNT adx_mark_helpers
+ *           adx_say_helpers
+ * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
-/* --- 3.1  text ----------------------------------------------------------- */
+/* --- text ---------------------------------------------------------------- */
 
 typedef struct adx_text {
     ad_write_fn *write;
@@ -163,7 +166,7 @@ static void adx_say_formula(adx_text *t, const char *at,
     }
 }
 
-/* --- 3.2  helper functions ------------------------------------------------ */
+/* --- helper functions ---------------------------------------------------- */
 
 typedef struct adx_helper {
     const char *name;

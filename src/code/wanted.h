@@ -1,6 +1,16 @@
 #pragma once
 
-/* --- 3.7  what is asked for ------------------------------------------------ */
+/* === code/wanted ============================================================
+ * Which C functions are asked for, and the programs that they are made from.
+ *
+ *   needs   tape/memory function/api function/operations function/program
+ *           function/unique function/copy function/adjoints function/matrices
+ *           function/functions function/evaluate function/pattern
+ *           function/plans code/api code/text code/layout code/statements
+ *           code/functions
+ *   offers  ADX_C_AHEAD ADX_C_BACK ADX_C_ALL adx_c_kind adx_c_kinds
+ *           ADX_C_KINDS ADX_C_SPARSE ADX_C_LOADED adx_job adx_do_kinds
+ * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
@@ -74,7 +84,7 @@ static ad_status adx_make_sparse(adx_program *q, ad_fn *fn, bool hessian)
     return status == ADREV_OK ? q->status : status;
 }
 
-// Beyond those that can be asked for: for loops (adrev_function.h 6.5), with
+// Beyond those that can be asked for: for loops (function/matrices), with
 // machine code only.
 enum {
     ADX_C_AHEAD = 1 << ADREV_C_COUNT, ADX_C_BACK = 2 << ADREV_C_COUNT,

@@ -1,6 +1,12 @@
 #pragma once
 
-/* --- 3.9  all of it ------------------------------------------------------ */
+/* === code/write =============================================================
+ * All of the file, and its header.
+ *
+ *   needs   function/api function/formulas code/api code/text code/wanted
+ *           code/casadi
+ *   offers  ADX_FORM_loaded adx_write_c
+ * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 

@@ -1,8 +1,6 @@
 #pragma once
 
-/* ===========================================================================
- * 5  INTERFACE                                                        >>api
- *
+/* === core/api ===============================================================
  * Every function states what it costs and what it does on bad input. Where
  * not said otherwise: a status other than ADREV_OK leaves the outputs
  * untouched; a tape that is NULL is allowed, and a query says ADREV_ENOTAPE;
@@ -13,13 +11,16 @@
  * Not of what records on the current tape (ad_external; ad_map, ad_scan and
  * the like): the tape keeps that status, and the next query returns it. Nor of
  * ad_check_print, ad_dump_text and ad_dump_dot, which say nothing new by it.
- * ======================================================================== */
+ *
+ *   needs   core/config core/types core/operations
+ *   offers  ADX_TALLY adx_counts adx_count_op adx_count_back
+ * ========================================================================== */
 
 // A program that adrev can differentiate: R^n -> R, and R^n -> R^m.
 typedef ad_rev ad_scalar_fn(const ad_rev *x, void *ctx);
 typedef void ad_vector_fn(const ad_rev *x, ad_rev *y, void *ctx);
 
-/* --- 5.1  tapes ----------------------------------------------------------- */
+/* --- tapes --------------------------------------------------------------- */
 
 // A growing tape. Its memory is kept from recording to recording.
 //
@@ -134,7 +135,7 @@ ADX_API ad_mark ad_tape_mark(ad_tape *t);
 //                function call at each use
 ADX_TRY ad_status ad_tape_rewind(ad_tape *t, ad_mark mark);
 
-/* --- 5.2  inputs ---------------------------------------------------------- */
+/* --- inputs -------------------------------------------------------------- */
 
 // A new independent variable on the current tape; without one, a constant.
 // (A constant on purpose is ad_rec(2.5), or a struct of zeros.)
@@ -146,12 +147,7 @@ ADX_API ad_rev ad_input(ad_real v);
 //   out  [n]     out   the variables; constants if the tape fails
 ADX_API void ad_inputs(size_t n, const ad_real x[], ad_rev out[]);
 
-#if ADREV_DEBUG
-#define ad_input(...)  (adx_here(__FILE__, __LINE__), ad_input(__VA_ARGS__))
-#define ad_inputs(...) (adx_here(__FILE__, __LINE__), ad_inputs(__VA_ARGS__))
-#endif
-
-/* --- 5.3  derivatives ----------------------------------------------------- */
+/* --- derivatives --------------------------------------------------------- */
 
 // Gradient of one recorded value.
 //
@@ -226,7 +222,7 @@ ADX_TRY ad_status ad_jac(ad_vector_fn *f, void *ctx, size_t n,
                          const ad_real x[], size_t m, ad_real y[],
                          ad_real J[]);
 
-/* --- 5.4  hooks ----------------------------------------------------------- */
+/* --- hooks --------------------------------------------------------------- */
 
 typedef struct ad_external_rule ad_external_rule;
 
@@ -306,13 +302,13 @@ typedef struct ad_hooks {
 // with ADREV_EHOOK.
 ADX_API void ad_tape_hooks(ad_tape *t, const ad_hooks *hooks);
 
-// The rows of section 4.3 and 4.4, [ADREV_OP_COUNT].
+// The rows of core/operations, [ADREV_OP_COUNT].
 ADX_API const ad_op_info *ad_op_table(void);
 
 // "0.1.0": the version of the implementation that was linked.
 ADX_API const char *ad_version(void);
 
-/* --- 5.5  external and array statements -------------------------------------
+/* --- external and array statements ------------------------------------------
  * Each is one statement, however many operands it has. Matrices are given by
  * strides, counted in elements: element (i, j) of A lies at A[i*ars + j*acs].
  * Strides may be 0 (the same number again) or negative. Inputs may overlap one
@@ -471,38 +467,7 @@ ADX_API void ad_matmul_s(size_t m, size_t k, size_t n, const ad_rev *A,
 ADX_API void ad_trimatvec(size_t n, const ad_rev d[], const ad_rev l[],
                           const ad_rev x[], ad_rev y[]);
 
-#if ADREV_DEBUG
-#define ADX_PLACED(call) (adx_here(__FILE__, __LINE__), call)
-#define ad_external(...)    ADX_PLACED(ad_external(__VA_ARGS__))
-#define ad_sum(...)         ADX_PLACED(ad_sum(__VA_ARGS__))
-#define ad_sum_s(...)       ADX_PLACED(ad_sum_s(__VA_ARGS__))
-#define ad_dot(...)         ADX_PLACED(ad_dot(__VA_ARGS__))
-#define ad_dot_s(...)       ADX_PLACED(ad_dot_s(__VA_ARGS__))
-#define ad_dotc(...)        ADX_PLACED(ad_dotc(__VA_ARGS__))
-#define ad_dotc_s(...)      ADX_PLACED(ad_dotc_s(__VA_ARGS__))
-#define ad_norm2(...)       ADX_PLACED(ad_norm2(__VA_ARGS__))
-#define ad_norm2_s(...)     ADX_PLACED(ad_norm2_s(__VA_ARGS__))
-#define ad_sqdist(...)      ADX_PLACED(ad_sqdist(__VA_ARGS__))
-#define ad_sqdist_s(...)    ADX_PLACED(ad_sqdist_s(__VA_ARGS__))
-#define ad_logsumexp(...)   ADX_PLACED(ad_logsumexp(__VA_ARGS__))
-#define ad_logsumexp_s(...) ADX_PLACED(ad_logsumexp_s(__VA_ARGS__))
-#define ad_softmax(...)     ADX_PLACED(ad_softmax(__VA_ARGS__))
-#define ad_softmax_s(...)   ADX_PLACED(ad_softmax_s(__VA_ARGS__))
-#define ad_axpy(...)        ADX_PLACED(ad_axpy(__VA_ARGS__))
-#define ad_axpy_s(...)      ADX_PLACED(ad_axpy_s(__VA_ARGS__))
-#define ad_scale(...)       ADX_PLACED(ad_scale(__VA_ARGS__))
-#define ad_scale_s(...)     ADX_PLACED(ad_scale_s(__VA_ARGS__))
-#define ad_each(...)        ADX_PLACED(ad_each(__VA_ARGS__))
-#define ad_each_s(...)      ADX_PLACED(ad_each_s(__VA_ARGS__))
-#define ad_matvec(...)      ADX_PLACED(ad_matvec(__VA_ARGS__))
-#define ad_matvec_s(...)    ADX_PLACED(ad_matvec_s(__VA_ARGS__))
-#define ad_matvecc(...)     ADX_PLACED(ad_matvecc(__VA_ARGS__))
-#define ad_matmul(...)      ADX_PLACED(ad_matmul(__VA_ARGS__))
-#define ad_matmul_s(...)    ADX_PLACED(ad_matmul_s(__VA_ARGS__))
-#define ad_trimatvec(...)   ADX_PLACED(ad_trimatvec(__VA_ARGS__))
-#endif
-
-/* --- 5.6  operation counts --------------------------------------------------
+/* --- operation counts -------------------------------------------------------
  * With ADREV_COUNT: what the calling thread has computed on recorded numbers.
  * A product with 1 or -1 is none, nor is the first contribution to an adjoint
  * an addition. In reverse, what fusing multiplies while recording counts, too.
@@ -527,6 +492,9 @@ static ADX_THREAD ad_count_both ad_counts ADX_UNUSED;
 #else
 ADX_EXTERN ADX_THREAD ad_count_both ad_counts;
 #endif
+
+#define ADX_TALLY(direction, what, times)                                   \
+    ((void)(ad_counts.direction.what += (uint64_t)(times)))
 
 ADX_INLINE bool adx_counts(ad_real factor)
 {
@@ -555,9 +523,11 @@ ADX_INLINE void adx_count_back(ad_real factor, ad_real adjoint)
     ADX_TALLY(reverse, add, adjoint != 0);
     ADX_TALLY(reverse, written, 1);
 }
+#else
+#define ADX_TALLY(direction, what, times) ((void)0)
 #endif
 
-/* --- 5.7  finding mistakes ------------------------------------------------ */
+/* --- finding mistakes ---------------------------------------------------- */
 
 typedef enum ad_verdict {
     ADREV_AGREES,           // gradient and differences, within their error

@@ -1,15 +1,19 @@
 #pragma once
 
-/* ===========================================================================
- * 1  CONFIGURATION                                                  >>config
- *
+/* === core/config ============================================================
  * Define a switch before the header is included. ADREV_REAL and
  * ADREV_NO_THREADS alike in every file of the program: otherwise gcc and clang
  * do not link it. ADREV_FUSE and ADREV_TRACE in files that pass one another an
  * expression; ADREV_DEBUG as each file needs it; the others count where
  * ADREV_IMPLEMENTATION is. Not with -ffast-math: zero times infinity is then
  * whatever the compiler likes.
- * ======================================================================== */
+ *
+ *   offers  ADX_EXTERN ADX_ZERO ADX_STATIC_ASSERT ADX_INLINE ADX_CHECKED
+ *           ADX_COLD ADX_NOINLINE ADX_APART ADX_UNUSED ADX_UNLIKELY ADX_LIKELY
+ *           ADX_UNORDERED ADX_KNOWN ADX_OPAQUE ADX_LANES ADX_FAR ADX_FETCH
+ *           ADX_FUSES ADX_QUIET ADX_LOUD ADX_SELDOM_BEGIN ADX_SELDOM_END
+ *           ADX_API ADX_TRY ADX_THREAD
+ * ========================================================================== */
 
 // ADREV_REAL    the type of a value: double or float.       default double
 //   float: 12-byte numbers, 8-byte operands, and the f-functions of <math.h>.
@@ -73,18 +77,15 @@
 //                  functions with an allocator in their options. (Threads call
 //                  it all the same: adrev_parallel.h.)
 
-// ADREV_COUNT   1: counts operations (section 5.6).          default 0
+// ADREV_COUNT   1: counts operations: ad_counts.             default 0
 //   For tests of how much work a derivative is: slow.
 #ifndef ADREV_COUNT
 #define ADREV_COUNT 0
 #endif
 
-/* ===========================================================================
- * 2  BASE                                                             >>base
- *
+/* --- base -------------------------------------------------------------------
  * The C library's headers, and the few things that compilers spell
- * differently. Sections 1 to 6 are the common subset of C11 and C++17.
- * ======================================================================== */
+ * differently. core/ and number/ are the common subset of C11 and C++17.      */
 
 #include <math.h>
 #include <stdbool.h>
@@ -193,13 +194,6 @@
 #else
 #define ADX_SELDOM_BEGIN
 #define ADX_SELDOM_END
-#endif
-
-#if ADREV_COUNT
-#define ADX_TALLY(direction, what, times)                                   \
-    ((void)(ad_counts.direction.what += (uint64_t)(times)))
-#else
-#define ADX_TALLY(direction, what, times) ((void)0)
 #endif
 
 #ifdef ADREV_STATIC

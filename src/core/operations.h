@@ -1,15 +1,17 @@
 #pragma once
 
-/* ===========================================================================
- * 4  OPERATIONS                                                        >>ops
- *
+/* === core/operations ========================================================
  * One row per elementary operation. Values, partials, forward mode, the
  * codes of the trace, the text for generated C, the reference (`make docs`)
  * and tests/ops.c are made from the rows; none of them names an operation
- * itself. To add an operation, add a row here and a front in section 6.
- * ======================================================================== */
+ * itself. To add an operation, add a row here and a front in number/fronts.
+ *
+ *   needs   core/config core/types
+ *   offers  ADX_JOIN ADX_K ADX_HELPERS adx_digamma adx_f_* adx_fx_* adx_fy_*
+ *           adx_fz_*
+ * ========================================================================== */
 
-/* --- 4.1  the C library at ad_real -------------------------------------------
+/* --- the C library at ad_real -----------------------------------------------
  * In the rows, adm_sin is <math.h>'s sin for double and sinf for float.     */
 
 #define ADX_OF_double(name) name
@@ -51,7 +53,7 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
     return ADX_JOIN(ADX_OF_, ADREV_REAL)(ldexp)(x, k);
 }
 
-/* --- 4.2  values and partials that need more than one expression -------------
+/* --- values and partials that need more than one expression -----------------
  * A function adx_name for each row, and its text for generated C.
  *
  * share        the share of the larger of x and y that is x: 1, 0, a half each
@@ -204,10 +206,10 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
 ADX_HELPERS(ADX_DEFINE)
 #undef ADX_DEFINE
 
-// Digamma, the derivative of lgamma. In section 7: it is too long to inline.
+// Digamma, the derivative of lgamma. In core/table: it is too long to inline.
 ADX_API ad_real adx_digamma(ad_real x);
 
-/* --- 4.3  legend -------------------------------------------------------------
+/* --- legend -----------------------------------------------------------------
  * name    ad_name, ADREV_OP_name; as in <math.h> where it is there
  * n       number of arguments x, y, z
  * value   C expression in x, y, z
@@ -289,7 +291,7 @@ ADX_API ad_real adx_digamma(ad_real x);
 #define ADREV_COMPARISONS(ROW)                                                              \
     ROW( lt, < )  ROW( le, <= )  ROW( gt, > )  ROW( ge, >= )  ROW( eq, == )  ROW( ne, != )
 
-/* --- 4.4  conventions at kinks, ties, limits and extreme arguments -----------
+/* --- conventions at kinks, ties, limits and extreme arguments ---------------
  * Tested as they stand, in double precision: the first partials by
  * tests/edges.c, the second ones, which a recorded function has
  * (adrev_function.h), by tests/second.c. Both try all magnitudes, too.
@@ -406,7 +408,7 @@ ADX_API ad_real adx_digamma(ad_real x);
     ROW( lgamma,   ADX_INF, 0,          0,                       0,                      0,      0, "true limit" )
 // clang-format on
 
-/* --- 4.5  what is made from the rows here --------------------------------- */
+/* --- what is made from the rows here ------------------------------------- */
 
 #define ADX_ENUM(name, ...) ADREV_OP_##name,
 typedef enum ad_opcode {

@@ -1,6 +1,11 @@
 #pragma once
 
-/* --- 8.6  tables and a long partial --------------------------------------- */
+/* === core/table =============================================================
+ * The rows of the operator table as data, and digamma, too long to inline.
+ *
+ *   needs   core/config core/types core/operations
+ *   offers  adx_pi_cot_pi
+ * ========================================================================== */
 
 #define ADX_INFO(name, n, f, fx, fy, fz, ...)                               \
     { #name, n, #f, { #fx, #fy, #fz }, { __VA_ARGS__ } },

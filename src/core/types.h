@@ -1,8 +1,6 @@
 #pragma once
 
-/* ===========================================================================
- * 3  TYPES                                                           >>types
- *
+/* === core/types =============================================================
  * Conventions: arrays are dense. A Jacobian is m x n, row by row:
  * J[i*n + j] = dy[i]/dx[j]. A tangent (forward) belongs to inputs first, an
  * adjoint (reverse) to outputs first. Angles are in radians. Non-finite
@@ -12,7 +10,11 @@
  * is cut into statements. (That may change the last bit: the partials of a
  * variable that occurs twice in a statement are added there, those of two
  * statements in the sweep.)
- * ======================================================================== */
+ *
+ *   needs   core/config
+ *   offers  adx_now adx_operand adx_slot adx_head ADX_WIDTHS adx_number
+ *           ADX_RECORDED ADX_DUAL
+ * ========================================================================== */
 
 typedef ADREV_REAL ad_real;
 
@@ -69,7 +71,7 @@ typedef struct adx_slot {
 typedef struct adx_head {
     ad_real v;                      // value
     unsigned zero;                  // bits: slots with a factor of exactly zero
-    unsigned risky;                 // 1: a slot may be NaN (6.3)
+    unsigned risky;                 // 1: a slot may be NaN (number/expression)
     unsigned leaf;                  // 1: a recorded value and nothing else
 } adx_head;
 

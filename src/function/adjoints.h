@@ -1,6 +1,13 @@
 #pragma once
 
-/* --- 6.3  adjoints -------------------------------------------------------- */
+/* === function/adjoints ======================================================
+ * The adjoint of a program (vjp), and what array steps hand back.
+ *
+ *   needs   tape/memory function/operations function/program function/unique
+ *           function/emit function/copy
+ *   offers  adx_moved adx_adjoint_steps adx_make_adjoint adx_make_copy
+ *           adx_make_scalar
+ * ========================================================================== */
 
 typedef struct adx_movement {
     bool *moved;

@@ -1,8 +1,10 @@
 #pragma once
 
-/* ===========================================================================
- * 1  CONFIGURATION                                                  >>config
- * ======================================================================== */
+/* === function/api ===========================================================
+ * Recorded functions: switches, types, and the interface with its contracts.
+ * ========================================================================== */
+
+/* --- configuration ------------------------------------------------------- */
 
 // ADREV_TRACE   see adrev.h. Here the default is 1: functions of this file can be
 //   recorded. A file that records long tapes, but no such functions, should say
@@ -28,9 +30,7 @@
 ADX_STATIC_ASSERT(ADREV_LANES_MOST >= 4 && ADREV_LANES_MOST <= 256
                   && ADREV_LANES_MOST % 4 == 0, "ADREV_LANES_MOST: 4 to 256");
 
-/* ===========================================================================
- * 2  TYPES                                                           >>types
- * ======================================================================== */
+/* --- types --------------------------------------------------------------- */
 
 typedef struct ad_fn ad_fn;
 
@@ -69,9 +69,7 @@ typedef struct ad_guard {
     int line;
 } ad_guard;
 
-/* ===========================================================================
- * 3  INTERFACE                                                         >>api
- *
+/* --- interface --------------------------------------------------------------
  * A recorded function does not change: all threads may use it at once. What a
  * derivative needs is made when it is first asked for. Results are written
  * only if the answer is ADREV_OK (of many points, 3.5, those that passed are);
@@ -88,14 +86,13 @@ typedef struct ad_guard {
  * ad_trimatvec) may differ in the last place, and a guard on them may not be
  * passed at the very point of the recording. Machine code has the same bits if it
  * is compiled so, too; matrices of functions with arrays may differ in the last
- * place. A zero factor in the chain rule gives zero, as on a tape.
- * ======================================================================== */
+ * place. A zero factor in the chain rule gives zero, as on a tape.          */
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* --- 3.1  recording ------------------------------------------------------- */
+/* --- recording ----------------------------------------------------------- */
 
 // Runs f at x, and keeps what it computes. Then f is run once more, close by,
 // with constants on an empty tape, and compared with what was kept.
@@ -108,7 +105,7 @@ extern "C" {
 //                      that it reads as x.v is one of this point, too, but the
 //                      recording does not see that: use ad_value. Its external
 //                      statements are evaluated by their rules' replay
-//                      (adrev.h 5.5), at this point, too
+//                      (ad_external_point), at this point, too
 //   x   [n]      in    where f is run; decides which way its branches go
 //   m            in    results of f, one at least
 //
@@ -173,10 +170,10 @@ ADX_API ad_fn_report ad_fn_about(const ad_fn *fn);
 // whose guard it is, and end with it.
 ADX_API ad_guard ad_fn_guard(void);
 
-/* --- 3.2  evaluation ---------------------------------------------------------
+/* --- evaluation -------------------------------------------------------------
  * Arguments are read before a vector of results is written, which may lie where
  * they do, replayed or compiled: ad_fn_eval(fn, x, x). Only a matrix (J, H, and
- * the values of 3.3) is written as it comes, and overlaps no argument; the g of
+ * the values of sparse matrices) is written as it comes, and overlaps no argument; the g of
  * ad_fn_gradient is a vector. Two results never overlap.                     */
 
 //   x   [n]      in    any point
@@ -242,7 +239,7 @@ ADX_TRY ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
 //                ad_fn_record returns the same status
 ADX_TRY ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[]);
 
-/* --- 3.3  sparse matrices -----------------------------------------------------
+/* --- sparse matrices --------------------------------------------------------
  * Where a matrix may have entries at all is found once, from the program; so is
  * a colouring: columns that share no row (of a Hessian: that can be told apart
  * by symmetry) are computed in one direction. Rows or columns that are nearly
@@ -277,7 +274,7 @@ ADX_TRY ad_status ad_fn_jacobian_sparse(ad_fn *fn, const ad_real x[],
 ADX_TRY ad_status ad_fn_hessian_sparse(ad_fn *fn, const ad_real x[],
                                        const ad_real w[], ad_real value[]);
 
-/* --- 3.4  paths --------------------------------------------------------------
+/* --- paths ------------------------------------------------------------------
  * A function with branches as a collection of recorded functions, one for each
  * path that was taken so far.                                                */
 
@@ -320,7 +317,7 @@ ADX_TRY ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
 // How many paths are kept, and how often f was recorded.
 ADX_API size_t ad_traced_paths(const ad_traced *traced, size_t *recordings);
 
-/* --- 3.5  many points --------------------------------------------------------
+/* --- many points ------------------------------------------------------------
  * The same function at many points, ADREV_LANES_MOST at a time side by side
  * (compiled, up to four times as many), with the same bits as one at a time;
  * compiled, those beside one whose results are not finite may be replayed.

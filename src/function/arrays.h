@@ -1,6 +1,14 @@
 #pragma once
 
-/* --- 8.2  loops -------------------------------------------------------------- */
+/* === function/arrays ========================================================
+ * Array steps, for one point and for lanes of points.
+ *
+ *   needs   array/operands array/linear array/sums function/api
+ *           function/operations function/program function/places
+ *   offers  adx_stream adx_map_of ADX_FAILED adx_run_many
+ * ========================================================================== */
+
+/* --- loops --------------------------------------------------------------- */
 
 // One operation on n numbers of each argument, so far from one another.
 typedef struct adx_stream {
@@ -72,7 +80,7 @@ static adx_map_fn *adx_map_of(uint32_t op, bool careful)
     return careful || plain[op] == NULL ? map[op] : plain[op];
 }
 
-/* --- 8.3  steps with many results --------------------------------------------
+/* --- steps with many results ------------------------------------------------
  * Of L lanes; number i of lane l stands at w[i*L + l]. Sums are made in the
  * order in which the array statements of a tape make them.                   */
 

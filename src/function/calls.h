@@ -1,6 +1,11 @@
 #pragma once
 
-/* --- 9.6  calls in recordings ------------------------------------------------ */
+/* === function/calls =========================================================
+ * A recorded function called where another recording is made.
+ *
+ *   needs   tape/layout tape/memory array/operands function/api
+ *           function/program function/record
+ * ========================================================================== */
 
 // What a statement on the tape saves: the function, and where it was called.
 typedef struct adx_saved_call {

@@ -1,6 +1,12 @@
 #pragma once
 
-/* --- 10.4  colourings ------------------------------------------------------ */
+/* === function/colour ========================================================
+ * Colourings: which rows or columns can share one direction.
+ *
+ *   needs   tape/memory function/pattern
+ *   offers  ADX_UNCOLOURED adx_full_from adx_colour_columns adx_colour_stars
+ *           adx_best_colouring
+ * ========================================================================== */
 
 #define ADX_UNCOLOURED UINT32_MAX
 

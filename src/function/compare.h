@@ -1,9 +1,14 @@
 #pragma once
 
-/* --- 9.9  comparing with f ----------------------------------------------------
+/* === function/compare =======================================================
  * A recording does not see what f does with plain numbers. So f is run again,
  * at a point that passes all guards; what differs there depends on something
- * that was frozen.                                                           */
+ * that was frozen.
+ *
+ *   needs   number/recording tape/memory sweep/session array/linear
+ *           check/differences function/api function/operations
+ *           function/program function/places function/run function/functions
+ * ========================================================================== */
 
 // Values of f at x, given constants on a tape that is then gone.
 static ad_status adx_run_plain(const ad_fn *fn, ad_vector_fn *f, void *ctx,
@@ -62,7 +67,7 @@ ADX_API ad_status ad_fn_check(ad_fn *fn, ad_vector_fn *f, void *ctx,
 }
 
 // A comparison close to x. The program is run as it stands, each number in its
-// own place: to make it ready for many evaluations (8.1) takes longer than to
+// own place: to make it ready for many evaluations (function/places) takes longer than to
 // record it.
 typedef struct adx_nearby {
     adx_machine machine;        // which borrows the program's steps

@@ -1,11 +1,17 @@
 #pragma once
 
-/* ===========================================================================
- * 6  RULES                                                          >>rules
- *
+/* === function/copy ==========================================================
  * From a program its tangent and its adjoint: programs again, which compute
  * what they need of the first one. (Griewank & Walther, chapter 3.)
- * ======================================================================== */
+ *
+ *   needs   tape/memory function/operations function/program function/unique
+ *           function/emit function/formulas
+ *   offers  adx_making adx_mark adx_is_used adx_mark_used adx_end_making
+ *           adx_start_making adx_begin_making adx_take_range adx_own_range
+ *           adx_set_range adx_copied_list adx_copy_step adx_partial_in
+ *           adx_argument adx_accumulate_each adx_accumulate adx_or_zero
+ *           adx_argument_range adx_partials_in adx_cosines_in adx_copy_steps
+ * ========================================================================== */
 
 // A program made from another one: what its numbers became.
 typedef struct adx_making {
@@ -112,7 +118,7 @@ static bool adx_begin_making(adx_making *k, const adx_program *from,
     return true;
 }
 
-/* --- 6.1  copies ---------------------------------------------------------- */
+/* --- copies -------------------------------------------------------------- */
 
 // Numbers of an argument, or what they became, as a range of the new program.
 // to NULL: the derived ones, which where there is none are zero. Whether there

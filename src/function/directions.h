@@ -1,12 +1,17 @@
 #pragma once
 
-/* --- 9.4  many directions -------------------------------------------------
+/* === function/directions ====================================================
  * Rows or columns of a matrix, a lane each. All lanes are at the same point, so
- * a guard that one of them does not pass, none passes.                       */
+ * a guard that one of them does not pass, none passes.
+ *
+ *   needs   tape/memory function/api function/places function/arrays
+ *           function/run function/functions function/evaluate
+ *   offers  adx_directions adx_all_directions adx_fails_late
+ * ========================================================================== */
 
 // Lanes for n directions: all of them, a multiple of 4; but a full block, even if
 // a part of it is for nothing, where that is faster: its loops take half of the
-// time (8.5), except for calls of the math library and for arrays. (skin, bench/,
+// time (function/run), except for calls of the math library and for arrays. (skin, bench/,
 // 26 directions: 28 lanes took two to four times as long as 32; a chain of exp
 // and sin with 12 takes 1.1, with 32 lanes 2.8 ms.)
 static size_t adx_lanes_for(const adx_machine *m, size_t n)

@@ -1,9 +1,16 @@
 #pragma once
 
-/* --- 4.5  steps -----------------------------------------------------------
+/* === function/emit ==========================================================
  * Identities keep every bit of values: x + 0 is not one, for -0 + 0 is 0. The
  * product x x becomes a square, and its adjoint one term instead of two. (Its
- * factor 2 x overflows only where x x has done so long before.)              */
+ * factor 2 x overflows only where x x has done so long before.)
+ *
+ *   needs   tape/memory function/operations function/program function/unique
+ *   offers  adx_compute adx_emit_of adx_emit adx_emit2 adx_emit_guard
+ *           adx_append_many adx_numbers_of adx_single adx_is_single
+ *           adx_emit_each adx_emit_each2 adx_emit_fold adx_emit_product
+ *           adx_emit_external
+ * ========================================================================== */
 
 ADX_NOINLINE static ad_real adx_compute(uint32_t op, ad_real x, ad_real y,
                                         ad_real z)
@@ -160,7 +167,7 @@ static void adx_emit_guard(adx_program *p, uint32_t x, uint32_t was,
     p->guards += p->steps - steps;
 }
 
-/* --- 4.6  steps with many results ----------------------------------------- */
+/* --- steps with many results --------------------------------------------- */
 
 // The first of its results. The list and what is kept become the program's.
 static uint32_t adx_append_many(adx_program *p, const adx_many *k)

@@ -1,6 +1,15 @@
 #pragma once
 
-/* --- 9.3  evaluation ------------------------------------------------------ */
+/* === function/evaluate ======================================================
+ * Value, gradient, jvp, vjp, hvp, Jacobian and Hessian at one point.
+ *
+ *   needs   tape/memory array/linear function/api function/operations
+ *           function/program function/places function/run function/functions
+ *   offers  adx_given adx_wanted adx_call_compiled adx_has_code
+ *           adx_run_compiled adx_evaluate_by adx_evaluate_fn adx_handed_on
+ *           adx_lacks adx_has_external adx_is_short adx_is_linearized
+ *           adx_linearize
+ * ========================================================================== */
 
 // Inputs of a machine: up to three arrays, one behind the other.
 typedef struct adx_given {
@@ -246,7 +255,7 @@ ADX_INLINE ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
     return adx_evaluate_with_care(fn, kind, parts, given, wants, wanted);
 }
 
-// How many numbers `ahead` hands on to `back` (6.5).
+// How many numbers `ahead` hands on to `back` (function/matrices).
 static size_t adx_handed_on(ad_fn *fn)
 {
     adx_machine *m;
@@ -298,7 +307,7 @@ static bool adx_has_external(const adx_program *p)
 }
 
 // Whether one program for all entries of a matrix is worth its length: it takes
-// from an eighth of the time of lanes (9.4) to as long, with 16 directions and
+// from an eighth of the time of lanes (function/directions) to as long, with 16 directions and
 // where every number depends on all of them; but it has to be made. Each
 // direction would call external statements again.
 static bool adx_is_short(const ad_fn *fn, size_t directions)

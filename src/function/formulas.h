@@ -1,8 +1,6 @@
 #pragma once
 
-/* ===========================================================================
- * 5  FORMULAS                                                     >>formulas
- *
+/* === function/formulas ======================================================
  * The cells of the tables are C expressions. They are read here, and become
  * steps of a program: that is how a partial comes into it, and its partials.
  *
@@ -13,7 +11,12 @@
  *     product = factor { ("*" | "/") factor }
  *     factor  = "-" factor | "(" choice ")" | number | x | y | z | v
  *             | name "(" choice { "," choice } ")"
- * ======================================================================== */
+ *
+ *   needs   tape/memory function/operations function/program function/unique
+ *           function/emit
+ *   offers  adx_is_letter adx_is_digit adx_operation_named adx_read_decimal
+ *           adx_partial_of
+ * ========================================================================== */
 
 // What a cell computes, one operation after the other. Their arguments: 0 to 2,
 // those of the operation whose partial it is; 3, its result; and from 4 on, what

@@ -1,8 +1,18 @@
 #pragma once
 
-/* ===========================================================================
- * 9  FUNCTIONS                                                   >>functions
- * ======================================================================== */
+/* === function/functions =====================================================
+ *
+ *   needs   number/recording tape/memory sweep/session function/api
+ *           function/operations function/program function/copy
+ *           function/tangents function/adjoints function/matrices
+ *           function/record function/places
+ *   offers  adx_kind ADX_KIND_value ADX_KIND_jvp ADX_KIND_vjp ADX_KIND_hvp
+ *           ADX_KIND_linear ADX_KIND_hessian ADX_KIND_ahead ADX_KIND_back
+ *           ADX_KIND_train ADX_KIND_jacobian_sparse ADX_KIND_hessian_sparse
+ *           adx_pattern ADX_CHECKED_MOST adx_compiled adx_lanes_of
+ *           adx_last_guard adx_count_kept adx_lent adx_lend_arrays adx_new_fn
+ *           adx_make_derived adx_machine_of adx_flip
+ * ========================================================================== */
 
 typedef enum adx_kind {
     ADX_KIND_value,             // x -> y
@@ -11,9 +21,9 @@ typedef enum adx_kind {
     ADX_KIND_hvp,               // x, w, v -> H v, ...
     ADX_KIND_linear,            // x -> y, J
     ADX_KIND_hessian,           // x, w -> H
-    ADX_KIND_ahead,             // x -> y, kept         (6.5)
+    ADX_KIND_ahead,             // x -> y, kept         (in two parts)
     ADX_KIND_back,              // x, w, kept -> dx
-    ADX_KIND_train,             // the same for several steps of a loop  (6.6)
+    ADX_KIND_train,             // the same for several steps of a loop
     // by machine code only:
     ADX_KIND_jacobian_sparse,   // x -> entries of J
     ADX_KIND_hessian_sparse,    // x, w -> entries of H
@@ -87,7 +97,7 @@ static ADX_THREAD ad_guard adx_last_guard;
 
 ADX_API ad_guard ad_fn_guard(void) { return adx_last_guard; }
 
-/* --- 9.1  recording ------------------------------------------------------- */
+/* --- recording ----------------------------------------------------------- */
 
 ADX_API size_t ad_fn_inputs(const ad_fn *fn) { return fn == NULL ? 0 : fn->n; }
 ADX_API size_t ad_fn_outputs(const ad_fn *fn)
@@ -302,7 +312,7 @@ ADX_API ad_status ad_fn_record(ad_fn **out, ad_vector_fn *f, void *ctx,
 }
 #endif
 
-/* --- 9.2  machines -------------------------------------------------------- */
+/* --- machines ------------------------------------------------------------ */
 
 static ad_status adx_make_hvp(adx_program *q, const adx_program *p)
 {

@@ -1,8 +1,15 @@
 #pragma once
 
-/* --- 6.4  matrices --------------------------------------------------------
+/* === function/matrices ======================================================
  * All directions in one program, each a vector of zeros and ones: what is zero
- * in a direction is found zero when the program is made.                     */
+ * in a direction is found zero when the program is made.
+ *
+ *   needs   tape/memory function/operations function/program function/unique
+ *           function/emit function/copy function/tangents function/adjoints
+ *   offers  adx_clear_derived adx_tangent_steps adx_matrix_outputs
+ *           adx_make_jacobian adx_make_hessian adx_cost_of adx_make_ahead
+ *           adx_make_back ADX_TRAIN adx_make_train
+ * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
@@ -132,7 +139,7 @@ static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
     return status == ADREV_OK ? q->status : status;
 }
 
-/* --- 6.5  in two parts -------------------------------------------------------
+/* --- in two parts -----------------------------------------------------------
  * An adjoint as loops take it that run forwards and then backwards: the first
  * part hands on what took long to compute, so that the second one need not
  * compute it again. Both together do the operations of the adjoint, in its
@@ -292,7 +299,7 @@ static ad_status adx_make_back(adx_program *q, const adx_program *p)
     return status == ADREV_OK ? q->status : status;
 }
 
-/* --- 6.6  several steps of a loop --------------------------------------------
+/* --- several steps of a loop ------------------------------------------------
  * The second part for steps in a row, where what a call costs is more than what
  * a step does. Steps are those of a loop (adx_program.carried) that reads only
  * its state, parameters, and the step's number. Forwards nothing is gained:

@@ -1,17 +1,22 @@
 #pragma once
 
-/* ===========================================================================
- * 4  PROGRAMS                                                     >>programs
- *
+/* === function/operations ====================================================
  * A program is a list of steps, each of which makes one number (or, of arrays,
  * several) from numbers made before; nothing is ever overwritten. Numbers are
  * known by where they stand: first the inputs, then constants and results in
  * the order in which they were asked for.
- * ======================================================================== */
+ *
+ *   needs   tape/memory core/table
+ *   offers  ADX_CHAIN ADX_DERIVED ADX_OP_* ADX_OP_COUNT ADX_OP_guard
+ *           ADX_OP_many ADX_OP_chain_add ADX_OP_chain_sub ADX_OP_mul_add
+ *           ADX_OP_mul_sub ADX_OP_end ADX_ROUNDED_ALL ADX_FUSES_MUL
+ *           adx_rounded ADX_FUSED_CHAIN ADX_FUSED ADX_EVERY adx_row_of
+ *           adx_allocator_or adx_make_room_for
+ * ========================================================================== */
 
-/* --- 4.1  operations ---------------------------------------------------------
+/* --- operations -------------------------------------------------------------
  * Those of the operator table and, behind them, what occurs in its partials.
- * The rows are as there (adrev.h 4.3); an argument whose partial is 0 though
+ * The rows are as there (core/operations); an argument whose partial is 0 though
  * it matters is a function of the others, and stands for the last result.     */
 
 // clang-format off
@@ -191,7 +196,7 @@ static const ad_op_info *adx_row_of(uint32_t op)
                                : &derived[op - ADREV_OP_COUNT];
 }
 
-/* --- 4.2  memory ---------------------------------------------------------- */
+/* --- memory -------------------------------------------------------------- */
 
 // The one that is given, or the C library's; NULL: there is none.
 static const ad_allocator *adx_allocator_or(const ad_allocator *a)

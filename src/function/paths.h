@@ -1,6 +1,11 @@
 #pragma once
 
-/* --- 9.7  paths ---------------------------------------------------------------- */
+/* === function/paths =========================================================
+ * Guards, and the functions that were recorded on other paths.
+ *
+ *   needs   tape/memory function/api function/operations function/program
+ *           function/run function/functions
+ * ========================================================================== */
 
 // A guard: two paths with the same steps before it, and another outcome of it,
 // part there.

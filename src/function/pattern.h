@@ -1,13 +1,16 @@
 #pragma once
 
-/* ===========================================================================
- * 10  SPARSE MATRICES                                               >>sparse
- *
+/* === function/pattern =======================================================
  * Patterns, colourings, and values from few directions. (Gebremedhin, Manne &
  * Pothen, What color is your Jacobian?)
- * ======================================================================== */
+ *
+ *   needs   tape/memory function/operations function/program function/emit
+ *           function/formulas function/copy
+ *   offers  adx_entries adx_free_graph adx_new_graph adx_transpose
+ *           adx_jacobian_graph adx_hessian_graph
+ * ========================================================================== */
 
-/* --- 10.1  lists ------------------------------------------------------------ */
+/* --- lists --------------------------------------------------------------- */
 
 // Entries are counted in 32 bits. Tests make it less.
 #ifndef ADX_ENTRIES_MOST
@@ -91,7 +94,7 @@ static bool adx_sort_graph(const ad_allocator *a, adx_entries *g)
     return ok;
 }
 
-/* --- 10.2  the pattern of a Jacobian ---------------------------------------- */
+/* --- the pattern of a Jacobian ------------------------------------------- */
 
 // Whether a step depends on argument i in a way that has a derivative.
 static bool adx_feels(uint32_t op, int i)
@@ -230,7 +233,7 @@ static bool adx_jacobian_graph(adx_program *p, adx_entries *g)
     return ok;
 }
 
-/* --- 10.3  the pattern of a Hessian ------------------------------------------ */
+/* --- the pattern of a Hessian -------------------------------------------- */
 
 // Bit 3i + j: the partial by argument i depends on argument j. Found from the
 // formula of the partial.

@@ -1,11 +1,14 @@
 #pragma once
 
-/* ===========================================================================
- * 8  RUNNING                                                           >>run
- *
+/* === function/places ========================================================
  * A machine is a program made ready: what no result depends on is gone, and
  * numbers whose last use is over give their place to others.
- * ======================================================================== */
+ *
+ *   needs   tape/memory function/operations function/program function/copy
+ *           function/matrices
+ *   offers  ADX_LINE adx_align adx_workspace adx_machine adx_free_machine
+ *           adx_make_machine
+ * ========================================================================== */
 
 typedef struct adx_preset {
     uint32_t at;
@@ -30,7 +33,7 @@ typedef struct adx_workspace {
 
 typedef struct adx_machine {
     const ad_allocator *memory;
-    adx_step *step;             // ends with ADX_OP_end; codes: see 8.4
+    adx_step *step;             // ends with ADX_OP_end; codes: see function/run
     size_t steps;
     size_t calls;               // of the math library: the sum of adx_cost_of
     adx_many *many;             // a step's r is the place of its first result
@@ -45,7 +48,7 @@ typedef struct adx_machine {
     _Atomic(adx_workspace *) spare;  // kept for the next evaluation
 } adx_machine;
 
-/* --- 8.1  places ---------------------------------------------------------- */
+/* --- places -------------------------------------------------------------- */
 
 #define ADX_WINDOW 512          // steps that may change places
 #define ADX_SLENDER 4           // steps of a level; see adx_batch

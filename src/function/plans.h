@@ -1,7 +1,13 @@
 #pragma once
 
-/* --- 10.5  plans -------------------------------------------------------------
- * In which direction each entry of a matrix is found, and at which result.    */
+/* === function/plans =========================================================
+ * In which direction each entry of a matrix is found, and at which result.
+ *
+ *   needs   tape/memory function/api function/program function/adjoints
+ *           function/places function/functions function/evaluate
+ *           function/directions function/pattern function/colour
+ *   offers  adx_symmetric adx_pattern_of
+ * ========================================================================== */
 
 struct adx_pattern {
     const ad_allocator *memory;
@@ -196,7 +202,7 @@ static bool adx_plan_hessian(adx_pattern *s)
     return ok;
 }
 
-/* --- 10.6  values ------------------------------------------------------------ */
+/* --- values -------------------------------------------------------------- */
 
 static ad_status adx_make_pattern(ad_fn *fn, bool hessian, adx_pattern **out)
 {

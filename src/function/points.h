@@ -1,11 +1,15 @@
 #pragma once
 
-/* --- 9.5  many points --------------------------------------------------------
+/* === function/points ========================================================
  * Block by block: by machine code, or filled and replayed by as many lanes as
  * a replay has, and its results taken. Adjoints wait until their block is done,
  * or where blocks run in parallel, all blocks of a batch; one thread adds them
  * then, block by block. Where a result of machine code is not finite, the block
- * is done piece by piece, and replayed where that does not help.             */
+ * is done piece by piece, and replayed where that does not help.
+ *
+ *   needs   tape/memory parallel/api function/api function/places
+ *           function/arrays function/run function/functions
+ * ========================================================================== */
 
 #define ADX_BATCH 64            // times ADREV_LANES_MOST points
 

@@ -1,6 +1,22 @@
 #pragma once
 
-/* --- 4.3  programs -------------------------------------------------------- */
+/* === function/program =======================================================
+ * A program in memory: steps, numbers, inputs, outputs, guards.
+ *
+ *   needs   tape/memory function/api function/operations
+ *   offers  adx_kept adx_keep adx_hold adx_let_go adx_step adx_numbers
+ *           adx_many_kind ADX_MANY_each ADX_MANY_sum ADX_MANY_most
+ *           ADX_MANY_norm ADX_MANY_product ADX_MANY_gather ADX_MANY_external
+ *           ADX_EXTERNAL_value ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving
+ *           adx_many ADX_FROM_CONSTANT ADX_FROM_INPUT ADX_NOWHERE ADX_WAYS
+ *           adx_seen_set adx_program adx_begin_program adx_drop_many
+ *           adx_end_program adx_free_program adx_spoil adx_has_room_for_number
+ *           adx_new_number adx_new_constant adx_new_inputs adx_new_output
+ *           adx_is_constant_number adx_constant_of adx_is_fixed adx_is
+ *           adx_made_by adx_many_of adx_external_operands adx_external_results
+ *           adx_many_results adx_listed adx_results_of adx_extent adx_in_range
+ *           adx_visit_reads
+ * ========================================================================== */
 
 // What an external statement saved, for all programs that it is a step of.
 typedef struct adx_kept {
@@ -119,15 +135,15 @@ typedef struct adx_program {
     adx_seen_set *seen;         // steps and constants by what they compute
     uint8_t *entered;           // numbers in each set: where the next one goes
     size_t seen_sets;
-    adx_cells *cells;           // partials that were read (section 5)
+    adx_cells *cells;           // partials that were read (formulas)
     bool plain;                 // do not simplify
     ad_status status;
     ad_fn_report report;
     bool counted;               // its `dead`, `operations` and `arrays`, too
     size_t guards;              // steps that adx_emit_guard made
     size_t conditions;          // steps that only guards asked for
-    size_t hands_on;            // numbers at most, from `ahead` to `back` (6.5)
-    // A step of a loop (adrev_loop.h 6.3): the first `carried` results are the
+    size_t hands_on;            // numbers at most, from `ahead` to `back`
+    // A step of a loop (loop/replay): the first `carried` results are the
     // first inputs of the next one, and at the end come parameters and the
     // number of the step. 0, 0: something else.
     size_t carried, parameters;

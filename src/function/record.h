@@ -1,10 +1,15 @@
 #pragma once
 
-/* ===========================================================================
- * 7  RECORDING                                                      >>record
- *
+/* === function/record ========================================================
  * The function runs on a tape of its own, whose trace hook writes the program.
- * ======================================================================== */
+ *
+ *   needs   tape/layout tape/memory tape/hooks sweep/session function/api
+ *           function/operations function/program function/unique function/emit
+ *           function/copy
+ *   offers  adx_code_place adx_file_name adx_recorder adx_record_node
+ *           adx_record_operation adx_record_array adx_record_inputs
+ *           adx_refuse_recording adx_record_outputs
+ * ========================================================================== */
 
 typedef struct adx_code_place {
     const char *file;
@@ -151,7 +156,7 @@ static void adx_record_operation(void *user, const ad_operation *o)
                         o->result.v, o->result.seq);
 }
 
-/* --- 7.1  arrays ---------------------------------------------------------- */
+/* --- arrays -------------------------------------------------------------- */
 
 static adx_numbers adx_view_range(adx_recorder *r, const ad_array_view *v)
 {
@@ -332,7 +337,7 @@ static adx_numbers adx_record_many(adx_recorder *r, const ad_array_operation *o)
     return adx_record_external(r, o);
 }
 
-// A call of a recorded function: its steps, in section 9.
+// A call of a recorded function: its steps: function/calls.
 static const ad_external_rule adx_call_rule;
 static const adx_program *adx_called(const void *saved,
                                      const adx_code_place **guards);
@@ -423,7 +428,7 @@ static void adx_record_array(void *user, const ad_array_operation *o)
         adx_name_number(r, o->result.seq + i, adx_in_range(&y, 0, i));
 }
 
-/* --- 7.2  from inputs to outputs ------------------------------------------ */
+/* --- from inputs to outputs ---------------------------------------------- */
 
 static void adx_record_inputs(adx_recorder *r, size_t n, const ad_rev x[])
 {

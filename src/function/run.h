@@ -1,6 +1,15 @@
 #pragma once
 
-/* --- 8.4  one point ------------------------------------------------------- */
+/* === function/run ===========================================================
+ * The interpreter: one point, or many side by side in lanes.
+ *
+ *   needs   tape/memory function/api function/operations function/program
+ *           function/places function/arrays
+ *   offers  adx_same_value ADX_AFTER adx_steps_plain adx_steps_careful
+ *           adx_take_work adx_give_work adx_run_lanes
+ * ========================================================================== */
+
+/* --- one point ----------------------------------------------------------- */
 
 // To the bit: what f made of 0 and of -0 may differ. Every NaN is the same.
 static bool adx_same_value(ad_real a, ad_real b)
@@ -208,7 +217,7 @@ static void adx_give_work(adx_machine *m, adx_workspace *work)
                                                  memory_order_acq_rel));
 }
 
-/* --- 8.5  many points --------------------------------------------------------
+/* --- many points ------------------------------------------------------------
  * The numbers of all lanes lie side by side; a step is a loop over them.      */
 
 // The lanes whose guard this is the first to come out differently.

@@ -1,6 +1,11 @@
 #pragma once
 
-/* --- 6.2  tangents -------------------------------------------------------- */
+/* === function/tangents ======================================================
+ * The tangent of a program (jvp).
+ *
+ *   needs   function/operations function/program function/emit function/copy
+ *   offers  adx_tangent_step adx_make_tangent
+ * ========================================================================== */
 
 static void adx_tangent_each(adx_making *k, const adx_step *s,
                              const adx_many *e)

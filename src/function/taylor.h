@@ -1,11 +1,16 @@
 #pragma once
 
-/* --- 9.8  Taylor coefficients ---------------------------------------------
+/* === function/taylor ========================================================
  * A program of sums, products and quotients has recurrences; for any other
  * operation v of x, v' = p x' with the partial p, whose own coefficients are
  * found in the same way (Griewank & Walther, chapter 13). So the program is
  * continued by the partials of its steps, by theirs, and so on: to the depth
- * of the order, where only the value of a partial is needed.                 */
+ * of the order, where only the value of a partial is needed.
+ *
+ *   needs   tape/memory function/api function/operations function/program
+ *           function/emit function/formulas function/copy function/adjoints
+ *           function/run function/functions
+ * ========================================================================== */
 
 typedef struct adx_series {
     adx_program *p;             // scalar steps only

@@ -1,6 +1,12 @@
 #pragma once
 
-/* --- 4.4  each number once ------------------------------------------------ */
+/* === function/unique ========================================================
+ * Each number once: a hash of what a step computes.
+ *
+ *   needs   tape/memory function/operations function/program
+ *   offers  adx_key adx_step_key adx_guard_key adx_seen adx_enter_number
+ *           adx_fixed_anew adx_fixed
+ * ========================================================================== */
 
 // The table of what is known has so many entries at most: 128 kB, which the cache
 // holds. (With all that is known recording took 120 instead of 76 ns for each of

@@ -1,8 +1,10 @@
 #pragma once
 
-/* ===========================================================================
- * 1  TYPES                                                           >>types
- * ======================================================================== */
+/* === loop/api ===============================================================
+ * Checkpoints, loops and scans: types and the interface.
+ * ========================================================================== */
+
+/* --- types --------------------------------------------------------------- */
 
 // What is kept of a call for the reverse pass.
 typedef enum ad_keep {
@@ -106,7 +108,7 @@ typedef struct ad_schedule {
     const ad_store *store;  // NULL: memory alone; must outlive the recording
 } ad_schedule;
 
-// Functions that replay a step, kept from scan to scan (2.2).
+// Functions that replay a step, kept from scan to scan.
 typedef struct ad_replays ad_replays;
 
 typedef struct ad_scan_desc {
@@ -164,9 +166,7 @@ typedef struct ad_scan_report {
     size_t put;             // states that went to the store
 } ad_scan_report;
 
-/* ===========================================================================
- * 2  INTERFACE                                                         >>api
- *
+/* --- interface --------------------------------------------------------------
  * Each call is one statement of the current tape, whatever happens within. It
  * returns ADREV_OK or why it failed. Then the tape fails with it, so that the
  * status may be dropped, and the results are constants, NaN, if their number is
@@ -178,14 +178,13 @@ typedef struct ad_scan_report {
  * where no tape is current, f or the steps simply run, and what they do is
  * recorded. What goes wrong in a sweep is ADREV_EEXTERNAL there. Whatever f or
  * a step uses by ctx must last as long as the recording: within another step or
- * call, beyond that.
- * ======================================================================== */
+ * call, beyond that.                                                        */
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* --- 2.1  one call -------------------------------------------------------- */
+/* --- one call ------------------------------------------------------------ */
 
 // y = f(x), without recording it: its inputs are kept, and each reverse sweep
 // records it again on a tape of its own. Calls may nest.
@@ -218,7 +217,7 @@ ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
                                      ad_vector_fn *f, void *ctx, size_t n,
                                      const ad_rev x[], size_t m, ad_rev y[]);
 
-/* --- 2.2  loops ----------------------------------------------------------- */
+/* --- loops --------------------------------------------------------------- */
 
 // Runs the steps. All arrays of `scan` are read or written during the call.
 //
@@ -303,7 +302,7 @@ ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
 //   see          tests/scan.c
 ADX_API size_t ad_binomial_repeats(size_t n, size_t s);
 
-/* --- 2.3  what depends on what -------------------------------------------- */
+/* --- what depends on what ------------------------------------------------ */
 
 typedef enum ad_connection {
     ADREV_DISCONNECTED,     // the derivative is 0, whatever the values are

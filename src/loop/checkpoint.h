@@ -1,8 +1,12 @@
 #pragma once
 
-/* ===========================================================================
- * 4  CHECKPOINT                                                 >>checkpoint
- * ======================================================================== */
+/* === loop/checkpoint ========================================================
+ *
+ *   needs   number/recording tape/layout tape/memory sweep/session bulk/folds
+ *           bulk/tours loop/api loop/stage
+ *   offers  adx_checkpoint adx_call_again adx_checkpoint_rule
+ *           adx_list_captured adx_loop_memory
+ * ========================================================================== */
 
 typedef struct adx_checkpoint {
     adx_staged of;

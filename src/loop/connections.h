@@ -1,11 +1,14 @@
 #pragma once
 
-/* ===========================================================================
- * 7  CONNECTIONS                                               >>connections
- *
+/* === loop/connections =======================================================
  * A reverse sweep over marks in place of adjoints: 1, whatever the partial is,
  * and 0. A statement that is run again marks what its run connects.
- * ======================================================================== */
+ *
+ *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
+ *           tape/walk sweep/queries array/operands array/linear array/sums
+ *           array/products array/external bulk/folds bulk/tours bulk/statement
+ *           loop/api loop/stage loop/checkpoint loop/scan loop/sweep
+ * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 

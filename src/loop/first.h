@@ -1,6 +1,14 @@
 #pragma once
 
-/* --- 6.5  the first run --------------------------------------------------- */
+/* === loop/first =============================================================
+ * The first run, and the statement that it leaves on the tape.
+ *
+ *   needs   tape/memory loop/api loop/stage loop/checkpoint loop/schedule
+ *           loop/scan loop/step loop/replay loop/sweep
+ *   offers  adx_new_scan adx_hand_out_steps adx_staged_scan
+ * ========================================================================== */
+
+/* --- the first run ------------------------------------------------------- */
 
 static void adx_copy_values(adx_scan *c, const ad_scan_desc *d)
 {
@@ -173,7 +181,7 @@ static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
     return status;
 }
 
-/* --- 6.6  one statement --------------------------------------------------- */
+/* --- one statement ------------------------------------------------------- */
 
 // All inputs: initial rows, sequences, parameters, and what was captured.
 static void adx_list_inputs(const adx_scan *c, const ad_scan_desc *d,

@@ -1,10 +1,14 @@
 #pragma once
 
-/* --- 6.8  in recorded functions ---------------------------------------------
+/* === loop/recorded ==========================================================
  * A scan at any point: a copy of it runs with other inputs. To second order the
  * window has tangents behind it, which are kept with it; going back, adjoints
  * and their tangents are carried, and a step is differentiated twice as a
- * recorded function.                                                         */
+ * recorded function.
+ *
+ *   needs   tape/memory function/api loop/schedule loop/scan loop/step
+ *           loop/replay loop/sweep
+ * ========================================================================== */
 
 #ifdef ADREV_FUNCTION_IMPLEMENTED
 

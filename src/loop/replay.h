@@ -1,9 +1,19 @@
 #pragma once
 
-/* --- 6.3  replay ------------------------------------------------------------
+/* === loop/replay ============================================================
  * With adrev_function.h. Going back, a step is recorded as a function the first
  * time, and again when a step has taken another path twice. What an earlier
- * scan has recorded runs forwards, too, and hands on what going back needs.  */
+ * scan has recorded runs forwards, too, and hands on what going back needs.
+ *
+ *   needs   number/recording tape/memory sweep/session array/linear
+ *           function/api function/operations function/program
+ *           function/matrices function/run function/functions
+ *           function/evaluate code/api code/wanted code/compile bulk/api
+ *           bulk/maps loop/api loop/stage loop/schedule loop/scan loop/step
+ *   offers  adx_free_paths adx_spare_shelf adx_take_spare_shelf
+ *           adx_choose_replays adx_recorded_step adx_step_as_function
+ *           adx_replay_step adx_count_behind
+ * ========================================================================== */
 
 static void adx_free_paths(ad_replays *r)
 {

@@ -1,14 +1,21 @@
 #pragma once
 
-/* ===========================================================================
- * 6  SCAN                                                             >>scan
- *
+/* === loop/scan ==============================================================
  * The numbers of a step lie one behind the other: in, the taps of the states,
  * then of the sequences, the parameters and the step's number; out, the new
  * rows of the states and the outputs. What a step carries on is the window:
  * of each state the last `depth` rows, oldest first. The first run calls the
  * step with constants. Going back, the adjoints of the window are carried.
- * ======================================================================== */
+ *
+ *   needs   tape/memory array/linear function/api function/places function/run
+ *           function/functions function/evaluate bulk/tours loop/api
+ *           loop/stage loop/schedule
+ *   offers  adx_piece adx_slice ADX_PATHS adx_calling adx_end_calling
+ *           adx_begin_calling adx_do_call ADX_CALL_value ADX_CALL_ahead
+ *           ADX_CALL_vjp ADX_CALL_back ADX_CALL_train adx_step_path adx_scan
+ *           adx_results_list adx_frame adx_stepping adx_taps_of_state
+ *           adx_taps_of_sequence adx_depth adx_right_scan adx_describe
+ * ========================================================================== */
 
 // What a tap reads: of a state from the window, of a sequence from the data.
 typedef struct adx_piece {
@@ -34,7 +41,7 @@ typedef struct adx_slice {
 
 // A function at one point after another: without a look at the arguments and at
 // memory each time. (sir as a scan, compiled, bench/: 2.1 instead of 3.6 times
-// the plain program, with 6.5.)
+// the plain program, with 6.5 before.)
 typedef struct adx_calling {
     ad_fn *fn;                  // NULL: not begun
     adx_kind kind;
@@ -90,7 +97,7 @@ ADX_INLINE bool adx_do_call(const adx_calling *k, size_t parts,
 #endif
 
 // Ways to evaluate such a function: forwards, and back. ahead and back belong
-// together (adrev_function.h 6.5): what the first hands on lies behind the
+// together (function/matrices): what the first hands on lies behind the
 // state, 1 + the path before it.
 enum {
     ADX_CALL_value, ADX_CALL_ahead, ADX_CALL_vjp, ADX_CALL_back,
@@ -132,7 +139,7 @@ typedef struct adx_scan {
     size_t *given;              // [states + sequences] first number of each
     size_t window, data, parameters, in, out;   // numbers
     bool flat;                  // every state is its last row
-    bool moving;                // tangents are a part of the state (6.8)
+    bool moving;                // tangents are a part of the state (loop/recorded)
     bool stopped;               // by the last step
     size_t told;                // results of each step
     size_t results;
@@ -197,7 +204,7 @@ typedef struct adx_stepping {
     ad_real *sweep;             // memory of the frame
     adx_frame f;
     ad_real *room;              // as much as f.weight
-    adx_frame frame[3];         // of sweeps to second order (6.8),
+    adx_frame frame[3];         // of sweeps to second order (loop/recorded),
     ad_real *frames;            // and their memory
 #ifdef ADREV_FUNCTION_IMPLEMENTED
     adx_calling *calling;       // [ADX_PATHS*ADX_CALLINGS] once one is needed
@@ -211,7 +218,7 @@ typedef struct adx_stepping {
 
 ADX_SELDOM_BEGIN
 
-/* --- 6.1  descriptions ------------------------------------------------------
+/* --- descriptions -----------------------------------------------------------
  * What is asked for is counted first, then written down.                     */
 
 static const int adx_before = -1;

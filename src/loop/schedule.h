@@ -1,13 +1,18 @@
 #pragma once
 
-/* ===========================================================================
- * 5  SCHEDULE                                                     >>schedule
- *
+/* === loop/schedule ==========================================================
  * States are plain bytes here. A loop is gone through backwards in ranges,
  * level by level: at one level each so many-th state is kept, at the next the
  * same is done between two of them; the last level, of a binomial schedule,
  * keeps a stack of states where they save most.
- * ======================================================================== */
+ *
+ *   needs   tape/layout tape/memory loop/api
+ *   offers  ADX_STEPS_MOST adx_shelf adx_kept_level adx_timetable
+ *           adx_count_bytes adx_on_shelf adx_free_shelf adx_stamp adx_behind
+ *           adx_fetch_state adx_keep_first adx_go_first adx_judge_stack
+ *           adx_go_back adx_free_timetable adx_right_schedule
+ *           adx_make_timetable
+ * ========================================================================== */
 
 // Loops are planned for so many steps at most.
 #define ADX_STEPS_MOST ((size_t)-1 >> 24 | 0xffffff)
@@ -128,7 +133,7 @@ typedef struct adx_timetable {
     size_t first;               // steps before it are not reversed
 } adx_timetable;
 
-/* --- 5.1  keeping --------------------------------------------------------- */
+/* --- keeping ------------------------------------------------------------- */
 
 // Blocks of 4 to 8 kB, or less for few states: a short scan is to cost little.
 static unsigned adx_block_bits(size_t bytes, size_t states)
@@ -271,7 +276,7 @@ static bool adx_keep_tail(adx_timetable *p, size_t s)
     return true;
 }
 
-/* --- 5.2  the first run --------------------------------------------------- */
+/* --- the first run ------------------------------------------------------- */
 
 static bool adx_push_state(adx_timetable *p, adx_kept_level *l, size_t s)
 {
@@ -370,7 +375,7 @@ static void adx_judge_stack(adx_timetable *p, adx_kept_level *l, size_t n)
     }
 }
 
-/* --- 5.3  backwards ------------------------------------------------------- */
+/* --- backwards ----------------------------------------------------------- */
 
 static bool adx_advance(adx_timetable *p, size_t from, size_t to)
 {
@@ -496,7 +501,7 @@ static bool adx_go_back(adx_timetable *p, size_t level, size_t begin,
 
 ADX_SELDOM_BEGIN
 
-/* --- 5.4  plans ----------------------------------------------------------- */
+/* --- plans --------------------------------------------------------------- */
 
 static void adx_free_timetable(adx_timetable *p)
 {

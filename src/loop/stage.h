@@ -1,13 +1,18 @@
 #pragma once
 
-/* ===========================================================================
- * 3  STAGE                                                           >>stage
- *
+/* === loop/stage =============================================================
  * A tape apart, on which a part of a program runs: with constants, for its
  * values, or recorded, for a sweep. Numbers that it takes from outside reach
  * the foreign hook of that tape and become further inputs. What runs on a
  * stage may need one itself: that is the inner stage.
- * ======================================================================== */
+ *
+ *   needs   number/recording tape/layout tape/memory tape/hooks array/external
+ *           parallel/threads bulk/tours
+ *   offers  adx_stage adx_long_loop adx_free_stage adx_new_stage adx_staged
+ *           adx_share_stage adx_borrow_stage adx_return_stage adx_begin_sweep
+ *           adx_end_sweep adx_enter_stage adx_begin_run adx_end_run
+ *           adx_stage_pull adx_stage_push
+ * ========================================================================== */
 
 // A flag that one thread at a time can take.
 #if !defined ADREV_NO_THREADS && !defined __STDC_NO_ATOMICS__
@@ -41,7 +46,7 @@ typedef struct adx_stage {
     ad_tape *tape;
     struct adx_stage *inner;
     size_t holders;         // statements and outer stages
-    adx_captured *captured; // of the run in progress (adrev_bulk.h 3.6)
+    adx_captured *captured; // of the run in progress (bulk/tours)
     uint32_t *local;        // of each of them, the input that stands for it;
                             // 0: none
     size_t locals;          // room
@@ -53,7 +58,7 @@ typedef struct adx_stage {
     size_t kept;            // bytes of those kept
 } adx_stage;
 
-/* --- 3.1  captured numbers ------------------------------------------------ */
+/* --- captured numbers ---------------------------------------------------- */
 
 // The place of a number, made if it is new; SIZE_MAX: no memory, or it may not
 // be new, or not be here.
@@ -96,7 +101,7 @@ static ad_rev adx_from_outside(void *user, ad_rev x)
 // Set when a long loop or a checkpoint is unrolled under a hook.
 static ADX_THREAD bool adx_long_loop;
 
-/* --- 3.2  stages ---------------------------------------------------------- */
+/* --- stages -------------------------------------------------------------- */
 
 static void adx_free_stage(adx_stage *s)
 {
@@ -247,7 +252,7 @@ static ad_status adx_end_run(adx_stage *s, size_t m, ad_rev y[])
     return s->tape->status;
 }
 
-/* --- 3.3  derivatives of a run ----------------------------------------------
+/* --- derivatives of a run ---------------------------------------------------
  * On the stage's tape as it was left: from n inputs, and those captured, to m
  * results.                                                                   */
 

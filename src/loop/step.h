@@ -1,6 +1,18 @@
 #pragma once
 
-/* --- 6.2  one step -------------------------------------------------------- */
+/* === loop/step ==============================================================
+ * One step: called with constants, or recorded on a stage and swept.
+ *
+ *   needs   number/recording tape/memory sweep/session array/linear bulk/tours
+ *           loop/api loop/stage loop/schedule loop/scan
+ *   offers  adx_state_bytes adx_window_of adx_is_lean adx_is_varying
+ *           adx_point_at adx_call_step adx_gather_sequences adx_gather_taps
+ *           adx_gather_step adx_add_few adx_spread_given adx_run_step
+ *           adx_shift adx_copy_told adx_expect_results adx_tell_results
+ *           adx_tell_step adx_weigh adx_do_step adx_advance_scan
+ *           adx_end_stepping ADX_RUN ADX_SWEEP ADX_UNROLL adx_begin_stepping
+ *           adx_connect_run
+ * ========================================================================== */
 
 // A state: untraced data, aligned for anything; the window; in recorded
 // functions, its tangents.

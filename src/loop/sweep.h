@@ -1,6 +1,14 @@
 #pragma once
 
-/* --- 6.4  sweeps ---------------------------------------------------------- */
+/* === loop/sweep =============================================================
+ * The reverse and the forward sweep of a scan.
+ *
+ *   needs   tape/memory bulk/tours loop/stage loop/schedule loop/scan
+ *           loop/step loop/replay
+ *   offers  adx_shift_back adx_spread_step adx_reverse_scan adx_last_rows
+ *           adx_initial_rows adx_reverse_steps adx_sweep_scan
+ *           adx_gather_tangents adx_push_step adx_free_scan adx_scan_rule
+ * ========================================================================== */
 
 // The window one step earlier, and room for what is new in it.
 static void adx_shift_back(const adx_scan *c, ad_real window[])
@@ -145,7 +153,7 @@ static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
 }
 
 // Adjoints of the n inputs in dx, which is 0; or whether there are any
-// (section 7).
+// (loop/connections).
 static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], size_t n,
                            ad_real dx[], bool marks)
 {

@@ -1,8 +1,13 @@
 #pragma once
 
-/* --- 6.7  unrolled ----------------------------------------------------------
+/* === loop/unrolled ==========================================================
  * Where all is to be recorded as it happens: under a hook, or in fixed memory.
- * The same steps on the numbers themselves.                                  */
+ * The same steps on the numbers themselves.
+ *
+ *   needs   number/recording tape/layout tape/memory tape/entries bulk/api
+ *           bulk/folds loop/api loop/stage loop/checkpoint loop/schedule
+ *           loop/scan loop/step loop/sweep loop/first
+ * ========================================================================== */
 
 typedef struct adx_unrolled {
     adx_stepping k;

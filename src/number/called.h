@@ -1,8 +1,11 @@
 #pragma once
 
-/* --- 6.8  where nothing is fused ---------------------------------------------
- * Each operator is a call (7.7) and a statement of its own: that is the least
- * code, and plain C11.                                                         */
+/* === number/called ==========================================================
+ * Each operator is a call (tape/statements) and a statement of its own: that is the least
+ * code, and plain C11.
+ *
+ *   needs   number/recording
+ * ========================================================================== */
 
 #if !ADX_FUSES
 

@@ -1,11 +1,18 @@
 #pragma once
 
-/* --- 6.3  expressions --------------------------------------------------------
+/* === number/expression ======================================================
  * An expression has a type for each number of its operands, so that a slot that
  * is not there is nowhere compiled: with one type of twelve slots, 100
  * statements took gcc 12 41 s and 1.7 GB, and take it 3 s now. Each type has
  * the same functions, named adx_WHAT_WIDTH, and no loops: gcc 12 would fold
- * them, clang 14 would keep the expression in memory.                          */
+ * them, clang 14 would keep the expression in memory.
+ *
+ *   needs   number/recording
+ *   offers  ADX_FORWARD ADX_ACTIVE ADX_LET ADX_NAME ADX_CALL ADX_OF_WIDTH
+ *           ADX_WIDTH ADX_EXPRS adx_slots_of ADX_NEW adx_leaf adx_own
+ *           ADX_OVERLOAD adx_own_* adx_made ADX_TAKE ADX_TAKE_1 ADX_TAKE_2
+ *           ADX_TAKE_3 ADX_TAKE_TEST ADX_AND_Y ADX_AND_Z
+ * ========================================================================== */
 
 #if ADX_FUSES
 
@@ -172,7 +179,7 @@ ADX_INLINE void ADX_NAME(scale, dual)(adx_head *r, unsigned at,
     *d = at < ADX_FORWARD ? p : *d + p;
 }
 
-/* --- 6.4  operands ------------------------------------------------------------
+/* --- operands ---------------------------------------------------------------
  * Any operand becomes an expression, once. A type that is not listed (a pointer,
  * _Float16, a complex number) does not compile.                                */
 
@@ -263,7 +270,7 @@ ADX_OWN_TYPES(ADX_DEFINE)
 #define ADX_AND_Y ; ADX_LET adx_y_ =
 #define ADX_AND_Z ; ADX_LET adx_z_ =
 
-/* --- 6.5  one statement --------------------------------------------------- */
+/* --- one statement ------------------------------------------------------- */
 
 // Whether two slots are the same variable and the compiler can see it, since
 // both were read from the same place. Never true by chance at run time.
@@ -289,7 +296,7 @@ ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
 //        operand: w - a*w, or sin(x)*exp(x). The later slots are added to the
 //        first and left out. (burgers, bench/: 7 operands a statement instead of
 //        12; loop: 4 of 6.)
-// apart  otherwise it is recorded in section 7, which merges the same slots
+// apart  otherwise tape/statements records it, which merges the same slots
 // rec    the one or the other
 // split  records what has no room in an expression further out; returns its id
 #define ADX_INTO(k)      (into >> 4 * (k) & 15)

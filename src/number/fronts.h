@@ -1,6 +1,6 @@
 #pragma once
 
-/* --- 6.9  fronts -------------------------------------------------------------
+/* === number/fronts ==========================================================
  * What users write. An operand may be an ad_rev, an ad_fwd, an expression or any
  * arithmetic type (a bit-field as +s.b), and is evaluated once. An ad_fwd and an
  * ad_rev do not meet in one expression: take ad_value of one of them.
@@ -21,7 +21,10 @@
  *                    ad_expr_3 has three recorded operands, and functions that
  *                    take or return expressions say so (static inline: only then
  *                    are they in registers).
- *     ad_expr_of(x)  is the expression of a number: ad_expr_1 of an ad_rev.     */
+ *     ad_expr_of(x)  is the expression of a number: ad_expr_1 of an ad_rev.
+ *
+ *   needs   number/recording number/expression number/operators
+ * ========================================================================== */
 
 // The value of a where the condition holds, else of b. Both are evaluated; the
 // one not taken has no influence on any derivative.
@@ -104,6 +107,40 @@
 #define ad_fabs ad_abs
 #define ad_fmin ad_min
 #define ad_fmax ad_max
+
+// With ADREV_DEBUG each statement has its place in the source.
+#if ADREV_DEBUG
+#define ADX_PLACED(call) (adx_here(__FILE__, __LINE__), call)
+#define ad_input(...)       ADX_PLACED(ad_input(__VA_ARGS__))
+#define ad_inputs(...)      ADX_PLACED(ad_inputs(__VA_ARGS__))
+#define ad_external(...)    ADX_PLACED(ad_external(__VA_ARGS__))
+#define ad_sum(...)         ADX_PLACED(ad_sum(__VA_ARGS__))
+#define ad_sum_s(...)       ADX_PLACED(ad_sum_s(__VA_ARGS__))
+#define ad_dot(...)         ADX_PLACED(ad_dot(__VA_ARGS__))
+#define ad_dot_s(...)       ADX_PLACED(ad_dot_s(__VA_ARGS__))
+#define ad_dotc(...)        ADX_PLACED(ad_dotc(__VA_ARGS__))
+#define ad_dotc_s(...)      ADX_PLACED(ad_dotc_s(__VA_ARGS__))
+#define ad_norm2(...)       ADX_PLACED(ad_norm2(__VA_ARGS__))
+#define ad_norm2_s(...)     ADX_PLACED(ad_norm2_s(__VA_ARGS__))
+#define ad_sqdist(...)      ADX_PLACED(ad_sqdist(__VA_ARGS__))
+#define ad_sqdist_s(...)    ADX_PLACED(ad_sqdist_s(__VA_ARGS__))
+#define ad_logsumexp(...)   ADX_PLACED(ad_logsumexp(__VA_ARGS__))
+#define ad_logsumexp_s(...) ADX_PLACED(ad_logsumexp_s(__VA_ARGS__))
+#define ad_softmax(...)     ADX_PLACED(ad_softmax(__VA_ARGS__))
+#define ad_softmax_s(...)   ADX_PLACED(ad_softmax_s(__VA_ARGS__))
+#define ad_axpy(...)        ADX_PLACED(ad_axpy(__VA_ARGS__))
+#define ad_axpy_s(...)      ADX_PLACED(ad_axpy_s(__VA_ARGS__))
+#define ad_scale(...)       ADX_PLACED(ad_scale(__VA_ARGS__))
+#define ad_scale_s(...)     ADX_PLACED(ad_scale_s(__VA_ARGS__))
+#define ad_each(...)        ADX_PLACED(ad_each(__VA_ARGS__))
+#define ad_each_s(...)      ADX_PLACED(ad_each_s(__VA_ARGS__))
+#define ad_matvec(...)      ADX_PLACED(ad_matvec(__VA_ARGS__))
+#define ad_matvec_s(...)    ADX_PLACED(ad_matvec_s(__VA_ARGS__))
+#define ad_matvecc(...)     ADX_PLACED(ad_matvecc(__VA_ARGS__))
+#define ad_matmul(...)      ADX_PLACED(ad_matmul(__VA_ARGS__))
+#define ad_matmul_s(...)    ADX_PLACED(ad_matmul_s(__VA_ARGS__))
+#define ad_trimatvec(...)   ADX_PLACED(ad_trimatvec(__VA_ARGS__))
+#endif
 
 #undef ADX_LIBM1
 #undef ADX_LIBM2

@@ -1,6 +1,15 @@
 #pragma once
 
-/* --- 6.6  operators ------------------------------------------------------- */
+/* === number/operators =======================================================
+ * Operators on expressions: an operand is scaled by its partial and appended.
+ * Then how a number leaves the recording: ad_value, ad_detach, ad_dual, ad_rec.
+ *
+ *   needs   number/recording number/expression
+ *   offers  ADX_MAKE_1 ADX_MAKE_2 ADX_MAKE_3 ADX_TAKE_CHOICE ADX_MAKE_CHOICE
+ *           ADX_MAKE_STEP ADX_MAKE_TEST
+ * ========================================================================== */
+
+/* --- operators ----------------------------------------------------------- */
 
 #if ADX_FUSES
 
@@ -269,7 +278,7 @@ ADX_INLINE void ADX_NAME(choose, dual)(ad_expr_dual *r, bool c, adx_head *x,
         adx_true;                                                           \
     })
 
-/* --- 6.7  leaving the recording ------------------------------------------- */
+/* --- leaving the recording ----------------------------------------------- */
 
 #define ADX_DEFINE(N)                                                       \
     ADX_INLINE ad_real ADX_NAME(plain, N)(ad_expr_##N e)                    \

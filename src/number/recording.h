@@ -1,14 +1,23 @@
 #pragma once
 
-/* ===========================================================================
- * 6  RECORDING                                                     >>record
- *
+/* === number/recording =======================================================
  * The hot path. An operator is a macro: it finds the type of its expression and
  * calls one inlined function for each of its operands. What is left of a whole
  * expression is its arithmetic, one test and one write to the tape.
- * ======================================================================== */
+ *
+ *   offers  adx_context ADX_SUM ADX_COUNT ADX_LEAF ADX_WATCHED ADX_NOTED
+ *           ADX_HOW adx_record_apart adx_traced adx_traced_1 adx_traced_2
+ *           adx_observed adx_refuse ADX_CALLED_1 ADX_CALLED_2 ADX_CALLED_3
+ *           adx_call_* adx_call_choose adx_call_rec adx_call_dual
+ *           adx_call_value adx_call_detach adx_call_acc_rev adx_call_acc_fwd
+ *           adx_here adx_compound adx_word adx_name adx_numbered adx_passive
+ *           adx_room adx_plain_rev adx_plain_fwd adx_plain_number
+ *           adx_plain_float adx_detach_rev adx_detach_fwd ADX_OWN_TYPES
+ *           ADX_ARITHMETIC ADX_NUMBERS ADX_NOTE_PLACE adx_z_ adx_proper
+ *           adx_times adx_put adx_commit ADX_LOOK ADX_EXPONENT
+ * ========================================================================== */
 
-/* --- 6.1  the thread's recording ---------------------------------------------
+/* --- the thread's recording -------------------------------------------------
  * Operands grow upwards, statement headers downwards, in the same block of
  * memory: one comparison finds it full. The ids are kept in a wider type than
  * the ones that are stored, so that the compiler knows that storing an operand
@@ -47,7 +56,7 @@ ADX_EXTERN ADX_THREAD adx_context adx_now;
 #define ADX_NOTED   0x1000u     // compiled with ADREV_DEBUG
 #define ADX_HOW ((ADREV_TRACE ? ADX_WATCHED : 0u) | (ADREV_DEBUG ? ADX_NOTED : 0u))
 
-// Cold paths, in section 7.
+// Cold paths: tape/statements.
 ADX_API ad_rev adx_record_apart(ad_real v, unsigned how, adx_slot slot[],
                                 unsigned zero, uint64_t into);
 ADX_API ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a, ad_real fa,
@@ -89,7 +98,7 @@ ADX_INLINE void adx_here(const char *file, int line)
     adx_now.line = line;
 }
 
-/* --- 6.2  numbers and their ids ------------------------------------------- */
+/* --- numbers and their ids ----------------------------------------------- */
 
 ADX_INLINE uint64_t adx_compound(size_t job, size_t seq)
 {
@@ -200,7 +209,7 @@ extern const ad_rev adx_x_, adx_y_, adx_z_;
 #endif
 
 // Known to be neither zero nor infinite nor NaN: times anything it is what IEEE
-// says. Here and in 6.3 no && and ||: each branch costs time to compile, also
+// says. Here and in number/expression no && and ||: each branch costs time to compile, also
 // where it is known how it goes. (With them clang 14 takes 36 instead of 22 s for
 // 400 statements.)
 ADX_INLINE bool adx_proper(ad_real f)
@@ -209,7 +218,7 @@ ADX_INLINE bool adx_proper(ad_real f)
 }
 
 // The chain rule's product: a zero factor gives zero even against inf or NaN
-// (section 3).
+// (core/types).
 ADX_INLINE ad_real adx_times(ad_real f, ad_real d)
 {
     ad_real p = f * d;

@@ -1,10 +1,13 @@
 #pragma once
 
-/* ===========================================================================
- * 1  CONFIGURATION                                                  >>config
+/* === parallel/api ===========================================================
+ * Forks, pools and job graphs: switches, types and the interface.
  *
- * Both count where ADREV_IMPLEMENTATION is.
- * ======================================================================== */
+ *   offers  adx_task adx_fork adx_team adx_worker
+ * ========================================================================== */
+
+/* --- configuration ----------------------------------------------------------
+ * Both count where ADREV_IMPLEMENTATION is.                                 */
 
 // ADREV_PTHREADS   1: threads of POSIX instead of C11's.
 //   default 0; 1 where <threads.h> is missing. ThreadSanitizer needs 1.
@@ -28,14 +31,11 @@
 #define ADREV_CHAOS 0
 #endif
 
-/* ===========================================================================
- * 2  TYPES                                                           >>types
- *
+/* --- types ------------------------------------------------------------------
  * A job is a sequential stretch of a program: from a fork, a join or the
  * beginning to the next fork, join or end. A task is a branch, from its fork
  * to its end, and has one or more jobs. (Names as in Smeding & Vakar,
- * Parallel dual-numbers reverse AD.)
- * ======================================================================== */
+ * Parallel dual-numbers reverse AD.)                                        */
 
 typedef struct ad_pool ad_pool;
 typedef struct adx_task adx_task;
@@ -112,9 +112,7 @@ typedef struct ad_scope {
     bool adx_open;
 } ad_scope;
 
-/* ===========================================================================
- * 3  INTERFACE                                                         >>api
- *
+/* --- interface --------------------------------------------------------------
  * Everything below records on the current tape of the calling thread and in
  * its name: a branch finds a tape current that belongs to the recording. If
  * no tape is current, nothing is recorded, and branches run all the same.
@@ -131,14 +129,13 @@ typedef struct ad_scope {
  *
  * Memory: about 1.5 kB for a fork of two small branches. Stack: 700 bytes for
  * each level of nesting. Dumps and regions show what lies on the tape itself,
- * not what branches recorded; for those see ad_tape_serial.
- * ======================================================================== */
+ * not what branches recorded; for those see ad_tape_serial.                 */
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* --- 3.1  pools ----------------------------------------------------------- */
+/* --- pools --------------------------------------------------------------- */
 
 // Threads that run branches.
 //
@@ -177,7 +174,7 @@ ADX_API unsigned ad_pool_threads(const ad_pool *pool);
 // pool cannot be freed.
 ADX_TRY ad_status ad_pool_use(ad_pool *pool);
 
-/* --- 3.2  forks ----------------------------------------------------------- */
+/* --- forks --------------------------------------------------------------- */
 
 // Runs f(a) and g(b), in parallel if a pool is current; returns when both are
 // done. What went wrong in a branch is the status of the tape. No fork at all
@@ -251,7 +248,7 @@ ADX_TRY ad_status ad_parallel_jacobian(ad_tape *t, size_t m, const ad_rev y[],
                                        size_t n, const ad_rev x[],
                                        ad_real J[]);
 
-/* --- 3.3  other runtimes ---------------------------------------------------
+/* --- other runtimes ---------------------------------------------------------
  * What the forks above are made of. A runtime of tasks, as OpenMP or oneTBB,
  * or a loop, opens a fork, enters and leaves its branches on whatever threads
  * it likes, each once, and closes it when all have left:
@@ -293,7 +290,7 @@ ADX_TRY ad_status ad_executor_use(ad_execute_fn *execute, void *user);
 // regions.
 ADX_API void ad_tape_serial(ad_tape *t, bool on);
 
-/* --- 3.4  the job graph --------------------------------------------------- */
+/* --- the job graph ------------------------------------------------------- */
 
 // Whether the times of jobs are taken from now on: 25 ns at each of their ends.
 ADX_API void ad_tape_measure(ad_tape *t, bool on);

@@ -1,6 +1,14 @@
 #pragma once
 
-/* --- 7.7  forks ----------------------------------------------------------- */
+/* === parallel/forks =========================================================
+ * A fork is opened, its branches run, and joined; its forms for C programs.
+ *
+ *   needs   number/recording tape/layout tape/memory tape/entries
+ *           array/operands parallel/api parallel/threads parallel/pool
+ *           parallel/tasks parallel/imports parallel/team
+ * ========================================================================== */
+
+/* --- forks --------------------------------------------------------------- */
 
 static bool adx_leap_back(adx_leap *leap, size_t W);
 static bool adx_leap_ahead(adx_leap *leap, size_t W);
@@ -385,7 +393,7 @@ ADX_API void ad_fork_close(ad_fork *f)
         adx_leave_gap();
 }
 
-/* --- 7.8  forms of forks -------------------------------------------------- */
+/* --- forms of forks ------------------------------------------------------ */
 
 // A fork and what its branches call.
 typedef struct adx_call {

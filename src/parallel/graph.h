@@ -1,11 +1,12 @@
 #pragma once
 
-/* ===========================================================================
- * 9  GRAPH                                                           >>graph
- *
+/* === parallel/graph =========================================================
  * The job graph is not stored: it is read off the tapes, where a job ends at
  * an entry of a fork.
- * ======================================================================== */
+ *
+ *   needs   tape/layout tape/memory tape/entries tape/walk sweep/sweep
+ *           check/print parallel/api parallel/team parallel/sweep
+ * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
@@ -116,7 +117,7 @@ ADX_API size_t ad_tape_jobs(const ad_tape *t, size_t room, ad_job job[])
     return s.next;
 }
 
-/* --- 9.1  paths and schedules -----------------------------------------------
+/* --- paths and schedules ----------------------------------------------------
  * Both go through a graph of jobs in one of its two directions: forward an edge
  * leads from a fork to its branches, and from their last jobs to what follows
  * the join; in reverse the other way.                                       */
@@ -343,7 +344,7 @@ ADX_API ad_status ad_job_predict(size_t n, const ad_job job[],
     return ok ? ADREV_OK : ADREV_ENOMEM;
 }
 
-/* --- 9.2  drawing --------------------------------------------------------- */
+/* --- drawing ------------------------------------------------------------- */
 
 static void adx_write_job(const adx_writer *w, size_t i, const ad_job *j)
 {

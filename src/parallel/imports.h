@@ -1,8 +1,14 @@
 #pragma once
 
-/* --- 7.3  import tables ------------------------------------------------------
+/* === parallel/imports =======================================================
  * Most tasks import little, and a task that waits keeps its table: it begins
- * with 16 entries, and a worker keeps one for the next task.                 */
+ * with 16 entries, and a worker keeps one for the next task.
+ *
+ *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
+ *           array/operands parallel/api parallel/tasks
+ *   offers  adx_drop_table adx_slot_of adx_enter_import adx_give_spare
+ *           adx_import_value
+ * ========================================================================== */
 
 static adx_import *adx_look(const adx_table *table, uint64_t id)
 {
@@ -85,7 +91,7 @@ static void adx_give_spare(adx_worker *w, adx_task *task)
         adx_drop_table(w->tape, table);
 }
 
-/* --- 7.4  imports --------------------------------------------------------- */
+/* --- imports ------------------------------------------------------------- */
 
 static void *adx_note(adx_context *c, size_t bytes)
 {

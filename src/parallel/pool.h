@@ -1,8 +1,6 @@
 #pragma once
 
-/* ===========================================================================
- * 6  POOL                                                             >>pool
- *
+/* === parallel/pool ==========================================================
  * n calls are split in two until one is left: the upper half is pushed, the
  * lower run, and then the upper popped and run, or waited for. Who waits runs
  * what it can steal, from its thief first, which has pieces of the very thing.
@@ -12,7 +10,10 @@
  * `sleepers` afterwards. All four are sequentially consistent, loads as well,
  * so that one of the two sees the other; and both changes of mind happen under
  * the mutex (tests/models/join.pml).
- * ======================================================================== */
+ *
+ *   needs   tape/layout tape/memory parallel/api parallel/threads
+ *   offers  adx_mine adx_execute
+ * ========================================================================== */
 
 #define ADX_SEATS 1024u
 #define ADX_SPIN  200           // short pauses before the processor is offered

@@ -1,13 +1,16 @@
 #pragma once
 
-/* ===========================================================================
- * 8  SWEEP                                                           >>sweep
- *
+/* === parallel/sweep =========================================================
  * Reverse, a sweep that comes to a join applies what the task has imported
  * since, then forks: each branch is a stretch of a tape, swept by whoever is
  * free. When all are done, it applies their imports, and goes on before the
  * fork. Forward, the same the other way round.
- * ======================================================================== */
+ *
+ *   needs   tape/layout tape/memory tape/walk sweep/sweep sweep/queries
+ *           parallel/api parallel/threads parallel/pool parallel/tasks
+ *           parallel/imports parallel/team
+ *   offers  adx_fork_of
+ * ========================================================================== */
 
 static adx_fork *adx_fork_of(adx_leap *leap)
 {
@@ -185,7 +188,7 @@ static const adx_annex adx_parallel = {
     adx_zero_team, adx_rewound, adx_clear_team, adx_free_team
 };
 
-/* --- 8.1  rows of a Jacobian -------------------------------------------------
+/* --- rows of a Jacobian -----------------------------------------------------
  * Adjoints for a sweep are taken from those that are idle, so that there are no
  * more of them than threads.                                                 */
 

@@ -1,8 +1,6 @@
 #pragma once
 
-/* ===========================================================================
- * 7  TASKS                                                           >>tasks
- *
+/* === parallel/tasks =========================================================
  * A recording has the tape on which it began, its root, and for every thread
  * that runs a branch at the same time another one, taken when a branch is
  * entered and idle again when it is left. The statements of a task lie on one
@@ -25,7 +23,13 @@
  * value's own that has not joined; if it is not above the task that uses the
  * value, both may run at the same time (as in the bags of Feng & Leiserson's
  * determinacy race detector).
- * ======================================================================== */
+ *
+ *   needs   number/recording tape/layout tape/memory sweep/sweep
+ *           parallel/threads
+ *   offers  adx_link adx_list adx_level adx_import adx_table adx_chunk
+ *           adx_directory adx_here_on adx_ancestor adx_unjoined adx_task_of
+ *           adx_enlist adx_new_task adx_forget
+ * ========================================================================== */
 
 // An input of one tape, and the value of another that it stands for.
 typedef struct adx_link {
@@ -154,7 +158,7 @@ static adx_place adx_here_on(const ad_tape *t)
     return place;
 }
 
-/* --- 7.1  the tree of tasks ----------------------------------------------- */
+/* --- the tree of tasks --------------------------------------------------- */
 
 // Myers' jump pointers: any ancestor in a logarithmic number of steps.
 static void adx_hang(adx_task *task, adx_task *parent)
@@ -187,7 +191,7 @@ static const adx_task *adx_unjoined(const adx_task *task)
     return task;
 }
 
-/* --- 7.2  the directory --------------------------------------------------- */
+/* --- the directory ------------------------------------------------------- */
 
 static size_t adx_place_of(const adx_directory *d, uint32_t number)
 {

@@ -1,6 +1,16 @@
 #pragma once
 
-/* --- 7.5  the team of a recording ----------------------------------------- */
+/* === parallel/team ==========================================================
+ * The tapes and threads of one recording, and what a rewind does to them.
+ *
+ *   needs   number/recording tape/layout tape/memory tape/life parallel/api
+ *           parallel/threads parallel/tasks parallel/imports
+ *   offers  adx_parallel adx_worker_of adx_take_worker adx_give_worker
+ *           adx_is_root adx_further_tape adx_owner_tape adx_clear_team
+ *           adx_free_team adx_rewound
+ * ========================================================================== */
+
+/* --- the team of a recording --------------------------------------------- */
 
 static const adx_annex adx_parallel;
 
@@ -227,7 +237,7 @@ static void adx_free_team(ad_tape *t)
     adx_free(t, team, sizeof *team);
 }
 
-/* --- 7.6  rewinding ------------------------------------------------------- */
+/* --- rewinding ----------------------------------------------------------- */
 
 // Whether a place is behind the end of its tape.
 static bool adx_beyond(const ad_tape *t, const adx_place *place)

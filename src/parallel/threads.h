@@ -1,10 +1,16 @@
 #pragma once
 
-/* ===========================================================================
- * 4  THREADS                                                       >>threads
- *
+/* === parallel/threads =======================================================
  * What is used of the system: threads, a mutex, a condition variable, a clock.
- * ======================================================================== */
+ *
+ *   needs   parallel/api
+ *   offers  adx_mutex adx_condition adx_outcome ADX_THREAD_START
+ *           ADX_THREAD_JOIN ADX_THREAD_YIELD ADX_MUTEX_INIT ADX_MUTEX_FREE
+ *           ADX_LOCK ADX_UNLOCK ADX_CONDITION_INIT ADX_CONDITION_FREE
+ *           ADX_CONDITION_WAIT ADX_CONDITION_WAKE adx_clock adx_processors
+ *           adx_pause adx_range adx_seat adx_random adx_chaos adx_offer
+ *           adx_pop adx_steal adx_has_work
+ * ========================================================================== */
 
 #if ADREV_PTHREADS
 #include <pthread.h>
@@ -71,9 +77,7 @@ static void adx_pause(void)
 #endif
 }
 
-/* ===========================================================================
- * 5  DEQUE                                                           >>deque
- *
+/* --- deque ------------------------------------------------------------------
  * A thread that forks pushes what others may take at the bottom of its deque
  * and pops it there; thieves steal at the top, the oldest first (Chase & Lev;
  * Le et al., Correct and efficient work-stealing for weak memory models). The
@@ -83,8 +87,7 @@ static void adx_pause(void)
  * a thief reads top, then bottom: in one order of all these sequentially
  * consistent accesses, at least one of them sees the other, and then the
  * exchange of top decides. tests/models/deque.pml is this protocol, checked
- * in all interleavings, and found wrong when an access is weakened.
- * ======================================================================== */
+ * in all interleavings, and found wrong when an access is weakened.         */
 
 #define ADX_DEQUE 4096u             // a power of 2: indices may wrap around
 
@@ -144,7 +147,7 @@ static bool adx_offer(adx_seat *s, adx_range *range)
     if (b - t >= ADX_DEQUE)
         return false;
     // relaxed: published by the store of bottom, for which thieves need no
-    // more than release; but who pushes looks at `sleepers` next (section 6)
+    // more than release; but who pushes looks at `sleepers` next (parallel/pool)
     atomic_store_explicit(&s->cell[b % ADX_DEQUE], range, memory_order_relaxed);
     atomic_store(&s->bottom, b + 1);
     return true;

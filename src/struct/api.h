@@ -1,11 +1,16 @@
 #pragma once
 
-/* ===========================================================================
- * 1  DECLARE                                                        >>declare
- *
+/* === struct/api =============================================================
  * A list of fields makes types, tables and functions; all code is in the
- * functions of section 4, which read the tables.
- * ======================================================================== */
+ * functions of struct/walk, which read the tables.
+ *
+ *   needs   number/recording number/expression tape/walk
+ *   offers  adx_visit_task ADX_TASK_INPUTS ADX_TASK_CONSTANTS ADX_TASK_VALUES
+ *           ADX_TASK_ADJOINTS ADX_TASK_MAKE_REV ADX_TASK_MAKE_PLAIN
+ *           ADX_TASK_COUNT ADX_TASK_GATHER ADX_TASK_SPREAD ADX_TASK_PACK
+ *           ADX_TASK_UNPACK adx_field_kind ADX_REALS ADX_BYTES ADX_RECORDS
+ *           ADX_POINTER ADX_CASE adx_field adx_struct_fn
+ * ========================================================================== */
 
 #define ADREV_STRUCT(name, FIELDS)                                          \
     ADREV_STRUCT_AHEAD(name);                                               \
@@ -47,12 +52,9 @@
     }                                                                       \
     ADX_STRUCT_FUNCTIONS(name)
 
-/* ===========================================================================
- * 2  VISIT                                                            >>visit
- *
+/* --- visit ------------------------------------------------------------------
  * One walk through both structs serves all conversions. A visitor written by
- * hand takes part in it through two functions.
- * ======================================================================== */
+ * hand takes part in it through two functions.                              */
 
 typedef enum adx_visit_task {
     ADX_TASK_INPUTS, ADX_TASK_CONSTANTS, ADX_TASK_VALUES, ADX_TASK_ADJOINTS,
@@ -132,11 +134,8 @@ typedef struct adx_struct_fn {
 ADX_TRY ad_status adx_struct_check(adx_struct_fn *of, const void *plain,
                                    ad_check_report *report);
 
-/* ===========================================================================
- * 3  FIELDS                                                          >>fields
- *
- * What ADREV_STRUCT and ADREV_UNION are made of.
- * ======================================================================== */
+/* --- fields -----------------------------------------------------------------
+ * What ADREV_STRUCT and ADREV_UNION are made of.                            */
 
 // Each kind of field: types, name, dimensions, kind, how many, numbers, shape.
 #define ADX_FIELD_real(DO, name)                                            \

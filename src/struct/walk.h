@@ -1,13 +1,13 @@
 #pragma once
 
-/* ===========================================================================
- * 4  WALK                                                              >>walk
- *
+/* === struct/walk ============================================================
  * One walk through the fields of a struct and of its twin serves all
  * conversions; for some of them one of the two is NULL. Where there may be
  * pointers, a first walk only checks that nodes match.
- * ======================================================================== */
-
+ *
+ *   needs   number/recording tape/layout tape/memory tape/walk sweep/queries
+ *           sweep/session check/examine struct/api
+ * ========================================================================== */
 
 // Numbers whose adjoints are wanted: all of this tape, or constants.
 static void adx_check_reals(ad_visitor *v, size_t n, const ad_rev x[])

@@ -1,6 +1,15 @@
 #pragma once
 
-/* --- 8.3  queries --------------------------------------------------------- */
+/* === sweep/queries ==========================================================
+ * Gradient, pullback, pushforward and Jacobian of what is recorded.
+ *
+ *   needs   number/recording tape/layout tape/memory tape/hooks tape/walk
+ *           sweep/sweep
+ *   offers  adx_in_steps adx_cell adx_check_values adx_check adx_cleared
+ *           adx_pullback adx_rows adx_columns adx_prefers_forward
+ * ========================================================================== */
+
+/* --- queries ------------------------------------------------------------- */
 
 // Whether the compound ids are id, id + step ... Without a branch this is a
 // vector loop, which pays for long arrays.
@@ -276,7 +285,7 @@ ADX_API ad_status ad_pushforward(ad_tape *t, size_t n, const ad_rev x[],
     return ADREV_OK;
 }
 
-/* --- 8.4  Jacobian -------------------------------------------------------- */
+/* --- Jacobian ------------------------------------------------------------ */
 
 // Directions of the next sweep when so many are left.
 static size_t adx_width(size_t left, size_t most)

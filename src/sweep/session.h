@@ -1,6 +1,14 @@
 #pragma once
 
-/* --- 8.5  the whole job --------------------------------------------------- */
+/* === sweep/session ==========================================================
+ * ad_grad and ad_jac: record a function, ask, and leave the tape as it was.
+ *
+ *   needs   number/recording tape/layout tape/entries tape/hooks tape/life
+ *           sweep/queries
+ *   offers  adx_session adx_array adx_open adx_alive adx_close adx_on_tape
+ *           ADX_BEYOND adx_close_off adx_is_closed_off adx_array_closed_off
+ *           adx_unset adx_all_set
+ * ========================================================================== */
 
 // A stretch of recording of its own: above what stands on the current tape,
 // or on a tape that lives as long as the call.

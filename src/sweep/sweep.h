@@ -1,16 +1,20 @@
 #pragma once
 
-/* ===========================================================================
- * 8  SWEEP                                                          >>sweep
- *
+/* === sweep/sweep ============================================================
  * Reverse: from the last statement to the first, adj[operand] += d * adj.
  * Forward: from the first to the last, tan += sum of d * tan[operand]. Both
  * for W directions at once, stored value by value: adj[id*W + w]. W is a
  * constant in each copy of the loop: 1, or a multiple of the lanes.
- * A zero factor absorbs the other one here, too (section 3).
- * ======================================================================== */
+ * A zero factor absorbs the other one here, too (core/types).
+ *
+ *   needs   number/recording tape/layout tape/entries tape/walk
+ *   offers  adx_spread ADX_WIDEST ADX_ACROSS adx_total adx_stretch
+ *           adx_reverse_extended adx_leap_of adx_reverse adx_reverse_1
+ *           adx_reverse_4 adx_reverse_8 adx_sweep adx_forward_extended
+ *           adx_forward adx_forward_1 adx_forward_4 adx_forward_8
+ * ========================================================================== */
 
-/* --- 8.1  reverse --------------------------------------------------------- */
+/* --- reverse ------------------------------------------------------------- */
 
 ADX_COLD static void adx_spread_absorbing(ad_real adj[], const adx_operand *op,
                                           size_t n, const ad_real a[],
@@ -271,7 +275,7 @@ ADX_INLINE bool adx_sweep(const ad_tape *t, adx_sweep_fn *sweep, ad_real a[])
     return ok;
 }
 
-/* --- 8.2  forward --------------------------------------------------------- */
+/* --- forward ------------------------------------------------------------- */
 
 // The tangent of the value k, which may have a seed, with all care.
 ADX_COLD static void adx_gather_absorbing(ad_real tan[], const ad_real seed[],

@@ -1,6 +1,13 @@
 #pragma once
 
-/* --- 7.5  entries of cold paths ------------------------------------------- */
+/* === tape/entries ===========================================================
+ * Entries that are not statements: inputs, places in the source, any bytes.
+ *
+ *   needs   number/recording tape/layout tape/memory
+ *   offers  adx_entry adx_payload adx_ahead adx_look_ahead adx_drop_next
+ *           adx_add_bytes adx_destroy adx_stop_at adx_note_site adx_lead
+ *           adx_add_inputs adx_name_run
+ * ========================================================================== */
 
 // Appends an entry that makes so many values. Returns its operands, for the
 // caller to write, or NULL: the tape has failed.

@@ -1,6 +1,12 @@
 #pragma once
 
-/* --- 7.6  hooks ----------------------------------------------------------- */
+/* === tape/hooks =============================================================
+ * The user's hooks: a foreign value, a traced operation, an array statement.
+ *
+ *   needs   number/recording tape/layout tape/memory tape/entries
+ *   offers  adx_segment_of adx_member adx_resolve adx_known adx_known_here
+ *           adx_known_id
+ * ========================================================================== */
 
 static const adx_segment *adx_segment_of(const ad_tape *t, size_t seq)
 {

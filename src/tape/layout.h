@@ -1,8 +1,6 @@
 #pragma once
 
-/* ===========================================================================
- * 7  TAPE                                                            >>tape
- *
+/* === tape/layout ============================================================
  * A recording is a sequence of entries. An entry is a header (16 bits) and
  * some operands; the headers of a block lie at its end, in reverse order, the
  * operands at its beginning. A statement makes one value, whose id is its
@@ -13,7 +11,16 @@
  *   - the tape current on a thread has its cursors in adx_now, any other in
  *     its own field `rest`
  *   - a failed tape has no room: nothing is ever recorded on it
- * ======================================================================== */
+ *
+ *   needs   number/recording
+ *   offers  ADX_OTHER ADX_INPUTS ADX_SITE ADX_DATA ADX_EXTENDED ADX_LEAP
+ *           ADX_GAP ADX_LEAST ADX_BLOCK_MOST adx_site adx_failure
+ *           ADX_SITE_OPERANDS adx_extended adx_rule adx_block adx_place
+ *           adx_leap adx_annex adx_mine_rows adx_segment ADX_ENTRIES adx_live
+ *           adx_bottom adx_top adx_gap adx_round_up ADX_JOB_BATCH
+ *           ADX_JOB_BEYOND adx_next_job adx_take_jobs adx_new_job
+ *           adx_fail_because adx_fail adx_failed
+ * ========================================================================== */
 
 #include <stdarg.h>
 #ifndef ADREV_NO_STDLIB
@@ -23,7 +30,7 @@
 #include <stdatomic.h>
 #endif
 
-/* --- 7.1  layout ---------------------------------------------------------- */
+/* --- layout -------------------------------------------------------------- */
 
 // Headers. Up to ADX_COUNT: a statement with that many operands, and perhaps
 // ADX_SUM. Otherwise one of these, which are not statements:
@@ -219,7 +226,7 @@ static size_t adx_gap(const adx_context *c)
 
 static size_t adx_round_up(size_t bytes) { return (bytes + 7) / 8 * 8; }
 
-/* --- 7.2  jobs ---------------------------------------------------------------
+/* --- jobs -------------------------------------------------------------------
  * A job number is taken once, out of 2^32 - 1 per process, so that a value of
  * an earlier recording is never mistaken for one of a later. Threads take them
  * in batches: an atomic operation per recording would cost as much as a small
@@ -228,7 +235,7 @@ static size_t adx_round_up(size_t bytes) { return (bytes + 7) / 8 * 8; }
 #define ADX_JOB_BATCH 4096u
 
 // A number that no job has: of what lies behind the arrays that a function is
-// given (8.5).
+// given (sweep/session).
 #define ADX_JOB_BEYOND (0u - ADX_JOB_BATCH)
 
 #if !defined ADREV_NO_THREADS && !defined __STDC_NO_ATOMICS__
@@ -264,7 +271,7 @@ static uint32_t adx_new_job(void)
     return adx_next_job++;
 }
 
-/* --- 7.3  failure --------------------------------------------------------- */
+/* --- failure ------------------------------------------------------------- */
 
 // The first error stays. From here on there is no room. Every failure of a tape
 // comes through here: debuggers stop in it (docs/debugging.md).

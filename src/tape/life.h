@@ -1,6 +1,13 @@
 #pragma once
 
-/* --- 7.8  the life of a tape ---------------------------------------------- */
+/* === tape/life ==============================================================
+ * A tape is made, cleared, rewound to a mark and freed.
+ *
+ *   needs   number/recording tape/layout tape/memory tape/entries
+ *   offers  adx_reset adx_begin_segment adx_return
+ * ========================================================================== */
+
+/* --- the life of a tape -------------------------------------------------- */
 
 static void adx_reset(ad_tape *t, adx_context *c)
 {
@@ -130,7 +137,7 @@ ADX_API ad_tape *ad_use(ad_tape *t)
     return before;
 }
 
-/* --- 7.9  marks ----------------------------------------------------------- */
+/* --- marks --------------------------------------------------------------- */
 
 // How many entries there are, without the upper bits. Blocks are few.
 static uint32_t adx_entry_count(const ad_tape *t)

@@ -1,6 +1,14 @@
 #pragma once
 
-/* --- 7.4  room ------------------------------------------------------------ */
+/* === tape/memory ============================================================
+ * Room for what is recorded: blocks that grow, or the user's fixed memory.
+ *
+ *   needs   number/recording tape/layout
+ *   offers  adx_fits adx_fail_full adx_settle adx_enter adx_alloc adx_free
+ *           adx_add_block adx_next_block adx_make_room adx_grow adx_libc
+ *           adx_size_plus adx_size_times adx_magnitude ADX_MOST_ELEMENTS
+ *           adx_no_array adx_spread_of adx_take adx_drop adx_extend
+ * ========================================================================== */
 
 // Fixed memory keeps one adjoint of each value free in the gap. The test in
 // adx_room does not know about them; it is kept true by giving it a part of

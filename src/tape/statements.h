@@ -1,6 +1,11 @@
 #pragma once
 
-/* --- 7.7  statements that are not simply written -------------------------- */
+/* === tape/statements ========================================================
+ * Statements that the inlined code does not write itself: with values of other
+ * tapes, with a NaN, under a hook, or in a new block; and the called operators.
+ *
+ *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
+ * ========================================================================== */
 
 // Whether an expression is one recorded value or a constant, as all are that
 // were made while the trace hook was set.
@@ -46,7 +51,7 @@ static unsigned adx_gather_slots(unsigned n, adx_slot slot[], uint64_t into)
 }
 
 // Records n = how & ADX_COUNT slots. zero: bits, those with a factor of zero; into:
-// those that are added to others (6.5).
+// those that are added to others (number/expression).
 ADX_NOINLINE ADX_API ad_rev adx_record_apart(ad_real v, unsigned how,
                                              adx_slot slot[], unsigned zero,
                                              uint64_t into)
@@ -87,7 +92,7 @@ static void adx_refuse_dual(void)
                          "in one expression");
 }
 
-// Where nothing is fused (6.8): small rather than fast.
+// Where nothing is fused (number/called): small rather than fast.
 ADX_SELDOM_BEGIN
 
 // An operator of n arguments a with partials f.

@@ -1,6 +1,12 @@
 #pragma once
 
-/* --- 7.10  walking over entries -------------------------------------------- */
+/* === tape/walk ==============================================================
+ * From entry to entry, forwards and backwards; sizes and statistics.
+ *
+ *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
+ *   offers  adx_cursor adx_operands adx_values adx_put_cursor adx_next
+ *           adx_from adx_further adx_adjoints
+ * ========================================================================== */
 
 typedef struct adx_cursor {
     const adx_block *block;
