@@ -603,14 +603,14 @@ typedef struct adx_writing {
     bool *used;
     bool *stored;               // in work, or at home
     uint32_t *place;            // there
-    uint32_t *home;             // the output that a step with many results
+    uint32_t *home;             // the output that a node with many results
                                 // writes itself; ADX_NOWHERE
     const adx_results *results;
     uint32_t *part;             // the C function that makes the number
     size_t places;
     uint32_t lowest;            // with arrays: the number at place 0
     size_t parts;
-    size_t next;                // step, after the parts written so far
+    size_t next;                // node, after the parts written so far
     bool guarded;               // there are guards
     bool block;                 // of points side by side: adx_lanes_of
     bool tells;                 // notes in `fault` if a result is not finite
@@ -707,8 +707,8 @@ static void adx_find_stored(adx_writing *k)
 {
     const adx_program *p = k->p;
     size_t count = 0;
-    for (size_t i = 0; i < p->steps; i++) {
-        const adx_step *s = &p->step[i];
+    for (size_t i = 0; i < p->nodes; i++) {
+        const adx_node *s = &p->node[i];
         if (!adx_is_used(p, s, k->used))
             continue;
         k->guarded |= s->op == ADX_OP_guard;
@@ -729,7 +729,7 @@ static void adx_find_stored(adx_writing *k)
             k->stored[p->output[i]] = true;
 }
 
-// Outputs that a step with many results writes where they belong: all of them,
+// Outputs that a node with many results writes where they belong: all of them,
 // one after another, and nobody else reads them. Not where a guard may follow,
 // nor in a C function that has no results.
 static void adx_find_homes(adx_writing *k)
@@ -744,7 +744,7 @@ static void adx_find_homes(adx_writing *k)
         for (size_t i = 0, n; i < k->results->length[a]; i += n, at += n) {
             uint32_t x = p->output[at];
             uint32_t from = p->from[x];
-            const adx_step *s = from < ADX_FROM_INPUT ? &p->step[from] : NULL;
+            const adx_node *s = from < ADX_FROM_INPUT ? &p->node[from] : NULL;
             size_t most = k->results->length[a] - i;
             n = s == NULL || s->op != ADX_OP_many || s->r != x
               ? 1 : adx_results_of(p, s);
@@ -810,10 +810,10 @@ static bool adx_begin_writing(adx_writing *k)
 ADX_SELDOM_END
 
 /* === code/statements ========================================================
- * One C statement for each step.
+ * One C statement for each node.
  *
  *   needs   function/operations function/program code/text code/layout
- *   offers  adx_value_text adx_say_guard adx_say_step adx_adds_in_place
+ *   offers  adx_value_text adx_say_guard adx_say_node adx_adds_in_place
  *           adx_tells_at_home adx_say_one adx_say_eight adx_say_sum_of_eight
  *           adx_say_row adx_is_inner adx_say_term adx_say_zeros adx_say_many
  * ========================================================================== */
@@ -824,7 +824,7 @@ static void adx_say_argument(adx_text *t, char which, void *user)
 {
     const void *const *both = (const void *const *)user;
     adx_writing *k = (adx_writing *)(uintptr_t)both[0];
-    const adx_step *s = (const adx_step *)both[1];
+    const adx_node *s = (const adx_node *)both[1];
     (void)t;
     adx_say_number(k, which == 'x' ? s->a : which == 'y' ? s->b : s->c);
 }
@@ -853,7 +853,7 @@ static void adx_say_change(adx_writing *k, uint32_t x, ad_real was)
     adx_say(k->text, ")");
 }
 
-static void adx_say_guard(adx_writing *k, const adx_step *s)
+static void adx_say_guard(adx_writing *k, const adx_node *s)
 {
     adx_say(k->text, "    if (");
     adx_say_change(k, s->a, *adx_constant_of(k->p, s->b));
@@ -863,7 +863,7 @@ static void adx_say_guard(adx_writing *k, const adx_step *s)
 // x, or what it is the negative of.
 static uint32_t adx_without_sign(const adx_program *p, uint32_t x, bool *minus)
 {
-    const adx_step *s = adx_made_by(p, x, ADREV_OP_neg);
+    const adx_node *s = adx_made_by(p, x, ADREV_OP_neg);
     *minus ^= s != NULL;
     return s == NULL ? x : s->a;
 }
@@ -871,9 +871,9 @@ static uint32_t adx_without_sign(const adx_program *p, uint32_t x, bool *minus)
 // A product's sign comes last: the compiler then knows the product of the same
 // two without signs, and a sum subtracts it. (rotquat, bench/: 17 products
 // less.) A negative may then have no reader, which no compiler is to mind.
-static void adx_say_step(adx_writing *k, const adx_step *s)
+static void adx_say_node(adx_writing *k, const adx_node *s)
 {
-    adx_step plain = *s;
+    adx_node plain = *s;
     const void *both[] = { k, &plain };
     bool minus = false;
     if (k->text->sizes && k->parts == 1
@@ -925,8 +925,8 @@ static void adx_say_element(adx_text *t, char which, void *user)
     adx_say(t, "]");
 }
 
-// Where the results of a step begin: "work[7", "J[0".
-static void adx_say_home(adx_writing *k, const adx_step *s)
+// Where the results of a node begin: "work[7", "J[0".
+static void adx_say_home(adx_writing *k, const adx_node *s)
 {
     const adx_results *r = k->results;
     size_t at = k->home[s->r];
@@ -946,10 +946,10 @@ static bool adx_adds_in_place(const adx_many *m)
     return (m->n == 1 ? m->arg[0].rs : m->arg[1].cs) == 1;
 }
 
-// Whether a step writes results where they belong, each once, and says there
+// Whether a node writes results where they belong, each once, and says there
 // which are not finite: another pass over them takes long. (matvec, bench/:
 // 0.85 instead of 1.15 ms.)
-static bool adx_tells_at_home(const adx_writing *k, const adx_step *s)
+static bool adx_tells_at_home(const adx_writing *k, const adx_node *s)
 {
     const adx_many *m = adx_many_of(k->p, s);
     bool once = m->kind == ADX_MANY_each
@@ -959,7 +959,7 @@ static bool adx_tells_at_home(const adx_writing *k, const adx_step *s)
 }
 
 // Of result i or, with a width, of that in row i and column j.
-static void adx_say_told(adx_writing *k, const adx_step *s, size_t width)
+static void adx_say_told(adx_writing *k, const adx_node *s, size_t width)
 {
     char index[40] = " + i]";
     if (width > 0)
@@ -971,7 +971,7 @@ static void adx_say_told(adx_writing *k, const adx_step *s, size_t width)
     adx_say(k->text, "%s != 0;\n", index);
 }
 
-static void adx_say_gather(adx_writing *k, const adx_step *s,
+static void adx_say_gather(adx_writing *k, const adx_node *s,
                            const adx_many *m)
 {
     for (size_t i = 0; i < m->n; i++) {
@@ -984,7 +984,7 @@ static void adx_say_gather(adx_writing *k, const adx_step *s,
 }
 
 // As adx_length does it: nothing overflows on the way.
-static void adx_say_norm(adx_writing *k, const adx_step *s, const adx_many *m)
+static void adx_say_norm(adx_writing *k, const adx_node *s, const adx_many *m)
 {
     adx_text *t = k->text;
     const char *f = t->single ? "f" : "";
@@ -1006,7 +1006,7 @@ static void adx_say_norm(adx_writing *k, const adx_step *s, const adx_many *m)
     adx_say(t, "] = most * sqrt%s(sum);\n    }\n", f);
 }
 
-static void adx_say_fold(adx_writing *k, const adx_step *s, const adx_many *m)
+static void adx_say_fold(adx_writing *k, const adx_node *s, const adx_many *m)
 {
     adx_text *t = k->text;
     adx_element_text e = { k, m, { NULL }, { "i" } };
@@ -1031,7 +1031,7 @@ static void adx_say_fold(adx_writing *k, const adx_step *s, const adx_many *m)
 }
 
 // Element i.
-static void adx_say_one(adx_writing *k, const adx_step *s, const adx_many *m)
+static void adx_say_one(adx_writing *k, const adx_node *s, const adx_many *m)
 {
     adx_text *t = k->text;
     adx_element_text e = { k, m, { NULL }, { "i", "i", "i" } };
@@ -1044,7 +1044,7 @@ static void adx_say_one(adx_writing *k, const adx_step *s, const adx_many *m)
         adx_say_told(k, s, 0);
 }
 
-static void adx_say_each(adx_writing *k, const adx_step *s, const adx_many *m)
+static void adx_say_each(adx_writing *k, const adx_node *s, const adx_many *m)
 {
     adx_say(k->text, "    {\n        long i;\n"
             "        for (i = 0; i < %lu; i++) {\n", (unsigned long)m->n);
@@ -1067,7 +1067,7 @@ static void adx_say_eight(adx_writing *k, const adx_many *m, const char *from,
 }
 
 // The sum of the eight and the last terms.
-static void adx_say_sum_of_eight(adx_writing *k, const adx_step *s,
+static void adx_say_sum_of_eight(adx_writing *k, const adx_node *s,
                                  const adx_many *m)
 {
     adx_text *t = k->text;
@@ -1085,7 +1085,7 @@ static void adx_say_sum_of_eight(adx_writing *k, const adx_step *s,
 }
 
 // All of a row.
-static void adx_say_row(adx_writing *k, const adx_step *s, const adx_many *m)
+static void adx_say_row(adx_writing *k, const adx_node *s, const adx_many *m)
 {
     char all[24];
     snprintf(all, sizeof all, "%lu", (unsigned long)m->k);
@@ -1094,7 +1094,7 @@ static void adx_say_row(adx_writing *k, const adx_step *s, const adx_many *m)
     adx_say_sum_of_eight(k, s, m);
 }
 
-static void adx_say_inner(adx_writing *k, const adx_step *s, const adx_many *m)
+static void adx_say_inner(adx_writing *k, const adx_node *s, const adx_many *m)
 {
     adx_say(k->text, "    {\n        long i, j, l;\n"
             "        for (i = 0; i < %lu; i++) {\n", (unsigned long)m->m);
@@ -1110,7 +1110,7 @@ static bool adx_is_inner(const adx_many *m)
 
 // Term l of result (i, j), added in place. A sum of one term begins with 0,
 // too: 0 + -0 is 0.
-static void adx_say_term(adx_writing *k, const adx_step *s, const adx_many *m)
+static void adx_say_term(adx_writing *k, const adx_node *s, const adx_many *m)
 {
     adx_text *t = k->text;
     adx_element_text e = { k, m, { "i", "l" }, { "l", "j" } };
@@ -1124,7 +1124,7 @@ static void adx_say_term(adx_writing *k, const adx_step *s, const adx_many *m)
         adx_say_told(k, s, m->n);
 }
 
-static void adx_say_zeros(adx_writing *k, const adx_step *s, const adx_many *m)
+static void adx_say_zeros(adx_writing *k, const adx_node *s, const adx_many *m)
 {
     adx_say(k->text, "        for (i = 0; i < %lu; i++)\n            ",
             (unsigned long)adx_many_results(m));
@@ -1134,7 +1134,7 @@ static void adx_say_zeros(adx_writing *k, const adx_step *s, const adx_many *m)
 
 // Sums in a variable or, where columns of the second argument or rows of the
 // first one are what lies side by side, in place.
-static void adx_say_product(adx_writing *k, const adx_step *s,
+static void adx_say_product(adx_writing *k, const adx_node *s,
                             const adx_many *m)
 {
     adx_text *t = k->text;
@@ -1170,7 +1170,7 @@ static void adx_say_product(adx_writing *k, const adx_step *s,
     adx_say(t, "%*s}\n    }\n", alone ? 12 : 16, "");
 }
 
-static void adx_say_many(adx_writing *k, const adx_step *s)
+static void adx_say_many(adx_writing *k, const adx_node *s)
 {
     const adx_many *m = adx_many_of(k->p, s);
     if (m->kind == ADX_MANY_gather)
@@ -1207,12 +1207,12 @@ enum { ADX_ROW_BLOCK = 64 };
 // not for the product, which is there at the end of its row.
 enum { ADX_BEFORE = 0, ADX_BY_ROW = 1, ADX_AFTER = 2, ADX_ALONG = 4 };
 
-// Steps from the product on to that of the transposed matrix.
+// Nodes from the product on to that of the transposed matrix.
 typedef struct adx_row_loop {
     const adx_program *p;
     size_t begin, end;
     uint32_t rows, columns;
-    uint8_t *where;             // [number]; where its step is done
+    uint8_t *where;             // [number]; where its node is done
     bool waits;                 // what goes along a row needs its product
     unsigned seen;
 } adx_row_loop;
@@ -1238,8 +1238,8 @@ static bool adx_is_at_hand(adx_row_loop *r, const adx_many *m, int a,
             adx_see_where(r, adx_in_range(x, i, j));
     return r->seen == ADX_BEFORE
         || (r->seen == ADX_BY_ROW && stride == 1 && rows * cols == r->rows
-            && r->where[x->base] == ADX_BY_ROW  // so a step makes it
-            && r->p->step[r->p->from[x->base]].r == x->base);
+            && r->where[x->base] == ADX_BY_ROW  // so a node makes it
+            && r->p->node[r->p->from[x->base]].r == x->base);
 }
 
 // A vector times one number.
@@ -1267,10 +1267,10 @@ static bool adx_is_transposed(const adx_many *m, const adx_many *first)
         && m->arg[0].cs == first->arg[0].rs;
 }
 
-// Where the next step is done.
+// Where the next node is done.
 static uint8_t adx_where(adx_row_loop *r, size_t i)
 {
-    const adx_step *s = &r->p->step[i];
+    const adx_node *s = &r->p->node[i];
     const adx_many *m = adx_many_of(r->p, s);
     if (i == r->begin)
         return ADX_BY_ROW;
@@ -1298,41 +1298,41 @@ static uint8_t adx_where(adx_row_loop *r, size_t i)
     return by_row ? ADX_BY_ROW : ADX_AFTER;
 }
 
-// Whether a step begins such rows; their end and r->where are found then.
+// Whether a node begins such rows; their end and r->where are found then.
 static bool adx_find_rows(const adx_writing *k, adx_row_loop *r, size_t begin)
 {
     const adx_program *p = k->p;
-    const adx_many *first = adx_many_of(p, &p->step[begin]);
+    const adx_many *first = adx_many_of(p, &p->node[begin]);
     if (k->parts > 1 || k->guarded || first == NULL || !adx_is_inner(first))
         return false;
     size_t end = begin + 1;
-    while (end < p->steps
-           && !(adx_is_used(p, &p->step[end], k->used)
-                && adx_is_transposed(adx_many_of(p, &p->step[end]), first)))
+    while (end < p->nodes
+           && !(adx_is_used(p, &p->node[end], k->used)
+                && adx_is_transposed(adx_many_of(p, &p->node[end]), first)))
         end++;
     *r = (adx_row_loop){ .p = p, .begin = begin, .end = end, .rows = first->m,
                          .columns = first->k };
-    r->where = end < p->steps ? (uint8_t *)adx_take(p->memory, p->numbers, 1)
+    r->where = end < p->nodes ? (uint8_t *)adx_take(p->memory, p->numbers, 1)
                               : NULL;
     if (r->where == NULL)
         return false;
     memset(r->where, ADX_BEFORE, p->numbers);
     for (size_t i = begin; i <= end; i++) {
-        const adx_step *s = &p->step[i];
+        const adx_node *s = &p->node[i];
         memset(&r->where[s->r], adx_where(r, i), adx_results_of(p, s));
     }
     if (!r->waits)
-        r->where[p->step[begin].r] = ADX_ALONG;
-    if (r->where[p->step[end].r] == ADX_ALONG)
+        r->where[p->node[begin].r] = ADX_ALONG;
+    if (r->where[p->node[end].r] == ADX_ALONG)
         return true;
     adx_drop(p->memory, r->where);
     return false;
 }
 
-// What one step does of row `row` or of its columns from..to; its text calls
+// What one node does of row `row` or of its columns from..to; its text calls
 // them i, j or l.
 static void adx_say_of_row(adx_writing *k, const adx_row_loop *r,
-                           const adx_step *s)
+                           const adx_node *s)
 {
     const adx_many *m = adx_many_of(k->p, s);
     const char *names, *over = NULL;
@@ -1418,22 +1418,22 @@ static void adx_say_loads(adx_writing *k)
     }
 }
 
-static void adx_say_any(adx_writing *k, const adx_step *s)
+static void adx_say_any(adx_writing *k, const adx_node *s)
 {
     if (s->op == ADX_OP_guard)
         adx_say_guard(k, s);
     else if (s->op == ADX_OP_many)
         adx_say_many(k, s);
     else
-        adx_say_step(k, s);
+        adx_say_node(k, s);
 }
 
-// The used ones among steps begin to end that are done there.
+// The used ones among nodes begin to end that are done there.
 static void adx_say_where(adx_writing *k, const adx_row_loop *r, uint8_t where)
 {
     const adx_program *p = k->p;
     for (size_t i = r->begin; i <= r->end; i++) {
-        const adx_step *s = &p->step[i];
+        const adx_node *s = &p->node[i];
         if (!adx_is_used(p, s, k->used) || r->where[s->r] != where)
             continue;
         if (where == ADX_BEFORE || where == ADX_AFTER)
@@ -1458,8 +1458,8 @@ static void adx_say_blocks(adx_writing *k, const adx_row_loop *r)
 
 static void adx_say_rows(adx_writing *k, const adx_row_loop *r)
 {
-    const adx_step *first = &k->p->step[r->begin];
-    const adx_step *last = &k->p->step[r->end];
+    const adx_node *first = &k->p->node[r->begin];
+    const adx_node *last = &k->p->node[r->end];
     adx_say_where(k, r, ADX_BEFORE);
     adx_say(k->text, "    {\n        long i;\n");
     adx_say_zeros(k, last, adx_many_of(k->p, last));
@@ -1481,18 +1481,18 @@ static void adx_say_rows(adx_writing *k, const adx_row_loop *r)
     adx_say_where(k, r, ADX_AFTER);
 }
 
-// The steps of the next part of the program; part 0 is the first.
-static void adx_say_steps(adx_writing *k, size_t part)
+// The nodes of the next part of the program; part 0 is the first.
+static void adx_say_nodes(adx_writing *k, size_t part)
 {
     const adx_program *p = k->p;
     adx_row_loop rows;
     size_t i = part == 0 ? 0 : k->next;
-    for (size_t count = 0; i < p->steps && count < k->split; i++) {
-        if (!adx_is_used(p, &p->step[i], k->used))
+    for (size_t count = 0; i < p->nodes && count < k->split; i++) {
+        if (!adx_is_used(p, &p->node[i], k->used))
             continue;
         count++;
         if (!adx_find_rows(k, &rows, i)) {
-            adx_say_any(k, &p->step[i]);
+            adx_say_any(k, &p->node[i]);
             continue;
         }
         adx_say_rows(k, &rows);
@@ -1511,7 +1511,7 @@ static void adx_say_part(adx_writing *k, size_t part)
     adx_say_unused(k);
     if (part == 0)
         adx_say_loads(k);
-    adx_say_steps(k, part);
+    adx_say_nodes(k, part);
     adx_say(k->text, "    return 0;\n}\n\n");
 }
 
@@ -1574,7 +1574,7 @@ static size_t adx_say_some_results(adx_writing *k, const char *array,
     const adx_program *p = k->p;
     uint32_t x = p->output[at];
     if (k->home[x] == at)       // they are there
-        return adx_results_of(p, &p->step[p->from[x]]);
+        return adx_results_of(p, &p->node[p->from[x]]);
     size_t n = adx_run_length(k, at, most);
     if (n > 4) {
         adx_say_run(k, array, i, at, n);
@@ -1595,7 +1595,7 @@ static void adx_say_results(adx_writing *k)
         for (size_t i = 0, n; i < results->length[a]; i += n, at += n) {
             uint32_t x = p->output[at];
             bool told = k->home[x] == at
-                     && adx_tells_at_home(k, &p->step[p->from[x]]);
+                     && adx_tells_at_home(k, &p->node[p->from[x]]);
             n = adx_say_some_results(k, results->array[a], i, at,
                                      results->length[a] - i);
             if (k->tells && !told && at < p->outputs - k->unchecked)
@@ -1651,7 +1651,7 @@ static void adx_say_results_unused(adx_writing *k)
                 list[i]);
 }
 
-// The body of a function whose steps are in functions of their own.
+// The body of a function whose nodes are in functions of their own.
 static void adx_say_calls(adx_writing *k)
 {
     for (size_t part = 0; part < k->parts; part++) {
@@ -1689,9 +1689,9 @@ static void adx_say_sum(adx_writing *k, const uint32_t *x, size_t n,
     adx_say(k->text, ")");
 }
 
-// Bits of the exponent that a number has at most, if no argument of its step
+// Bits of the exponent that a number has at most, if no argument of its node
 // has more than e says; `most`: nobody knows.
-static int adx_bits_of(const adx_step *s, const int e[], int most)
+static int adx_bits_of(const adx_node *s, const int e[], int most)
 {
     int a = e[s->a];
     int b = adx_row_of(s->op)->arity > 1 ? e[s->b] : a;
@@ -1724,10 +1724,10 @@ static bool adx_is_bounded(const adx_writing *k, int small, int most)
         else
             e[i] = most;
     }
-    for (size_t i = 0; bounded && i < p->steps; i++)
-        if (adx_is_used(p, &p->step[i], k->used)
-            && p->step[i].op != ADX_OP_guard)
-            e[p->step[i].r] = adx_bits_of(&p->step[i], e, most);
+    for (size_t i = 0; bounded && i < p->nodes; i++)
+        if (adx_is_used(p, &p->node[i], k->used)
+            && p->node[i].op != ADX_OP_guard)
+            e[p->node[i].r] = adx_bits_of(&p->node[i], e, most);
     for (size_t i = 0; bounded && i < p->outputs; i++)
         bounded = e[p->output[i]] < most;
     adx_drop(p->memory, e);
@@ -1879,7 +1879,7 @@ static void adx_say_function(adx_writing *k)
         adx_say_calls(k);
     else {
         adx_say_loads(k);
-        adx_say_steps(k, 0);
+        adx_say_nodes(k, 0);
     }
     if (checks)
         adx_say_check(k);
@@ -1920,7 +1920,7 @@ static void adx_say_block(adx_writing *k)
             adx_say(t, "    const %s *const x%lu = x[%lu];\n", t->real,
                     (unsigned long)i, (unsigned long)i);
     adx_say(t, "    for (l = 0; l < n; l++) {\n");
-    adx_say_steps(k, 0);
+    adx_say_nodes(k, 0);
     for (size_t i = 0; i < p->outputs; i++) {
         adx_say(t, "    y[%lu + l] = ",
                 (unsigned long)(i * adx_lanes_of(p->inputs, p->outputs)));
@@ -1934,8 +1934,8 @@ static void adx_say_block(adx_writing *k)
 
 static bool adx_has_block(const adx_writing *k)
 {
-    for (size_t i = 0; i < k->p->steps; i++)
-        if (k->p->step[i].op == ADX_OP_guard)
+    for (size_t i = 0; i < k->p->nodes; i++)
+        if (k->p->node[i].op == ADX_OP_guard)
             return false;
     return k->p->manys == 0 && k->parts == 1;
 }
@@ -2063,14 +2063,14 @@ static ad_status adx_make_entries(adx_program *q, const adx_program *p,
     bool *moved = adx_moved(p, 0, s->g.cols);
     if (moved == NULL)
         adx_spoil(q, ADREV_ENOMEM);
-    adx_copy_steps(&k);
+    adx_copy_nodes(&k);
     for (uint32_t d = 0; d < s->groups + s->aparts; d++) {
         bool reverse = s->by_rows != (d >= s->groups);
         adx_seed_direction(&k, s, d);
         if (reverse)
-            adx_adjoint_steps(&k, moved);
+            adx_adjoint_nodes(&k, moved);
         else
-            adx_tangent_steps(&k);
+            adx_tangent_nodes(&k);
         for (uint32_t i = s->first[d]; i < s->first[d + 1]; i++) {
             uint32_t at = s->at[s->entry[i]];
             entry[s->entry[i]] = k.derived[reverse ? at : p->output[at]];
@@ -2198,15 +2198,15 @@ static ad_status adx_need_helpers(adx_job *job, const adx_program *q)
     ad_status status = used == NULL ? ADREV_ENOMEM : ADREV_OK;
     if (used != NULL)
         adx_mark_used(q, used);
-    for (size_t i = 0; status == ADREV_OK && i < q->steps; i++) {
-        const adx_many *m = adx_many_of(q, &q->step[i]);
-        uint32_t op = m == NULL ? q->step[i].op : m->op;
+    for (size_t i = 0; status == ADREV_OK && i < q->nodes; i++) {
+        const adx_many *m = adx_many_of(q, &q->node[i]);
+        uint32_t op = m == NULL ? q->node[i].op : m->op;
         bool external = m != NULL && m->kind == ADX_MANY_external;
-        if (external && adx_is_used(q, &q->step[i], used))
+        if (external && adx_is_used(q, &q->node[i], used))
             status = ADREV_EEXTERNAL;
         bool plain = op >= ADX_OP_COUNT || (m != NULL
             && m->kind != ADX_MANY_each && m->kind != ADX_MANY_product);
-        if (!plain && adx_is_used(q, &q->step[i], used)
+        if (!plain && adx_is_used(q, &q->node[i], used)
             && !adx_mark_helpers(adx_value_text(job->text, op), job->needed))
             status = ADREV_EEXTERNAL;
     }
@@ -2218,8 +2218,8 @@ static void adx_measure_code(const adx_writing *k, size_t bytes,
                              ad_c_size *size)
 {
     const adx_program *p = k->p;
-    for (size_t i = 0; i < p->steps; i++)
-        size->statements += adx_is_used(p, &p->step[i], k->used);
+    for (size_t i = 0; i < p->nodes; i++)
+        size->statements += adx_is_used(p, &p->node[i], k->used);
     for (size_t i = 0; i < p->numbers; i++)
         size->constants += k->used[i]
                         && adx_is_constant_number(p, i);
@@ -2897,7 +2897,7 @@ ADX_SELDOM_END
 /* === code/save ==============================================================
  * Written as it stands in memory, number by number; when it is read, nothing is
  * believed: every index is compared with what has been read before it, and what
- * a step does not use must be as it would have been written. So only what a
+ * a node does not use must be as it would have been written. So only what a
  * recording can make is accepted, and would be written as the same bytes.
  *
  *   needs   tape/memory function/api function/operations function/program
@@ -2988,8 +2988,8 @@ static void adx_put_program(adx_bytes *b, const adx_program *p)
         if (fixed)
             adx_put_real(b, *adx_constant_of(p, i));
     }
-    for (size_t i = 0; i < p->steps; i++) {
-        const adx_step *s = &p->step[i];
+    for (size_t i = 0; i < p->nodes; i++) {
+        const adx_node *s = &p->node[i];
         const uint32_t word[] = { s->op, s->r, s->a, s->b, s->c };
         for (size_t k = 0; k < 5; k++)
             adx_put_word(b, word[k], 4);
@@ -3026,7 +3026,7 @@ ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
     const uint64_t head[] = { ADX_FILE_MAGIC, ADX_FILE_VERSION,
                               sizeof(ad_real) };
     const uint64_t count[] = {
-        fn->n, fn->m, p->numbers, p->steps, report.recorded, report.constant,
+        fn->n, fn->m, p->numbers, p->nodes, report.recorded, report.constant,
         report.common, report.identity, report.dead, report.operations,
         report.arrays, report.guards
     };
@@ -3143,7 +3143,7 @@ static uint32_t adx_get_code(const adx_loading *k, uint32_t op)
          : op == k->ops + 1 ? (uint32_t)ADX_OP_many : (uint32_t)ADX_OP_end;
 }
 
-#define ADX_NOT_MADE (ADX_FROM_INPUT - 1)       // by the steps read so far
+#define ADX_NOT_MADE (ADX_FROM_INPUT - 1)       // by the nodes read so far
 
 // Whether a number has been made before; that of a guard is none.
 static bool adx_is_readable(const adx_loading *k, uint64_t x)
@@ -3151,7 +3151,7 @@ static bool adx_is_readable(const adx_loading *k, uint64_t x)
     const adx_program *p = k->p;
     return x < k->made
         && (p->from[x] >= ADX_FROM_INPUT
-            || p->step[p->from[x]].op != ADX_OP_guard);
+            || p->node[p->from[x]].op != ADX_OP_guard);
 }
 
 static void adx_check_read(adx_loading *k, uint64_t x)
@@ -3160,7 +3160,7 @@ static void adx_check_read(adx_loading *k, uint64_t x)
         k->b.bad = true;
 }
 
-// After every step: its results, and the constants that come next.
+// After every node: its results, and the constants that come next.
 static void adx_note_made(adx_loading *k)
 {
     const adx_program *p = k->p;
@@ -3214,8 +3214,8 @@ static void adx_check_range(adx_loading *k, const adx_numbers *r, size_t rows,
             adx_check_read(k, adx_in_range(r, i, j));
 }
 
-// Whether all that a step reads is there.
-static void adx_check_reads(adx_loading *k, const adx_step *s)
+// Whether all that a node reads is there.
+static void adx_check_reads(adx_loading *k, const adx_node *s)
 {
     const adx_many *m = adx_many_of(k->p, s);
     if (m == NULL) {
@@ -3257,7 +3257,7 @@ static bool adx_is_range(const adx_numbers *a, const adx_numbers *b)
 
 // Whether a kind has these counts, each other being 0, and no more operands or
 // results than a sound file can have. Its arguments are checked afterwards,
-// with those of all steps.
+// with those of all nodes.
 static bool adx_is_plausible(const adx_loading *k, const adx_many *m)
 {
     const uint64_t most = k->p->numbers;
@@ -3301,18 +3301,18 @@ static void adx_get_many(adx_loading *k, adx_many *m)
         adx_get_list(k, m);
 }
 
-// Whether the arguments that a step does not have are as they are written.
-static bool adx_is_filled(const adx_step *s)
+// Whether the arguments that a node does not have are as they are written.
+static bool adx_is_filled(const adx_node *s)
 {
     int arity = s->op < ADX_OP_COUNT ? adx_row_of(s->op)->arity : 3;
     return (arity > 1 || s->b == s->a) && (arity > 2 || s->c == s->a);
 }
 
-// A step whose results are the next numbers.
-static void adx_get_step(adx_loading *k, size_t i, size_t guards)
+// A node whose results are the next numbers.
+static void adx_get_node(adx_loading *k, size_t i, size_t guards)
 {
     adx_program *p = k->p;
-    adx_step s;
+    adx_node s;
     s.op = adx_get_code(k, adx_get_word(&k->b));
     s.r = adx_get_word(&k->b);
     s.a = adx_get_word(&k->b);
@@ -3338,7 +3338,7 @@ static void adx_get_step(adx_loading *k, size_t i, size_t guards)
             k->b.bad = true;
         else
             p->from[s.r + j] = (uint32_t)i;
-    p->step[p->steps++] = s;
+    p->node[p->nodes++] = s;
     adx_note_made(k);
 }
 
@@ -3384,7 +3384,7 @@ static void adx_get_guards(adx_loading *k, ad_fn *fn, size_t guards)
 }
 
 static void adx_get_program(adx_loading *k, ad_fn *fn, size_t numbers,
-                            size_t steps, const ad_fn_report *report)
+                            size_t nodes, const ad_fn_report *report)
 {
     adx_program *p = k->p;
     adx_get_operations(k);
@@ -3396,12 +3396,12 @@ static void adx_get_program(adx_loading *k, ad_fn *fn, size_t numbers,
         adx_spoil(p, ADREV_ENOMEM);
     else if (!k->b.bad && p->status == ADREV_OK)
         adx_note_made(k);
-    p->step = (adx_step *)adx_take(p->memory, steps, sizeof *p->step);
-    if (p->step == NULL)
+    p->node = (adx_node *)adx_take(p->memory, nodes, sizeof *p->node);
+    if (p->node == NULL)
         adx_spoil(p, ADREV_ENOMEM);
-    p->step_room = p->step == NULL ? 0 : steps;
-    for (size_t i = 0; i < steps && !k->b.bad && p->status == ADREV_OK; i++)
-        adx_get_step(k, i, report->guards);
+    p->node_room = p->node == NULL ? 0 : nodes;
+    for (size_t i = 0; i < nodes && !k->b.bad && p->status == ADREV_OK; i++)
+        adx_get_node(k, i, report->guards);
     if (k->made < p->numbers)
         k->b.bad = true;
     for (size_t i = 0; i < fn->m && !k->b.bad && p->status == ADREV_OK; i++) {
@@ -3443,7 +3443,7 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
     size_t n = adx_get_count(&k.b, 1);
     size_t m = adx_get_count(&k.b, 4);
     size_t numbers = adx_get_count(&k.b, 1);
-    size_t steps = adx_get_count(&k.b, 20);
+    size_t nodes = adx_get_count(&k.b, 20);
     ad_fn_report report;
     report.recorded = (size_t)adx_get(&k.b, 8);
     report.constant = (size_t)adx_get(&k.b, 8);
@@ -3460,7 +3460,7 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
         return ADREV_ENOMEM;
     k.p = &fn->program;
     k.p->plain = false;
-    adx_get_program(&k, fn, numbers, steps, &report);
+    adx_get_program(&k, fn, numbers, nodes, &report);
     adx_drop(&fn->memory, k.guard);
     ad_status status = fn->program.status != ADREV_OK ? fn->program.status
                      : k.b.bad ? ADREV_EFILE : ADREV_OK;

@@ -292,7 +292,7 @@ ADX_TRY ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
                                const ad_real v[], size_t order, ad_real y[]);
 
 // y = f(x) as one statement of the current recording. While a function is
-// recorded, the steps of fn become a part of it. The function may be freed at
+// recorded, the operations of fn become a part of it. The function may be freed at
 // any time: recordings keep what they need of it.
 //
 //   x   [n]      in    recorded numbers or constants
@@ -451,7 +451,7 @@ ADX_TRY ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
 #include <stdatomic.h>
 
 /* === function/operations ====================================================
- * A program is a list of steps, each of which makes one number (or, of arrays,
+ * A program is a list of nodes, each of which makes one number (or, of arrays,
  * several) from numbers made before; nothing is ever overwritten. Numbers are
  * known by where they stand: first the inputs, then constants and results in
  * the order in which they were asked for.
@@ -510,7 +510,7 @@ enum {
     ADX_DERIVED(ADX_ENUM)
     ADX_OP_COUNT,
     ADX_OP_guard = ADX_OP_COUNT,    // only if a is b; c: which guard
-    ADX_OP_many,                    // a: which of the steps with many results
+    ADX_OP_many,                    // a: which of the nodes with many results
     ADX_OP_chain_add,               // in machines only: c + chain(a, b),
     ADX_OP_chain_sub,               // c - chain(a, b),
     ADX_OP_mul_add,                 // c + a * b, rounded twice,
@@ -591,7 +591,7 @@ ADX_INLINE ad_real adx_less(ad_real z, ad_real product) { return z - product; }
 
 // ADX_ROUNDED(x), ADX_ROUNDED_ALL()   a number, or those in memory, as they are
 //   here: what computed them is not contracted with what uses them. Without, no
-//   step is made of a product of the function itself and a sum.
+//   node is made of a product of the function itself and a sum.
 #if defined __GNUC__ && defined __SSE2_MATH__
 #define ADX_ROUNDED(x) __asm__("" : "+x"(x))
 #elif defined __GNUC__ && defined __aarch64__
@@ -612,7 +612,7 @@ ADX_INLINE ad_real adx_rounded(ad_real x)
     return x;
 }
 
-// Both in one step: DO(code, value), of x, y and z. Products of the function are
+// Both in one node: DO(code, value), of x, y and z. Products of the function are
 // one with their sums at one point only.
 #define ADX_FUSED_CHAIN(DO)                                                 \
     DO(ADX_OP_chain_add, adx_more(z, x * y))                                \
@@ -668,10 +668,10 @@ static inline bool adx_make_room_for(const ad_allocator *a, void **array,
 }
 
 /* === function/program =======================================================
- * A program in memory: steps, numbers, inputs, outputs, guards.
+ * A program in memory: nodes, numbers, inputs, outputs, guards.
  *
  *   needs   tape/memory function/api function/operations
- *   offers  adx_kept adx_keep adx_hold adx_let_go adx_step adx_numbers
+ *   offers  adx_kept adx_keep adx_hold adx_let_go adx_node adx_numbers
  *           adx_many_kind ADX_MANY_each ADX_MANY_sum ADX_MANY_most
  *           ADX_MANY_norm ADX_MANY_product ADX_MANY_gather ADX_MANY_external
  *           ADX_EXTERNAL_value ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving
@@ -685,7 +685,7 @@ static inline bool adx_make_room_for(const ad_allocator *a, void **array,
  *           adx_visit_reads
  * ========================================================================== */
 
-// What an external statement saved, for all programs that it is a step of.
+// What an external statement saved, for all programs that it is a node of.
 typedef struct adx_kept {
     ad_allocator memory;
     atomic_size_t holders;
@@ -725,11 +725,11 @@ static void adx_let_go(adx_kept *kept)
     adx_drop(&memory, kept);
 }
 
-typedef struct adx_step {
+typedef struct adx_node {
     uint32_t op;
     uint32_t r;                 // the result; of arrays the first
     uint32_t a, b, c;           // arguments; those that there are not: a
-} adx_step;
+} adx_node;
 
 // Numbers base + i*rs + j*cs of a matrix; a vector is one row, and step cs.
 typedef struct adx_numbers {
@@ -738,7 +738,7 @@ typedef struct adx_numbers {
     int32_t cs;
 } adx_numbers;
 
-// A step whose results are several numbers, one behind the other.
+// A node whose results are several numbers, one behind the other.
 typedef enum adx_many_kind {
     ADX_MANY_each,              // [n] of an operation on up to 3 vectors
     ADX_MANY_sum,               // of [k]
@@ -769,7 +769,7 @@ typedef struct adx_many {
 
 // Where a number comes from.
 #define ADX_FROM_CONSTANT 0x80000000u       // and above: which one
-#define ADX_FROM_INPUT    0x7fffffffu       // below: which step
+#define ADX_FROM_INPUT    0x7fffffffu       // below: which node
 #define ADX_NOWHERE       UINT32_MAX        // no number
 
 // A set of the table of what is known: numbers whose keys have these hashes.
@@ -788,8 +788,8 @@ static void adx_drop_cells(const ad_allocator *a, adx_cells *cells);
 // instead of 50 ns each when every number had 16 bytes.)
 typedef struct adx_program {
     const ad_allocator *memory;
-    adx_step *step;
-    size_t steps, step_room;
+    adx_node *node;
+    size_t nodes, node_room;
     uint32_t *from;             // of each number, where it comes from
     size_t numbers, number_room;
     ad_real *constant;
@@ -799,7 +799,7 @@ typedef struct adx_program {
     uint32_t *output;
     size_t outputs, output_room;
     size_t inputs;
-    adx_seen_set *seen;         // steps and constants by what they compute
+    adx_seen_set *seen;         // nodes and constants by what they compute
     uint8_t *entered;           // numbers in each set: where the next one goes
     size_t seen_sets;
     adx_cells *cells;           // partials that were read (formulas)
@@ -807,8 +807,8 @@ typedef struct adx_program {
     ad_status status;
     ad_fn_report report;
     bool counted;               // its `dead`, `operations` and `arrays`, too
-    size_t guards;              // steps that adx_emit_guard made
-    size_t conditions;          // steps that only guards asked for
+    size_t guards;              // nodes that adx_emit_guard made
+    size_t conditions;          // nodes that only guards asked for
     size_t hands_on;            // numbers at most, from `ahead` to `back`
     // A step of a loop (loop/replay): the first `carried` results are the
     // first inputs of the next one, and at the end come parameters and the
@@ -830,7 +830,7 @@ static void adx_drop_many(const ad_allocator *a, const adx_many *k)
     adx_let_go(k->kept);
 }
 
-// What is there only while steps are added.
+// What is there only while nodes are added.
 static void adx_end_program(adx_program *p)
 {
     adx_drop(p->memory, p->seen);
@@ -846,7 +846,7 @@ static void adx_free_program(adx_program *p)
     for (size_t i = 0; i < p->manys; i++)
         adx_drop_many(p->memory, &p->many[i]);
     adx_drop(p->memory, p->many);
-    adx_drop(p->memory, p->step);
+    adx_drop(p->memory, p->node);
     adx_drop(p->memory, p->from);
     adx_drop(p->memory, p->constant);
     adx_drop(p->memory, p->output);
@@ -868,12 +868,12 @@ static inline bool adx_has_room_for_number(adx_program *p)
     else if (!adx_make_room_for(p->memory, (void **)&p->from, &p->number_room,
                                 p->numbers, sizeof *p->from))
         adx_spoil(p, ADREV_ENOMEM);
-    if (p->number_room > ADX_FROM_INPUT)    // so that room is all that steps
+    if (p->number_room > ADX_FROM_INPUT)    // so that room is all that nodes
         p->number_room = ADX_FROM_INPUT;    // have to ask for
     return p->status == ADREV_OK;
 }
 
-// Every step makes one (but see adx_append_many), and so does every constant.
+// Every node makes one (but see adx_append_many), and so does every constant.
 static inline uint32_t adx_new_number(adx_program *p, uint32_t from)
 {
     if (!adx_has_room_for_number(p))
@@ -935,22 +935,22 @@ static bool adx_is(const adx_program *p, uint32_t x, ad_real v)
         && memcmp(adx_constant_of(p, x), &v, sizeof v) == 0;
 }
 
-// The step that makes x, if it is of this operation.
-static const adx_step *adx_made_by(const adx_program *p, uint32_t x,
+// The node that makes x, if it is of this operation.
+static const adx_node *adx_made_by(const adx_program *p, uint32_t x,
                                    uint32_t op)
 {
     uint32_t from = p->status == ADREV_OK ? p->from[x]
                                           : ADX_FROM_CONSTANT;
-    return from < ADX_FROM_INPUT && p->step[from].op == op ? &p->step[from]
+    return from < ADX_FROM_INPUT && p->node[from].op == op ? &p->node[from]
                                                            : NULL;
 }
 
-static const adx_many *adx_many_of(const adx_program *p, const adx_step *s)
+static const adx_many *adx_many_of(const adx_program *p, const adx_node *s)
 {
     return s->op == ADX_OP_many ? &p->many[s->a] : NULL;
 }
 
-// Of an external step without the tangents behind them.
+// Of an external node without the tangents behind them.
 static size_t adx_external_operands(const adx_many *k)
 {
     return (size_t)k->n + (k->op & ADX_EXTERNAL_adjoint ? k->m : 0);
@@ -979,7 +979,7 @@ static size_t adx_listed(const adx_many *k)
            ? adx_external_operands(k) * (moving ? 2 : 1) : 0;
 }
 
-static size_t adx_results_of(const adx_program *p, const adx_step *s)
+static size_t adx_results_of(const adx_program *p, const adx_node *s)
 {
     const adx_many *k = adx_many_of(p, s);
     return k == NULL ? 1 : adx_many_results(k);
@@ -1002,10 +1002,10 @@ static uint32_t adx_in_range(const adx_numbers *r, size_t i, size_t j)
                    + (uint32_t)j * (uint32_t)r->cs;
 }
 
-// Visits every number that a step reads.
+// Visits every number that a node reads.
 typedef void adx_visit_fn(void *user, uint32_t number);
 
-ADX_INLINE void adx_visit_reads(const adx_program *p, const adx_step *s,
+ADX_INLINE void adx_visit_reads(const adx_program *p, const adx_node *s,
                                 adx_visit_fn *visit, void *user)
 {
     const adx_many *k = adx_many_of(p, s);
@@ -1029,10 +1029,10 @@ ADX_INLINE void adx_visit_reads(const adx_program *p, const adx_step *s,
 }
 
 /* === function/unique ========================================================
- * Each number once: a hash of what a step computes.
+ * Each number once: a hash of what a node computes.
  *
  *   needs   tape/memory function/operations function/program
- *   offers  adx_key adx_step_key adx_guard_key adx_seen adx_enter_number
+ *   offers  adx_key adx_node_key adx_guard_key adx_seen adx_enter_number
  *           adx_fixed_anew adx_fixed
  * ========================================================================== */
 
@@ -1047,7 +1047,7 @@ typedef struct adx_key {
     uint64_t word[2];
 } adx_key;
 
-static adx_key adx_step_key(uint32_t op, uint32_t x, uint32_t y, uint32_t z)
+static adx_key adx_node_key(uint32_t op, uint32_t x, uint32_t y, uint32_t z)
 {
     return (adx_key){ { (uint64_t)op << 32 | x, (uint64_t)y << 32 | z } };
 }
@@ -1055,7 +1055,7 @@ static adx_key adx_step_key(uint32_t op, uint32_t x, uint32_t y, uint32_t z)
 // Without its number: a comparison that comes again is the same guard.
 static adx_key adx_guard_key(uint32_t x, uint32_t was)
 {
-    return adx_step_key(ADX_OP_guard, x, was, 0);
+    return adx_node_key(ADX_OP_guard, x, was, 0);
 }
 
 static adx_key adx_constant_key(ad_real v)
@@ -1069,9 +1069,9 @@ static adx_key adx_key_of(const adx_program *p, uint32_t x)
 {
     if (adx_is_constant_number(p, x))
         return adx_constant_key(*adx_constant_of(p, x));
-    const adx_step *s = &p->step[p->from[x]];
+    const adx_node *s = &p->node[p->from[x]];
     return s->op == ADX_OP_guard ? adx_guard_key(s->a, s->b)
-                                 : adx_step_key(s->op, s->a, s->b, s->c);
+                                 : adx_node_key(s->op, s->a, s->b, s->c);
 }
 
 static uint32_t adx_hash(const adx_key *key)
@@ -1248,7 +1248,7 @@ static bool adx_has_identity(uint32_t op)
 ADX_INLINE uint32_t adx_identity(adx_program *p, uint32_t op, uint32_t x,
                                  uint32_t y, uint32_t z)
 {
-    const adx_step *s;
+    const adx_node *s;
     switch (op) {
     case ADREV_OP_add:
         return adx_is(p, y, -ADX_K(0.0)) ? x : adx_is(p, x, -ADX_K(0.0)) ? y
@@ -1279,34 +1279,34 @@ static bool adx_commutes(uint32_t op)
     return op == ADREV_OP_add || op == ADREV_OP_mul || op == ADX_OP_chain;
 }
 
-// Room for one more step and its number; or p is spoilt.
+// Room for one more node and its number; or p is spoilt.
 ADX_NOINLINE static bool adx_grow_program(adx_program *p)
 {
-    if (!adx_make_room_for(p->memory, (void **)&p->step, &p->step_room,
-                           p->steps, sizeof *p->step))
+    if (!adx_make_room_for(p->memory, (void **)&p->node, &p->node_room,
+                           p->nodes, sizeof *p->node))
         adx_spoil(p, ADREV_ENOMEM);
     return adx_has_room_for_number(p);
 }
 
-ADX_INLINE bool adx_has_room_for_step(adx_program *p)
+ADX_INLINE bool adx_has_room_for_node(adx_program *p)
 {
-    return (p->steps < p->step_room && p->numbers < p->number_room)
+    return (p->nodes < p->node_room && p->numbers < p->number_room)
         || adx_grow_program(p);
 }
 
-// Where there is room: the step as it is, without a look at what it computes.
-ADX_INLINE uint32_t adx_append_step(adx_program *p, uint32_t op, uint32_t x,
+// Where there is room: the node as it is, without a look at what it computes.
+ADX_INLINE uint32_t adx_append_node(adx_program *p, uint32_t op, uint32_t x,
                                     uint32_t y, uint32_t z)
 {
     uint32_t r = (uint32_t)p->numbers++;
     // 10^7 operations recorded: 18.1 instead of 18.6 ns for each.
-    ADX_FETCH((uintptr_t)&p->step[p->steps] + ADX_FAR);
-    p->from[r] = (uint32_t)p->steps;
-    p->step[p->steps++] = (adx_step){ op, r, x, y, z };
+    ADX_FETCH((uintptr_t)&p->node[p->nodes] + ADX_FAR);
+    p->from[r] = (uint32_t)p->nodes;
+    p->node[p->nodes++] = (adx_node){ op, r, x, y, z };
     return r;
 }
 
-// A step, unless one with this key is known already.
+// A node, unless one with this key is known already.
 ADX_INLINE uint32_t adx_once(adx_program *p, adx_key key, uint32_t op,
                              uint32_t x, uint32_t y, uint32_t z)
 {
@@ -1316,9 +1316,9 @@ ADX_INLINE uint32_t adx_once(adx_program *p, adx_key key, uint32_t op,
         p->report.common++;
         return known;
     }
-    if (p->status != ADREV_OK || !adx_has_room_for_step(p))
+    if (p->status != ADREV_OK || !adx_has_room_for_node(p))
         return 0;
-    uint32_t r = adx_append_step(p, op, x, y, z);
+    uint32_t r = adx_append_node(p, op, x, y, z);
     adx_enter_number(p, hash, r);
     return r;
 }
@@ -1341,7 +1341,7 @@ ADX_INLINE uint32_t adx_emit_of(adx_program *p, uint32_t op, uint32_t x,
                                         *adx_constant_of(p, z)));
     }
     if (p->plain)
-        return adx_has_room_for_step(p) ? adx_append_step(p, op, x, y, z) : 0;
+        return adx_has_room_for_node(p) ? adx_append_node(p, op, x, y, z) : 0;
     bool some = (from[0] | from[1] | from[2]) >= ADX_FROM_CONSTANT;
     uint32_t same = some || adx_has_identity(op)
                   ? adx_identity(p, op, x, y, z) : ADX_NOWHERE;
@@ -1355,7 +1355,7 @@ ADX_INLINE uint32_t adx_emit_of(adx_program *p, uint32_t op, uint32_t x,
     uint32_t a = turn ? y : x;
     uint32_t b = turn ? x : y;
     uint32_t c = turn ? y : z;
-    return adx_once(p, adx_step_key(op, a, b, c), op, a, b, c);
+    return adx_once(p, adx_node_key(op, a, b, c), op, a, b, c);
 }
 
 // The same, where arguments that there are not may be anything.
@@ -1375,28 +1375,28 @@ static uint32_t adx_emit2(adx_program *p, uint32_t op, uint32_t x, uint32_t y)
 static void adx_emit_guard(adx_program *p, uint32_t x, uint32_t was,
                            uint32_t which)
 {
-    size_t steps = p->steps;
+    size_t nodes = p->nodes;
     if (!adx_is_fixed(p, x))
         adx_once(p, adx_guard_key(x, was), ADX_OP_guard, x, was, which);
-    p->guards += p->steps - steps;
+    p->guards += p->nodes - nodes;
 }
 
-/* --- steps with many results --------------------------------------------- */
+/* --- nodes with many results --------------------------------------------- */
 
 // The first of its results. The list and what is kept become the program's.
 static uint32_t adx_append_many(adx_program *p, const adx_many *k)
 {
     size_t results = adx_many_results(k);
     uint32_t first = 0;
-    if (p->steps >= ADX_FROM_INPUT)     // steps without results have no numbers
+    if (p->nodes >= ADX_FROM_INPUT)     // nodes without results have no numbers
         adx_spoil(p, ADREV_ELIMIT);
     if (!adx_make_room_for(p->memory, (void **)&p->many, &p->many_room,
                            p->manys, sizeof *p->many)
-        || !adx_make_room_for(p->memory, (void **)&p->step, &p->step_room,
-                              p->steps, sizeof *p->step))
+        || !adx_make_room_for(p->memory, (void **)&p->node, &p->node_room,
+                              p->nodes, sizeof *p->node))
         adx_spoil(p, ADREV_ENOMEM);
     for (size_t i = 0; i < results && p->status == ADREV_OK; i++) {
-        uint32_t r = adx_new_number(p, (uint32_t)p->steps);
+        uint32_t r = adx_new_number(p, (uint32_t)p->nodes);
         first = i == 0 ? r : first;
     }
     if (p->status != ADREV_OK) {
@@ -1405,7 +1405,7 @@ static uint32_t adx_append_many(adx_program *p, const adx_many *k)
     }
     uint32_t which = (uint32_t)p->manys;
     p->many[p->manys++] = *k;
-    p->step[p->steps++] = (adx_step){ ADX_OP_many, first, which, 0, 0 };
+    p->node[p->nodes++] = (adx_node){ ADX_OP_many, first, which, 0, 0 };
     return first;
 }
 
@@ -1546,7 +1546,7 @@ static uint32_t adx_emit_external(adx_program *p, const adx_many *of,
 
 /* === function/formulas ======================================================
  * The cells of the tables are C expressions. They are read here, and become
- * steps of a program: that is how a partial comes into it, and its partials.
+ * nodes of a program: that is how a partial comes into it, and its partials.
  *
  *     choice  = either [ "?" choice ":" choice ]
  *     either  = both { "||" both }            both  = relation { "&&" relation }
@@ -1856,9 +1856,9 @@ static adx_numbers adx_partial_of(adx_program *p, size_t n, uint32_t op, int i,
  *           function/emit function/formulas
  *   offers  adx_making adx_mark adx_is_used adx_mark_used adx_end_making
  *           adx_start_making adx_begin_making adx_take_range adx_own_range
- *           adx_set_range adx_copied_list adx_copy_step adx_partial_in
+ *           adx_set_range adx_copied_list adx_copy_node adx_partial_in
  *           adx_argument adx_accumulate_each adx_accumulate adx_or_zero
- *           adx_argument_range adx_partials_in adx_cosines_in adx_copy_steps
+ *           adx_argument_range adx_partials_in adx_cosines_in adx_copy_nodes
  * ========================================================================== */
 
 // A program made from another one: what its numbers became.
@@ -1876,7 +1876,7 @@ static void adx_mark(void *user, uint32_t number)
     ((bool *)user)[number] = true;
 }
 
-static inline bool adx_is_used(const adx_program *p, const adx_step *s,
+static inline bool adx_is_used(const adx_program *p, const adx_node *s,
                                const bool used[])
 {
     if (s->op != ADX_OP_many)
@@ -1888,8 +1888,8 @@ static inline bool adx_is_used(const adx_program *p, const adx_step *s,
     return false;
 }
 
-// What a guard or a step with many results reads, and all that it computes.
-ADX_NOINLINE static bool adx_mark_more(const adx_program *p, const adx_step *s,
+// What a guard or a node with many results reads, and all that it computes.
+ADX_NOINLINE static bool adx_mark_more(const adx_program *p, const adx_node *s,
                                        bool used[])
 {
     if (!adx_is_used(p, s, used))
@@ -1900,15 +1900,15 @@ ADX_NOINLINE static bool adx_mark_more(const adx_program *p, const adx_step *s,
     return true;
 }
 
-// Numbers on which results or guards depend. Returns how many steps are needed.
+// Numbers on which results or guards depend. Returns how many nodes are needed.
 static size_t adx_mark_used(const adx_program *p, bool used[])
 {
     size_t live = 0;
     memset(used, p->plain, p->numbers * sizeof *used);
     for (size_t i = 0; i < p->outputs; i++)
         used[p->output[i]] = true;
-    for (size_t i = p->steps; i-- > 0;) {
-        const adx_step *s = &p->step[i];
+    for (size_t i = p->nodes; i-- > 0;) {
+        const adx_node *s = &p->node[i];
         if (s->op >= ADX_OP_guard) {
             live += adx_mark_more(p, s, used);
         } else if (used[s->r]) {
@@ -1997,8 +1997,8 @@ static bool adx_take_range(adx_making *k, const uint32_t to[], size_t rows,
     return any && p->status == ADREV_OK;
 }
 
-// Results of a step as a range.
-static adx_numbers adx_own_range(const adx_step *s, const adx_many *k)
+// Results of a node as a range.
+static adx_numbers adx_own_range(const adx_node *s, const adx_many *k)
 {
     return (adx_numbers){ s->r, (int32_t)k->n, 1 };
 }
@@ -2011,7 +2011,7 @@ static void adx_set_range(uint32_t to[], const adx_numbers *at, size_t rows,
             to[adx_in_range(at, i, j)] = adx_in_range(&from, i, j);
 }
 
-// The list of a step in the new program, with room for so many more.
+// The list of a node in the new program, with room for so many more.
 static uint32_t *adx_copied_list(adx_making *k, const adx_many *old,
                                  size_t more)
 {
@@ -2025,7 +2025,7 @@ static uint32_t *adx_copied_list(adx_making *k, const adx_many *old,
     return list;
 }
 
-static void adx_copy_gather(adx_making *k, const adx_step *s,
+static void adx_copy_gather(adx_making *k, const adx_node *s,
                             const adx_many *old)
 {
     uint32_t *list = adx_copied_list(k, old, 0);
@@ -2037,7 +2037,7 @@ static void adx_copy_gather(adx_making *k, const adx_step *s,
     adx_drop(k->to->memory, list);
 }
 
-static void adx_copy_many(adx_making *k, const adx_step *s,
+static void adx_copy_many(adx_making *k, const adx_node *s,
                           const adx_many *old)
 {
     adx_many many = *old;
@@ -2059,7 +2059,7 @@ static void adx_copy_many(adx_making *k, const adx_step *s,
         k->same[s->r + i] = first + (uint32_t)i;
 }
 
-static void adx_copy_step(adx_making *k, const adx_step *s)
+static void adx_copy_node(adx_making *k, const adx_node *s)
 {
     const uint32_t *same = k->same;
     if (k->to->status != ADREV_OK)
@@ -2073,8 +2073,8 @@ static void adx_copy_step(adx_making *k, const adx_step *s)
                                  same[s->c]);
 }
 
-// Partial i of a step, among the numbers of the new program.
-static uint32_t adx_partial_in(adx_making *k, const adx_step *s, int i)
+// Partial i of a node, among the numbers of the new program.
+static uint32_t adx_partial_in(adx_making *k, const adx_node *s, int i)
 {
     const adx_numbers arg[3] = { adx_single(k->same[s->a]),
                                adx_single(k->same[s->b]),
@@ -2083,7 +2083,7 @@ static uint32_t adx_partial_in(adx_making *k, const adx_step *s, int i)
                           adx_single(k->same[s->r])).base;
 }
 
-static uint32_t adx_argument(const adx_step *s, int i)
+static uint32_t adx_argument(const adx_node *s, int i)
 {
     return i == 0 ? s->a : i == 1 ? s->b : s->c;
 }
@@ -2101,7 +2101,7 @@ static adx_numbers adx_accumulate_each(adx_program *p, size_t n, bool *any,
         return first ? adx_emit_each2(p, n, ADREV_OP_neg, x, x)
                      : adx_emit_each2(p, n, ADREV_OP_sub, sum, x);
     uint32_t op = ADREV_OP_add;
-    const adx_step *minus = first || !adx_is_single(&d) ? NULL
+    const adx_node *minus = first || !adx_is_single(&d) ? NULL
                           : adx_made_by(p, d.base, ADREV_OP_neg);
     if (minus != NULL) {        // d = -e: sum - e x
         op = ADREV_OP_sub;
@@ -2125,7 +2125,7 @@ static uint32_t adx_or_zero(adx_program *p, uint32_t x)
     return x == ADX_NOWHERE ? adx_fixed(p, 0) : x;
 }
 
-// Argument i of a step with many results, in the new program.
+// Argument i of a node with many results, in the new program.
 static adx_numbers adx_argument_range(adx_making *k, const adx_many *s, int i)
 {
     size_t rows;
@@ -2138,7 +2138,7 @@ static adx_numbers adx_argument_range(adx_making *k, const adx_many *s, int i)
 }
 
 // Partial i of all its operations.
-static adx_numbers adx_partials_in(adx_making *k, const adx_step *s,
+static adx_numbers adx_partials_in(adx_making *k, const adx_node *s,
                                  const adx_many *e, int i)
 {
     const adx_numbers arg[3] = { adx_argument_range(k, e, 0),
@@ -2151,7 +2151,7 @@ static adx_numbers adx_partials_in(adx_making *k, const adx_step *s,
 }
 
 // Of the length v of x: x/v.
-static adx_numbers adx_cosines_in(adx_making *k, const adx_step *s,
+static adx_numbers adx_cosines_in(adx_making *k, const adx_node *s,
                                 const adx_many *e)
 {
     return adx_emit_each2(k->to, e->k, ADX_OP_cosine,
@@ -2159,22 +2159,22 @@ static adx_numbers adx_cosines_in(adx_making *k, const adx_step *s,
                           adx_single(k->same[s->r]));
 }
 
-static void adx_copy_steps(adx_making *k)
+static void adx_copy_nodes(adx_making *k)
 {
     const adx_program *p = k->from;
-    for (size_t i = 0; k->to->status == ADREV_OK && i < p->steps; i++)
-        if (adx_is_used(p, &p->step[i], k->used))
-            adx_copy_step(k, &p->step[i]);
+    for (size_t i = 0; k->to->status == ADREV_OK && i < p->nodes; i++)
+        if (adx_is_used(p, &p->node[i], k->used))
+            adx_copy_node(k, &p->node[i]);
 }
 
 /* === function/tangents ======================================================
  * The tangent of a program (jvp).
  *
  *   needs   function/operations function/program function/emit function/copy
- *   offers  adx_tangent_step adx_make_tangent
+ *   offers  adx_tangent_node adx_make_tangent
  * ========================================================================== */
 
-static void adx_tangent_each(adx_making *k, const adx_step *s,
+static void adx_tangent_each(adx_making *k, const adx_node *s,
                              const adx_many *e)
 {
     const adx_numbers own = adx_own_range(s, e);
@@ -2190,7 +2190,7 @@ static void adx_tangent_each(adx_making *k, const adx_step *s,
         adx_set_range(k->derived, &own, 1, e->n, sum);
 }
 
-static void adx_tangent_product(adx_making *k, const adx_step *s,
+static void adx_tangent_product(adx_making *k, const adx_node *s,
                                 const adx_many *e)
 {
     const adx_numbers own = adx_own_range(s, e);
@@ -2216,7 +2216,7 @@ static void adx_tangent_product(adx_making *k, const adx_step *s,
         adx_set_range(k->derived, &own, e->m, e->n, y);
 }
 
-static void adx_tangent_many(adx_making *k, const adx_step *s,
+static void adx_tangent_many(adx_making *k, const adx_node *s,
                              const adx_many *e)
 {
     adx_program *p = k->to;
@@ -2248,8 +2248,8 @@ static bool adx_any_derived(const adx_making *k, const uint32_t list[],
     return false;
 }
 
-// An external step and its tangent are one step; a second tangent no rule has.
-static void adx_tangent_external(adx_making *k, const adx_step *s,
+// An external node and its tangent are one node; a second tangent no rule has.
+static void adx_tangent_external(adx_making *k, const adx_node *s,
                                  const adx_many *e)
 {
     size_t n = adx_listed(e);
@@ -2269,8 +2269,8 @@ static void adx_tangent_external(adx_making *k, const adx_step *s,
     }
 }
 
-// Of a step that has been copied.
-static void adx_tangent_step(adx_making *k, const adx_step *s)
+// Of a node that has been copied.
+static void adx_tangent_node(adx_making *k, const adx_node *s)
 {
     uint32_t sum = ADX_NOWHERE;
     const adx_many *many = adx_many_of(k->from, s);
@@ -2303,10 +2303,10 @@ static ad_status adx_make_tangent(adx_program *q, const adx_program *p,
         return q->status;
     for (size_t i = 0; i < moving; i++)
         k.derived[i] = (uint32_t)(p->inputs + i);
-    for (size_t i = 0; i < p->steps; i++)
-        if (adx_is_used(p, &p->step[i], k.used)) {
-            adx_copy_step(&k, &p->step[i]);
-            adx_tangent_step(&k, &p->step[i]);
+    for (size_t i = 0; i < p->nodes; i++)
+        if (adx_is_used(p, &p->node[i], k.used)) {
+            adx_copy_node(&k, &p->node[i]);
+            adx_tangent_node(&k, &p->node[i]);
         }
     for (size_t i = 0; i < p->outputs; i++)
         adx_new_output(q, adx_or_zero(q, k.derived[p->output[i]]));
@@ -2317,11 +2317,11 @@ static ad_status adx_make_tangent(adx_program *q, const adx_program *p,
 }
 
 /* === function/adjoints ======================================================
- * The adjoint of a program (vjp), and what array steps hand back.
+ * The adjoint of a program (vjp), and what array nodes hand back.
  *
  *   needs   tape/memory function/operations function/program function/unique
  *           function/emit function/copy
- *   offers  adx_moved adx_adjoint_steps adx_make_adjoint adx_make_copy
+ *   offers  adx_moved adx_adjoint_nodes adx_make_adjoint adx_make_copy
  *           adx_make_scalar
  * ========================================================================== */
 
@@ -2344,8 +2344,8 @@ static bool *adx_moved(const adx_program *p, size_t first, size_t moving)
         return NULL;
     memset(moved, 0, p->numbers * sizeof *moved);
     memset(moved + first, true, moving * sizeof *moved);
-    for (size_t i = 0; i < p->steps; i++) {
-        const adx_step *s = &p->step[i];
+    for (size_t i = 0; i < p->nodes; i++) {
+        const adx_node *s = &p->node[i];
         adx_movement m = { moved, false };
         adx_visit_reads(p, s, adx_see_movement, &m);
         memset(&moved[s->r], m.any && s->op != ADX_OP_guard,
@@ -2420,7 +2420,7 @@ static void adx_add_matrix(adx_making *k, size_t rows, size_t cols,
     }
 }
 
-static void adx_adjoint_each(adx_making *k, const adx_step *s,
+static void adx_adjoint_each(adx_making *k, const adx_node *s,
                              const adx_many *e, adx_numbers y,
                              const bool moved[])
 {
@@ -2451,7 +2451,7 @@ static void adx_adjoint_product(adx_making *k, const adx_many *e, adx_numbers y,
                                         adx_transposed(a), y), moved);
 }
 
-static void adx_adjoint_external(adx_making *k, const adx_step *s,
+static void adx_adjoint_external(adx_making *k, const adx_node *s,
                                  const adx_many *e, const bool moved[])
 {
     bool any = false;
@@ -2471,7 +2471,7 @@ static void adx_adjoint_external(adx_making *k, const adx_step *s,
         adx_add_one(k, e->list[i], first + (uint32_t)i, moved);
 }
 
-static void adx_adjoint_many(adx_making *k, const adx_step *s,
+static void adx_adjoint_many(adx_making *k, const adx_node *s,
                              const adx_many *e, const bool moved[])
 {
     const adx_numbers own = adx_own_range(s, e);
@@ -2500,7 +2500,7 @@ static void adx_adjoint_many(adx_making *k, const adx_step *s,
             adx_add_one(k, e->list[i], adx_in_range(&y, 0, i), moved);
 }
 
-static void adx_adjoint_step(adx_making *k, const adx_step *s,
+static void adx_adjoint_node(adx_making *k, const adx_node *s,
                              const bool moved[])
 {
     const adx_many *many = adx_many_of(k->from, s);
@@ -2520,45 +2520,45 @@ static void adx_adjoint_step(adx_making *k, const adx_step *s,
     }
 }
 
-// Steps i < end, from the last of them to `begin`.
+// Nodes i < end, from the last of them to `begin`.
 static void adx_adjoint_part(adx_making *k, size_t begin, size_t end,
                              const bool moved[])
 {
     const adx_program *p = k->from;
     for (size_t i = end; k->to->status == ADREV_OK && i-- > begin;)
-        if (adx_is_used(p, &p->step[i], k->used))
-            adx_adjoint_step(k, &p->step[i], moved);
+        if (adx_is_used(p, &p->node[i], k->used))
+            adx_adjoint_node(k, &p->node[i], moved);
 }
 
-static void adx_adjoint_steps(adx_making *k, const bool moved[])
+static void adx_adjoint_nodes(adx_making *k, const bool moved[])
 {
-    adx_adjoint_part(k, 0, k->from->steps, moved);
+    adx_adjoint_part(k, 0, k->from->nodes, moved);
 }
 
-// The last step through whose result goes all that the steps before it compute;
-// p->steps if there is none, nobody looks (arrays), or no memory.
+// The last node through whose result goes all that the nodes before it compute;
+// p->nodes if there is none, nobody looks (arrays), or no memory.
 static size_t adx_bottleneck_of(const adx_program *p)
 {
-    size_t neck = p->steps;
+    size_t neck = p->nodes;
     size_t *last = (size_t *)adx_take(p->memory, p->numbers, sizeof *last);
     if (last == NULL || p->manys > 0) {
         adx_drop(p->memory, last);
         return neck;
     }
     memset(last, 0, p->numbers * sizeof *last);     // that reads a number
-    for (size_t i = 0; i < p->steps; i++) {
-        const adx_step *s = &p->step[i];
+    for (size_t i = 0; i < p->nodes; i++) {
+        const adx_node *s = &p->node[i];
         if (s->op != ADX_OP_guard)
             last[s->a] = last[s->b] = last[s->c] = i;
     }
     for (size_t i = 0; i < p->outputs; i++)
-        last[p->output[i]] = p->steps;
+        last[p->output[i]] = p->nodes;
     size_t most = 0;
-    for (size_t i = 0; i < p->steps; i++) {
-        if (most <= i && p->step[i].op != ADX_OP_guard)
+    for (size_t i = 0; i < p->nodes; i++) {
+        if (most <= i && p->node[i].op != ADX_OP_guard)
             neck = i;
-        if (most < last[p->step[i].r])
-            most = last[p->step[i].r];
+        if (most < last[p->node[i].r])
+            most = last[p->node[i].r];
     }
     adx_drop(p->memory, last);
     return neck;
@@ -2570,7 +2570,7 @@ static void adx_adjoint_through(adx_making *k, size_t neck, const bool moved[])
 {
     const adx_program *p = k->from;
     uint32_t *past = (uint32_t *)adx_take(p->memory, p->inputs, sizeof *past);
-    uint32_t *own = &k->derived[p->step[neck].r];
+    uint32_t *own = &k->derived[p->node[neck].r];
     uint32_t weight = *own;
     if (past == NULL) {
         adx_spoil(k->to, ADREV_ENOMEM);
@@ -2587,7 +2587,7 @@ static void adx_adjoint_through(adx_making *k, size_t neck, const bool moved[])
     adx_drop(p->memory, past);
 }
 
-// See adx_make_adjoint. neck: a bottleneck; p->steps: none.
+// See adx_make_adjoint. neck: a bottleneck; p->nodes: none.
 static ad_status adx_write_adjoint(adx_program *q, const adx_program *p,
                                    size_t moving, size_t neck)
 {
@@ -2597,14 +2597,14 @@ static ad_status adx_write_adjoint(adx_program *q, const adx_program *p,
     bool *moved = adx_moved(p, 0, moving);
     if (moved == NULL)
         adx_spoil(q, ADREV_ENOMEM);
-    adx_copy_steps(&k);
+    adx_copy_nodes(&k);
     for (size_t i = 0; q->status == ADREV_OK && i < p->outputs; i++) {
         uint32_t y = p->output[i];
         k.derived[y] = adx_accumulate(q, k.derived[y], adx_fixed(q, 1),
                                       (uint32_t)(p->inputs + i));
     }
-    adx_adjoint_part(&k, neck < p->steps ? neck + 1 : 0, p->steps, moved);
-    if (neck < p->steps && q->status == ADREV_OK)
+    adx_adjoint_part(&k, neck < p->nodes ? neck + 1 : 0, p->nodes, moved);
+    if (neck < p->nodes && q->status == ADREV_OK)
         adx_adjoint_through(&k, neck, moved);
     for (size_t i = 0; i < moving; i++)
         adx_new_output(q, adx_or_zero(q, k.derived[i]));
@@ -2623,13 +2623,13 @@ static ad_status adx_write_adjoint(adx_program *q, const adx_program *p,
 static ad_status adx_make_adjoint(adx_program *q, const adx_program *p,
                                   size_t moving)
 {
-    size_t neck = p->carried > 0 ? adx_bottleneck_of(p) : p->steps;
-    ad_status status = adx_write_adjoint(q, p, moving, p->steps);
-    if (status != ADREV_OK || neck == p->steps)
+    size_t neck = p->carried > 0 ? adx_bottleneck_of(p) : p->nodes;
+    ad_status status = adx_write_adjoint(q, p, moving, p->nodes);
+    if (status != ADREV_OK || neck == p->nodes)
         return status;
     adx_program through;
     ad_status other = adx_write_adjoint(&through, p, moving, neck);
-    bool better = other == ADREV_OK && through.steps <= q->steps;
+    bool better = other == ADREV_OK && through.nodes <= q->nodes;
     adx_free_program(better ? q : &through);
     if (better)
         *q = through;
@@ -2641,15 +2641,15 @@ static ad_status adx_make_copy(adx_program *q, const adx_program *p)
     adx_making k;
     if (!adx_begin_making(&k, p, q, 0))
         return q->status;
-    adx_copy_steps(&k);
+    adx_copy_nodes(&k);
     for (size_t i = 0; q->status == ADREV_OK && i < p->outputs; i++)
         adx_new_output(q, k.same[p->output[i]]);
     adx_end_making(&k);
     return q->status;
 }
 
-// Steps with many results, taken apart.
-static void adx_take_apart(adx_making *k, const adx_step *s,
+// Nodes with many results, taken apart.
+static void adx_take_apart(adx_making *k, const adx_node *s,
                            const adx_many *e)
 {
     adx_program *p = k->to;
@@ -2702,7 +2702,7 @@ static uint32_t adx_length_scale(adx_making *k, const adx_many *e)
 }
 
 // A length taken apart, scaled against overflow as adx_length is.
-static void adx_take_length(adx_making *k, const adx_step *s,
+static void adx_take_length(adx_making *k, const adx_node *s,
                             const adx_many *e)
 {
     adx_program *p = k->to;
@@ -2718,9 +2718,9 @@ static void adx_take_length(adx_making *k, const adx_step *s,
                               adx_emit2(p, ADREV_OP_sqrt, sum, sum));
 }
 
-// An external step has no steps of one result. What stands for it makes other
+// An external node has no nodes of one result. What stands for it makes other
 // numbers, but of the same operands, and each result is curved in all of them.
-static void adx_stand_in(adx_making *k, const adx_step *s, const adx_many *e)
+static void adx_stand_in(adx_making *k, const adx_node *s, const adx_many *e)
 {
     adx_program *p = k->to;
     uint32_t sum = k->same[e->list[0]];
@@ -2730,7 +2730,7 @@ static void adx_stand_in(adx_making *k, const adx_step *s, const adx_many *e)
         k->same[s->r + i] = adx_emit2(p, ADREV_OP_sqr, sum, sum);
 }
 
-// The same program without steps that have many results. pattern: only what
+// The same program without nodes that have many results. pattern: only what
 // depends on what must be right.
 static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
                                  bool pattern)
@@ -2738,13 +2738,13 @@ static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
     adx_making k;
     if (!adx_begin_making(&k, p, q, 0))
         return q->status;
-    for (size_t i = 0; q->status == ADREV_OK && i < p->steps; i++) {
-        const adx_step *s = &p->step[i];
+    for (size_t i = 0; q->status == ADREV_OK && i < p->nodes; i++) {
+        const adx_node *s = &p->node[i];
         if (!adx_is_used(p, s, k.used))
             continue;
         const adx_many *many = adx_many_of(p, s);
         if (many == NULL)
-            adx_copy_step(&k, s);
+            adx_copy_node(&k, s);
         else if (many->kind == ADX_MANY_norm && !pattern)
             adx_take_length(&k, s, many);
         else if (many->kind != ADX_MANY_external)
@@ -2766,7 +2766,7 @@ static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
  *
  *   needs   tape/memory function/operations function/program function/unique
  *           function/emit function/copy function/tangents function/adjoints
- *   offers  adx_clear_derived adx_tangent_steps adx_matrix_outputs
+ *   offers  adx_clear_derived adx_tangent_nodes adx_matrix_outputs
  *           adx_make_jacobian adx_make_hessian adx_cost_of adx_make_ahead
  *           adx_make_back ADX_TRAIN adx_make_train
  * ========================================================================== */
@@ -2779,13 +2779,13 @@ static void adx_clear_derived(adx_making *k)
         k->derived[i] = ADX_NOWHERE;
 }
 
-// Tangents of all steps, which have been copied.
-static void adx_tangent_steps(adx_making *k)
+// Tangents of all nodes, which have been copied.
+static void adx_tangent_nodes(adx_making *k)
 {
     const adx_program *p = k->from;
-    for (size_t i = 0; k->to->status == ADREV_OK && i < p->steps; i++)
-        if (adx_is_used(p, &p->step[i], k->used))
-            adx_tangent_step(k, &p->step[i]);
+    for (size_t i = 0; k->to->status == ADREV_OK && i < p->nodes; i++)
+        if (adx_is_used(p, &p->node[i], k->used))
+            adx_tangent_node(k, &p->node[i]);
 }
 
 // The derivatives of a program, number by number.
@@ -2798,7 +2798,7 @@ typedef struct adx_derivatives {
 // Copies the program that is to be derived.
 static void adx_begin_matrix(adx_making *k, const adx_derivatives *d)
 {
-    adx_copy_steps(k);
+    adx_copy_nodes(k);
     for (size_t i = 0; d->values && i < d->results; i++)
         if (k->to->status == ADREV_OK)
             adx_new_output(k->to, k->same[k->from->output[i]]);
@@ -2816,7 +2816,7 @@ static ad_status adx_make_columns(adx_program *q, const adx_program *p,
     for (size_t j = 0; j < moving && q->status == ADREV_OK; j++) {
         adx_clear_derived(&k);
         k.derived[j] = adx_fixed(q, 1);
-        adx_tangent_steps(&k);
+        adx_tangent_nodes(&k);
         for (size_t i = 0; i < d->results && q->status == ADREV_OK; i++)
             d->entry[i * moving + j] = k.derived[p->output[i]];
     }
@@ -2839,7 +2839,7 @@ static ad_status adx_make_rows(adx_program *q, const adx_program *p,
     for (size_t r = 0; q->status == ADREV_OK && r < d->results; r++) {
         adx_clear_derived(&k);
         k.derived[p->output[r]] = adx_fixed(q, 1);
-        adx_adjoint_steps(&k, moved);
+        adx_adjoint_nodes(&k, moved);
         for (size_t j = 0; j < moving; j++)
             d->entry[r * moving + j] = k.derived[j];
     }
@@ -2966,8 +2966,8 @@ static size_t adx_find_halves(adx_halves *k, size_t inputs, adx_cost least,
     memset(k->kept, false, p->numbers * sizeof *k->kept);
     for (size_t i = 0; i < inputs; i++)
         k->needed[p->output[i]] = true;
-    for (size_t i = p->steps; i-- > 0;) {
-        const adx_step *s = &p->step[i];
+    for (size_t i = p->nodes; i-- > 0;) {
+        const adx_node *s = &p->node[i];
         if (s->op == ADX_OP_guard || !adx_is_used(p, s, k->needed))
             continue;
         if (n < most && adx_cost_of(s->op) >= least && !k->weighted[s->r]) {
@@ -3016,10 +3016,10 @@ static ad_status adx_make_ahead(adx_program *q, const adx_program *p)
     bool begun = status == ADREV_OK && adx_start_making(&k, whole, q);
     for (uint32_t i = 0; begun && i < p->inputs; i++)
         k.same[i] = i;
-    for (size_t i = 0; begun && i < whole->steps; i++)
-        if (!halves.weighted[whole->step[i].r]
-            && adx_is_used(whole, &whole->step[i], k.used))
-            adx_copy_step(&k, &whole->step[i]);
+    for (size_t i = 0; begun && i < whole->nodes; i++)
+        if (!halves.weighted[whole->node[i].r]
+            && adx_is_used(whole, &whole->node[i], k.used))
+            adx_copy_node(&k, &whole->node[i]);
     for (size_t i = 0; begun && i < p->outputs; i++)
         adx_new_output(q, k.same[whole->output[p->inputs + i]]);
     for (size_t i = 0; begun && i < whole->numbers; i++)
@@ -3045,11 +3045,11 @@ static ad_status adx_make_back(adx_program *q, const adx_program *p)
     for (size_t i = 0; begun && i < whole->numbers; i++)
         if (halves.kept[i])
             k.same[i] = at++;
-    for (size_t i = 0; begun && i < whole->steps; i++) {
-        const adx_step *s = &whole->step[i];
+    for (size_t i = 0; begun && i < whole->nodes; i++) {
+        const adx_node *s = &whole->node[i];
         if (s->op != ADX_OP_guard && adx_is_used(whole, s, halves.needed)
             && !halves.kept[s->r])
-            adx_copy_step(&k, s);
+            adx_copy_node(&k, s);
     }
     for (size_t i = 0; begun && i < p->inputs; i++)
         adx_new_output(q, k.same[whole->output[i]]);
@@ -3076,8 +3076,8 @@ static void adx_paste(adx_program *q, const adx_program *p, const uint32_t in[],
         return;
     for (size_t i = 0; i < p->inputs; i++)
         k.same[i] = in[i];
-    for (size_t i = 0; i < p->steps; i++)
-        adx_copy_step(&k, &p->step[i]);
+    for (size_t i = 0; i < p->nodes; i++)
+        adx_copy_node(&k, &p->node[i]);
     for (size_t i = 0; i < p->outputs; i++)
         out[i] = k.same[p->output[i]];
     adx_end_making(&k);
@@ -3247,9 +3247,9 @@ ADX_NOINLINE static void adx_record_guard(adx_recorder *r,
     r->guard[which] = (adx_code_place){ o->file, o->line };
     p->report.guards++;
     const ad_fn_report before = p->report;
-    size_t steps = p->steps;
+    size_t nodes = p->nodes;
     uint32_t outcome = adx_emit2(p, o->code, x, y);
-    p->conditions += p->steps - steps;
+    p->conditions += p->nodes - nodes;
     p->report = before;
     adx_emit_guard(p, outcome, adx_fixed(p, o->result.v), (uint32_t)which);
     p->report = before;         // of what f computes, not of this
@@ -3480,7 +3480,7 @@ static adx_numbers adx_record_many(adx_recorder *r, const ad_array_operation *o)
     return adx_record_external(r, o);
 }
 
-// A call of a recorded function: its steps: function/calls.
+// A call of a recorded function: its nodes: function/calls.
 static const ad_external_rule adx_call_rule;
 static const adx_program *adx_called(const void *saved,
                                      const adx_code_place **guards);
@@ -3535,16 +3535,16 @@ static void adx_record_call(adx_recorder *r, const ad_array_operation *o)
     k.guards = first;
     for (size_t i = 0; i < called->inputs; i++)
         k.same[i] = adx_number_of(r, o->arg[0].x[i]);
-    for (size_t i = 0; i < called->steps; i++)
-        if (adx_is_used(called, &called->step[i], k.used))
-            adx_copy_step(&k, &called->step[i]);
+    for (size_t i = 0; i < called->nodes; i++)
+        if (adx_is_used(called, &called->node[i], k.used))
+            adx_copy_node(&k, &called->node[i]);
     for (size_t i = 0; i < called->outputs; i++)
         adx_name_number(r, o->result.seq + i, k.same[called->output[i]]);
-    r->p->report.recorded += called->steps;
+    r->p->report.recorded += called->nodes;
     adx_end_making(&k);
 }
 
-// Rows, columns and operands of a step are counted in 32 bits. With stride 0
+// Rows, columns and operands of a node are counted in 32 bits. With stride 0
 // there may be more operands than numbers.
 static void adx_limit_operands(adx_program *p, const ad_array_operation *o)
 {
@@ -3640,12 +3640,12 @@ typedef struct adx_workspace {
 
 typedef struct adx_machine {
     const ad_allocator *memory;
-    adx_step *step;             // ends with ADX_OP_end; codes: see function/run
-    size_t steps;
+    adx_node *node;             // ends with ADX_OP_end; codes: see function/run
+    size_t nodes;
     size_t calls;               // of the math library: the sum of adx_cost_of
-    adx_many *many;             // a step's r is the place of its first result
+    adx_many *many;             // a node's r is the place of its first result
     size_t manys;
-    size_t room;                // numbers behind the places: one external step
+    size_t room;                // numbers behind the places: one external node
     adx_preset *preset;         // constants
     size_t presets;
     uint32_t *output;
@@ -3657,14 +3657,14 @@ typedef struct adx_machine {
 
 /* --- places -------------------------------------------------------------- */
 
-#define ADX_WINDOW 512          // steps that may change places
-#define ADX_SLENDER 4           // steps of a level; see adx_batch
+#define ADX_WINDOW 512          // nodes that may change places
+#define ADX_SLENDER 4           // nodes of a level; see adx_batch
 
-// Steps that are put into another order.
+// Nodes that are put into another order.
 typedef struct adx_window {
-    adx_step step[ADX_WINDOW];
+    adx_node node[ADX_WINDOW];
     uint16_t op[ADX_WINDOW];
-    uint16_t level[ADX_WINDOW];     // most steps in a row before it,
+    uint16_t level[ADX_WINDOW];     // most nodes in a row before it,
     uint16_t height[ADX_WINDOW];    // and after it
     uint16_t heir[ADX_WINDOW];      // the first of those after it
     uint16_t order[2][ADX_WINDOW];
@@ -3675,11 +3675,11 @@ typedef struct adx_placing {
     const adx_program *p;
     adx_machine *machine;
     bool *used;
-    adx_step *step;             // those of p, fused; then those that are used,
-    size_t steps;               // so many
+    adx_node *node;             // those of p, fused; then those that are used,
+    size_t nodes;               // so many
     uint32_t *uses;             // of each number
     uint32_t *place;            // of each number
-    uint32_t *last;             // the step that uses it last
+    uint32_t *last;             // the node that uses it last
     uint32_t *idle;             // places that are free
     size_t idle_n;
     adx_window *window;
@@ -3695,7 +3695,7 @@ static void adx_free_machine(adx_machine *m)
     for (size_t i = 0; m->many != NULL && i < m->manys; i++)
         adx_drop_many(m->memory, &m->many[i]);
     adx_drop(m->memory, m->many);
-    adx_drop(m->memory, m->step);
+    adx_drop(m->memory, m->node);
     adx_drop(m->memory, m->preset);
     adx_drop(m->memory, m->output);
     adx_drop(m->memory, m);
@@ -3705,7 +3705,7 @@ static void adx_end_placing(adx_placing *k)
 {
     const ad_allocator *a = k->p->memory;
     adx_drop(a, k->used);
-    adx_drop(a, k->step);
+    adx_drop(a, k->node);
     adx_drop(a, k->uses);
     adx_drop(a, k->place);
     adx_drop(a, k->last);
@@ -3746,7 +3746,7 @@ static bool adx_begin_placing(adx_placing *k, const adx_program *p)
     memset(k, 0, sizeof *k);
     k->p = p;
     k->used = (bool *)adx_take(a, p->numbers, sizeof *k->used);
-    k->step = (adx_step *)adx_take(a, p->steps, sizeof *k->step);
+    k->node = (adx_node *)adx_take(a, p->nodes, sizeof *k->node);
     k->uses = (uint32_t *)adx_take(a, p->numbers, sizeof *k->uses);
     k->place = (uint32_t *)adx_take(a, p->numbers, sizeof *k->place);
     k->last = (uint32_t *)adx_take(a, p->numbers, sizeof *k->last);
@@ -3756,14 +3756,14 @@ static bool adx_begin_placing(adx_placing *k, const adx_program *p)
     if (m != NULL) {
         memset(m, 0, sizeof *m);
         m->memory = a;
-        m->step = (adx_step *)adx_take(a, p->steps + 1, sizeof *m->step);
+        m->node = (adx_node *)adx_take(a, p->nodes + 1, sizeof *m->node);
         m->preset = (adx_preset *)adx_take(a, p->numbers, sizeof *m->preset);
         m->output = (uint32_t *)adx_take(a, p->outputs, sizeof *m->output);
     }
     k->machine = m;
-    return k->used != NULL && k->step != NULL && k->uses != NULL
+    return k->used != NULL && k->node != NULL && k->uses != NULL
         && k->place != NULL && k->last != NULL && k->idle != NULL
-        && k->window != NULL && m != NULL && m->step != NULL
+        && k->window != NULL && m != NULL && m->node != NULL
         && m->preset != NULL && m->output != NULL && adx_copy_manys(m, p);
 }
 
@@ -3778,9 +3778,9 @@ static void adx_count_uses(adx_placing *k)
     memset(k->uses, 0, p->numbers * sizeof *k->uses);
     for (size_t i = 0; i < p->outputs; i++)
         k->uses[p->output[i]]++;
-    for (size_t i = 0; i < p->steps; i++) {
-        const adx_step *s = &p->step[i];
-        k->step[i] = *s;
+    for (size_t i = 0; i < p->nodes; i++) {
+        const adx_node *s = &p->node[i];
+        k->node[i] = *s;
         if (!adx_is_used(p, s, k->used))
             continue;
         if (s->op == ADX_OP_guard || s->op == ADX_OP_many)
@@ -3792,32 +3792,32 @@ static void adx_count_uses(adx_placing *k)
 }
 
 // The product that is used by this sum only; NULL: x is none.
-static adx_step *adx_single_product(adx_placing *k, uint32_t x)
+static adx_node *adx_single_product(adx_placing *k, uint32_t x)
 {
     uint32_t from = k->p->from[x];
     if (from >= ADX_FROM_INPUT || k->uses[x] != 1)
         return NULL;
-    adx_step *s = &k->step[from];
+    adx_node *s = &k->node[from];
     bool product = s->op == ADX_OP_chain
                 || (ADX_FUSES_MUL && (s->op == ADREV_OP_mul
                                       || s->op == ADREV_OP_sqr));
     return product ? s : NULL;
 }
 
-// A product and the sum or difference it goes into become one step.
+// A product and the sum or difference it goes into become one node.
 static void adx_fuse(adx_placing *k)
 {
-    for (size_t i = 0; i < k->p->steps; i++) {
-        adx_step *s = &k->step[i];
+    for (size_t i = 0; i < k->p->nodes; i++) {
+        adx_node *s = &k->node[i];
         bool sub = s->op == ADREV_OP_sub;
         if ((s->op != ADREV_OP_add && !sub) || !k->used[s->r])
             continue;
-        adx_step *left = sub ? NULL : adx_single_product(k, s->a);
-        adx_step *product = left == NULL ? adx_single_product(k, s->b) : left;
+        adx_node *left = sub ? NULL : adx_single_product(k, s->a);
+        adx_node *product = left == NULL ? adx_single_product(k, s->b) : left;
         if (product == NULL)
             continue;
         k->used[product->r] = false;
-        *s = (adx_step){ product->op == ADX_OP_chain
+        *s = (adx_node){ product->op == ADX_OP_chain
                          ? sub ? ADX_OP_chain_sub : ADX_OP_chain_add
                          : sub ? ADX_OP_mul_sub : ADX_OP_mul_add,
                          s->r, product->a, product->b,
@@ -3827,9 +3827,9 @@ static void adx_fuse(adx_placing *k)
 
 static void adx_drop_unused(adx_placing *k)
 {
-    for (size_t i = 0; i < k->p->steps; i++)
-        if (adx_is_used(k->p, &k->step[i], k->used))
-            k->step[k->steps++] = k->step[i];
+    for (size_t i = 0; i < k->p->nodes; i++)
+        if (adx_is_used(k->p, &k->node[i], k->used))
+            k->node[k->nodes++] = k->node[i];
 }
 
 // Stable: the indices in `from` by their keys, which are below `keys`.
@@ -3860,26 +3860,26 @@ static void adx_raise(adx_window *w, size_t i, uint32_t maker)
     }
 }
 
-// Those first after which most steps come in a row, each followed by its heir
+// Those first after which most nodes come in a row, each followed by its heir
 // as long as that need not wait for anything else. made[] of numbers: 1 + the
-// step that will make them; 0: they are there.
+// node that will make them; 0: they are there.
 static void adx_order_by_height(adx_window *w, size_t n, size_t levels,
                                 uint32_t made[])
 {
     size_t done = 0;
     for (size_t i = 0; i < n; i++) {
         w->height[i] = 0;
-        made[w->step[i].r] = (uint32_t)i + 1;
+        made[w->node[i].r] = (uint32_t)i + 1;
     }
     for (size_t i = n; i-- > 0;) {
-        adx_raise(w, i, made[w->step[i].a]);
-        adx_raise(w, i, made[w->step[i].b]);
-        adx_raise(w, i, made[w->step[i].c]);
+        adx_raise(w, i, made[w->node[i].a]);
+        adx_raise(w, i, made[w->node[i].b]);
+        adx_raise(w, i, made[w->node[i].c]);
     }
     adx_sort_by(w, n, w->height, levels, w->order[0], w->order[1]);
     for (size_t i = n; i-- > 0;)
         for (size_t at = w->order[1][i];; at = w->heir[at]) {
-            const adx_step *s = &w->step[at];
+            const adx_node *s = &w->node[at];
             if (made[s->r] == 0 || made[s->a] + made[s->b] + made[s->c] > 0)
                 break;
             w->order[0][done++] = (uint16_t)at;
@@ -3889,48 +3889,48 @@ static void adx_order_by_height(adx_window *w, size_t n, size_t levels,
         }
 }
 
-// n steps, none of them a guard or with many results. of[] each number: 0.
-static void adx_batch_window(adx_window *w, size_t n, adx_step step[],
+// n nodes, none of them a guard or with many results. of[] each number: 0.
+static void adx_batch_window(adx_window *w, size_t n, adx_node node[],
                              uint32_t of[])
 {
     size_t levels = 0;
     for (size_t i = 0; i < n; i++) {
-        const adx_step *s = &step[i];
+        const adx_node *s = &node[i];
         uint32_t l = of[s->a] > of[s->b] ? of[s->a] : of[s->b];
         l = l > of[s->c] ? l : of[s->c];
         of[s->r] = l + 1;
         levels = l + 1 > levels ? l + 1 : levels;
-        w->step[i] = *s;
+        w->node[i] = *s;
         w->op[i] = (uint16_t)s->op;
         w->level[i] = (uint16_t)l;
         w->order[0][i] = (uint16_t)i;
     }
     for (size_t i = 0; i < n; i++)
-        of[step[i].r] = 0;
+        of[node[i].r] = 0;
     if (n < ADX_SLENDER * levels)
         adx_order_by_height(w, n, levels, of);
     else
         adx_order_by_level(w, n, levels);
     for (size_t i = 0; i < n; i++)
-        step[i] = w->step[w->order[0][i]];
+        node[i] = w->node[w->order[0][i]];
 }
 
-// Steps of one operation come next to one another, as far as they do not wait
+// Nodes of one operation come next to one another, as far as they do not wait
 // for each other: where a point is evaluated this saves jumps, and the processor
 // finds more to do at a time (lstm as a scan, bench/: 4.8 instead of 6.0 times
-// the plain program). Where there are few such steps, each comes after the one
+// the plain program). Where there are few such nodes, each comes after the one
 // it waits for, which then hands it its result in a register (sir as a scan:
 // 4.7 instead of 5.1 times).
 static void adx_batch(adx_placing *k)
 {
-    size_t n = 0;               // steps of the window
+    size_t n = 0;               // nodes of the window
     memset(k->last, 0, k->p->numbers * sizeof *k->last);
-    for (size_t i = 0; i <= k->steps; i++) {
-        const adx_step *s = i < k->steps ? &k->step[i] : NULL;
+    for (size_t i = 0; i <= k->nodes; i++) {
+        const adx_node *s = i < k->nodes ? &k->node[i] : NULL;
         bool fixed = s == NULL || s->op == ADX_OP_guard
                   || s->op == ADX_OP_many;
         if (fixed || n == ADX_WINDOW) {
-            adx_batch_window(k->window, n, k->step + i - n, k->last);
+            adx_batch_window(k->window, n, k->node + i - n, k->last);
             n = 0;
         }
         n += !fixed;
@@ -3941,8 +3941,8 @@ static void adx_find_last_uses(adx_placing *k)
 {
     const adx_program *p = k->p;
     memset(k->last, 0, p->numbers * sizeof *k->last);
-    for (size_t i = 0; i < k->steps; i++) {
-        const adx_step *s = &k->step[i];
+    for (size_t i = 0; i < k->nodes; i++) {
+        const adx_node *s = &k->node[i];
         k->last[s->r] = (uint32_t)i;
         k->last[s->a] = (uint32_t)i;
         k->last[s->b] = (uint32_t)i;
@@ -3973,23 +3973,23 @@ static void adx_place_given(adx_placing *k)
     }
 }
 
-static void adx_release(adx_placing *k, uint32_t x, size_t step)
+static void adx_release(adx_placing *k, uint32_t x, size_t node)
 {
-    if (k->p->from[x] < ADX_FROM_INPUT && k->last[x] == step) {
+    if (k->p->from[x] < ADX_FROM_INPUT && k->last[x] == node) {
         k->idle[k->idle_n++] = k->place[x];
         k->last[x] = UINT32_MAX;        // once
     }
 }
 
-static void adx_place_step(adx_placing *k, size_t i)
+static void adx_place_node(adx_placing *k, size_t i)
 {
-    const adx_step *s = &k->step[i];
+    const adx_node *s = &k->node[i];
     bool guard = s->op == ADX_OP_guard;
     if (k->p->manys > 0) {
-        *k->machine->step++ = *s;
+        *k->machine->node++ = *s;
         return;
     }
-    adx_step to = { s->op, 0, k->place[s->a], k->place[s->b],
+    adx_node to = { s->op, 0, k->place[s->a], k->place[s->b],
                     guard ? s->c : k->place[s->c] };
     if (!guard) {
         to.r = k->idle_n > 0 ? k->idle[--k->idle_n]
@@ -4001,10 +4001,10 @@ static void adx_place_step(adx_placing *k, size_t i)
     adx_release(k, s->b, i);
     if (!guard)
         adx_release(k, s->c, i);
-    *k->machine->step++ = to;
+    *k->machine->node++ = to;
 }
 
-static void adx_mark_after(adx_step *s);        // 8.4
+static void adx_mark_after(adx_node *s);        // 8.4
 
 // NULL: no memory.
 static adx_machine *adx_make_machine(const adx_program *p)
@@ -4016,7 +4016,7 @@ static adx_machine *adx_make_machine(const adx_program *p)
         return NULL;
     }
     adx_machine *m = k.machine;
-    adx_step *first = m->step;
+    adx_node *first = m->node;
     adx_mark_used(p, k.used);
     adx_count_uses(&k);
     adx_fuse(&k);
@@ -4024,12 +4024,12 @@ static adx_machine *adx_make_machine(const adx_program *p)
     adx_batch(&k);
     adx_find_last_uses(&k);
     adx_place_given(&k);
-    for (size_t i = 0; i < k.steps; i++)
-        adx_place_step(&k, i);
-    *m->step = (adx_step){ .op = ADX_OP_end };
-    m->step = first;
-    m->steps = k.steps;
-    for (size_t i = 0; i < k.steps; i++)
+    for (size_t i = 0; i < k.nodes; i++)
+        adx_place_node(&k, i);
+    *m->node = (adx_node){ .op = ADX_OP_end };
+    m->node = first;
+    m->nodes = k.nodes;
+    for (size_t i = 0; i < k.nodes; i++)
         m->calls += (size_t)adx_cost_of(first[i].op);
     adx_mark_after(first);
     m->outputs = p->outputs;
@@ -4040,7 +4040,7 @@ static adx_machine *adx_make_machine(const adx_program *p)
 }
 
 /* === function/arrays ========================================================
- * Array steps, for one point and for lanes of points.
+ * Array nodes, for one point and for lanes of points.
  *
  *   needs   array/operands array/linear array/sums function/api
  *           function/operations function/program function/places
@@ -4058,7 +4058,7 @@ typedef struct adx_stream {
 typedef void adx_map_fn(size_t n, ad_real r[restrict], adx_stream a,
                         adx_stream b, adx_stream c);
 
-// r overlaps no argument: see adx_place_step.
+// r overlaps no argument: see adx_place_node.
 #define ADX_LOOP(value, sa, sb, sc)                                         \
     for (ptrdiff_t i = 0; i < (ptrdiff_t)n; i++) {                          \
         ad_real x = a.v[i * (sa)];                                          \
@@ -4119,7 +4119,7 @@ static adx_map_fn *adx_map_of(uint32_t op, bool careful)
     return careful || plain[op] == NULL ? map[op] : plain[op];
 }
 
-/* --- steps with many results ------------------------------------------------
+/* --- nodes with many results ------------------------------------------------
  * Of L lanes; number i of lane l stands at w[i*L + l]. Sums are made in the
  * order in which the array statements of a tape make them.                   */
 
@@ -4317,8 +4317,8 @@ static void adx_run_external(const adx_many *k, ad_real r[], const ad_real w[],
     }
 }
 
-// flipped[L]: set where a step fails.
-static void adx_run_many(const adx_machine *m, const adx_step *s, ad_real w[],
+// flipped[L]: set where a node fails.
+static void adx_run_many(const adx_machine *m, const adx_node *s, ad_real w[],
                          size_t L, bool careful, uint32_t flipped[])
 {
     const adx_many *k = &m->many[s->a];
@@ -4358,7 +4358,7 @@ static void adx_run_many(const adx_machine *m, const adx_step *s, ad_real w[],
  *
  *   needs   tape/memory function/api function/operations function/program
  *           function/places function/arrays
- *   offers  adx_same_value ADX_AFTER adx_steps_plain adx_steps_careful
+ *   offers  adx_same_value ADX_AFTER adx_nodes_plain adx_nodes_careful
  *           adx_take_work adx_give_work adx_run_lanes
  * ========================================================================== */
 
@@ -4370,7 +4370,7 @@ static bool adx_same_value(ad_real a, ad_real b)
     return memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b);
 }
 
-// A step that takes the result of the one before finds that in a register: it
+// A node that takes the result of the one before finds that in a register: it
 // has a code of its own, beyond its operation's, that says which argument it is.
 // By way of memory it would wait longer than most operations take. (Twenty times
 // x = x a + b: 69 instead of 128 ns.)
@@ -4393,7 +4393,7 @@ ADX_STATIC_ASSERT((int)ADX_OP_end <= (int)ADX_CODE, "an operation has 8 bits");
     X(ADX_OP_chain, x * y) Y(ADX_OP_chain, x * y)                           \
     ADX_FUSED(X) ADX_FUSED(Y) ADX_FUSED(Z)
 
-static void adx_mark_after(adx_step *s)
+static void adx_mark_after(adx_node *s)
 {
 #define ADX_X(code, value) [code + ADX_AFTER_X] = true,
 #define ADX_Y(code, value) [code + ADX_AFTER_Y] = true,
@@ -4403,7 +4403,7 @@ static void adx_mark_after(adx_step *s)
 #undef ADX_Y
 #undef ADX_Z
     for (; s->op != ADX_OP_end; s++) {
-        adx_step *next = s + 1;
+        adx_node *next = s + 1;
         uint32_t after = next->a == s->r ? ADX_AFTER_X
                        : next->b == s->r ? ADX_AFTER_Y
                        : next->c == s->r ? ADX_AFTER_Z : 0;
@@ -4413,10 +4413,10 @@ static void adx_mark_after(adx_step *s)
     }
 }
 
-// ADX_GOTO   1: every step jumps to the next one; 0: C without extensions, for
+// ADX_GOTO   1: every node jumps to the next one; 0: C without extensions, for
 //   compilers that have none and for tests. Processors foresee these jumps better
 //   than those of a switch, which all come from one place (particles replayed,
-//   bench/, gcc: a tenth). Steps of one operation follow one another often enough
+//   bench/, gcc: a tenth). Nodes of one operation follow one another often enough
 //   that a loop over them saves half of the jumps.
 #ifndef ADX_GOTO
 #ifdef __GNUC__
@@ -4444,10 +4444,10 @@ static void adx_mark_after(adx_step *s)
 #define ADX_GO_NEXT break
 #endif
 
-// Returns the guard or external step that stopped it, or NULL.
-static const adx_step *adx_steps_plain(const adx_machine *m, ad_real w[])
+// Returns the guard or external node that stopped it, or NULL.
+static const adx_node *adx_nodes_plain(const adx_machine *m, ad_real w[])
 {
-    const adx_step *s = m->step;
+    const adx_node *s = m->node;
     ad_real last = 0;
     uint32_t failed = 0;
 #if ADX_GOTO
@@ -4520,10 +4520,10 @@ static const adx_step *adx_steps_plain(const adx_machine *m, ad_real w[])
 #undef ADX_GO_NEXT
 
 // The same with zeros that absorb: rare, so not compiled twice.
-static const adx_step *adx_steps_careful(const adx_machine *m, ad_real w[])
+static const adx_node *adx_nodes_careful(const adx_machine *m, ad_real w[])
 {
     uint32_t failed = 0;
-    for (const adx_step *s = m->step; s->op != ADX_OP_end; s++)
+    for (const adx_node *s = m->node; s->op != ADX_OP_end; s++)
         if (s->op == ADX_OP_guard && !adx_same_value(w[s->a], w[s->b]))
             return s;
         else if (s->op == ADX_OP_many) {
@@ -4571,10 +4571,10 @@ static void adx_give_work(adx_machine *m, adx_workspace *work)
 }
 
 /* --- many points ------------------------------------------------------------
- * The numbers of all lanes lie side by side; a step is a loop over them.      */
+ * The numbers of all lanes lie side by side; a node is a loop over them.      */
 
 // The lanes whose guard this is the first to come out differently.
-static void adx_guard_lanes(const adx_step *s, const ad_real w[],
+static void adx_guard_lanes(const adx_node *s, const ad_real w[],
                             size_t lanes, uint32_t flipped[])
 {
     for (size_t l = 0; l < lanes; l++)
@@ -4597,7 +4597,7 @@ static void adx_run_block(const adx_machine *m, ad_real w[],
                           uint32_t flipped[])
 {
     const size_t L = ADREV_LANES_MOST;
-    for (const adx_step *s = m->step;; s++)
+    for (const adx_node *s = m->node;; s++)
         switch (s->op & ADX_CODE) {
 #define ADX_BLOCK_DO(value)                                                 \
             do {                                                            \
@@ -4657,7 +4657,7 @@ static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
         adx_run_block(m, w, flipped);
         return;
     }
-    for (const adx_step *s = m->step; s->op != ADX_OP_end; s++)
+    for (const adx_node *s = m->node; s->op != ADX_OP_end; s++)
         if (s->op == ADX_OP_guard)
             adx_guard_lanes(s, w, lanes, flipped);
         else if (s->op == ADX_OP_many)
@@ -4786,11 +4786,11 @@ static bool adx_count_kept(const adx_program *p, ad_fn_report *report)
     if (used == NULL)
         return false;
     size_t live = adx_mark_used(p, used);
-    report->dead = p->steps - live;
+    report->dead = p->nodes - live;
     report->operations = live - p->guards - p->conditions;  // these are all live
-    for (size_t i = 0; p->manys > 0 && i < p->steps; i++)
-        report->arrays += p->step[i].op == ADX_OP_many
-                       && adx_is_used(p, &p->step[i], used);
+    for (size_t i = 0; p->manys > 0 && i < p->nodes; i++)
+        report->arrays += p->node[i].op == ADX_OP_many
+                       && adx_is_used(p, &p->node[i], used);
     adx_drop(p->memory, used);
     return true;
 }
@@ -5096,17 +5096,17 @@ static bool adx_has_nan(const adx_machine *m, const ad_real w[])
 // which a zero does not absorb an infinity; but then a result is NaN, and all
 // is done again with care. So it is where a replay failed: it may have been
 // given that NaN.
-static const adx_step *adx_run_point(const adx_machine *m, ad_real w[],
+static const adx_node *adx_run_point(const adx_machine *m, ad_real w[],
                                size_t parts, const adx_given given[])
 {
-    const adx_step *stopped = NULL;
+    const adx_node *stopped = NULL;
     for (int careful = 0; careful < 2; careful++) {
         ad_real *at = w;
         for (size_t i = 0; i < parts; i++) {
             adx_copy_few(given[i].n, given[i].x, at);
             at += given[i].n;
         }
-        stopped = careful ? adx_steps_careful(m, w) : adx_steps_plain(m, w);
+        stopped = careful ? adx_nodes_careful(m, w) : adx_nodes_plain(m, w);
         if (stopped == NULL ? !adx_has_nan(m, w) : stopped->op == ADX_OP_guard)
             break;
     }
@@ -5212,7 +5212,7 @@ static ad_status adx_evaluate_by(ad_fn *fn, const adx_machine *m, ad_real w[],
                                  size_t parts, const adx_given given[],
                                  size_t wants, const adx_wanted wanted[])
 {
-    const adx_step *stopped = adx_run_point(m, w, parts, given);
+    const adx_node *stopped = adx_run_point(m, w, parts, given);
     for (size_t k = 0; stopped == NULL && k < wants; k++)
         for (size_t i = 0; wanted[k].to != NULL && i < wanted[k].n; i++)
             wanted[k].to[i] = w[m->output[wanted[k].from + i]];
@@ -5374,7 +5374,7 @@ static bool adx_has_external(const adx_program *p)
 static bool adx_is_short(const ad_fn *fn, size_t directions)
 {
     return directions <= ADREV_LANES_MOST
-        && directions * fn->program.steps <= ADREV_MATRIX_MOST
+        && directions * fn->program.nodes <= ADREV_MATRIX_MOST
         && !adx_has_external(&fn->program);
 }
 
@@ -5431,7 +5431,7 @@ static size_t adx_lanes_for(const adx_machine *m, size_t n)
     if (few >= ADREV_LANES_MOST)
         return ADREV_LANES_MOST;
     bool full = few > ADREV_LANES_MOST / 4 && m->manys == 0
-             && m->calls * (ADREV_LANES_MOST - few) < 2 * m->steps;
+             && m->calls * (ADREV_LANES_MOST - few) < 2 * m->nodes;
     return full ? ADREV_LANES_MOST : few;
 }
 
@@ -6260,17 +6260,17 @@ ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[])
  *           function/run function/functions
  * ========================================================================== */
 
-// A guard: two paths with the same steps before it, and another outcome of it,
+// A guard: two paths with the same nodes before it, and another outcome of it,
 // part there.
 typedef struct adx_parting {
     size_t guard;               // which
-    uint64_t before;            // fingerprint of the steps up to it
+    uint64_t before;            // fingerprint of the nodes up to it
     ad_real was;                // its outcome
 } adx_parting;
 
 typedef struct adx_path {
     ad_fn *fn;
-    uint64_t fingerprint;       // of all steps: two recordings of one path
+    uint64_t fingerprint;       // of all nodes: two recordings of one path
     adx_parting *parting;
     size_t partings;
 } adx_path;
@@ -6373,8 +6373,8 @@ static void adx_hash_read(void *user, uint32_t x)
     k->h = adx_hash_constant(k->p, x, k->h);
 }
 
-// A step, and the constants that it reads. Of a guard, not what it was.
-static uint64_t adx_hash_step(const adx_program *p, const adx_step *s,
+// A node, and the constants that it reads. Of a guard, not what it was.
+static uint64_t adx_hash_node(const adx_program *p, const adx_node *s,
                               uint64_t h)
 {
     if (s->op == ADX_OP_guard)
@@ -6401,15 +6401,15 @@ static bool adx_find_partings(adx_path *path)
     const adx_program *p = &path->fn->program;
     uint64_t h = 0;
     size_t guards = 0;
-    for (size_t i = 0; i < p->steps; i++)
-        guards += p->step[i].op == ADX_OP_guard;
+    for (size_t i = 0; i < p->nodes; i++)
+        guards += p->node[i].op == ADX_OP_guard;
     path->parting = (adx_parting *)adx_take(&path->fn->memory, guards,
                                             sizeof *path->parting);
     if (path->parting == NULL)
         return false;
-    for (size_t i = 0; i < p->steps; i++) {
-        const adx_step *s = &p->step[i];
-        h = adx_hash_step(p, s, h);
+    for (size_t i = 0; i < p->nodes; i++) {
+        const adx_node *s = &p->node[i];
+        h = adx_hash_node(p, s, h);
         if (s->op != ADX_OP_guard)
             continue;
         path->parting[path->partings++] =
@@ -6536,7 +6536,7 @@ ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
  * A program of sums, products and quotients has recurrences; for any other
  * operation v of x, v' = p x' with the partial p, whose own coefficients are
  * found in the same way (Griewank & Walther, chapter 13). So the program is
- * continued by the partials of its steps, by theirs, and so on: to the depth
+ * continued by the partials of its nodes, by theirs, and so on: to the depth
  * of the order, where only the value of a partial is needed.
  *
  *   needs   tape/memory function/api function/operations function/program
@@ -6545,9 +6545,9 @@ ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
  * ========================================================================== */
 
 typedef struct adx_series {
-    adx_program *p;             // scalar steps only
+    adx_program *p;             // scalar nodes only
     size_t order;
-    uint32_t (*partial)[3];     // [step], of those that have no recurrence;
+    uint32_t (*partial)[3];     // [node], of those that have no recurrence;
                                 // ADX_NOWHERE: zero
     size_t partials, partial_room;
     ad_real *c;                 // [number][order + 1]
@@ -6561,12 +6561,12 @@ static bool adx_has_recurrence(uint32_t op)
         || op == ADREV_OP_detach;
 }
 
-// Partials of the steps up to here, whose steps go behind them.
+// Partials of the nodes up to here, whose nodes go behind them.
 static void adx_continue_series(adx_series *t)
 {
     adx_program *p = t->p;
-    size_t level_end = p->steps;
-    for (size_t depth = 0; depth < t->order; depth++, level_end = p->steps)
+    size_t level_end = p->nodes;
+    for (size_t depth = 0; depth < t->order; depth++, level_end = p->nodes)
         for (size_t i = t->partials; i < level_end; i++) {
             if (!adx_make_room_for(p->memory, (void **)&t->partial,
                                    &t->partial_room, i, sizeof *t->partial))
@@ -6574,7 +6574,7 @@ static void adx_continue_series(adx_series *t)
             if (p->status != ADREV_OK)
                 return;
             t->partials = i + 1;
-            adx_step s = p->step[i];
+            adx_node s = p->node[i];
             bool done = adx_has_recurrence(s.op);
             const adx_numbers arg[3] = { adx_single(s.a), adx_single(s.b),
                                          adx_single(s.c) };
@@ -6605,14 +6605,14 @@ static ad_real adx_convolve(const ad_real x[], const ad_real y[],
 }
 
 // Coefficient k > 0 of v' = sum of p x', divided by k.
-static ad_real adx_integrate(const adx_series *t, size_t step, size_t k)
+static ad_real adx_integrate(const adx_series *t, size_t node, size_t k)
 {
-    const adx_step *s = &t->p->step[step];
+    const adx_node *s = &t->p->node[node];
     ad_real sum = 0;
-    for (int a = 0; a < 3 && step < t->partials; a++) {
-        if (t->partial[step][a] == ADX_NOWHERE)
+    for (int a = 0; a < 3 && node < t->partials; a++) {
+        if (t->partial[node][a] == ADX_NOWHERE)
             continue;
-        const ad_real *d = adx_series_of(t, t->partial[step][a]);
+        const ad_real *d = adx_series_of(t, t->partial[node][a]);
         const ad_real *x = adx_series_of(t, adx_argument(s, a));
         for (size_t i = 1; i <= k; i++)
             sum += (ad_real)i * adx_absorb(x[i], d[k - i]);
@@ -6620,9 +6620,9 @@ static ad_real adx_integrate(const adx_series *t, size_t step, size_t k)
     return sum / (ad_real)k;
 }
 
-static ad_real adx_coefficient(const adx_series *t, size_t step, size_t k)
+static ad_real adx_coefficient(const adx_series *t, size_t node, size_t k)
 {
-    const adx_step *s = &t->p->step[step];
+    const adx_node *s = &t->p->node[node];
     const ad_real *v = adx_series_of(t, s->r);
     const ad_real *x = adx_series_of(t, s->a);
     const ad_real *y = adx_series_of(t, s->b);
@@ -6639,12 +6639,12 @@ static ad_real adx_coefficient(const adx_series *t, size_t step, size_t k)
     case ADREV_OP_fma: return adx_convolve(x, y, 0, k) + z[k];
     case ADREV_OP_div: return (x[k] - adx_convolve(y, v, 1, k)) / *y;
     case ADREV_OP_detach: return 0;
-    default:           return adx_integrate(t, step, k);
+    default:           return adx_integrate(t, node, k);
     }
 }
 
 // The guard that is not passed, or NULL.
-static const adx_step *adx_run_series(adx_series *t, const ad_real x[],
+static const adx_node *adx_run_series(adx_series *t, const ad_real x[],
                                       const ad_real v[])
 {
     const adx_program *p = t->p;
@@ -6658,8 +6658,8 @@ static const adx_step *adx_run_series(adx_series *t, const ad_real x[],
                 adx_series_of(t, i)[1] = v[i];
         }
     for (size_t k = 0; k <= t->order; k++)
-        for (size_t i = 0; i < p->steps; i++) {
-            const adx_step *s = &p->step[i];
+        for (size_t i = 0; i < p->nodes; i++) {
+            const adx_node *s = &p->node[i];
             if (s->op != ADX_OP_guard)
                 adx_series_of(t, s->r)[k] = adx_coefficient(t, i, k);
             else if (k == 0 && !adx_same_value(*adx_series_of(t, s->a),
@@ -6679,7 +6679,7 @@ ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
         return ADREV_ESHAPE;
     adx_program p;
     adx_series t = { .p = &p, .order = order };
-    const adx_step *stopped = NULL;
+    const adx_node *stopped = NULL;
     ad_status status = adx_make_scalar(&p, &fn->program, false);
     if (status == ADREV_OK)
         adx_continue_series(&t);
@@ -6771,7 +6771,7 @@ ADX_API ad_status ad_fn_check(ad_fn *fn, ad_vector_fn *f, void *ctx,
 // own place: to make it ready for many evaluations (function/places) takes longer than to
 // record it.
 typedef struct adx_nearby {
-    adx_machine machine;        // which borrows the program's steps
+    adx_machine machine;        // which borrows the program's nodes
     const adx_program *p;
     const ad_real *x;
     ad_real *near;              // [n] where
@@ -6781,7 +6781,7 @@ typedef struct adx_nearby {
     ad_real *w;                 // numbers of the program
 } adx_nearby;
 
-static bool adx_borrow_steps(adx_machine *m, adx_program *p)
+static bool adx_borrow_nodes(adx_machine *m, adx_program *p)
 {
     *m = (adx_machine){
         .memory = p->memory, .many = p->many, .manys = p->manys,
@@ -6794,16 +6794,16 @@ static bool adx_borrow_steps(adx_machine *m, adx_program *p)
         if (k->kind == ADX_MANY_external && room > m->room)
             m->room = room;
     }
-    if (!adx_make_room_for(p->memory, (void **)&p->step, &p->step_room,
-                           p->steps, sizeof *p->step))
+    if (!adx_make_room_for(p->memory, (void **)&p->node, &p->node_room,
+                           p->nodes, sizeof *p->node))
         return false;
-    p->step[p->steps] = (adx_step){ .op = ADX_OP_end };
-    m->step = p->step;
-    m->steps = p->steps;
+    p->node[p->nodes] = (adx_node){ .op = ADX_OP_end };
+    m->node = p->node;
+    m->nodes = p->nodes;
     return true;
 }
 
-// What was recorded, at x. False: a guard is not passed, or a step fails.
+// What was recorded, at x. False: a guard is not passed, or a node fails.
 static bool adx_run_recording(const adx_nearby *c, const ad_real x[],
                               ad_real y[])
 {
@@ -6812,7 +6812,7 @@ static bool adx_run_recording(const adx_nearby *c, const ad_real x[],
     for (size_t i = p->inputs; i < p->numbers; i++)
         if (adx_is_constant_number(p, i))
             c->w[i] = *adx_constant_of(p, (uint32_t)i);
-    if (adx_steps_plain(&c->machine, c->w) != NULL)
+    if (adx_nodes_plain(&c->machine, c->w) != NULL)
         return false;
     for (size_t i = 0; i < p->outputs; i++)
         y[i] = c->w[p->output[i]];
@@ -6870,7 +6870,7 @@ static ad_status adx_compare_nearby(ad_fn *fn, ad_vector_fn *f, void *ctx,
                                     const ad_real x[], adx_lent *lent)
 {
     adx_nearby c = { .p = &fn->program, .x = x };
-    if (!adx_borrow_steps(&c.machine, &fn->program))
+    if (!adx_borrow_nodes(&c.machine, &fn->program))
         return ADREV_ENOMEM;
     ad_real *all = (ad_real *)adx_take(&fn->memory, fn->n + 3 * fn->m
                                        + c.machine.places + c.machine.room,
@@ -6990,7 +6990,7 @@ static bool adx_sort_graph(const ad_allocator *a, adx_entries *g)
 
 /* --- the pattern of a Jacobian ------------------------------------------- */
 
-// Whether a step depends on argument i in a way that has a derivative.
+// Whether a node depends on argument i in a way that has a derivative.
 static bool adx_feels(uint32_t op, int i)
 {
     return op != ADX_OP_guard && i < adx_row_of(op)->arity
@@ -7013,8 +7013,8 @@ static void adx_collect_inputs(const adx_program *p, uint32_t x,
             adx_list_add(to, i);
         else if (from < ADX_FROM_INPUT)
             for (int k = 0; k < 3; k++)
-                if (adx_feels(p->step[from].op, k))
-                    adx_list_add(stack, adx_argument(&p->step[from], k));
+                if (adx_feels(p->node[from].op, k))
+                    adx_list_add(stack, adx_argument(&p->node[from], k));
     }
 }
 
@@ -7048,14 +7048,14 @@ static void adx_visit_reach(adx_reaching *k, uint32_t x, uint32_t now)
         k->mark[i] = now;
         k->bits[i] = 0;
         for (int a = 0; a < 3 && from < ADX_FROM_INPUT; a++) {
-            const adx_step *s = &k->p->step[from];
+            const adx_node *s = &k->p->node[from];
             if (adx_feels(s->op, a) && k->mark[adx_argument(s, a)] < now)
                 adx_list_add(&k->stack, adx_argument(s, a));
         }
     }
 }
 
-// Rows first ... first + n - 1 of the graph: one pass back through the steps
+// Rows first ... first + n - 1 of the graph: one pass back through the nodes
 // that any of them needs.
 static void adx_reach_rows(adx_reaching *k, uint32_t first, uint32_t n,
                            uint32_t start[])
@@ -7074,8 +7074,8 @@ static void adx_reach_rows(adx_reaching *k, uint32_t first, uint32_t n,
         uint32_t x = k->order.v[i];
         uint32_t from = p->from[x];
         for (int a = 0; a < 3 && from < ADX_FROM_INPUT; a++)
-            if (adx_feels(p->step[from].op, a))
-                k->bits[adx_argument(&p->step[from], a)] |= k->bits[x];
+            if (adx_feels(p->node[from].op, a))
+                k->bits[adx_argument(&p->node[from], a)] |= k->bits[x];
     }
     for (size_t i = 0; i < k->order.n; i++)
         if (p->from[k->order.v[i]] == ADX_FROM_INPUT)
@@ -7098,7 +7098,7 @@ static bool adx_reach_all(adx_reaching *k, uint32_t start[])
     return !k->stack.failed && !k->order.failed && !k->to.failed;
 }
 
-// p: without steps of many results.
+// p: without nodes of many results.
 static bool adx_jacobian_graph(adx_program *p, adx_entries *g)
 {
     const ad_allocator *a = p->memory;
@@ -7204,7 +7204,7 @@ static void adx_unite(adx_sets *k, uint32_t x, uint32_t a, uint32_t b)
     k->n[x] = n;
 }
 
-static void adx_unite_arguments(adx_sets *k, const adx_step *s)
+static void adx_unite_arguments(adx_sets *k, const adx_node *s)
 {
     k->n[s->r] = 0;
     for (int i = 0; i < 3; i++)
@@ -7217,8 +7217,8 @@ static void adx_find_wanted(adx_sets *k, const bool used[])
 {
     const adx_program *p = k->p;
     memset(k->wanted, 0, p->numbers * sizeof *k->wanted);
-    for (size_t i = p->steps; i-- > 0;) {
-        const adx_step *s = &p->step[i];
+    for (size_t i = p->nodes; i-- > 0;) {
+        const adx_node *s = &p->node[i];
         if (s->op == ADX_OP_guard || !used[s->r])
             continue;
         unsigned curved = k->curved[s->op];
@@ -7297,9 +7297,9 @@ static void adx_find_pairs(adx_sets *k, const bool used[],
             adx_list_add(&k->item, i);
         } else
             k->n[i] = 0;
-    for (size_t i = 0; i < p->steps && !k->item.failed && !pairs->failed;
+    for (size_t i = 0; i < p->nodes && !k->item.failed && !pairs->failed;
          i++) {
-        const adx_step *s = &p->step[i];
+        const adx_node *s = &p->node[i];
         if (s->op == ADX_OP_guard || !used[s->r])
             continue;
         if (k->wanted[s->r])

@@ -47,22 +47,22 @@ static void adx_say_loads(adx_writing *k)
     }
 }
 
-static void adx_say_any(adx_writing *k, const adx_step *s)
+static void adx_say_any(adx_writing *k, const adx_node *s)
 {
     if (s->op == ADX_OP_guard)
         adx_say_guard(k, s);
     else if (s->op == ADX_OP_many)
         adx_say_many(k, s);
     else
-        adx_say_step(k, s);
+        adx_say_node(k, s);
 }
 
-// The used ones among steps begin to end that are done there.
+// The used ones among nodes begin to end that are done there.
 static void adx_say_where(adx_writing *k, const adx_row_loop *r, uint8_t where)
 {
     const adx_program *p = k->p;
     for (size_t i = r->begin; i <= r->end; i++) {
-        const adx_step *s = &p->step[i];
+        const adx_node *s = &p->node[i];
         if (!adx_is_used(p, s, k->used) || r->where[s->r] != where)
             continue;
         if (where == ADX_BEFORE || where == ADX_AFTER)
@@ -87,8 +87,8 @@ static void adx_say_blocks(adx_writing *k, const adx_row_loop *r)
 
 static void adx_say_rows(adx_writing *k, const adx_row_loop *r)
 {
-    const adx_step *first = &k->p->step[r->begin];
-    const adx_step *last = &k->p->step[r->end];
+    const adx_node *first = &k->p->node[r->begin];
+    const adx_node *last = &k->p->node[r->end];
     adx_say_where(k, r, ADX_BEFORE);
     adx_say(k->text, "    {\n        long i;\n");
     adx_say_zeros(k, last, adx_many_of(k->p, last));
@@ -110,18 +110,18 @@ static void adx_say_rows(adx_writing *k, const adx_row_loop *r)
     adx_say_where(k, r, ADX_AFTER);
 }
 
-// The steps of the next part of the program; part 0 is the first.
-static void adx_say_steps(adx_writing *k, size_t part)
+// The nodes of the next part of the program; part 0 is the first.
+static void adx_say_nodes(adx_writing *k, size_t part)
 {
     const adx_program *p = k->p;
     adx_row_loop rows;
     size_t i = part == 0 ? 0 : k->next;
-    for (size_t count = 0; i < p->steps && count < k->split; i++) {
-        if (!adx_is_used(p, &p->step[i], k->used))
+    for (size_t count = 0; i < p->nodes && count < k->split; i++) {
+        if (!adx_is_used(p, &p->node[i], k->used))
             continue;
         count++;
         if (!adx_find_rows(k, &rows, i)) {
-            adx_say_any(k, &p->step[i]);
+            adx_say_any(k, &p->node[i]);
             continue;
         }
         adx_say_rows(k, &rows);
@@ -140,7 +140,7 @@ static void adx_say_part(adx_writing *k, size_t part)
     adx_say_unused(k);
     if (part == 0)
         adx_say_loads(k);
-    adx_say_steps(k, part);
+    adx_say_nodes(k, part);
     adx_say(k->text, "    return 0;\n}\n\n");
 }
 
@@ -203,7 +203,7 @@ static size_t adx_say_some_results(adx_writing *k, const char *array,
     const adx_program *p = k->p;
     uint32_t x = p->output[at];
     if (k->home[x] == at)       // they are there
-        return adx_results_of(p, &p->step[p->from[x]]);
+        return adx_results_of(p, &p->node[p->from[x]]);
     size_t n = adx_run_length(k, at, most);
     if (n > 4) {
         adx_say_run(k, array, i, at, n);
@@ -224,7 +224,7 @@ static void adx_say_results(adx_writing *k)
         for (size_t i = 0, n; i < results->length[a]; i += n, at += n) {
             uint32_t x = p->output[at];
             bool told = k->home[x] == at
-                     && adx_tells_at_home(k, &p->step[p->from[x]]);
+                     && adx_tells_at_home(k, &p->node[p->from[x]]);
             n = adx_say_some_results(k, results->array[a], i, at,
                                      results->length[a] - i);
             if (k->tells && !told && at < p->outputs - k->unchecked)
@@ -280,7 +280,7 @@ static void adx_say_results_unused(adx_writing *k)
                 list[i]);
 }
 
-// The body of a function whose steps are in functions of their own.
+// The body of a function whose nodes are in functions of their own.
 static void adx_say_calls(adx_writing *k)
 {
     for (size_t part = 0; part < k->parts; part++) {
@@ -318,9 +318,9 @@ static void adx_say_sum(adx_writing *k, const uint32_t *x, size_t n,
     adx_say(k->text, ")");
 }
 
-// Bits of the exponent that a number has at most, if no argument of its step
+// Bits of the exponent that a number has at most, if no argument of its node
 // has more than e says; `most`: nobody knows.
-static int adx_bits_of(const adx_step *s, const int e[], int most)
+static int adx_bits_of(const adx_node *s, const int e[], int most)
 {
     int a = e[s->a];
     int b = adx_row_of(s->op)->arity > 1 ? e[s->b] : a;
@@ -353,10 +353,10 @@ static bool adx_is_bounded(const adx_writing *k, int small, int most)
         else
             e[i] = most;
     }
-    for (size_t i = 0; bounded && i < p->steps; i++)
-        if (adx_is_used(p, &p->step[i], k->used)
-            && p->step[i].op != ADX_OP_guard)
-            e[p->step[i].r] = adx_bits_of(&p->step[i], e, most);
+    for (size_t i = 0; bounded && i < p->nodes; i++)
+        if (adx_is_used(p, &p->node[i], k->used)
+            && p->node[i].op != ADX_OP_guard)
+            e[p->node[i].r] = adx_bits_of(&p->node[i], e, most);
     for (size_t i = 0; bounded && i < p->outputs; i++)
         bounded = e[p->output[i]] < most;
     adx_drop(p->memory, e);
@@ -508,7 +508,7 @@ static void adx_say_function(adx_writing *k)
         adx_say_calls(k);
     else {
         adx_say_loads(k);
-        adx_say_steps(k, 0);
+        adx_say_nodes(k, 0);
     }
     if (checks)
         adx_say_check(k);
@@ -549,7 +549,7 @@ static void adx_say_block(adx_writing *k)
             adx_say(t, "    const %s *const x%lu = x[%lu];\n", t->real,
                     (unsigned long)i, (unsigned long)i);
     adx_say(t, "    for (l = 0; l < n; l++) {\n");
-    adx_say_steps(k, 0);
+    adx_say_nodes(k, 0);
     for (size_t i = 0; i < p->outputs; i++) {
         adx_say(t, "    y[%lu + l] = ",
                 (unsigned long)(i * adx_lanes_of(p->inputs, p->outputs)));
@@ -563,8 +563,8 @@ static void adx_say_block(adx_writing *k)
 
 static bool adx_has_block(const adx_writing *k)
 {
-    for (size_t i = 0; i < k->p->steps; i++)
-        if (k->p->step[i].op == ADX_OP_guard)
+    for (size_t i = 0; i < k->p->nodes; i++)
+        if (k->p->node[i].op == ADX_OP_guard)
             return false;
     return k->p->manys == 0 && k->parts == 1;
 }

@@ -27,14 +27,14 @@ typedef struct adx_writing {
     bool *used;
     bool *stored;               // in work, or at home
     uint32_t *place;            // there
-    uint32_t *home;             // the output that a step with many results
+    uint32_t *home;             // the output that a node with many results
                                 // writes itself; ADX_NOWHERE
     const adx_results *results;
     uint32_t *part;             // the C function that makes the number
     size_t places;
     uint32_t lowest;            // with arrays: the number at place 0
     size_t parts;
-    size_t next;                // step, after the parts written so far
+    size_t next;                // node, after the parts written so far
     bool guarded;               // there are guards
     bool block;                 // of points side by side: adx_lanes_of
     bool tells;                 // notes in `fault` if a result is not finite
@@ -131,8 +131,8 @@ static void adx_find_stored(adx_writing *k)
 {
     const adx_program *p = k->p;
     size_t count = 0;
-    for (size_t i = 0; i < p->steps; i++) {
-        const adx_step *s = &p->step[i];
+    for (size_t i = 0; i < p->nodes; i++) {
+        const adx_node *s = &p->node[i];
         if (!adx_is_used(p, s, k->used))
             continue;
         k->guarded |= s->op == ADX_OP_guard;
@@ -153,7 +153,7 @@ static void adx_find_stored(adx_writing *k)
             k->stored[p->output[i]] = true;
 }
 
-// Outputs that a step with many results writes where they belong: all of them,
+// Outputs that a node with many results writes where they belong: all of them,
 // one after another, and nobody else reads them. Not where a guard may follow,
 // nor in a C function that has no results.
 static void adx_find_homes(adx_writing *k)
@@ -168,7 +168,7 @@ static void adx_find_homes(adx_writing *k)
         for (size_t i = 0, n; i < k->results->length[a]; i += n, at += n) {
             uint32_t x = p->output[at];
             uint32_t from = p->from[x];
-            const adx_step *s = from < ADX_FROM_INPUT ? &p->step[from] : NULL;
+            const adx_node *s = from < ADX_FROM_INPUT ? &p->node[from] : NULL;
             size_t most = k->results->length[a] - i;
             n = s == NULL || s->op != ADX_OP_many || s->r != x
               ? 1 : adx_results_of(p, s);

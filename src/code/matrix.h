@@ -22,12 +22,12 @@ enum { ADX_ROW_BLOCK = 64 };
 // not for the product, which is there at the end of its row.
 enum { ADX_BEFORE = 0, ADX_BY_ROW = 1, ADX_AFTER = 2, ADX_ALONG = 4 };
 
-// Steps from the product on to that of the transposed matrix.
+// Nodes from the product on to that of the transposed matrix.
 typedef struct adx_row_loop {
     const adx_program *p;
     size_t begin, end;
     uint32_t rows, columns;
-    uint8_t *where;             // [number]; where its step is done
+    uint8_t *where;             // [number]; where its node is done
     bool waits;                 // what goes along a row needs its product
     unsigned seen;
 } adx_row_loop;
@@ -53,8 +53,8 @@ static bool adx_is_at_hand(adx_row_loop *r, const adx_many *m, int a,
             adx_see_where(r, adx_in_range(x, i, j));
     return r->seen == ADX_BEFORE
         || (r->seen == ADX_BY_ROW && stride == 1 && rows * cols == r->rows
-            && r->where[x->base] == ADX_BY_ROW  // so a step makes it
-            && r->p->step[r->p->from[x->base]].r == x->base);
+            && r->where[x->base] == ADX_BY_ROW  // so a node makes it
+            && r->p->node[r->p->from[x->base]].r == x->base);
 }
 
 // A vector times one number.
@@ -82,10 +82,10 @@ static bool adx_is_transposed(const adx_many *m, const adx_many *first)
         && m->arg[0].cs == first->arg[0].rs;
 }
 
-// Where the next step is done.
+// Where the next node is done.
 static uint8_t adx_where(adx_row_loop *r, size_t i)
 {
-    const adx_step *s = &r->p->step[i];
+    const adx_node *s = &r->p->node[i];
     const adx_many *m = adx_many_of(r->p, s);
     if (i == r->begin)
         return ADX_BY_ROW;
@@ -113,41 +113,41 @@ static uint8_t adx_where(adx_row_loop *r, size_t i)
     return by_row ? ADX_BY_ROW : ADX_AFTER;
 }
 
-// Whether a step begins such rows; their end and r->where are found then.
+// Whether a node begins such rows; their end and r->where are found then.
 static bool adx_find_rows(const adx_writing *k, adx_row_loop *r, size_t begin)
 {
     const adx_program *p = k->p;
-    const adx_many *first = adx_many_of(p, &p->step[begin]);
+    const adx_many *first = adx_many_of(p, &p->node[begin]);
     if (k->parts > 1 || k->guarded || first == NULL || !adx_is_inner(first))
         return false;
     size_t end = begin + 1;
-    while (end < p->steps
-           && !(adx_is_used(p, &p->step[end], k->used)
-                && adx_is_transposed(adx_many_of(p, &p->step[end]), first)))
+    while (end < p->nodes
+           && !(adx_is_used(p, &p->node[end], k->used)
+                && adx_is_transposed(adx_many_of(p, &p->node[end]), first)))
         end++;
     *r = (adx_row_loop){ .p = p, .begin = begin, .end = end, .rows = first->m,
                          .columns = first->k };
-    r->where = end < p->steps ? (uint8_t *)adx_take(p->memory, p->numbers, 1)
+    r->where = end < p->nodes ? (uint8_t *)adx_take(p->memory, p->numbers, 1)
                               : NULL;
     if (r->where == NULL)
         return false;
     memset(r->where, ADX_BEFORE, p->numbers);
     for (size_t i = begin; i <= end; i++) {
-        const adx_step *s = &p->step[i];
+        const adx_node *s = &p->node[i];
         memset(&r->where[s->r], adx_where(r, i), adx_results_of(p, s));
     }
     if (!r->waits)
-        r->where[p->step[begin].r] = ADX_ALONG;
-    if (r->where[p->step[end].r] == ADX_ALONG)
+        r->where[p->node[begin].r] = ADX_ALONG;
+    if (r->where[p->node[end].r] == ADX_ALONG)
         return true;
     adx_drop(p->memory, r->where);
     return false;
 }
 
-// What one step does of row `row` or of its columns from..to; its text calls
+// What one node does of row `row` or of its columns from..to; its text calls
 // them i, j or l.
 static void adx_say_of_row(adx_writing *k, const adx_row_loop *r,
-                           const adx_step *s)
+                           const adx_node *s)
 {
     const adx_many *m = adx_many_of(k->p, s);
     const char *names, *over = NULL;

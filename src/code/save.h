@@ -3,7 +3,7 @@
 /* === code/save ==============================================================
  * Written as it stands in memory, number by number; when it is read, nothing is
  * believed: every index is compared with what has been read before it, and what
- * a step does not use must be as it would have been written. So only what a
+ * a node does not use must be as it would have been written. So only what a
  * recording can make is accepted, and would be written as the same bytes.
  *
  *   needs   tape/memory function/api function/operations function/program
@@ -94,8 +94,8 @@ static void adx_put_program(adx_bytes *b, const adx_program *p)
         if (fixed)
             adx_put_real(b, *adx_constant_of(p, i));
     }
-    for (size_t i = 0; i < p->steps; i++) {
-        const adx_step *s = &p->step[i];
+    for (size_t i = 0; i < p->nodes; i++) {
+        const adx_node *s = &p->node[i];
         const uint32_t word[] = { s->op, s->r, s->a, s->b, s->c };
         for (size_t k = 0; k < 5; k++)
             adx_put_word(b, word[k], 4);
@@ -132,7 +132,7 @@ ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
     const uint64_t head[] = { ADX_FILE_MAGIC, ADX_FILE_VERSION,
                               sizeof(ad_real) };
     const uint64_t count[] = {
-        fn->n, fn->m, p->numbers, p->steps, report.recorded, report.constant,
+        fn->n, fn->m, p->numbers, p->nodes, report.recorded, report.constant,
         report.common, report.identity, report.dead, report.operations,
         report.arrays, report.guards
     };
@@ -249,7 +249,7 @@ static uint32_t adx_get_code(const adx_loading *k, uint32_t op)
          : op == k->ops + 1 ? (uint32_t)ADX_OP_many : (uint32_t)ADX_OP_end;
 }
 
-#define ADX_NOT_MADE (ADX_FROM_INPUT - 1)       // by the steps read so far
+#define ADX_NOT_MADE (ADX_FROM_INPUT - 1)       // by the nodes read so far
 
 // Whether a number has been made before; that of a guard is none.
 static bool adx_is_readable(const adx_loading *k, uint64_t x)
@@ -257,7 +257,7 @@ static bool adx_is_readable(const adx_loading *k, uint64_t x)
     const adx_program *p = k->p;
     return x < k->made
         && (p->from[x] >= ADX_FROM_INPUT
-            || p->step[p->from[x]].op != ADX_OP_guard);
+            || p->node[p->from[x]].op != ADX_OP_guard);
 }
 
 static void adx_check_read(adx_loading *k, uint64_t x)
@@ -266,7 +266,7 @@ static void adx_check_read(adx_loading *k, uint64_t x)
         k->b.bad = true;
 }
 
-// After every step: its results, and the constants that come next.
+// After every node: its results, and the constants that come next.
 static void adx_note_made(adx_loading *k)
 {
     const adx_program *p = k->p;
@@ -320,8 +320,8 @@ static void adx_check_range(adx_loading *k, const adx_numbers *r, size_t rows,
             adx_check_read(k, adx_in_range(r, i, j));
 }
 
-// Whether all that a step reads is there.
-static void adx_check_reads(adx_loading *k, const adx_step *s)
+// Whether all that a node reads is there.
+static void adx_check_reads(adx_loading *k, const adx_node *s)
 {
     const adx_many *m = adx_many_of(k->p, s);
     if (m == NULL) {
@@ -363,7 +363,7 @@ static bool adx_is_range(const adx_numbers *a, const adx_numbers *b)
 
 // Whether a kind has these counts, each other being 0, and no more operands or
 // results than a sound file can have. Its arguments are checked afterwards,
-// with those of all steps.
+// with those of all nodes.
 static bool adx_is_plausible(const adx_loading *k, const adx_many *m)
 {
     const uint64_t most = k->p->numbers;
@@ -407,18 +407,18 @@ static void adx_get_many(adx_loading *k, adx_many *m)
         adx_get_list(k, m);
 }
 
-// Whether the arguments that a step does not have are as they are written.
-static bool adx_is_filled(const adx_step *s)
+// Whether the arguments that a node does not have are as they are written.
+static bool adx_is_filled(const adx_node *s)
 {
     int arity = s->op < ADX_OP_COUNT ? adx_row_of(s->op)->arity : 3;
     return (arity > 1 || s->b == s->a) && (arity > 2 || s->c == s->a);
 }
 
-// A step whose results are the next numbers.
-static void adx_get_step(adx_loading *k, size_t i, size_t guards)
+// A node whose results are the next numbers.
+static void adx_get_node(adx_loading *k, size_t i, size_t guards)
 {
     adx_program *p = k->p;
-    adx_step s;
+    adx_node s;
     s.op = adx_get_code(k, adx_get_word(&k->b));
     s.r = adx_get_word(&k->b);
     s.a = adx_get_word(&k->b);
@@ -444,7 +444,7 @@ static void adx_get_step(adx_loading *k, size_t i, size_t guards)
             k->b.bad = true;
         else
             p->from[s.r + j] = (uint32_t)i;
-    p->step[p->steps++] = s;
+    p->node[p->nodes++] = s;
     adx_note_made(k);
 }
 
@@ -490,7 +490,7 @@ static void adx_get_guards(adx_loading *k, ad_fn *fn, size_t guards)
 }
 
 static void adx_get_program(adx_loading *k, ad_fn *fn, size_t numbers,
-                            size_t steps, const ad_fn_report *report)
+                            size_t nodes, const ad_fn_report *report)
 {
     adx_program *p = k->p;
     adx_get_operations(k);
@@ -502,12 +502,12 @@ static void adx_get_program(adx_loading *k, ad_fn *fn, size_t numbers,
         adx_spoil(p, ADREV_ENOMEM);
     else if (!k->b.bad && p->status == ADREV_OK)
         adx_note_made(k);
-    p->step = (adx_step *)adx_take(p->memory, steps, sizeof *p->step);
-    if (p->step == NULL)
+    p->node = (adx_node *)adx_take(p->memory, nodes, sizeof *p->node);
+    if (p->node == NULL)
         adx_spoil(p, ADREV_ENOMEM);
-    p->step_room = p->step == NULL ? 0 : steps;
-    for (size_t i = 0; i < steps && !k->b.bad && p->status == ADREV_OK; i++)
-        adx_get_step(k, i, report->guards);
+    p->node_room = p->node == NULL ? 0 : nodes;
+    for (size_t i = 0; i < nodes && !k->b.bad && p->status == ADREV_OK; i++)
+        adx_get_node(k, i, report->guards);
     if (k->made < p->numbers)
         k->b.bad = true;
     for (size_t i = 0; i < fn->m && !k->b.bad && p->status == ADREV_OK; i++) {
@@ -549,7 +549,7 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
     size_t n = adx_get_count(&k.b, 1);
     size_t m = adx_get_count(&k.b, 4);
     size_t numbers = adx_get_count(&k.b, 1);
-    size_t steps = adx_get_count(&k.b, 20);
+    size_t nodes = adx_get_count(&k.b, 20);
     ad_fn_report report;
     report.recorded = (size_t)adx_get(&k.b, 8);
     report.constant = (size_t)adx_get(&k.b, 8);
@@ -566,7 +566,7 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
         return ADREV_ENOMEM;
     k.p = &fn->program;
     k.p->plain = false;
-    adx_get_program(&k, fn, numbers, steps, &report);
+    adx_get_program(&k, fn, numbers, nodes, &report);
     adx_drop(&fn->memory, k.guard);
     ad_status status = fn->program.status != ADREV_OK ? fn->program.status
                      : k.b.bad ? ADREV_EFILE : ADREV_OK;

@@ -1,10 +1,10 @@
 #pragma once
 
 /* === code/statements ========================================================
- * One C statement for each step.
+ * One C statement for each node.
  *
  *   needs   function/operations function/program code/text code/layout
- *   offers  adx_value_text adx_say_guard adx_say_step adx_adds_in_place
+ *   offers  adx_value_text adx_say_guard adx_say_node adx_adds_in_place
  *           adx_tells_at_home adx_say_one adx_say_eight adx_say_sum_of_eight
  *           adx_say_row adx_is_inner adx_say_term adx_say_zeros adx_say_many
  * ========================================================================== */
@@ -15,7 +15,7 @@ static void adx_say_argument(adx_text *t, char which, void *user)
 {
     const void *const *both = (const void *const *)user;
     adx_writing *k = (adx_writing *)(uintptr_t)both[0];
-    const adx_step *s = (const adx_step *)both[1];
+    const adx_node *s = (const adx_node *)both[1];
     (void)t;
     adx_say_number(k, which == 'x' ? s->a : which == 'y' ? s->b : s->c);
 }
@@ -44,7 +44,7 @@ static void adx_say_change(adx_writing *k, uint32_t x, ad_real was)
     adx_say(k->text, ")");
 }
 
-static void adx_say_guard(adx_writing *k, const adx_step *s)
+static void adx_say_guard(adx_writing *k, const adx_node *s)
 {
     adx_say(k->text, "    if (");
     adx_say_change(k, s->a, *adx_constant_of(k->p, s->b));
@@ -54,7 +54,7 @@ static void adx_say_guard(adx_writing *k, const adx_step *s)
 // x, or what it is the negative of.
 static uint32_t adx_without_sign(const adx_program *p, uint32_t x, bool *minus)
 {
-    const adx_step *s = adx_made_by(p, x, ADREV_OP_neg);
+    const adx_node *s = adx_made_by(p, x, ADREV_OP_neg);
     *minus ^= s != NULL;
     return s == NULL ? x : s->a;
 }
@@ -62,9 +62,9 @@ static uint32_t adx_without_sign(const adx_program *p, uint32_t x, bool *minus)
 // A product's sign comes last: the compiler then knows the product of the same
 // two without signs, and a sum subtracts it. (rotquat, bench/: 17 products
 // less.) A negative may then have no reader, which no compiler is to mind.
-static void adx_say_step(adx_writing *k, const adx_step *s)
+static void adx_say_node(adx_writing *k, const adx_node *s)
 {
-    adx_step plain = *s;
+    adx_node plain = *s;
     const void *both[] = { k, &plain };
     bool minus = false;
     if (k->text->sizes && k->parts == 1
@@ -116,8 +116,8 @@ static void adx_say_element(adx_text *t, char which, void *user)
     adx_say(t, "]");
 }
 
-// Where the results of a step begin: "work[7", "J[0".
-static void adx_say_home(adx_writing *k, const adx_step *s)
+// Where the results of a node begin: "work[7", "J[0".
+static void adx_say_home(adx_writing *k, const adx_node *s)
 {
     const adx_results *r = k->results;
     size_t at = k->home[s->r];
@@ -137,10 +137,10 @@ static bool adx_adds_in_place(const adx_many *m)
     return (m->n == 1 ? m->arg[0].rs : m->arg[1].cs) == 1;
 }
 
-// Whether a step writes results where they belong, each once, and says there
+// Whether a node writes results where they belong, each once, and says there
 // which are not finite: another pass over them takes long. (matvec, bench/:
 // 0.85 instead of 1.15 ms.)
-static bool adx_tells_at_home(const adx_writing *k, const adx_step *s)
+static bool adx_tells_at_home(const adx_writing *k, const adx_node *s)
 {
     const adx_many *m = adx_many_of(k->p, s);
     bool once = m->kind == ADX_MANY_each
@@ -150,7 +150,7 @@ static bool adx_tells_at_home(const adx_writing *k, const adx_step *s)
 }
 
 // Of result i or, with a width, of that in row i and column j.
-static void adx_say_told(adx_writing *k, const adx_step *s, size_t width)
+static void adx_say_told(adx_writing *k, const adx_node *s, size_t width)
 {
     char index[40] = " + i]";
     if (width > 0)
@@ -162,7 +162,7 @@ static void adx_say_told(adx_writing *k, const adx_step *s, size_t width)
     adx_say(k->text, "%s != 0;\n", index);
 }
 
-static void adx_say_gather(adx_writing *k, const adx_step *s,
+static void adx_say_gather(adx_writing *k, const adx_node *s,
                            const adx_many *m)
 {
     for (size_t i = 0; i < m->n; i++) {
@@ -175,7 +175,7 @@ static void adx_say_gather(adx_writing *k, const adx_step *s,
 }
 
 // As adx_length does it: nothing overflows on the way.
-static void adx_say_norm(adx_writing *k, const adx_step *s, const adx_many *m)
+static void adx_say_norm(adx_writing *k, const adx_node *s, const adx_many *m)
 {
     adx_text *t = k->text;
     const char *f = t->single ? "f" : "";
@@ -197,7 +197,7 @@ static void adx_say_norm(adx_writing *k, const adx_step *s, const adx_many *m)
     adx_say(t, "] = most * sqrt%s(sum);\n    }\n", f);
 }
 
-static void adx_say_fold(adx_writing *k, const adx_step *s, const adx_many *m)
+static void adx_say_fold(adx_writing *k, const adx_node *s, const adx_many *m)
 {
     adx_text *t = k->text;
     adx_element_text e = { k, m, { NULL }, { "i" } };
@@ -222,7 +222,7 @@ static void adx_say_fold(adx_writing *k, const adx_step *s, const adx_many *m)
 }
 
 // Element i.
-static void adx_say_one(adx_writing *k, const adx_step *s, const adx_many *m)
+static void adx_say_one(adx_writing *k, const adx_node *s, const adx_many *m)
 {
     adx_text *t = k->text;
     adx_element_text e = { k, m, { NULL }, { "i", "i", "i" } };
@@ -235,7 +235,7 @@ static void adx_say_one(adx_writing *k, const adx_step *s, const adx_many *m)
         adx_say_told(k, s, 0);
 }
 
-static void adx_say_each(adx_writing *k, const adx_step *s, const adx_many *m)
+static void adx_say_each(adx_writing *k, const adx_node *s, const adx_many *m)
 {
     adx_say(k->text, "    {\n        long i;\n"
             "        for (i = 0; i < %lu; i++) {\n", (unsigned long)m->n);
@@ -258,7 +258,7 @@ static void adx_say_eight(adx_writing *k, const adx_many *m, const char *from,
 }
 
 // The sum of the eight and the last terms.
-static void adx_say_sum_of_eight(adx_writing *k, const adx_step *s,
+static void adx_say_sum_of_eight(adx_writing *k, const adx_node *s,
                                  const adx_many *m)
 {
     adx_text *t = k->text;
@@ -276,7 +276,7 @@ static void adx_say_sum_of_eight(adx_writing *k, const adx_step *s,
 }
 
 // All of a row.
-static void adx_say_row(adx_writing *k, const adx_step *s, const adx_many *m)
+static void adx_say_row(adx_writing *k, const adx_node *s, const adx_many *m)
 {
     char all[24];
     snprintf(all, sizeof all, "%lu", (unsigned long)m->k);
@@ -285,7 +285,7 @@ static void adx_say_row(adx_writing *k, const adx_step *s, const adx_many *m)
     adx_say_sum_of_eight(k, s, m);
 }
 
-static void adx_say_inner(adx_writing *k, const adx_step *s, const adx_many *m)
+static void adx_say_inner(adx_writing *k, const adx_node *s, const adx_many *m)
 {
     adx_say(k->text, "    {\n        long i, j, l;\n"
             "        for (i = 0; i < %lu; i++) {\n", (unsigned long)m->m);
@@ -301,7 +301,7 @@ static bool adx_is_inner(const adx_many *m)
 
 // Term l of result (i, j), added in place. A sum of one term begins with 0,
 // too: 0 + -0 is 0.
-static void adx_say_term(adx_writing *k, const adx_step *s, const adx_many *m)
+static void adx_say_term(adx_writing *k, const adx_node *s, const adx_many *m)
 {
     adx_text *t = k->text;
     adx_element_text e = { k, m, { "i", "l" }, { "l", "j" } };
@@ -315,7 +315,7 @@ static void adx_say_term(adx_writing *k, const adx_step *s, const adx_many *m)
         adx_say_told(k, s, m->n);
 }
 
-static void adx_say_zeros(adx_writing *k, const adx_step *s, const adx_many *m)
+static void adx_say_zeros(adx_writing *k, const adx_node *s, const adx_many *m)
 {
     adx_say(k->text, "        for (i = 0; i < %lu; i++)\n            ",
             (unsigned long)adx_many_results(m));
@@ -325,7 +325,7 @@ static void adx_say_zeros(adx_writing *k, const adx_step *s, const adx_many *m)
 
 // Sums in a variable or, where columns of the second argument or rows of the
 // first one are what lies side by side, in place.
-static void adx_say_product(adx_writing *k, const adx_step *s,
+static void adx_say_product(adx_writing *k, const adx_node *s,
                             const adx_many *m)
 {
     adx_text *t = k->text;
@@ -361,7 +361,7 @@ static void adx_say_product(adx_writing *k, const adx_step *s,
     adx_say(t, "%*s}\n    }\n", alone ? 12 : 16, "");
 }
 
-static void adx_say_many(adx_writing *k, const adx_step *s)
+static void adx_say_many(adx_writing *k, const adx_node *s)
 {
     const adx_many *m = adx_many_of(k->p, s);
     if (m->kind == ADX_MANY_gather)

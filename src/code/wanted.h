@@ -39,14 +39,14 @@ static ad_status adx_make_entries(adx_program *q, const adx_program *p,
     bool *moved = adx_moved(p, 0, s->g.cols);
     if (moved == NULL)
         adx_spoil(q, ADREV_ENOMEM);
-    adx_copy_steps(&k);
+    adx_copy_nodes(&k);
     for (uint32_t d = 0; d < s->groups + s->aparts; d++) {
         bool reverse = s->by_rows != (d >= s->groups);
         adx_seed_direction(&k, s, d);
         if (reverse)
-            adx_adjoint_steps(&k, moved);
+            adx_adjoint_nodes(&k, moved);
         else
-            adx_tangent_steps(&k);
+            adx_tangent_nodes(&k);
         for (uint32_t i = s->first[d]; i < s->first[d + 1]; i++) {
             uint32_t at = s->at[s->entry[i]];
             entry[s->entry[i]] = k.derived[reverse ? at : p->output[at]];
@@ -174,15 +174,15 @@ static ad_status adx_need_helpers(adx_job *job, const adx_program *q)
     ad_status status = used == NULL ? ADREV_ENOMEM : ADREV_OK;
     if (used != NULL)
         adx_mark_used(q, used);
-    for (size_t i = 0; status == ADREV_OK && i < q->steps; i++) {
-        const adx_many *m = adx_many_of(q, &q->step[i]);
-        uint32_t op = m == NULL ? q->step[i].op : m->op;
+    for (size_t i = 0; status == ADREV_OK && i < q->nodes; i++) {
+        const adx_many *m = adx_many_of(q, &q->node[i]);
+        uint32_t op = m == NULL ? q->node[i].op : m->op;
         bool external = m != NULL && m->kind == ADX_MANY_external;
-        if (external && adx_is_used(q, &q->step[i], used))
+        if (external && adx_is_used(q, &q->node[i], used))
             status = ADREV_EEXTERNAL;
         bool plain = op >= ADX_OP_COUNT || (m != NULL
             && m->kind != ADX_MANY_each && m->kind != ADX_MANY_product);
-        if (!plain && adx_is_used(q, &q->step[i], used)
+        if (!plain && adx_is_used(q, &q->node[i], used)
             && !adx_mark_helpers(adx_value_text(job->text, op), job->needed))
             status = ADREV_EEXTERNAL;
     }
@@ -194,8 +194,8 @@ static void adx_measure_code(const adx_writing *k, size_t bytes,
                              ad_c_size *size)
 {
     const adx_program *p = k->p;
-    for (size_t i = 0; i < p->steps; i++)
-        size->statements += adx_is_used(p, &p->step[i], k->used);
+    for (size_t i = 0; i < p->nodes; i++)
+        size->statements += adx_is_used(p, &p->node[i], k->used);
     for (size_t i = 0; i < p->numbers; i++)
         size->constants += k->used[i]
                         && adx_is_constant_number(p, i);

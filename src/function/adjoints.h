@@ -1,11 +1,11 @@
 #pragma once
 
 /* === function/adjoints ======================================================
- * The adjoint of a program (vjp), and what array steps hand back.
+ * The adjoint of a program (vjp), and what array nodes hand back.
  *
  *   needs   tape/memory function/operations function/program function/unique
  *           function/emit function/copy
- *   offers  adx_moved adx_adjoint_steps adx_make_adjoint adx_make_copy
+ *   offers  adx_moved adx_adjoint_nodes adx_make_adjoint adx_make_copy
  *           adx_make_scalar
  * ========================================================================== */
 
@@ -28,8 +28,8 @@ static bool *adx_moved(const adx_program *p, size_t first, size_t moving)
         return NULL;
     memset(moved, 0, p->numbers * sizeof *moved);
     memset(moved + first, true, moving * sizeof *moved);
-    for (size_t i = 0; i < p->steps; i++) {
-        const adx_step *s = &p->step[i];
+    for (size_t i = 0; i < p->nodes; i++) {
+        const adx_node *s = &p->node[i];
         adx_movement m = { moved, false };
         adx_visit_reads(p, s, adx_see_movement, &m);
         memset(&moved[s->r], m.any && s->op != ADX_OP_guard,
@@ -104,7 +104,7 @@ static void adx_add_matrix(adx_making *k, size_t rows, size_t cols,
     }
 }
 
-static void adx_adjoint_each(adx_making *k, const adx_step *s,
+static void adx_adjoint_each(adx_making *k, const adx_node *s,
                              const adx_many *e, adx_numbers y,
                              const bool moved[])
 {
@@ -135,7 +135,7 @@ static void adx_adjoint_product(adx_making *k, const adx_many *e, adx_numbers y,
                                         adx_transposed(a), y), moved);
 }
 
-static void adx_adjoint_external(adx_making *k, const adx_step *s,
+static void adx_adjoint_external(adx_making *k, const adx_node *s,
                                  const adx_many *e, const bool moved[])
 {
     bool any = false;
@@ -155,7 +155,7 @@ static void adx_adjoint_external(adx_making *k, const adx_step *s,
         adx_add_one(k, e->list[i], first + (uint32_t)i, moved);
 }
 
-static void adx_adjoint_many(adx_making *k, const adx_step *s,
+static void adx_adjoint_many(adx_making *k, const adx_node *s,
                              const adx_many *e, const bool moved[])
 {
     const adx_numbers own = adx_own_range(s, e);
@@ -184,7 +184,7 @@ static void adx_adjoint_many(adx_making *k, const adx_step *s,
             adx_add_one(k, e->list[i], adx_in_range(&y, 0, i), moved);
 }
 
-static void adx_adjoint_step(adx_making *k, const adx_step *s,
+static void adx_adjoint_node(adx_making *k, const adx_node *s,
                              const bool moved[])
 {
     const adx_many *many = adx_many_of(k->from, s);
@@ -204,45 +204,45 @@ static void adx_adjoint_step(adx_making *k, const adx_step *s,
     }
 }
 
-// Steps i < end, from the last of them to `begin`.
+// Nodes i < end, from the last of them to `begin`.
 static void adx_adjoint_part(adx_making *k, size_t begin, size_t end,
                              const bool moved[])
 {
     const adx_program *p = k->from;
     for (size_t i = end; k->to->status == ADREV_OK && i-- > begin;)
-        if (adx_is_used(p, &p->step[i], k->used))
-            adx_adjoint_step(k, &p->step[i], moved);
+        if (adx_is_used(p, &p->node[i], k->used))
+            adx_adjoint_node(k, &p->node[i], moved);
 }
 
-static void adx_adjoint_steps(adx_making *k, const bool moved[])
+static void adx_adjoint_nodes(adx_making *k, const bool moved[])
 {
-    adx_adjoint_part(k, 0, k->from->steps, moved);
+    adx_adjoint_part(k, 0, k->from->nodes, moved);
 }
 
-// The last step through whose result goes all that the steps before it compute;
-// p->steps if there is none, nobody looks (arrays), or no memory.
+// The last node through whose result goes all that the nodes before it compute;
+// p->nodes if there is none, nobody looks (arrays), or no memory.
 static size_t adx_bottleneck_of(const adx_program *p)
 {
-    size_t neck = p->steps;
+    size_t neck = p->nodes;
     size_t *last = (size_t *)adx_take(p->memory, p->numbers, sizeof *last);
     if (last == NULL || p->manys > 0) {
         adx_drop(p->memory, last);
         return neck;
     }
     memset(last, 0, p->numbers * sizeof *last);     // that reads a number
-    for (size_t i = 0; i < p->steps; i++) {
-        const adx_step *s = &p->step[i];
+    for (size_t i = 0; i < p->nodes; i++) {
+        const adx_node *s = &p->node[i];
         if (s->op != ADX_OP_guard)
             last[s->a] = last[s->b] = last[s->c] = i;
     }
     for (size_t i = 0; i < p->outputs; i++)
-        last[p->output[i]] = p->steps;
+        last[p->output[i]] = p->nodes;
     size_t most = 0;
-    for (size_t i = 0; i < p->steps; i++) {
-        if (most <= i && p->step[i].op != ADX_OP_guard)
+    for (size_t i = 0; i < p->nodes; i++) {
+        if (most <= i && p->node[i].op != ADX_OP_guard)
             neck = i;
-        if (most < last[p->step[i].r])
-            most = last[p->step[i].r];
+        if (most < last[p->node[i].r])
+            most = last[p->node[i].r];
     }
     adx_drop(p->memory, last);
     return neck;
@@ -254,7 +254,7 @@ static void adx_adjoint_through(adx_making *k, size_t neck, const bool moved[])
 {
     const adx_program *p = k->from;
     uint32_t *past = (uint32_t *)adx_take(p->memory, p->inputs, sizeof *past);
-    uint32_t *own = &k->derived[p->step[neck].r];
+    uint32_t *own = &k->derived[p->node[neck].r];
     uint32_t weight = *own;
     if (past == NULL) {
         adx_spoil(k->to, ADREV_ENOMEM);
@@ -271,7 +271,7 @@ static void adx_adjoint_through(adx_making *k, size_t neck, const bool moved[])
     adx_drop(p->memory, past);
 }
 
-// See adx_make_adjoint. neck: a bottleneck; p->steps: none.
+// See adx_make_adjoint. neck: a bottleneck; p->nodes: none.
 static ad_status adx_write_adjoint(adx_program *q, const adx_program *p,
                                    size_t moving, size_t neck)
 {
@@ -281,14 +281,14 @@ static ad_status adx_write_adjoint(adx_program *q, const adx_program *p,
     bool *moved = adx_moved(p, 0, moving);
     if (moved == NULL)
         adx_spoil(q, ADREV_ENOMEM);
-    adx_copy_steps(&k);
+    adx_copy_nodes(&k);
     for (size_t i = 0; q->status == ADREV_OK && i < p->outputs; i++) {
         uint32_t y = p->output[i];
         k.derived[y] = adx_accumulate(q, k.derived[y], adx_fixed(q, 1),
                                       (uint32_t)(p->inputs + i));
     }
-    adx_adjoint_part(&k, neck < p->steps ? neck + 1 : 0, p->steps, moved);
-    if (neck < p->steps && q->status == ADREV_OK)
+    adx_adjoint_part(&k, neck < p->nodes ? neck + 1 : 0, p->nodes, moved);
+    if (neck < p->nodes && q->status == ADREV_OK)
         adx_adjoint_through(&k, neck, moved);
     for (size_t i = 0; i < moving; i++)
         adx_new_output(q, adx_or_zero(q, k.derived[i]));
@@ -307,13 +307,13 @@ static ad_status adx_write_adjoint(adx_program *q, const adx_program *p,
 static ad_status adx_make_adjoint(adx_program *q, const adx_program *p,
                                   size_t moving)
 {
-    size_t neck = p->carried > 0 ? adx_bottleneck_of(p) : p->steps;
-    ad_status status = adx_write_adjoint(q, p, moving, p->steps);
-    if (status != ADREV_OK || neck == p->steps)
+    size_t neck = p->carried > 0 ? adx_bottleneck_of(p) : p->nodes;
+    ad_status status = adx_write_adjoint(q, p, moving, p->nodes);
+    if (status != ADREV_OK || neck == p->nodes)
         return status;
     adx_program through;
     ad_status other = adx_write_adjoint(&through, p, moving, neck);
-    bool better = other == ADREV_OK && through.steps <= q->steps;
+    bool better = other == ADREV_OK && through.nodes <= q->nodes;
     adx_free_program(better ? q : &through);
     if (better)
         *q = through;
@@ -325,15 +325,15 @@ static ad_status adx_make_copy(adx_program *q, const adx_program *p)
     adx_making k;
     if (!adx_begin_making(&k, p, q, 0))
         return q->status;
-    adx_copy_steps(&k);
+    adx_copy_nodes(&k);
     for (size_t i = 0; q->status == ADREV_OK && i < p->outputs; i++)
         adx_new_output(q, k.same[p->output[i]]);
     adx_end_making(&k);
     return q->status;
 }
 
-// Steps with many results, taken apart.
-static void adx_take_apart(adx_making *k, const adx_step *s,
+// Nodes with many results, taken apart.
+static void adx_take_apart(adx_making *k, const adx_node *s,
                            const adx_many *e)
 {
     adx_program *p = k->to;
@@ -386,7 +386,7 @@ static uint32_t adx_length_scale(adx_making *k, const adx_many *e)
 }
 
 // A length taken apart, scaled against overflow as adx_length is.
-static void adx_take_length(adx_making *k, const adx_step *s,
+static void adx_take_length(adx_making *k, const adx_node *s,
                             const adx_many *e)
 {
     adx_program *p = k->to;
@@ -402,9 +402,9 @@ static void adx_take_length(adx_making *k, const adx_step *s,
                               adx_emit2(p, ADREV_OP_sqrt, sum, sum));
 }
 
-// An external step has no steps of one result. What stands for it makes other
+// An external node has no nodes of one result. What stands for it makes other
 // numbers, but of the same operands, and each result is curved in all of them.
-static void adx_stand_in(adx_making *k, const adx_step *s, const adx_many *e)
+static void adx_stand_in(adx_making *k, const adx_node *s, const adx_many *e)
 {
     adx_program *p = k->to;
     uint32_t sum = k->same[e->list[0]];
@@ -414,7 +414,7 @@ static void adx_stand_in(adx_making *k, const adx_step *s, const adx_many *e)
         k->same[s->r + i] = adx_emit2(p, ADREV_OP_sqr, sum, sum);
 }
 
-// The same program without steps that have many results. pattern: only what
+// The same program without nodes that have many results. pattern: only what
 // depends on what must be right.
 static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
                                  bool pattern)
@@ -422,13 +422,13 @@ static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
     adx_making k;
     if (!adx_begin_making(&k, p, q, 0))
         return q->status;
-    for (size_t i = 0; q->status == ADREV_OK && i < p->steps; i++) {
-        const adx_step *s = &p->step[i];
+    for (size_t i = 0; q->status == ADREV_OK && i < p->nodes; i++) {
+        const adx_node *s = &p->node[i];
         if (!adx_is_used(p, s, k.used))
             continue;
         const adx_many *many = adx_many_of(p, s);
         if (many == NULL)
-            adx_copy_step(&k, s);
+            adx_copy_node(&k, s);
         else if (many->kind == ADX_MANY_norm && !pattern)
             adx_take_length(&k, s, many);
         else if (many->kind != ADX_MANY_external)

@@ -228,7 +228,7 @@ ADX_TRY ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
                                const ad_real v[], size_t order, ad_real y[]);
 
 // y = f(x) as one statement of the current recording. While a function is
-// recorded, the steps of fn become a part of it. The function may be freed at
+// recorded, the operations of fn become a part of it. The function may be freed at
 // any time: recordings keep what they need of it.
 //
 //   x   [n]      in    recorded numbers or constants

@@ -1,7 +1,7 @@
 #pragma once
 
 /* === function/arrays ========================================================
- * Array steps, for one point and for lanes of points.
+ * Array nodes, for one point and for lanes of points.
  *
  *   needs   array/operands array/linear array/sums function/api
  *           function/operations function/program function/places
@@ -19,7 +19,7 @@ typedef struct adx_stream {
 typedef void adx_map_fn(size_t n, ad_real r[restrict], adx_stream a,
                         adx_stream b, adx_stream c);
 
-// r overlaps no argument: see adx_place_step.
+// r overlaps no argument: see adx_place_node.
 #define ADX_LOOP(value, sa, sb, sc)                                         \
     for (ptrdiff_t i = 0; i < (ptrdiff_t)n; i++) {                          \
         ad_real x = a.v[i * (sa)];                                          \
@@ -80,7 +80,7 @@ static adx_map_fn *adx_map_of(uint32_t op, bool careful)
     return careful || plain[op] == NULL ? map[op] : plain[op];
 }
 
-/* --- steps with many results ------------------------------------------------
+/* --- nodes with many results ------------------------------------------------
  * Of L lanes; number i of lane l stands at w[i*L + l]. Sums are made in the
  * order in which the array statements of a tape make them.                   */
 
@@ -278,8 +278,8 @@ static void adx_run_external(const adx_many *k, ad_real r[], const ad_real w[],
     }
 }
 
-// flipped[L]: set where a step fails.
-static void adx_run_many(const adx_machine *m, const adx_step *s, ad_real w[],
+// flipped[L]: set where a node fails.
+static void adx_run_many(const adx_machine *m, const adx_node *s, ad_real w[],
                          size_t L, bool careful, uint32_t flipped[])
 {
     const adx_many *k = &m->many[s->a];

@@ -70,7 +70,7 @@ ADX_API ad_status ad_fn_check(ad_fn *fn, ad_vector_fn *f, void *ctx,
 // own place: to make it ready for many evaluations (function/places) takes longer than to
 // record it.
 typedef struct adx_nearby {
-    adx_machine machine;        // which borrows the program's steps
+    adx_machine machine;        // which borrows the program's nodes
     const adx_program *p;
     const ad_real *x;
     ad_real *near;              // [n] where
@@ -80,7 +80,7 @@ typedef struct adx_nearby {
     ad_real *w;                 // numbers of the program
 } adx_nearby;
 
-static bool adx_borrow_steps(adx_machine *m, adx_program *p)
+static bool adx_borrow_nodes(adx_machine *m, adx_program *p)
 {
     *m = (adx_machine){
         .memory = p->memory, .many = p->many, .manys = p->manys,
@@ -93,16 +93,16 @@ static bool adx_borrow_steps(adx_machine *m, adx_program *p)
         if (k->kind == ADX_MANY_external && room > m->room)
             m->room = room;
     }
-    if (!adx_make_room_for(p->memory, (void **)&p->step, &p->step_room,
-                           p->steps, sizeof *p->step))
+    if (!adx_make_room_for(p->memory, (void **)&p->node, &p->node_room,
+                           p->nodes, sizeof *p->node))
         return false;
-    p->step[p->steps] = (adx_step){ .op = ADX_OP_end };
-    m->step = p->step;
-    m->steps = p->steps;
+    p->node[p->nodes] = (adx_node){ .op = ADX_OP_end };
+    m->node = p->node;
+    m->nodes = p->nodes;
     return true;
 }
 
-// What was recorded, at x. False: a guard is not passed, or a step fails.
+// What was recorded, at x. False: a guard is not passed, or a node fails.
 static bool adx_run_recording(const adx_nearby *c, const ad_real x[],
                               ad_real y[])
 {
@@ -111,7 +111,7 @@ static bool adx_run_recording(const adx_nearby *c, const ad_real x[],
     for (size_t i = p->inputs; i < p->numbers; i++)
         if (adx_is_constant_number(p, i))
             c->w[i] = *adx_constant_of(p, (uint32_t)i);
-    if (adx_steps_plain(&c->machine, c->w) != NULL)
+    if (adx_nodes_plain(&c->machine, c->w) != NULL)
         return false;
     for (size_t i = 0; i < p->outputs; i++)
         y[i] = c->w[p->output[i]];
@@ -169,7 +169,7 @@ static ad_status adx_compare_nearby(ad_fn *fn, ad_vector_fn *f, void *ctx,
                                     const ad_real x[], adx_lent *lent)
 {
     adx_nearby c = { .p = &fn->program, .x = x };
-    if (!adx_borrow_steps(&c.machine, &fn->program))
+    if (!adx_borrow_nodes(&c.machine, &fn->program))
         return ADREV_ENOMEM;
     ad_real *all = (ad_real *)adx_take(&fn->memory, fn->n + 3 * fn->m
                                        + c.machine.places + c.machine.room,

@@ -8,9 +8,9 @@
  *           function/emit function/formulas
  *   offers  adx_making adx_mark adx_is_used adx_mark_used adx_end_making
  *           adx_start_making adx_begin_making adx_take_range adx_own_range
- *           adx_set_range adx_copied_list adx_copy_step adx_partial_in
+ *           adx_set_range adx_copied_list adx_copy_node adx_partial_in
  *           adx_argument adx_accumulate_each adx_accumulate adx_or_zero
- *           adx_argument_range adx_partials_in adx_cosines_in adx_copy_steps
+ *           adx_argument_range adx_partials_in adx_cosines_in adx_copy_nodes
  * ========================================================================== */
 
 // A program made from another one: what its numbers became.
@@ -28,7 +28,7 @@ static void adx_mark(void *user, uint32_t number)
     ((bool *)user)[number] = true;
 }
 
-static inline bool adx_is_used(const adx_program *p, const adx_step *s,
+static inline bool adx_is_used(const adx_program *p, const adx_node *s,
                                const bool used[])
 {
     if (s->op != ADX_OP_many)
@@ -40,8 +40,8 @@ static inline bool adx_is_used(const adx_program *p, const adx_step *s,
     return false;
 }
 
-// What a guard or a step with many results reads, and all that it computes.
-ADX_NOINLINE static bool adx_mark_more(const adx_program *p, const adx_step *s,
+// What a guard or a node with many results reads, and all that it computes.
+ADX_NOINLINE static bool adx_mark_more(const adx_program *p, const adx_node *s,
                                        bool used[])
 {
     if (!adx_is_used(p, s, used))
@@ -52,15 +52,15 @@ ADX_NOINLINE static bool adx_mark_more(const adx_program *p, const adx_step *s,
     return true;
 }
 
-// Numbers on which results or guards depend. Returns how many steps are needed.
+// Numbers on which results or guards depend. Returns how many nodes are needed.
 static size_t adx_mark_used(const adx_program *p, bool used[])
 {
     size_t live = 0;
     memset(used, p->plain, p->numbers * sizeof *used);
     for (size_t i = 0; i < p->outputs; i++)
         used[p->output[i]] = true;
-    for (size_t i = p->steps; i-- > 0;) {
-        const adx_step *s = &p->step[i];
+    for (size_t i = p->nodes; i-- > 0;) {
+        const adx_node *s = &p->node[i];
         if (s->op >= ADX_OP_guard) {
             live += adx_mark_more(p, s, used);
         } else if (used[s->r]) {
@@ -149,8 +149,8 @@ static bool adx_take_range(adx_making *k, const uint32_t to[], size_t rows,
     return any && p->status == ADREV_OK;
 }
 
-// Results of a step as a range.
-static adx_numbers adx_own_range(const adx_step *s, const adx_many *k)
+// Results of a node as a range.
+static adx_numbers adx_own_range(const adx_node *s, const adx_many *k)
 {
     return (adx_numbers){ s->r, (int32_t)k->n, 1 };
 }
@@ -163,7 +163,7 @@ static void adx_set_range(uint32_t to[], const adx_numbers *at, size_t rows,
             to[adx_in_range(at, i, j)] = adx_in_range(&from, i, j);
 }
 
-// The list of a step in the new program, with room for so many more.
+// The list of a node in the new program, with room for so many more.
 static uint32_t *adx_copied_list(adx_making *k, const adx_many *old,
                                  size_t more)
 {
@@ -177,7 +177,7 @@ static uint32_t *adx_copied_list(adx_making *k, const adx_many *old,
     return list;
 }
 
-static void adx_copy_gather(adx_making *k, const adx_step *s,
+static void adx_copy_gather(adx_making *k, const adx_node *s,
                             const adx_many *old)
 {
     uint32_t *list = adx_copied_list(k, old, 0);
@@ -189,7 +189,7 @@ static void adx_copy_gather(adx_making *k, const adx_step *s,
     adx_drop(k->to->memory, list);
 }
 
-static void adx_copy_many(adx_making *k, const adx_step *s,
+static void adx_copy_many(adx_making *k, const adx_node *s,
                           const adx_many *old)
 {
     adx_many many = *old;
@@ -211,7 +211,7 @@ static void adx_copy_many(adx_making *k, const adx_step *s,
         k->same[s->r + i] = first + (uint32_t)i;
 }
 
-static void adx_copy_step(adx_making *k, const adx_step *s)
+static void adx_copy_node(adx_making *k, const adx_node *s)
 {
     const uint32_t *same = k->same;
     if (k->to->status != ADREV_OK)
@@ -225,8 +225,8 @@ static void adx_copy_step(adx_making *k, const adx_step *s)
                                  same[s->c]);
 }
 
-// Partial i of a step, among the numbers of the new program.
-static uint32_t adx_partial_in(adx_making *k, const adx_step *s, int i)
+// Partial i of a node, among the numbers of the new program.
+static uint32_t adx_partial_in(adx_making *k, const adx_node *s, int i)
 {
     const adx_numbers arg[3] = { adx_single(k->same[s->a]),
                                adx_single(k->same[s->b]),
@@ -235,7 +235,7 @@ static uint32_t adx_partial_in(adx_making *k, const adx_step *s, int i)
                           adx_single(k->same[s->r])).base;
 }
 
-static uint32_t adx_argument(const adx_step *s, int i)
+static uint32_t adx_argument(const adx_node *s, int i)
 {
     return i == 0 ? s->a : i == 1 ? s->b : s->c;
 }
@@ -253,7 +253,7 @@ static adx_numbers adx_accumulate_each(adx_program *p, size_t n, bool *any,
         return first ? adx_emit_each2(p, n, ADREV_OP_neg, x, x)
                      : adx_emit_each2(p, n, ADREV_OP_sub, sum, x);
     uint32_t op = ADREV_OP_add;
-    const adx_step *minus = first || !adx_is_single(&d) ? NULL
+    const adx_node *minus = first || !adx_is_single(&d) ? NULL
                           : adx_made_by(p, d.base, ADREV_OP_neg);
     if (minus != NULL) {        // d = -e: sum - e x
         op = ADREV_OP_sub;
@@ -277,7 +277,7 @@ static uint32_t adx_or_zero(adx_program *p, uint32_t x)
     return x == ADX_NOWHERE ? adx_fixed(p, 0) : x;
 }
 
-// Argument i of a step with many results, in the new program.
+// Argument i of a node with many results, in the new program.
 static adx_numbers adx_argument_range(adx_making *k, const adx_many *s, int i)
 {
     size_t rows;
@@ -290,7 +290,7 @@ static adx_numbers adx_argument_range(adx_making *k, const adx_many *s, int i)
 }
 
 // Partial i of all its operations.
-static adx_numbers adx_partials_in(adx_making *k, const adx_step *s,
+static adx_numbers adx_partials_in(adx_making *k, const adx_node *s,
                                  const adx_many *e, int i)
 {
     const adx_numbers arg[3] = { adx_argument_range(k, e, 0),
@@ -303,7 +303,7 @@ static adx_numbers adx_partials_in(adx_making *k, const adx_step *s,
 }
 
 // Of the length v of x: x/v.
-static adx_numbers adx_cosines_in(adx_making *k, const adx_step *s,
+static adx_numbers adx_cosines_in(adx_making *k, const adx_node *s,
                                 const adx_many *e)
 {
     return adx_emit_each2(k->to, e->k, ADX_OP_cosine,
@@ -311,10 +311,10 @@ static adx_numbers adx_cosines_in(adx_making *k, const adx_step *s,
                           adx_single(k->same[s->r]));
 }
 
-static void adx_copy_steps(adx_making *k)
+static void adx_copy_nodes(adx_making *k)
 {
     const adx_program *p = k->from;
-    for (size_t i = 0; k->to->status == ADREV_OK && i < p->steps; i++)
-        if (adx_is_used(p, &p->step[i], k->used))
-            adx_copy_step(k, &p->step[i]);
+    for (size_t i = 0; k->to->status == ADREV_OK && i < p->nodes; i++)
+        if (adx_is_used(p, &p->node[i], k->used))
+            adx_copy_node(k, &p->node[i]);
 }

@@ -20,7 +20,7 @@ static size_t adx_lanes_for(const adx_machine *m, size_t n)
     if (few >= ADREV_LANES_MOST)
         return ADREV_LANES_MOST;
     bool full = few > ADREV_LANES_MOST / 4 && m->manys == 0
-             && m->calls * (ADREV_LANES_MOST - few) < 2 * m->steps;
+             && m->calls * (ADREV_LANES_MOST - few) < 2 * m->nodes;
     return full ? ADREV_LANES_MOST : few;
 }
 

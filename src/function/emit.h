@@ -34,7 +34,7 @@ static bool adx_has_identity(uint32_t op)
 ADX_INLINE uint32_t adx_identity(adx_program *p, uint32_t op, uint32_t x,
                                  uint32_t y, uint32_t z)
 {
-    const adx_step *s;
+    const adx_node *s;
     switch (op) {
     case ADREV_OP_add:
         return adx_is(p, y, -ADX_K(0.0)) ? x : adx_is(p, x, -ADX_K(0.0)) ? y
@@ -65,34 +65,34 @@ static bool adx_commutes(uint32_t op)
     return op == ADREV_OP_add || op == ADREV_OP_mul || op == ADX_OP_chain;
 }
 
-// Room for one more step and its number; or p is spoilt.
+// Room for one more node and its number; or p is spoilt.
 ADX_NOINLINE static bool adx_grow_program(adx_program *p)
 {
-    if (!adx_make_room_for(p->memory, (void **)&p->step, &p->step_room,
-                           p->steps, sizeof *p->step))
+    if (!adx_make_room_for(p->memory, (void **)&p->node, &p->node_room,
+                           p->nodes, sizeof *p->node))
         adx_spoil(p, ADREV_ENOMEM);
     return adx_has_room_for_number(p);
 }
 
-ADX_INLINE bool adx_has_room_for_step(adx_program *p)
+ADX_INLINE bool adx_has_room_for_node(adx_program *p)
 {
-    return (p->steps < p->step_room && p->numbers < p->number_room)
+    return (p->nodes < p->node_room && p->numbers < p->number_room)
         || adx_grow_program(p);
 }
 
-// Where there is room: the step as it is, without a look at what it computes.
-ADX_INLINE uint32_t adx_append_step(adx_program *p, uint32_t op, uint32_t x,
+// Where there is room: the node as it is, without a look at what it computes.
+ADX_INLINE uint32_t adx_append_node(adx_program *p, uint32_t op, uint32_t x,
                                     uint32_t y, uint32_t z)
 {
     uint32_t r = (uint32_t)p->numbers++;
     // 10^7 operations recorded: 18.1 instead of 18.6 ns for each.
-    ADX_FETCH((uintptr_t)&p->step[p->steps] + ADX_FAR);
-    p->from[r] = (uint32_t)p->steps;
-    p->step[p->steps++] = (adx_step){ op, r, x, y, z };
+    ADX_FETCH((uintptr_t)&p->node[p->nodes] + ADX_FAR);
+    p->from[r] = (uint32_t)p->nodes;
+    p->node[p->nodes++] = (adx_node){ op, r, x, y, z };
     return r;
 }
 
-// A step, unless one with this key is known already.
+// A node, unless one with this key is known already.
 ADX_INLINE uint32_t adx_once(adx_program *p, adx_key key, uint32_t op,
                              uint32_t x, uint32_t y, uint32_t z)
 {
@@ -102,9 +102,9 @@ ADX_INLINE uint32_t adx_once(adx_program *p, adx_key key, uint32_t op,
         p->report.common++;
         return known;
     }
-    if (p->status != ADREV_OK || !adx_has_room_for_step(p))
+    if (p->status != ADREV_OK || !adx_has_room_for_node(p))
         return 0;
-    uint32_t r = adx_append_step(p, op, x, y, z);
+    uint32_t r = adx_append_node(p, op, x, y, z);
     adx_enter_number(p, hash, r);
     return r;
 }
@@ -127,7 +127,7 @@ ADX_INLINE uint32_t adx_emit_of(adx_program *p, uint32_t op, uint32_t x,
                                         *adx_constant_of(p, z)));
     }
     if (p->plain)
-        return adx_has_room_for_step(p) ? adx_append_step(p, op, x, y, z) : 0;
+        return adx_has_room_for_node(p) ? adx_append_node(p, op, x, y, z) : 0;
     bool some = (from[0] | from[1] | from[2]) >= ADX_FROM_CONSTANT;
     uint32_t same = some || adx_has_identity(op)
                   ? adx_identity(p, op, x, y, z) : ADX_NOWHERE;
@@ -141,7 +141,7 @@ ADX_INLINE uint32_t adx_emit_of(adx_program *p, uint32_t op, uint32_t x,
     uint32_t a = turn ? y : x;
     uint32_t b = turn ? x : y;
     uint32_t c = turn ? y : z;
-    return adx_once(p, adx_step_key(op, a, b, c), op, a, b, c);
+    return adx_once(p, adx_node_key(op, a, b, c), op, a, b, c);
 }
 
 // The same, where arguments that there are not may be anything.
@@ -161,28 +161,28 @@ static uint32_t adx_emit2(adx_program *p, uint32_t op, uint32_t x, uint32_t y)
 static void adx_emit_guard(adx_program *p, uint32_t x, uint32_t was,
                            uint32_t which)
 {
-    size_t steps = p->steps;
+    size_t nodes = p->nodes;
     if (!adx_is_fixed(p, x))
         adx_once(p, adx_guard_key(x, was), ADX_OP_guard, x, was, which);
-    p->guards += p->steps - steps;
+    p->guards += p->nodes - nodes;
 }
 
-/* --- steps with many results --------------------------------------------- */
+/* --- nodes with many results --------------------------------------------- */
 
 // The first of its results. The list and what is kept become the program's.
 static uint32_t adx_append_many(adx_program *p, const adx_many *k)
 {
     size_t results = adx_many_results(k);
     uint32_t first = 0;
-    if (p->steps >= ADX_FROM_INPUT)     // steps without results have no numbers
+    if (p->nodes >= ADX_FROM_INPUT)     // nodes without results have no numbers
         adx_spoil(p, ADREV_ELIMIT);
     if (!adx_make_room_for(p->memory, (void **)&p->many, &p->many_room,
                            p->manys, sizeof *p->many)
-        || !adx_make_room_for(p->memory, (void **)&p->step, &p->step_room,
-                              p->steps, sizeof *p->step))
+        || !adx_make_room_for(p->memory, (void **)&p->node, &p->node_room,
+                              p->nodes, sizeof *p->node))
         adx_spoil(p, ADREV_ENOMEM);
     for (size_t i = 0; i < results && p->status == ADREV_OK; i++) {
-        uint32_t r = adx_new_number(p, (uint32_t)p->steps);
+        uint32_t r = adx_new_number(p, (uint32_t)p->nodes);
         first = i == 0 ? r : first;
     }
     if (p->status != ADREV_OK) {
@@ -191,7 +191,7 @@ static uint32_t adx_append_many(adx_program *p, const adx_many *k)
     }
     uint32_t which = (uint32_t)p->manys;
     p->many[p->manys++] = *k;
-    p->step[p->steps++] = (adx_step){ ADX_OP_many, first, which, 0, 0 };
+    p->node[p->nodes++] = (adx_node){ ADX_OP_many, first, which, 0, 0 };
     return first;
 }
 

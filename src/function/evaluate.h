@@ -35,17 +35,17 @@ static bool adx_has_nan(const adx_machine *m, const ad_real w[])
 // which a zero does not absorb an infinity; but then a result is NaN, and all
 // is done again with care. So it is where a replay failed: it may have been
 // given that NaN.
-static const adx_step *adx_run_point(const adx_machine *m, ad_real w[],
+static const adx_node *adx_run_point(const adx_machine *m, ad_real w[],
                                size_t parts, const adx_given given[])
 {
-    const adx_step *stopped = NULL;
+    const adx_node *stopped = NULL;
     for (int careful = 0; careful < 2; careful++) {
         ad_real *at = w;
         for (size_t i = 0; i < parts; i++) {
             adx_copy_few(given[i].n, given[i].x, at);
             at += given[i].n;
         }
-        stopped = careful ? adx_steps_careful(m, w) : adx_steps_plain(m, w);
+        stopped = careful ? adx_nodes_careful(m, w) : adx_nodes_plain(m, w);
         if (stopped == NULL ? !adx_has_nan(m, w) : stopped->op == ADX_OP_guard)
             break;
     }
@@ -151,7 +151,7 @@ static ad_status adx_evaluate_by(ad_fn *fn, const adx_machine *m, ad_real w[],
                                  size_t parts, const adx_given given[],
                                  size_t wants, const adx_wanted wanted[])
 {
-    const adx_step *stopped = adx_run_point(m, w, parts, given);
+    const adx_node *stopped = adx_run_point(m, w, parts, given);
     for (size_t k = 0; stopped == NULL && k < wants; k++)
         for (size_t i = 0; wanted[k].to != NULL && i < wanted[k].n; i++)
             wanted[k].to[i] = w[m->output[wanted[k].from + i]];
@@ -313,7 +313,7 @@ static bool adx_has_external(const adx_program *p)
 static bool adx_is_short(const ad_fn *fn, size_t directions)
 {
     return directions <= ADREV_LANES_MOST
-        && directions * fn->program.steps <= ADREV_MATRIX_MOST
+        && directions * fn->program.nodes <= ADREV_MATRIX_MOST
         && !adx_has_external(&fn->program);
 }
 

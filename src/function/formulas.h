@@ -2,7 +2,7 @@
 
 /* === function/formulas ======================================================
  * The cells of the tables are C expressions. They are read here, and become
- * steps of a program: that is how a partial comes into it, and its partials.
+ * nodes of a program: that is how a partial comes into it, and its partials.
  *
  *     choice  = either [ "?" choice ":" choice ]
  *     either  = both { "||" both }            both  = relation { "&&" relation }

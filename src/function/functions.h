@@ -117,11 +117,11 @@ static bool adx_count_kept(const adx_program *p, ad_fn_report *report)
     if (used == NULL)
         return false;
     size_t live = adx_mark_used(p, used);
-    report->dead = p->steps - live;
+    report->dead = p->nodes - live;
     report->operations = live - p->guards - p->conditions;  // these are all live
-    for (size_t i = 0; p->manys > 0 && i < p->steps; i++)
-        report->arrays += p->step[i].op == ADX_OP_many
-                       && adx_is_used(p, &p->step[i], used);
+    for (size_t i = 0; p->manys > 0 && i < p->nodes; i++)
+        report->arrays += p->node[i].op == ADX_OP_many
+                       && adx_is_used(p, &p->node[i], used);
     adx_drop(p->memory, used);
     return true;
 }

@@ -6,7 +6,7 @@
  *
  *   needs   tape/memory function/operations function/program function/unique
  *           function/emit function/copy function/tangents function/adjoints
- *   offers  adx_clear_derived adx_tangent_steps adx_matrix_outputs
+ *   offers  adx_clear_derived adx_tangent_nodes adx_matrix_outputs
  *           adx_make_jacobian adx_make_hessian adx_cost_of adx_make_ahead
  *           adx_make_back ADX_TRAIN adx_make_train
  * ========================================================================== */
@@ -19,13 +19,13 @@ static void adx_clear_derived(adx_making *k)
         k->derived[i] = ADX_NOWHERE;
 }
 
-// Tangents of all steps, which have been copied.
-static void adx_tangent_steps(adx_making *k)
+// Tangents of all nodes, which have been copied.
+static void adx_tangent_nodes(adx_making *k)
 {
     const adx_program *p = k->from;
-    for (size_t i = 0; k->to->status == ADREV_OK && i < p->steps; i++)
-        if (adx_is_used(p, &p->step[i], k->used))
-            adx_tangent_step(k, &p->step[i]);
+    for (size_t i = 0; k->to->status == ADREV_OK && i < p->nodes; i++)
+        if (adx_is_used(p, &p->node[i], k->used))
+            adx_tangent_node(k, &p->node[i]);
 }
 
 // The derivatives of a program, number by number.
@@ -38,7 +38,7 @@ typedef struct adx_derivatives {
 // Copies the program that is to be derived.
 static void adx_begin_matrix(adx_making *k, const adx_derivatives *d)
 {
-    adx_copy_steps(k);
+    adx_copy_nodes(k);
     for (size_t i = 0; d->values && i < d->results; i++)
         if (k->to->status == ADREV_OK)
             adx_new_output(k->to, k->same[k->from->output[i]]);
@@ -56,7 +56,7 @@ static ad_status adx_make_columns(adx_program *q, const adx_program *p,
     for (size_t j = 0; j < moving && q->status == ADREV_OK; j++) {
         adx_clear_derived(&k);
         k.derived[j] = adx_fixed(q, 1);
-        adx_tangent_steps(&k);
+        adx_tangent_nodes(&k);
         for (size_t i = 0; i < d->results && q->status == ADREV_OK; i++)
             d->entry[i * moving + j] = k.derived[p->output[i]];
     }
@@ -79,7 +79,7 @@ static ad_status adx_make_rows(adx_program *q, const adx_program *p,
     for (size_t r = 0; q->status == ADREV_OK && r < d->results; r++) {
         adx_clear_derived(&k);
         k.derived[p->output[r]] = adx_fixed(q, 1);
-        adx_adjoint_steps(&k, moved);
+        adx_adjoint_nodes(&k, moved);
         for (size_t j = 0; j < moving; j++)
             d->entry[r * moving + j] = k.derived[j];
     }
@@ -206,8 +206,8 @@ static size_t adx_find_halves(adx_halves *k, size_t inputs, adx_cost least,
     memset(k->kept, false, p->numbers * sizeof *k->kept);
     for (size_t i = 0; i < inputs; i++)
         k->needed[p->output[i]] = true;
-    for (size_t i = p->steps; i-- > 0;) {
-        const adx_step *s = &p->step[i];
+    for (size_t i = p->nodes; i-- > 0;) {
+        const adx_node *s = &p->node[i];
         if (s->op == ADX_OP_guard || !adx_is_used(p, s, k->needed))
             continue;
         if (n < most && adx_cost_of(s->op) >= least && !k->weighted[s->r]) {
@@ -256,10 +256,10 @@ static ad_status adx_make_ahead(adx_program *q, const adx_program *p)
     bool begun = status == ADREV_OK && adx_start_making(&k, whole, q);
     for (uint32_t i = 0; begun && i < p->inputs; i++)
         k.same[i] = i;
-    for (size_t i = 0; begun && i < whole->steps; i++)
-        if (!halves.weighted[whole->step[i].r]
-            && adx_is_used(whole, &whole->step[i], k.used))
-            adx_copy_step(&k, &whole->step[i]);
+    for (size_t i = 0; begun && i < whole->nodes; i++)
+        if (!halves.weighted[whole->node[i].r]
+            && adx_is_used(whole, &whole->node[i], k.used))
+            adx_copy_node(&k, &whole->node[i]);
     for (size_t i = 0; begun && i < p->outputs; i++)
         adx_new_output(q, k.same[whole->output[p->inputs + i]]);
     for (size_t i = 0; begun && i < whole->numbers; i++)
@@ -285,11 +285,11 @@ static ad_status adx_make_back(adx_program *q, const adx_program *p)
     for (size_t i = 0; begun && i < whole->numbers; i++)
         if (halves.kept[i])
             k.same[i] = at++;
-    for (size_t i = 0; begun && i < whole->steps; i++) {
-        const adx_step *s = &whole->step[i];
+    for (size_t i = 0; begun && i < whole->nodes; i++) {
+        const adx_node *s = &whole->node[i];
         if (s->op != ADX_OP_guard && adx_is_used(whole, s, halves.needed)
             && !halves.kept[s->r])
-            adx_copy_step(&k, s);
+            adx_copy_node(&k, s);
     }
     for (size_t i = 0; begun && i < p->inputs; i++)
         adx_new_output(q, k.same[whole->output[i]]);
@@ -316,8 +316,8 @@ static void adx_paste(adx_program *q, const adx_program *p, const uint32_t in[],
         return;
     for (size_t i = 0; i < p->inputs; i++)
         k.same[i] = in[i];
-    for (size_t i = 0; i < p->steps; i++)
-        adx_copy_step(&k, &p->step[i]);
+    for (size_t i = 0; i < p->nodes; i++)
+        adx_copy_node(&k, &p->node[i]);
     for (size_t i = 0; i < p->outputs; i++)
         out[i] = k.same[p->output[i]];
     adx_end_making(&k);

@@ -1,7 +1,7 @@
 #pragma once
 
 /* === function/operations ====================================================
- * A program is a list of steps, each of which makes one number (or, of arrays,
+ * A program is a list of nodes, each of which makes one number (or, of arrays,
  * several) from numbers made before; nothing is ever overwritten. Numbers are
  * known by where they stand: first the inputs, then constants and results in
  * the order in which they were asked for.
@@ -60,7 +60,7 @@ enum {
     ADX_DERIVED(ADX_ENUM)
     ADX_OP_COUNT,
     ADX_OP_guard = ADX_OP_COUNT,    // only if a is b; c: which guard
-    ADX_OP_many,                    // a: which of the steps with many results
+    ADX_OP_many,                    // a: which of the nodes with many results
     ADX_OP_chain_add,               // in machines only: c + chain(a, b),
     ADX_OP_chain_sub,               // c - chain(a, b),
     ADX_OP_mul_add,                 // c + a * b, rounded twice,
@@ -141,7 +141,7 @@ ADX_INLINE ad_real adx_less(ad_real z, ad_real product) { return z - product; }
 
 // ADX_ROUNDED(x), ADX_ROUNDED_ALL()   a number, or those in memory, as they are
 //   here: what computed them is not contracted with what uses them. Without, no
-//   step is made of a product of the function itself and a sum.
+//   node is made of a product of the function itself and a sum.
 #if defined __GNUC__ && defined __SSE2_MATH__
 #define ADX_ROUNDED(x) __asm__("" : "+x"(x))
 #elif defined __GNUC__ && defined __aarch64__
@@ -162,7 +162,7 @@ ADX_INLINE ad_real adx_rounded(ad_real x)
     return x;
 }
 
-// Both in one step: DO(code, value), of x, y and z. Products of the function are
+// Both in one node: DO(code, value), of x, y and z. Products of the function are
 // one with their sums at one point only.
 #define ADX_FUSED_CHAIN(DO)                                                 \
     DO(ADX_OP_chain_add, adx_more(z, x * y))                                \

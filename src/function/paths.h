@@ -7,17 +7,17 @@
  *           function/run function/functions
  * ========================================================================== */
 
-// A guard: two paths with the same steps before it, and another outcome of it,
+// A guard: two paths with the same nodes before it, and another outcome of it,
 // part there.
 typedef struct adx_parting {
     size_t guard;               // which
-    uint64_t before;            // fingerprint of the steps up to it
+    uint64_t before;            // fingerprint of the nodes up to it
     ad_real was;                // its outcome
 } adx_parting;
 
 typedef struct adx_path {
     ad_fn *fn;
-    uint64_t fingerprint;       // of all steps: two recordings of one path
+    uint64_t fingerprint;       // of all nodes: two recordings of one path
     adx_parting *parting;
     size_t partings;
 } adx_path;
@@ -120,8 +120,8 @@ static void adx_hash_read(void *user, uint32_t x)
     k->h = adx_hash_constant(k->p, x, k->h);
 }
 
-// A step, and the constants that it reads. Of a guard, not what it was.
-static uint64_t adx_hash_step(const adx_program *p, const adx_step *s,
+// A node, and the constants that it reads. Of a guard, not what it was.
+static uint64_t adx_hash_node(const adx_program *p, const adx_node *s,
                               uint64_t h)
 {
     if (s->op == ADX_OP_guard)
@@ -148,15 +148,15 @@ static bool adx_find_partings(adx_path *path)
     const adx_program *p = &path->fn->program;
     uint64_t h = 0;
     size_t guards = 0;
-    for (size_t i = 0; i < p->steps; i++)
-        guards += p->step[i].op == ADX_OP_guard;
+    for (size_t i = 0; i < p->nodes; i++)
+        guards += p->node[i].op == ADX_OP_guard;
     path->parting = (adx_parting *)adx_take(&path->fn->memory, guards,
                                             sizeof *path->parting);
     if (path->parting == NULL)
         return false;
-    for (size_t i = 0; i < p->steps; i++) {
-        const adx_step *s = &p->step[i];
-        h = adx_hash_step(p, s, h);
+    for (size_t i = 0; i < p->nodes; i++) {
+        const adx_node *s = &p->node[i];
+        h = adx_hash_node(p, s, h);
         if (s->op != ADX_OP_guard)
             continue;
         path->parting[path->partings++] =

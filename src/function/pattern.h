@@ -96,7 +96,7 @@ static bool adx_sort_graph(const ad_allocator *a, adx_entries *g)
 
 /* --- the pattern of a Jacobian ------------------------------------------- */
 
-// Whether a step depends on argument i in a way that has a derivative.
+// Whether a node depends on argument i in a way that has a derivative.
 static bool adx_feels(uint32_t op, int i)
 {
     return op != ADX_OP_guard && i < adx_row_of(op)->arity
@@ -119,8 +119,8 @@ static void adx_collect_inputs(const adx_program *p, uint32_t x,
             adx_list_add(to, i);
         else if (from < ADX_FROM_INPUT)
             for (int k = 0; k < 3; k++)
-                if (adx_feels(p->step[from].op, k))
-                    adx_list_add(stack, adx_argument(&p->step[from], k));
+                if (adx_feels(p->node[from].op, k))
+                    adx_list_add(stack, adx_argument(&p->node[from], k));
     }
 }
 
@@ -154,14 +154,14 @@ static void adx_visit_reach(adx_reaching *k, uint32_t x, uint32_t now)
         k->mark[i] = now;
         k->bits[i] = 0;
         for (int a = 0; a < 3 && from < ADX_FROM_INPUT; a++) {
-            const adx_step *s = &k->p->step[from];
+            const adx_node *s = &k->p->node[from];
             if (adx_feels(s->op, a) && k->mark[adx_argument(s, a)] < now)
                 adx_list_add(&k->stack, adx_argument(s, a));
         }
     }
 }
 
-// Rows first ... first + n - 1 of the graph: one pass back through the steps
+// Rows first ... first + n - 1 of the graph: one pass back through the nodes
 // that any of them needs.
 static void adx_reach_rows(adx_reaching *k, uint32_t first, uint32_t n,
                            uint32_t start[])
@@ -180,8 +180,8 @@ static void adx_reach_rows(adx_reaching *k, uint32_t first, uint32_t n,
         uint32_t x = k->order.v[i];
         uint32_t from = p->from[x];
         for (int a = 0; a < 3 && from < ADX_FROM_INPUT; a++)
-            if (adx_feels(p->step[from].op, a))
-                k->bits[adx_argument(&p->step[from], a)] |= k->bits[x];
+            if (adx_feels(p->node[from].op, a))
+                k->bits[adx_argument(&p->node[from], a)] |= k->bits[x];
     }
     for (size_t i = 0; i < k->order.n; i++)
         if (p->from[k->order.v[i]] == ADX_FROM_INPUT)
@@ -204,7 +204,7 @@ static bool adx_reach_all(adx_reaching *k, uint32_t start[])
     return !k->stack.failed && !k->order.failed && !k->to.failed;
 }
 
-// p: without steps of many results.
+// p: without nodes of many results.
 static bool adx_jacobian_graph(adx_program *p, adx_entries *g)
 {
     const ad_allocator *a = p->memory;
@@ -310,7 +310,7 @@ static void adx_unite(adx_sets *k, uint32_t x, uint32_t a, uint32_t b)
     k->n[x] = n;
 }
 
-static void adx_unite_arguments(adx_sets *k, const adx_step *s)
+static void adx_unite_arguments(adx_sets *k, const adx_node *s)
 {
     k->n[s->r] = 0;
     for (int i = 0; i < 3; i++)
@@ -323,8 +323,8 @@ static void adx_find_wanted(adx_sets *k, const bool used[])
 {
     const adx_program *p = k->p;
     memset(k->wanted, 0, p->numbers * sizeof *k->wanted);
-    for (size_t i = p->steps; i-- > 0;) {
-        const adx_step *s = &p->step[i];
+    for (size_t i = p->nodes; i-- > 0;) {
+        const adx_node *s = &p->node[i];
         if (s->op == ADX_OP_guard || !used[s->r])
             continue;
         unsigned curved = k->curved[s->op];
@@ -403,9 +403,9 @@ static void adx_find_pairs(adx_sets *k, const bool used[],
             adx_list_add(&k->item, i);
         } else
             k->n[i] = 0;
-    for (size_t i = 0; i < p->steps && !k->item.failed && !pairs->failed;
+    for (size_t i = 0; i < p->nodes && !k->item.failed && !pairs->failed;
          i++) {
-        const adx_step *s = &p->step[i];
+        const adx_node *s = &p->node[i];
         if (s->op == ADX_OP_guard || !used[s->r])
             continue;
         if (k->wanted[s->r])

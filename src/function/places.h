@@ -33,12 +33,12 @@ typedef struct adx_workspace {
 
 typedef struct adx_machine {
     const ad_allocator *memory;
-    adx_step *step;             // ends with ADX_OP_end; codes: see function/run
-    size_t steps;
+    adx_node *node;             // ends with ADX_OP_end; codes: see function/run
+    size_t nodes;
     size_t calls;               // of the math library: the sum of adx_cost_of
-    adx_many *many;             // a step's r is the place of its first result
+    adx_many *many;             // a node's r is the place of its first result
     size_t manys;
-    size_t room;                // numbers behind the places: one external step
+    size_t room;                // numbers behind the places: one external node
     adx_preset *preset;         // constants
     size_t presets;
     uint32_t *output;
@@ -50,14 +50,14 @@ typedef struct adx_machine {
 
 /* --- places -------------------------------------------------------------- */
 
-#define ADX_WINDOW 512          // steps that may change places
-#define ADX_SLENDER 4           // steps of a level; see adx_batch
+#define ADX_WINDOW 512          // nodes that may change places
+#define ADX_SLENDER 4           // nodes of a level; see adx_batch
 
-// Steps that are put into another order.
+// Nodes that are put into another order.
 typedef struct adx_window {
-    adx_step step[ADX_WINDOW];
+    adx_node node[ADX_WINDOW];
     uint16_t op[ADX_WINDOW];
-    uint16_t level[ADX_WINDOW];     // most steps in a row before it,
+    uint16_t level[ADX_WINDOW];     // most nodes in a row before it,
     uint16_t height[ADX_WINDOW];    // and after it
     uint16_t heir[ADX_WINDOW];      // the first of those after it
     uint16_t order[2][ADX_WINDOW];
@@ -68,11 +68,11 @@ typedef struct adx_placing {
     const adx_program *p;
     adx_machine *machine;
     bool *used;
-    adx_step *step;             // those of p, fused; then those that are used,
-    size_t steps;               // so many
+    adx_node *node;             // those of p, fused; then those that are used,
+    size_t nodes;               // so many
     uint32_t *uses;             // of each number
     uint32_t *place;            // of each number
-    uint32_t *last;             // the step that uses it last
+    uint32_t *last;             // the node that uses it last
     uint32_t *idle;             // places that are free
     size_t idle_n;
     adx_window *window;
@@ -88,7 +88,7 @@ static void adx_free_machine(adx_machine *m)
     for (size_t i = 0; m->many != NULL && i < m->manys; i++)
         adx_drop_many(m->memory, &m->many[i]);
     adx_drop(m->memory, m->many);
-    adx_drop(m->memory, m->step);
+    adx_drop(m->memory, m->node);
     adx_drop(m->memory, m->preset);
     adx_drop(m->memory, m->output);
     adx_drop(m->memory, m);
@@ -98,7 +98,7 @@ static void adx_end_placing(adx_placing *k)
 {
     const ad_allocator *a = k->p->memory;
     adx_drop(a, k->used);
-    adx_drop(a, k->step);
+    adx_drop(a, k->node);
     adx_drop(a, k->uses);
     adx_drop(a, k->place);
     adx_drop(a, k->last);
@@ -139,7 +139,7 @@ static bool adx_begin_placing(adx_placing *k, const adx_program *p)
     memset(k, 0, sizeof *k);
     k->p = p;
     k->used = (bool *)adx_take(a, p->numbers, sizeof *k->used);
-    k->step = (adx_step *)adx_take(a, p->steps, sizeof *k->step);
+    k->node = (adx_node *)adx_take(a, p->nodes, sizeof *k->node);
     k->uses = (uint32_t *)adx_take(a, p->numbers, sizeof *k->uses);
     k->place = (uint32_t *)adx_take(a, p->numbers, sizeof *k->place);
     k->last = (uint32_t *)adx_take(a, p->numbers, sizeof *k->last);
@@ -149,14 +149,14 @@ static bool adx_begin_placing(adx_placing *k, const adx_program *p)
     if (m != NULL) {
         memset(m, 0, sizeof *m);
         m->memory = a;
-        m->step = (adx_step *)adx_take(a, p->steps + 1, sizeof *m->step);
+        m->node = (adx_node *)adx_take(a, p->nodes + 1, sizeof *m->node);
         m->preset = (adx_preset *)adx_take(a, p->numbers, sizeof *m->preset);
         m->output = (uint32_t *)adx_take(a, p->outputs, sizeof *m->output);
     }
     k->machine = m;
-    return k->used != NULL && k->step != NULL && k->uses != NULL
+    return k->used != NULL && k->node != NULL && k->uses != NULL
         && k->place != NULL && k->last != NULL && k->idle != NULL
-        && k->window != NULL && m != NULL && m->step != NULL
+        && k->window != NULL && m != NULL && m->node != NULL
         && m->preset != NULL && m->output != NULL && adx_copy_manys(m, p);
 }
 
@@ -171,9 +171,9 @@ static void adx_count_uses(adx_placing *k)
     memset(k->uses, 0, p->numbers * sizeof *k->uses);
     for (size_t i = 0; i < p->outputs; i++)
         k->uses[p->output[i]]++;
-    for (size_t i = 0; i < p->steps; i++) {
-        const adx_step *s = &p->step[i];
-        k->step[i] = *s;
+    for (size_t i = 0; i < p->nodes; i++) {
+        const adx_node *s = &p->node[i];
+        k->node[i] = *s;
         if (!adx_is_used(p, s, k->used))
             continue;
         if (s->op == ADX_OP_guard || s->op == ADX_OP_many)
@@ -185,32 +185,32 @@ static void adx_count_uses(adx_placing *k)
 }
 
 // The product that is used by this sum only; NULL: x is none.
-static adx_step *adx_single_product(adx_placing *k, uint32_t x)
+static adx_node *adx_single_product(adx_placing *k, uint32_t x)
 {
     uint32_t from = k->p->from[x];
     if (from >= ADX_FROM_INPUT || k->uses[x] != 1)
         return NULL;
-    adx_step *s = &k->step[from];
+    adx_node *s = &k->node[from];
     bool product = s->op == ADX_OP_chain
                 || (ADX_FUSES_MUL && (s->op == ADREV_OP_mul
                                       || s->op == ADREV_OP_sqr));
     return product ? s : NULL;
 }
 
-// A product and the sum or difference it goes into become one step.
+// A product and the sum or difference it goes into become one node.
 static void adx_fuse(adx_placing *k)
 {
-    for (size_t i = 0; i < k->p->steps; i++) {
-        adx_step *s = &k->step[i];
+    for (size_t i = 0; i < k->p->nodes; i++) {
+        adx_node *s = &k->node[i];
         bool sub = s->op == ADREV_OP_sub;
         if ((s->op != ADREV_OP_add && !sub) || !k->used[s->r])
             continue;
-        adx_step *left = sub ? NULL : adx_single_product(k, s->a);
-        adx_step *product = left == NULL ? adx_single_product(k, s->b) : left;
+        adx_node *left = sub ? NULL : adx_single_product(k, s->a);
+        adx_node *product = left == NULL ? adx_single_product(k, s->b) : left;
         if (product == NULL)
             continue;
         k->used[product->r] = false;
-        *s = (adx_step){ product->op == ADX_OP_chain
+        *s = (adx_node){ product->op == ADX_OP_chain
                          ? sub ? ADX_OP_chain_sub : ADX_OP_chain_add
                          : sub ? ADX_OP_mul_sub : ADX_OP_mul_add,
                          s->r, product->a, product->b,
@@ -220,9 +220,9 @@ static void adx_fuse(adx_placing *k)
 
 static void adx_drop_unused(adx_placing *k)
 {
-    for (size_t i = 0; i < k->p->steps; i++)
-        if (adx_is_used(k->p, &k->step[i], k->used))
-            k->step[k->steps++] = k->step[i];
+    for (size_t i = 0; i < k->p->nodes; i++)
+        if (adx_is_used(k->p, &k->node[i], k->used))
+            k->node[k->nodes++] = k->node[i];
 }
 
 // Stable: the indices in `from` by their keys, which are below `keys`.
@@ -253,26 +253,26 @@ static void adx_raise(adx_window *w, size_t i, uint32_t maker)
     }
 }
 
-// Those first after which most steps come in a row, each followed by its heir
+// Those first after which most nodes come in a row, each followed by its heir
 // as long as that need not wait for anything else. made[] of numbers: 1 + the
-// step that will make them; 0: they are there.
+// node that will make them; 0: they are there.
 static void adx_order_by_height(adx_window *w, size_t n, size_t levels,
                                 uint32_t made[])
 {
     size_t done = 0;
     for (size_t i = 0; i < n; i++) {
         w->height[i] = 0;
-        made[w->step[i].r] = (uint32_t)i + 1;
+        made[w->node[i].r] = (uint32_t)i + 1;
     }
     for (size_t i = n; i-- > 0;) {
-        adx_raise(w, i, made[w->step[i].a]);
-        adx_raise(w, i, made[w->step[i].b]);
-        adx_raise(w, i, made[w->step[i].c]);
+        adx_raise(w, i, made[w->node[i].a]);
+        adx_raise(w, i, made[w->node[i].b]);
+        adx_raise(w, i, made[w->node[i].c]);
     }
     adx_sort_by(w, n, w->height, levels, w->order[0], w->order[1]);
     for (size_t i = n; i-- > 0;)
         for (size_t at = w->order[1][i];; at = w->heir[at]) {
-            const adx_step *s = &w->step[at];
+            const adx_node *s = &w->node[at];
             if (made[s->r] == 0 || made[s->a] + made[s->b] + made[s->c] > 0)
                 break;
             w->order[0][done++] = (uint16_t)at;
@@ -282,48 +282,48 @@ static void adx_order_by_height(adx_window *w, size_t n, size_t levels,
         }
 }
 
-// n steps, none of them a guard or with many results. of[] each number: 0.
-static void adx_batch_window(adx_window *w, size_t n, adx_step step[],
+// n nodes, none of them a guard or with many results. of[] each number: 0.
+static void adx_batch_window(adx_window *w, size_t n, adx_node node[],
                              uint32_t of[])
 {
     size_t levels = 0;
     for (size_t i = 0; i < n; i++) {
-        const adx_step *s = &step[i];
+        const adx_node *s = &node[i];
         uint32_t l = of[s->a] > of[s->b] ? of[s->a] : of[s->b];
         l = l > of[s->c] ? l : of[s->c];
         of[s->r] = l + 1;
         levels = l + 1 > levels ? l + 1 : levels;
-        w->step[i] = *s;
+        w->node[i] = *s;
         w->op[i] = (uint16_t)s->op;
         w->level[i] = (uint16_t)l;
         w->order[0][i] = (uint16_t)i;
     }
     for (size_t i = 0; i < n; i++)
-        of[step[i].r] = 0;
+        of[node[i].r] = 0;
     if (n < ADX_SLENDER * levels)
         adx_order_by_height(w, n, levels, of);
     else
         adx_order_by_level(w, n, levels);
     for (size_t i = 0; i < n; i++)
-        step[i] = w->step[w->order[0][i]];
+        node[i] = w->node[w->order[0][i]];
 }
 
-// Steps of one operation come next to one another, as far as they do not wait
+// Nodes of one operation come next to one another, as far as they do not wait
 // for each other: where a point is evaluated this saves jumps, and the processor
 // finds more to do at a time (lstm as a scan, bench/: 4.8 instead of 6.0 times
-// the plain program). Where there are few such steps, each comes after the one
+// the plain program). Where there are few such nodes, each comes after the one
 // it waits for, which then hands it its result in a register (sir as a scan:
 // 4.7 instead of 5.1 times).
 static void adx_batch(adx_placing *k)
 {
-    size_t n = 0;               // steps of the window
+    size_t n = 0;               // nodes of the window
     memset(k->last, 0, k->p->numbers * sizeof *k->last);
-    for (size_t i = 0; i <= k->steps; i++) {
-        const adx_step *s = i < k->steps ? &k->step[i] : NULL;
+    for (size_t i = 0; i <= k->nodes; i++) {
+        const adx_node *s = i < k->nodes ? &k->node[i] : NULL;
         bool fixed = s == NULL || s->op == ADX_OP_guard
                   || s->op == ADX_OP_many;
         if (fixed || n == ADX_WINDOW) {
-            adx_batch_window(k->window, n, k->step + i - n, k->last);
+            adx_batch_window(k->window, n, k->node + i - n, k->last);
             n = 0;
         }
         n += !fixed;
@@ -334,8 +334,8 @@ static void adx_find_last_uses(adx_placing *k)
 {
     const adx_program *p = k->p;
     memset(k->last, 0, p->numbers * sizeof *k->last);
-    for (size_t i = 0; i < k->steps; i++) {
-        const adx_step *s = &k->step[i];
+    for (size_t i = 0; i < k->nodes; i++) {
+        const adx_node *s = &k->node[i];
         k->last[s->r] = (uint32_t)i;
         k->last[s->a] = (uint32_t)i;
         k->last[s->b] = (uint32_t)i;
@@ -366,23 +366,23 @@ static void adx_place_given(adx_placing *k)
     }
 }
 
-static void adx_release(adx_placing *k, uint32_t x, size_t step)
+static void adx_release(adx_placing *k, uint32_t x, size_t node)
 {
-    if (k->p->from[x] < ADX_FROM_INPUT && k->last[x] == step) {
+    if (k->p->from[x] < ADX_FROM_INPUT && k->last[x] == node) {
         k->idle[k->idle_n++] = k->place[x];
         k->last[x] = UINT32_MAX;        // once
     }
 }
 
-static void adx_place_step(adx_placing *k, size_t i)
+static void adx_place_node(adx_placing *k, size_t i)
 {
-    const adx_step *s = &k->step[i];
+    const adx_node *s = &k->node[i];
     bool guard = s->op == ADX_OP_guard;
     if (k->p->manys > 0) {
-        *k->machine->step++ = *s;
+        *k->machine->node++ = *s;
         return;
     }
-    adx_step to = { s->op, 0, k->place[s->a], k->place[s->b],
+    adx_node to = { s->op, 0, k->place[s->a], k->place[s->b],
                     guard ? s->c : k->place[s->c] };
     if (!guard) {
         to.r = k->idle_n > 0 ? k->idle[--k->idle_n]
@@ -394,10 +394,10 @@ static void adx_place_step(adx_placing *k, size_t i)
     adx_release(k, s->b, i);
     if (!guard)
         adx_release(k, s->c, i);
-    *k->machine->step++ = to;
+    *k->machine->node++ = to;
 }
 
-static void adx_mark_after(adx_step *s);        // 8.4
+static void adx_mark_after(adx_node *s);        // 8.4
 
 // NULL: no memory.
 static adx_machine *adx_make_machine(const adx_program *p)
@@ -409,7 +409,7 @@ static adx_machine *adx_make_machine(const adx_program *p)
         return NULL;
     }
     adx_machine *m = k.machine;
-    adx_step *first = m->step;
+    adx_node *first = m->node;
     adx_mark_used(p, k.used);
     adx_count_uses(&k);
     adx_fuse(&k);
@@ -417,12 +417,12 @@ static adx_machine *adx_make_machine(const adx_program *p)
     adx_batch(&k);
     adx_find_last_uses(&k);
     adx_place_given(&k);
-    for (size_t i = 0; i < k.steps; i++)
-        adx_place_step(&k, i);
-    *m->step = (adx_step){ .op = ADX_OP_end };
-    m->step = first;
-    m->steps = k.steps;
-    for (size_t i = 0; i < k.steps; i++)
+    for (size_t i = 0; i < k.nodes; i++)
+        adx_place_node(&k, i);
+    *m->node = (adx_node){ .op = ADX_OP_end };
+    m->node = first;
+    m->nodes = k.nodes;
+    for (size_t i = 0; i < k.nodes; i++)
         m->calls += (size_t)adx_cost_of(first[i].op);
     adx_mark_after(first);
     m->outputs = p->outputs;

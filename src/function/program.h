@@ -1,10 +1,10 @@
 #pragma once
 
 /* === function/program =======================================================
- * A program in memory: steps, numbers, inputs, outputs, guards.
+ * A program in memory: nodes, numbers, inputs, outputs, guards.
  *
  *   needs   tape/memory function/api function/operations
- *   offers  adx_kept adx_keep adx_hold adx_let_go adx_step adx_numbers
+ *   offers  adx_kept adx_keep adx_hold adx_let_go adx_node adx_numbers
  *           adx_many_kind ADX_MANY_each ADX_MANY_sum ADX_MANY_most
  *           ADX_MANY_norm ADX_MANY_product ADX_MANY_gather ADX_MANY_external
  *           ADX_EXTERNAL_value ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving
@@ -18,7 +18,7 @@
  *           adx_visit_reads
  * ========================================================================== */
 
-// What an external statement saved, for all programs that it is a step of.
+// What an external statement saved, for all programs that it is a node of.
 typedef struct adx_kept {
     ad_allocator memory;
     atomic_size_t holders;
@@ -58,11 +58,11 @@ static void adx_let_go(adx_kept *kept)
     adx_drop(&memory, kept);
 }
 
-typedef struct adx_step {
+typedef struct adx_node {
     uint32_t op;
     uint32_t r;                 // the result; of arrays the first
     uint32_t a, b, c;           // arguments; those that there are not: a
-} adx_step;
+} adx_node;
 
 // Numbers base + i*rs + j*cs of a matrix; a vector is one row, and step cs.
 typedef struct adx_numbers {
@@ -71,7 +71,7 @@ typedef struct adx_numbers {
     int32_t cs;
 } adx_numbers;
 
-// A step whose results are several numbers, one behind the other.
+// A node whose results are several numbers, one behind the other.
 typedef enum adx_many_kind {
     ADX_MANY_each,              // [n] of an operation on up to 3 vectors
     ADX_MANY_sum,               // of [k]
@@ -102,7 +102,7 @@ typedef struct adx_many {
 
 // Where a number comes from.
 #define ADX_FROM_CONSTANT 0x80000000u       // and above: which one
-#define ADX_FROM_INPUT    0x7fffffffu       // below: which step
+#define ADX_FROM_INPUT    0x7fffffffu       // below: which node
 #define ADX_NOWHERE       UINT32_MAX        // no number
 
 // A set of the table of what is known: numbers whose keys have these hashes.
@@ -121,8 +121,8 @@ static void adx_drop_cells(const ad_allocator *a, adx_cells *cells);
 // instead of 50 ns each when every number had 16 bytes.)
 typedef struct adx_program {
     const ad_allocator *memory;
-    adx_step *step;
-    size_t steps, step_room;
+    adx_node *node;
+    size_t nodes, node_room;
     uint32_t *from;             // of each number, where it comes from
     size_t numbers, number_room;
     ad_real *constant;
@@ -132,7 +132,7 @@ typedef struct adx_program {
     uint32_t *output;
     size_t outputs, output_room;
     size_t inputs;
-    adx_seen_set *seen;         // steps and constants by what they compute
+    adx_seen_set *seen;         // nodes and constants by what they compute
     uint8_t *entered;           // numbers in each set: where the next one goes
     size_t seen_sets;
     adx_cells *cells;           // partials that were read (formulas)
@@ -140,8 +140,8 @@ typedef struct adx_program {
     ad_status status;
     ad_fn_report report;
     bool counted;               // its `dead`, `operations` and `arrays`, too
-    size_t guards;              // steps that adx_emit_guard made
-    size_t conditions;          // steps that only guards asked for
+    size_t guards;              // nodes that adx_emit_guard made
+    size_t conditions;          // nodes that only guards asked for
     size_t hands_on;            // numbers at most, from `ahead` to `back`
     // A step of a loop (loop/replay): the first `carried` results are the
     // first inputs of the next one, and at the end come parameters and the
@@ -163,7 +163,7 @@ static void adx_drop_many(const ad_allocator *a, const adx_many *k)
     adx_let_go(k->kept);
 }
 
-// What is there only while steps are added.
+// What is there only while nodes are added.
 static void adx_end_program(adx_program *p)
 {
     adx_drop(p->memory, p->seen);
@@ -179,7 +179,7 @@ static void adx_free_program(adx_program *p)
     for (size_t i = 0; i < p->manys; i++)
         adx_drop_many(p->memory, &p->many[i]);
     adx_drop(p->memory, p->many);
-    adx_drop(p->memory, p->step);
+    adx_drop(p->memory, p->node);
     adx_drop(p->memory, p->from);
     adx_drop(p->memory, p->constant);
     adx_drop(p->memory, p->output);
@@ -201,12 +201,12 @@ static inline bool adx_has_room_for_number(adx_program *p)
     else if (!adx_make_room_for(p->memory, (void **)&p->from, &p->number_room,
                                 p->numbers, sizeof *p->from))
         adx_spoil(p, ADREV_ENOMEM);
-    if (p->number_room > ADX_FROM_INPUT)    // so that room is all that steps
+    if (p->number_room > ADX_FROM_INPUT)    // so that room is all that nodes
         p->number_room = ADX_FROM_INPUT;    // have to ask for
     return p->status == ADREV_OK;
 }
 
-// Every step makes one (but see adx_append_many), and so does every constant.
+// Every node makes one (but see adx_append_many), and so does every constant.
 static inline uint32_t adx_new_number(adx_program *p, uint32_t from)
 {
     if (!adx_has_room_for_number(p))
@@ -268,22 +268,22 @@ static bool adx_is(const adx_program *p, uint32_t x, ad_real v)
         && memcmp(adx_constant_of(p, x), &v, sizeof v) == 0;
 }
 
-// The step that makes x, if it is of this operation.
-static const adx_step *adx_made_by(const adx_program *p, uint32_t x,
+// The node that makes x, if it is of this operation.
+static const adx_node *adx_made_by(const adx_program *p, uint32_t x,
                                    uint32_t op)
 {
     uint32_t from = p->status == ADREV_OK ? p->from[x]
                                           : ADX_FROM_CONSTANT;
-    return from < ADX_FROM_INPUT && p->step[from].op == op ? &p->step[from]
+    return from < ADX_FROM_INPUT && p->node[from].op == op ? &p->node[from]
                                                            : NULL;
 }
 
-static const adx_many *adx_many_of(const adx_program *p, const adx_step *s)
+static const adx_many *adx_many_of(const adx_program *p, const adx_node *s)
 {
     return s->op == ADX_OP_many ? &p->many[s->a] : NULL;
 }
 
-// Of an external step without the tangents behind them.
+// Of an external node without the tangents behind them.
 static size_t adx_external_operands(const adx_many *k)
 {
     return (size_t)k->n + (k->op & ADX_EXTERNAL_adjoint ? k->m : 0);
@@ -312,7 +312,7 @@ static size_t adx_listed(const adx_many *k)
            ? adx_external_operands(k) * (moving ? 2 : 1) : 0;
 }
 
-static size_t adx_results_of(const adx_program *p, const adx_step *s)
+static size_t adx_results_of(const adx_program *p, const adx_node *s)
 {
     const adx_many *k = adx_many_of(p, s);
     return k == NULL ? 1 : adx_many_results(k);
@@ -335,10 +335,10 @@ static uint32_t adx_in_range(const adx_numbers *r, size_t i, size_t j)
                    + (uint32_t)j * (uint32_t)r->cs;
 }
 
-// Visits every number that a step reads.
+// Visits every number that a node reads.
 typedef void adx_visit_fn(void *user, uint32_t number);
 
-ADX_INLINE void adx_visit_reads(const adx_program *p, const adx_step *s,
+ADX_INLINE void adx_visit_reads(const adx_program *p, const adx_node *s,
                                 adx_visit_fn *visit, void *user)
 {
     const adx_many *k = adx_many_of(p, s);

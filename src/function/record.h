@@ -104,9 +104,9 @@ ADX_NOINLINE static void adx_record_guard(adx_recorder *r,
     r->guard[which] = (adx_code_place){ o->file, o->line };
     p->report.guards++;
     const ad_fn_report before = p->report;
-    size_t steps = p->steps;
+    size_t nodes = p->nodes;
     uint32_t outcome = adx_emit2(p, o->code, x, y);
-    p->conditions += p->steps - steps;
+    p->conditions += p->nodes - nodes;
     p->report = before;
     adx_emit_guard(p, outcome, adx_fixed(p, o->result.v), (uint32_t)which);
     p->report = before;         // of what f computes, not of this
@@ -337,7 +337,7 @@ static adx_numbers adx_record_many(adx_recorder *r, const ad_array_operation *o)
     return adx_record_external(r, o);
 }
 
-// A call of a recorded function: its steps: function/calls.
+// A call of a recorded function: its nodes: function/calls.
 static const ad_external_rule adx_call_rule;
 static const adx_program *adx_called(const void *saved,
                                      const adx_code_place **guards);
@@ -392,16 +392,16 @@ static void adx_record_call(adx_recorder *r, const ad_array_operation *o)
     k.guards = first;
     for (size_t i = 0; i < called->inputs; i++)
         k.same[i] = adx_number_of(r, o->arg[0].x[i]);
-    for (size_t i = 0; i < called->steps; i++)
-        if (adx_is_used(called, &called->step[i], k.used))
-            adx_copy_step(&k, &called->step[i]);
+    for (size_t i = 0; i < called->nodes; i++)
+        if (adx_is_used(called, &called->node[i], k.used))
+            adx_copy_node(&k, &called->node[i]);
     for (size_t i = 0; i < called->outputs; i++)
         adx_name_number(r, o->result.seq + i, k.same[called->output[i]]);
-    r->p->report.recorded += called->steps;
+    r->p->report.recorded += called->nodes;
     adx_end_making(&k);
 }
 
-// Rows, columns and operands of a step are counted in 32 bits. With stride 0
+// Rows, columns and operands of a node are counted in 32 bits. With stride 0
 // there may be more operands than numbers.
 static void adx_limit_operands(adx_program *p, const ad_array_operation *o)
 {

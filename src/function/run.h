@@ -5,7 +5,7 @@
  *
  *   needs   tape/memory function/api function/operations function/program
  *           function/places function/arrays
- *   offers  adx_same_value ADX_AFTER adx_steps_plain adx_steps_careful
+ *   offers  adx_same_value ADX_AFTER adx_nodes_plain adx_nodes_careful
  *           adx_take_work adx_give_work adx_run_lanes
  * ========================================================================== */
 
@@ -17,7 +17,7 @@ static bool adx_same_value(ad_real a, ad_real b)
     return memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b);
 }
 
-// A step that takes the result of the one before finds that in a register: it
+// A node that takes the result of the one before finds that in a register: it
 // has a code of its own, beyond its operation's, that says which argument it is.
 // By way of memory it would wait longer than most operations take. (Twenty times
 // x = x a + b: 69 instead of 128 ns.)
@@ -40,7 +40,7 @@ ADX_STATIC_ASSERT((int)ADX_OP_end <= (int)ADX_CODE, "an operation has 8 bits");
     X(ADX_OP_chain, x * y) Y(ADX_OP_chain, x * y)                           \
     ADX_FUSED(X) ADX_FUSED(Y) ADX_FUSED(Z)
 
-static void adx_mark_after(adx_step *s)
+static void adx_mark_after(adx_node *s)
 {
 #define ADX_X(code, value) [code + ADX_AFTER_X] = true,
 #define ADX_Y(code, value) [code + ADX_AFTER_Y] = true,
@@ -50,7 +50,7 @@ static void adx_mark_after(adx_step *s)
 #undef ADX_Y
 #undef ADX_Z
     for (; s->op != ADX_OP_end; s++) {
-        adx_step *next = s + 1;
+        adx_node *next = s + 1;
         uint32_t after = next->a == s->r ? ADX_AFTER_X
                        : next->b == s->r ? ADX_AFTER_Y
                        : next->c == s->r ? ADX_AFTER_Z : 0;
@@ -60,10 +60,10 @@ static void adx_mark_after(adx_step *s)
     }
 }
 
-// ADX_GOTO   1: every step jumps to the next one; 0: C without extensions, for
+// ADX_GOTO   1: every node jumps to the next one; 0: C without extensions, for
 //   compilers that have none and for tests. Processors foresee these jumps better
 //   than those of a switch, which all come from one place (particles replayed,
-//   bench/, gcc: a tenth). Steps of one operation follow one another often enough
+//   bench/, gcc: a tenth). Nodes of one operation follow one another often enough
 //   that a loop over them saves half of the jumps.
 #ifndef ADX_GOTO
 #ifdef __GNUC__
@@ -91,10 +91,10 @@ static void adx_mark_after(adx_step *s)
 #define ADX_GO_NEXT break
 #endif
 
-// Returns the guard or external step that stopped it, or NULL.
-static const adx_step *adx_steps_plain(const adx_machine *m, ad_real w[])
+// Returns the guard or external node that stopped it, or NULL.
+static const adx_node *adx_nodes_plain(const adx_machine *m, ad_real w[])
 {
-    const adx_step *s = m->step;
+    const adx_node *s = m->node;
     ad_real last = 0;
     uint32_t failed = 0;
 #if ADX_GOTO
@@ -167,10 +167,10 @@ static const adx_step *adx_steps_plain(const adx_machine *m, ad_real w[])
 #undef ADX_GO_NEXT
 
 // The same with zeros that absorb: rare, so not compiled twice.
-static const adx_step *adx_steps_careful(const adx_machine *m, ad_real w[])
+static const adx_node *adx_nodes_careful(const adx_machine *m, ad_real w[])
 {
     uint32_t failed = 0;
-    for (const adx_step *s = m->step; s->op != ADX_OP_end; s++)
+    for (const adx_node *s = m->node; s->op != ADX_OP_end; s++)
         if (s->op == ADX_OP_guard && !adx_same_value(w[s->a], w[s->b]))
             return s;
         else if (s->op == ADX_OP_many) {
@@ -218,10 +218,10 @@ static void adx_give_work(adx_machine *m, adx_workspace *work)
 }
 
 /* --- many points ------------------------------------------------------------
- * The numbers of all lanes lie side by side; a step is a loop over them.      */
+ * The numbers of all lanes lie side by side; a node is a loop over them.      */
 
 // The lanes whose guard this is the first to come out differently.
-static void adx_guard_lanes(const adx_step *s, const ad_real w[],
+static void adx_guard_lanes(const adx_node *s, const ad_real w[],
                             size_t lanes, uint32_t flipped[])
 {
     for (size_t l = 0; l < lanes; l++)
@@ -244,7 +244,7 @@ static void adx_run_block(const adx_machine *m, ad_real w[],
                           uint32_t flipped[])
 {
     const size_t L = ADREV_LANES_MOST;
-    for (const adx_step *s = m->step;; s++)
+    for (const adx_node *s = m->node;; s++)
         switch (s->op & ADX_CODE) {
 #define ADX_BLOCK_DO(value)                                                 \
             do {                                                            \
@@ -304,7 +304,7 @@ static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
         adx_run_block(m, w, flipped);
         return;
     }
-    for (const adx_step *s = m->step; s->op != ADX_OP_end; s++)
+    for (const adx_node *s = m->node; s->op != ADX_OP_end; s++)
         if (s->op == ADX_OP_guard)
             adx_guard_lanes(s, w, lanes, flipped);
         else if (s->op == ADX_OP_many)

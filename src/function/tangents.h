@@ -4,10 +4,10 @@
  * The tangent of a program (jvp).
  *
  *   needs   function/operations function/program function/emit function/copy
- *   offers  adx_tangent_step adx_make_tangent
+ *   offers  adx_tangent_node adx_make_tangent
  * ========================================================================== */
 
-static void adx_tangent_each(adx_making *k, const adx_step *s,
+static void adx_tangent_each(adx_making *k, const adx_node *s,
                              const adx_many *e)
 {
     const adx_numbers own = adx_own_range(s, e);
@@ -23,7 +23,7 @@ static void adx_tangent_each(adx_making *k, const adx_step *s,
         adx_set_range(k->derived, &own, 1, e->n, sum);
 }
 
-static void adx_tangent_product(adx_making *k, const adx_step *s,
+static void adx_tangent_product(adx_making *k, const adx_node *s,
                                 const adx_many *e)
 {
     const adx_numbers own = adx_own_range(s, e);
@@ -49,7 +49,7 @@ static void adx_tangent_product(adx_making *k, const adx_step *s,
         adx_set_range(k->derived, &own, e->m, e->n, y);
 }
 
-static void adx_tangent_many(adx_making *k, const adx_step *s,
+static void adx_tangent_many(adx_making *k, const adx_node *s,
                              const adx_many *e)
 {
     adx_program *p = k->to;
@@ -81,8 +81,8 @@ static bool adx_any_derived(const adx_making *k, const uint32_t list[],
     return false;
 }
 
-// An external step and its tangent are one step; a second tangent no rule has.
-static void adx_tangent_external(adx_making *k, const adx_step *s,
+// An external node and its tangent are one node; a second tangent no rule has.
+static void adx_tangent_external(adx_making *k, const adx_node *s,
                                  const adx_many *e)
 {
     size_t n = adx_listed(e);
@@ -102,8 +102,8 @@ static void adx_tangent_external(adx_making *k, const adx_step *s,
     }
 }
 
-// Of a step that has been copied.
-static void adx_tangent_step(adx_making *k, const adx_step *s)
+// Of a node that has been copied.
+static void adx_tangent_node(adx_making *k, const adx_node *s)
 {
     uint32_t sum = ADX_NOWHERE;
     const adx_many *many = adx_many_of(k->from, s);
@@ -136,10 +136,10 @@ static ad_status adx_make_tangent(adx_program *q, const adx_program *p,
         return q->status;
     for (size_t i = 0; i < moving; i++)
         k.derived[i] = (uint32_t)(p->inputs + i);
-    for (size_t i = 0; i < p->steps; i++)
-        if (adx_is_used(p, &p->step[i], k.used)) {
-            adx_copy_step(&k, &p->step[i]);
-            adx_tangent_step(&k, &p->step[i]);
+    for (size_t i = 0; i < p->nodes; i++)
+        if (adx_is_used(p, &p->node[i], k.used)) {
+            adx_copy_node(&k, &p->node[i]);
+            adx_tangent_node(&k, &p->node[i]);
         }
     for (size_t i = 0; i < p->outputs; i++)
         adx_new_output(q, adx_or_zero(q, k.derived[p->output[i]]));

@@ -4,7 +4,7 @@
  * A program of sums, products and quotients has recurrences; for any other
  * operation v of x, v' = p x' with the partial p, whose own coefficients are
  * found in the same way (Griewank & Walther, chapter 13). So the program is
- * continued by the partials of its steps, by theirs, and so on: to the depth
+ * continued by the partials of its nodes, by theirs, and so on: to the depth
  * of the order, where only the value of a partial is needed.
  *
  *   needs   tape/memory function/api function/operations function/program
@@ -13,9 +13,9 @@
  * ========================================================================== */
 
 typedef struct adx_series {
-    adx_program *p;             // scalar steps only
+    adx_program *p;             // scalar nodes only
     size_t order;
-    uint32_t (*partial)[3];     // [step], of those that have no recurrence;
+    uint32_t (*partial)[3];     // [node], of those that have no recurrence;
                                 // ADX_NOWHERE: zero
     size_t partials, partial_room;
     ad_real *c;                 // [number][order + 1]
@@ -29,12 +29,12 @@ static bool adx_has_recurrence(uint32_t op)
         || op == ADREV_OP_detach;
 }
 
-// Partials of the steps up to here, whose steps go behind them.
+// Partials of the nodes up to here, whose nodes go behind them.
 static void adx_continue_series(adx_series *t)
 {
     adx_program *p = t->p;
-    size_t level_end = p->steps;
-    for (size_t depth = 0; depth < t->order; depth++, level_end = p->steps)
+    size_t level_end = p->nodes;
+    for (size_t depth = 0; depth < t->order; depth++, level_end = p->nodes)
         for (size_t i = t->partials; i < level_end; i++) {
             if (!adx_make_room_for(p->memory, (void **)&t->partial,
                                    &t->partial_room, i, sizeof *t->partial))
@@ -42,7 +42,7 @@ static void adx_continue_series(adx_series *t)
             if (p->status != ADREV_OK)
                 return;
             t->partials = i + 1;
-            adx_step s = p->step[i];
+            adx_node s = p->node[i];
             bool done = adx_has_recurrence(s.op);
             const adx_numbers arg[3] = { adx_single(s.a), adx_single(s.b),
                                          adx_single(s.c) };
@@ -73,14 +73,14 @@ static ad_real adx_convolve(const ad_real x[], const ad_real y[],
 }
 
 // Coefficient k > 0 of v' = sum of p x', divided by k.
-static ad_real adx_integrate(const adx_series *t, size_t step, size_t k)
+static ad_real adx_integrate(const adx_series *t, size_t node, size_t k)
 {
-    const adx_step *s = &t->p->step[step];
+    const adx_node *s = &t->p->node[node];
     ad_real sum = 0;
-    for (int a = 0; a < 3 && step < t->partials; a++) {
-        if (t->partial[step][a] == ADX_NOWHERE)
+    for (int a = 0; a < 3 && node < t->partials; a++) {
+        if (t->partial[node][a] == ADX_NOWHERE)
             continue;
-        const ad_real *d = adx_series_of(t, t->partial[step][a]);
+        const ad_real *d = adx_series_of(t, t->partial[node][a]);
         const ad_real *x = adx_series_of(t, adx_argument(s, a));
         for (size_t i = 1; i <= k; i++)
             sum += (ad_real)i * adx_absorb(x[i], d[k - i]);
@@ -88,9 +88,9 @@ static ad_real adx_integrate(const adx_series *t, size_t step, size_t k)
     return sum / (ad_real)k;
 }
 
-static ad_real adx_coefficient(const adx_series *t, size_t step, size_t k)
+static ad_real adx_coefficient(const adx_series *t, size_t node, size_t k)
 {
-    const adx_step *s = &t->p->step[step];
+    const adx_node *s = &t->p->node[node];
     const ad_real *v = adx_series_of(t, s->r);
     const ad_real *x = adx_series_of(t, s->a);
     const ad_real *y = adx_series_of(t, s->b);
@@ -107,12 +107,12 @@ static ad_real adx_coefficient(const adx_series *t, size_t step, size_t k)
     case ADREV_OP_fma: return adx_convolve(x, y, 0, k) + z[k];
     case ADREV_OP_div: return (x[k] - adx_convolve(y, v, 1, k)) / *y;
     case ADREV_OP_detach: return 0;
-    default:           return adx_integrate(t, step, k);
+    default:           return adx_integrate(t, node, k);
     }
 }
 
 // The guard that is not passed, or NULL.
-static const adx_step *adx_run_series(adx_series *t, const ad_real x[],
+static const adx_node *adx_run_series(adx_series *t, const ad_real x[],
                                       const ad_real v[])
 {
     const adx_program *p = t->p;
@@ -126,8 +126,8 @@ static const adx_step *adx_run_series(adx_series *t, const ad_real x[],
                 adx_series_of(t, i)[1] = v[i];
         }
     for (size_t k = 0; k <= t->order; k++)
-        for (size_t i = 0; i < p->steps; i++) {
-            const adx_step *s = &p->step[i];
+        for (size_t i = 0; i < p->nodes; i++) {
+            const adx_node *s = &p->node[i];
             if (s->op != ADX_OP_guard)
                 adx_series_of(t, s->r)[k] = adx_coefficient(t, i, k);
             else if (k == 0 && !adx_same_value(*adx_series_of(t, s->a),
@@ -147,7 +147,7 @@ ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
         return ADREV_ESHAPE;
     adx_program p;
     adx_series t = { .p = &p, .order = order };
-    const adx_step *stopped = NULL;
+    const adx_node *stopped = NULL;
     ad_status status = adx_make_scalar(&p, &fn->program, false);
     if (status == ADREV_OK)
         adx_continue_series(&t);

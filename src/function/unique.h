@@ -1,10 +1,10 @@
 #pragma once
 
 /* === function/unique ========================================================
- * Each number once: a hash of what a step computes.
+ * Each number once: a hash of what a node computes.
  *
  *   needs   tape/memory function/operations function/program
- *   offers  adx_key adx_step_key adx_guard_key adx_seen adx_enter_number
+ *   offers  adx_key adx_node_key adx_guard_key adx_seen adx_enter_number
  *           adx_fixed_anew adx_fixed
  * ========================================================================== */
 
@@ -19,7 +19,7 @@ typedef struct adx_key {
     uint64_t word[2];
 } adx_key;
 
-static adx_key adx_step_key(uint32_t op, uint32_t x, uint32_t y, uint32_t z)
+static adx_key adx_node_key(uint32_t op, uint32_t x, uint32_t y, uint32_t z)
 {
     return (adx_key){ { (uint64_t)op << 32 | x, (uint64_t)y << 32 | z } };
 }
@@ -27,7 +27,7 @@ static adx_key adx_step_key(uint32_t op, uint32_t x, uint32_t y, uint32_t z)
 // Without its number: a comparison that comes again is the same guard.
 static adx_key adx_guard_key(uint32_t x, uint32_t was)
 {
-    return adx_step_key(ADX_OP_guard, x, was, 0);
+    return adx_node_key(ADX_OP_guard, x, was, 0);
 }
 
 static adx_key adx_constant_key(ad_real v)
@@ -41,9 +41,9 @@ static adx_key adx_key_of(const adx_program *p, uint32_t x)
 {
     if (adx_is_constant_number(p, x))
         return adx_constant_key(*adx_constant_of(p, x));
-    const adx_step *s = &p->step[p->from[x]];
+    const adx_node *s = &p->node[p->from[x]];
     return s->op == ADX_OP_guard ? adx_guard_key(s->a, s->b)
-                                 : adx_step_key(s->op, s->a, s->b, s->c);
+                                 : adx_node_key(s->op, s->a, s->b, s->c);
 }
 
 static uint32_t adx_hash(const adx_key *key)

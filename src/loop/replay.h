@@ -572,7 +572,7 @@ ADX_INLINE bool adx_lean_ahead(const adx_lean *r, bool compiled,
     if (compiled)
         return adx_call_compiled(code, 1, &given, y, handed, by->room) == 0
             && (code->checks || adx_finite_few(c->out, y));
-    return adx_steps_plain(by->machine, by->work->w) == NULL
+    return adx_nodes_plain(by->machine, by->work->w) == NULL
         && adx_take_results(by, 0, c->out, y)
         && adx_take_results(by, c->out, r->kept, handed);
 }
@@ -593,7 +593,7 @@ ADX_INLINE bool adx_lean_back(const adx_lean *r, bool compiled,
             && (code->checks || adx_finite_few(c->in - 1, dx));
     adx_copy_few(c->out, w, by->work->w + c->in);
     adx_copy_few(r->kept, handed, by->work->w + c->in + c->out);
-    return adx_steps_plain(by->machine, by->work->w) == NULL
+    return adx_nodes_plain(by->machine, by->work->w) == NULL
         && adx_take_results(by, 0, c->in - 1, dx);
 }
 
@@ -666,9 +666,9 @@ static bool adx_is_for_trains(const adx_program *p, bool passed)
 {
     bool fits = p->carried > 0 && p->outputs == p->carried && p->manys == 0
              && p->inputs == p->carried + p->parameters + 1
-             && p->steps <= ADX_TRAIN_OPERATIONS;
-    for (size_t i = 0; fits && !passed && i < p->steps; i++)
-        fits = p->step[i].op != ADX_OP_guard;
+             && p->nodes <= ADX_TRAIN_OPERATIONS;
+    for (size_t i = 0; fits && !passed && i < p->nodes; i++)
+        fits = p->node[i].op != ADX_OP_guard;
     return fits;
 }
 
@@ -718,7 +718,7 @@ static size_t adx_run_trains(adx_lean *r, size_t from, size_t s)
             adx_copy_few(r->kept, handed, x + i * each + n);
             number[i] = (ad_real)step;
         }
-        if (at == NULL || adx_steps_plain(by->machine, x) != NULL
+        if (at == NULL || adx_nodes_plain(by->machine, x) != NULL
             || !adx_take_results(by, 0, n + c->parameters, f->product))
             break;
         adx_copy_few(n + c->parameters, f->product, w);
