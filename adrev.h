@@ -1666,7 +1666,7 @@ ADX_API ad_status ad_dump_dot(const ad_tape *t, ad_write_fn *write,
 
 typedef struct adx_context {
     adx_operand *op;        // next free operand
-    size_t held;            // bytes of the gap to the headers not to be used
+    size_t reserved;        // bytes of the gap to the headers not to be used
     uint16_t *head;         // last header written; not beside op: gcc would
                             // load both at once, and wait for both stores
     size_t seq;             // id of the last value
@@ -1784,7 +1784,7 @@ ADX_INLINE ad_rev adx_passive(ad_real v) { return adx_numbered(v, 0); }
 ADX_INLINE bool adx_room(size_t need)
 {
     return (size_t)((const char *)adx_now.head - (const char *)adx_now.op)
-        >= need + adx_now.held;
+        >= need + adx_now.reserved;
 }
 
 // The program may do anything with the number: the hook is told of a constant.
@@ -3248,7 +3248,7 @@ typedef struct adx_annex {
 // then it helps nobody, and runs all forks itself.
 typedef struct adx_rowing {
     size_t rows;
-    size_t held;
+    size_t statements;
 } adx_rowing;
 
 static ADX_THREAD adx_rowing adx_mine_rows ADX_UNUSED;
@@ -3279,7 +3279,7 @@ struct ad_tape {
     adx_block *block;               // the one being written
     ad_real *adjoint;               // growing tape: for the sweeps
     size_t adjoint_count;
-    size_t held;                    // bytes in blocks and adjoints
+    size_t bytes;                   // bytes in blocks and adjoints
     size_t most;                    // bytes needed before a rewind
     size_t scratch;                 // numbers that a sweep needs besides
     size_t open;                    // forks: neither to be swept nor cleared,
@@ -3394,7 +3394,7 @@ ADX_COLD static void adx_fail_because(ad_tape *t, ad_status status,
         t->status = status;
         t->failure = (adx_failure){ c->file, why, 0, c->line };
     }
-    c->held = adx_gap(c);
+    c->reserved = adx_gap(c);
 }
 
 static void adx_fail(ad_tape *t, ad_status status)
@@ -3517,7 +3517,7 @@ static bool adx_settle_exactly(ad_tape *t, adx_context *c, size_t need)
     }
     if (c->trace || t->status != ADREV_OK)
         usable = 0;
-    c->held = adx_gap(c) - usable;
+    c->reserved = adx_gap(c) - usable;
     return enough;
 }
 
@@ -3527,7 +3527,7 @@ static inline bool adx_settle(ad_tape *t, adx_context *c, size_t need)
         || adx_gap(c) > ADX_BLOCK_MOST
         || c->seq + ADX_BLOCK_MOST / ADX_LEAST >= ADREV_VALUES)
         return adx_settle_exactly(t, c, need);
-    c->held = 0;                // the short way, for all but giants
+    c->reserved = 0;            // the short way, for all but giants
     return adx_gap(c) >= need;
 }
 
@@ -3542,20 +3542,20 @@ static void adx_enter(ad_tape *t, adx_context *c, adx_block *b)
 static void *adx_alloc(ad_tape *t, size_t bytes)
 {
     void *p = t->allocator.alloc(bytes, t->allocator.user);
-    t->held += p == NULL ? 0 : bytes;
+    t->bytes += p == NULL ? 0 : bytes;
     return p;
 }
 
 static void adx_free(ad_tape *t, void *p, size_t bytes)
 {
     t->allocator.free(p, t->allocator.user);
-    t->held -= bytes;
+    t->bytes -= bytes;
 }
 
 // A new block behind the present one, as large as all of them together.
 static adx_block *adx_add_block(ad_tape *t, size_t need)
 {
-    size_t bytes = t->first == NULL ? ADREV_BLOCK : t->held;
+    size_t bytes = t->first == NULL ? ADREV_BLOCK : t->bytes;
     if (bytes > ADX_BLOCK_MOST)
         bytes = ADX_BLOCK_MOST;
     if (bytes < need)
@@ -3908,7 +3908,7 @@ ADX_COLD static void adx_note_site(ad_real v)
 // and is far from its limits.
 ADX_INLINE bool adx_lead(ad_tape *t, adx_context *c, size_t n)
 {
-    if (c->head != t->start || c->held != 0 || t->allocator.alloc == NULL
+    if (c->head != t->start || c->reserved != 0 || t->allocator.alloc == NULL
         || c->seq + n > ADX_BLOCK_MOST || ADREV_VALUES < 1u << 31)
         return false;
     t->lead += n;
@@ -4597,7 +4597,7 @@ ADX_API ad_tape *ad_tape_new_with(const ad_allocator *allocator)
 
     ad_tape *t = adx_init(memory);
     t->allocator = *allocator;
-    t->held = sizeof *t;
+    t->bytes = sizeof *t;
     adx_reset(t, &t->rest);
     return t;
 }
@@ -4614,10 +4614,10 @@ ADX_API ad_tape *ad_tape_in(void *buffer, size_t bytes)
     if (adx_now.tape == (ad_tape *)((char *)buffer + skip))
         adx_now = none;         // the tape that was here is gone
     ad_tape *t = adx_init((char *)buffer + skip);
-    t->held = (bytes - skip) / 8 * 8;
+    t->bytes = (bytes - skip) / 8 * 8;
     t->first = (adx_block *)(t + 1);
     memset(t->first, 0, sizeof *t->first);
-    t->first->bytes = t->held - sizeof *t - sizeof(adx_block);
+    t->first->bytes = t->bytes - sizeof *t - sizeof(adx_block);
     adx_reset(t, &t->rest);
     return t;
 }
@@ -4932,7 +4932,7 @@ ADX_API ad_stats ad_tape_stats(const ad_tape *t)
             stats.operands += e->operands;
         }
     stats.values = adx_live(t)->seq;
-    stats.bytes_held = t->held;
+    stats.bytes_held = t->bytes;
     for (size_t i = 0; adx_further(t, i) != NULL; i++) {
         ad_stats others = ad_tape_stats(adx_further(t, i));
         stats.values += others.values;

@@ -600,12 +600,12 @@ static void adx_begin_sweep(adx_staged *of)
             ADX_THREAD_YIELD();
 #endif
     }
-    adx_mine_rows.held += adx_mine_rows.rows > 0;
+    adx_mine_rows.statements += adx_mine_rows.rows > 0;
 }
 
 static void adx_end_sweep(adx_staged *of)
 {
-    adx_mine_rows.held -= adx_mine_rows.rows > 0;
+    adx_mine_rows.statements -= adx_mine_rows.rows > 0;
     adx_clear_flag(&of->busy);
 }
 
@@ -719,14 +719,14 @@ typedef struct adx_checkpoint {
     size_t context;             // bytes of
     void *copy;                 // *ctx, which stays as it was, and
     void *given;                // of what f is given, which it may change
-    size_t held;                // bytes of `kept` that count
+    size_t counted;             // bytes of `kept` that count
 } adx_checkpoint;
 
 static void adx_free_call(adx_checkpoint *c)
 {
     ad_allocator memory = c->of.memory;
     if (c->of.stage != NULL)
-        c->of.stage->kept -= c->held;
+        c->of.stage->kept -= c->counted;
     adx_free_stage(c->of.stage);
     adx_free_stage(c->kept);
     adx_free_captured(&memory, &c->captured);
@@ -872,13 +872,13 @@ static ad_status adx_first_run(adx_checkpoint *c,
         return ADREV_ENOMEM;
     ad_status status = adx_run_call(c, c->kept, true, false, c->ctx);
     const ad_tape *t = c->kept->tape;
-    size_t held = t->held + (adx_live(t)->seq + 1) * sizeof(ad_real);
+    size_t held = t->bytes + (adx_live(t)->seq + 1) * sizeof(ad_real);
     if (!automatic || status != ADREV_OK)
         return status;
     shared->full = shared->kept + held > o->budget;
     if (!shared->full) {
         shared->kept += held;
-        c->held = held;
+        c->counted = held;
     } else {
         for (size_t i = 0; i < c->m; i++)
             c->out[i] = adx_passive(c->out[i].v);
@@ -1120,7 +1120,7 @@ typedef struct adx_timetable {
     size_t end;                 // steps that are expected
     void *tail;                 // of a stack: the state before the last step
     size_t tail_at;             // that step; SIZE_MAX: it is not there
-    size_t held;                // states in memory
+    size_t in_memory;           // states in memory
     size_t on_shelves;          // bytes, and what else the scan holds
     bool put;                   // something is in the store
     uint32_t run;               // in the stamps of what is
@@ -1200,9 +1200,9 @@ static void adx_free_shelf(const ad_allocator *a, adx_shelf *s)
 
 static void adx_count_held(adx_timetable *p, size_t more, size_t less)
 {
-    p->held = p->held + more - less;
-    if (p->held > p->report->snapshots)
-        p->report->snapshots = p->held;
+    p->in_memory = p->in_memory + more - less;
+    if (p->in_memory > p->report->snapshots)
+        p->report->snapshots = p->in_memory;
 }
 
 // What goes to a store begins with it: which run of a scan, which state. So a

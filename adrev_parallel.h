@@ -791,7 +791,7 @@ static void adx_run(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
 static void adx_execute(ad_execute_fn *execute, void *user, size_t n,
                         ad_call_fn *call, void *arg)
 {
-    bool alone = adx_mine_rows.held > 0;
+    bool alone = adx_mine_rows.statements > 0;
     if (execute != NULL && !alone)
         execute(n, call, arg, user);
     else if (adx_mine.seat != NULL && n > 1 && !alone)
@@ -1467,7 +1467,7 @@ static size_t adx_new_input(adx_context *c)
     if (c->head != adx_top(t->block) && *c->head == ADX_INPUTS
         && c->head != t->sealed)
         c->op[-1].id++;
-    else if (adx_gap(c) >= c->held + ADX_LEAST) {
+    else if (adx_gap(c) >= c->reserved + ADX_LEAST) {
         *c->op++ = (adx_operand){ 0, 1 };
         *--c->head = ADX_INPUTS;
     } else

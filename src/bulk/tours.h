@@ -592,7 +592,7 @@ static void adx_do_chunk(adx_private *r, size_t chunk)
 static size_t adx_privates(void)
 {
 #ifdef ADREV_PARALLEL_IMPLEMENTED
-    if (adx_mine_rows.held > 0)
+    if (adx_mine_rows.statements > 0)
         return 1;
     if (adx_mine.execute != NULL)
         return ADX_PRIVATES / 2;

@@ -21,14 +21,14 @@ typedef struct adx_checkpoint {
     size_t context;             // bytes of
     void *copy;                 // *ctx, which stays as it was, and
     void *given;                // of what f is given, which it may change
-    size_t held;                // bytes of `kept` that count
+    size_t counted;             // bytes of `kept` that count
 } adx_checkpoint;
 
 static void adx_free_call(adx_checkpoint *c)
 {
     ad_allocator memory = c->of.memory;
     if (c->of.stage != NULL)
-        c->of.stage->kept -= c->held;
+        c->of.stage->kept -= c->counted;
     adx_free_stage(c->of.stage);
     adx_free_stage(c->kept);
     adx_free_captured(&memory, &c->captured);
@@ -174,13 +174,13 @@ static ad_status adx_first_run(adx_checkpoint *c,
         return ADREV_ENOMEM;
     ad_status status = adx_run_call(c, c->kept, true, false, c->ctx);
     const ad_tape *t = c->kept->tape;
-    size_t held = t->held + (adx_live(t)->seq + 1) * sizeof(ad_real);
+    size_t held = t->bytes + (adx_live(t)->seq + 1) * sizeof(ad_real);
     if (!automatic || status != ADREV_OK)
         return status;
     shared->full = shared->kept + held > o->budget;
     if (!shared->full) {
         shared->kept += held;
-        c->held = held;
+        c->counted = held;
     } else {
         for (size_t i = 0; i < c->m; i++)
             c->out[i] = adx_passive(c->out[i].v);

@@ -109,7 +109,7 @@ typedef struct adx_timetable {
     size_t end;                 // steps that are expected
     void *tail;                 // of a stack: the state before the last step
     size_t tail_at;             // that step; SIZE_MAX: it is not there
-    size_t held;                // states in memory
+    size_t in_memory;           // states in memory
     size_t on_shelves;          // bytes, and what else the scan holds
     bool put;                   // something is in the store
     uint32_t run;               // in the stamps of what is
@@ -189,9 +189,9 @@ static void adx_free_shelf(const ad_allocator *a, adx_shelf *s)
 
 static void adx_count_held(adx_timetable *p, size_t more, size_t less)
 {
-    p->held = p->held + more - less;
-    if (p->held > p->report->snapshots)
-        p->report->snapshots = p->held;
+    p->in_memory = p->in_memory + more - less;
+    if (p->in_memory > p->report->snapshots)
+        p->report->snapshots = p->in_memory;
 }
 
 // What goes to a store begins with it: which run of a scan, which state. So a

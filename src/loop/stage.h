@@ -205,12 +205,12 @@ static void adx_begin_sweep(adx_staged *of)
             ADX_THREAD_YIELD();
 #endif
     }
-    adx_mine_rows.held += adx_mine_rows.rows > 0;
+    adx_mine_rows.statements += adx_mine_rows.rows > 0;
 }
 
 static void adx_end_sweep(adx_staged *of)
 {
-    adx_mine_rows.held -= adx_mine_rows.rows > 0;
+    adx_mine_rows.statements -= adx_mine_rows.rows > 0;
     adx_clear_flag(&of->busy);
 }
 

@@ -25,7 +25,7 @@
 
 typedef struct adx_context {
     adx_operand *op;        // next free operand
-    size_t held;            // bytes of the gap to the headers not to be used
+    size_t reserved;        // bytes of the gap to the headers not to be used
     uint16_t *head;         // last header written; not beside op: gcc would
                             // load both at once, and wait for both stores
     size_t seq;             // id of the last value
@@ -143,7 +143,7 @@ ADX_INLINE ad_rev adx_passive(ad_real v) { return adx_numbered(v, 0); }
 ADX_INLINE bool adx_room(size_t need)
 {
     return (size_t)((const char *)adx_now.head - (const char *)adx_now.op)
-        >= need + adx_now.held;
+        >= need + adx_now.reserved;
 }
 
 // The program may do anything with the number: the hook is told of a constant.

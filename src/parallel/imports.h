@@ -180,7 +180,7 @@ static size_t adx_new_input(adx_context *c)
     if (c->head != adx_top(t->block) && *c->head == ADX_INPUTS
         && c->head != t->sealed)
         c->op[-1].id++;
-    else if (adx_gap(c) >= c->held + ADX_LEAST) {
+    else if (adx_gap(c) >= c->reserved + ADX_LEAST) {
         *c->op++ = (adx_operand){ 0, 1 };
         *--c->head = ADX_INPUTS;
     } else

@@ -191,7 +191,7 @@ static void adx_run(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
 static void adx_execute(ad_execute_fn *execute, void *user, size_t n,
                         ad_call_fn *call, void *arg)
 {
-    bool alone = adx_mine_rows.held > 0;
+    bool alone = adx_mine_rows.statements > 0;
     if (execute != NULL && !alone)
         execute(n, call, arg, user);
     else if (adx_mine.seat != NULL && n > 1 && !alone)

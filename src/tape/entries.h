@@ -151,7 +151,7 @@ ADX_COLD static void adx_note_site(ad_real v)
 // and is far from its limits.
 ADX_INLINE bool adx_lead(ad_tape *t, adx_context *c, size_t n)
 {
-    if (c->head != t->start || c->held != 0 || t->allocator.alloc == NULL
+    if (c->head != t->start || c->reserved != 0 || t->allocator.alloc == NULL
         || c->seq + n > ADX_BLOCK_MOST || ADREV_VALUES < 1u << 31)
         return false;
     t->lead += n;

@@ -137,7 +137,7 @@ typedef struct adx_annex {
 // then it helps nobody, and runs all forks itself.
 typedef struct adx_rowing {
     size_t rows;
-    size_t held;
+    size_t statements;
 } adx_rowing;
 
 static ADX_THREAD adx_rowing adx_mine_rows ADX_UNUSED;
@@ -168,7 +168,7 @@ struct ad_tape {
     adx_block *block;               // the one being written
     ad_real *adjoint;               // growing tape: for the sweeps
     size_t adjoint_count;
-    size_t held;                    // bytes in blocks and adjoints
+    size_t bytes;                   // bytes in blocks and adjoints
     size_t most;                    // bytes needed before a rewind
     size_t scratch;                 // numbers that a sweep needs besides
     size_t open;                    // forks: neither to be swept nor cleared,
@@ -283,7 +283,7 @@ ADX_COLD static void adx_fail_because(ad_tape *t, ad_status status,
         t->status = status;
         t->failure = (adx_failure){ c->file, why, 0, c->line };
     }
-    c->held = adx_gap(c);
+    c->reserved = adx_gap(c);
 }
 
 static void adx_fail(ad_tape *t, ad_status status)

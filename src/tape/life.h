@@ -70,7 +70,7 @@ ADX_API ad_tape *ad_tape_new_with(const ad_allocator *allocator)
 
     ad_tape *t = adx_init(memory);
     t->allocator = *allocator;
-    t->held = sizeof *t;
+    t->bytes = sizeof *t;
     adx_reset(t, &t->rest);
     return t;
 }
@@ -87,10 +87,10 @@ ADX_API ad_tape *ad_tape_in(void *buffer, size_t bytes)
     if (adx_now.tape == (ad_tape *)((char *)buffer + skip))
         adx_now = none;         // the tape that was here is gone
     ad_tape *t = adx_init((char *)buffer + skip);
-    t->held = (bytes - skip) / 8 * 8;
+    t->bytes = (bytes - skip) / 8 * 8;
     t->first = (adx_block *)(t + 1);
     memset(t->first, 0, sizeof *t->first);
-    t->first->bytes = t->held - sizeof *t - sizeof(adx_block);
+    t->first->bytes = t->bytes - sizeof *t - sizeof(adx_block);
     adx_reset(t, &t->rest);
     return t;
 }

@@ -74,7 +74,7 @@ static bool adx_settle_exactly(ad_tape *t, adx_context *c, size_t need)
     }
     if (c->trace || t->status != ADREV_OK)
         usable = 0;
-    c->held = adx_gap(c) - usable;
+    c->reserved = adx_gap(c) - usable;
     return enough;
 }
 
@@ -84,7 +84,7 @@ static inline bool adx_settle(ad_tape *t, adx_context *c, size_t need)
         || adx_gap(c) > ADX_BLOCK_MOST
         || c->seq + ADX_BLOCK_MOST / ADX_LEAST >= ADREV_VALUES)
         return adx_settle_exactly(t, c, need);
-    c->held = 0;                // the short way, for all but giants
+    c->reserved = 0;            // the short way, for all but giants
     return adx_gap(c) >= need;
 }
 
@@ -99,20 +99,20 @@ static void adx_enter(ad_tape *t, adx_context *c, adx_block *b)
 static void *adx_alloc(ad_tape *t, size_t bytes)
 {
     void *p = t->allocator.alloc(bytes, t->allocator.user);
-    t->held += p == NULL ? 0 : bytes;
+    t->bytes += p == NULL ? 0 : bytes;
     return p;
 }
 
 static void adx_free(ad_tape *t, void *p, size_t bytes)
 {
     t->allocator.free(p, t->allocator.user);
-    t->held -= bytes;
+    t->bytes -= bytes;
 }
 
 // A new block behind the present one, as large as all of them together.
 static adx_block *adx_add_block(ad_tape *t, size_t need)
 {
-    size_t bytes = t->first == NULL ? ADREV_BLOCK : t->held;
+    size_t bytes = t->first == NULL ? ADREV_BLOCK : t->bytes;
     if (bytes > ADX_BLOCK_MOST)
         bytes = ADX_BLOCK_MOST;
     if (bytes < need)

@@ -136,7 +136,7 @@ ADX_API ad_stats ad_tape_stats(const ad_tape *t)
             stats.operands += e->operands;
         }
     stats.values = adx_live(t)->seq;
-    stats.bytes_held = t->held;
+    stats.bytes_held = t->bytes;
     for (size_t i = 0; adx_further(t, i) != NULL; i++) {
         ad_stats others = ad_tape_stats(adx_further(t, i));
         stats.values += others.values;
