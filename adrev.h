@@ -516,7 +516,11 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
 }
 
 /* --- values and partials that need more than one expression -----------------
- * A function adx_name for each row, and its text for generated C.
+ * A function adx_name for each row, and its text for generated C. ROW: name,
+ * parameters, body. PARTIAL: what partials call, and so an operation of recorded
+ * functions: name, n, its own partials, and the body, all of them in its arguments
+ * x, y, z; the partials in its value v, too. An argument whose partial is 0 though
+ * it matters is a function of the others, and stands for the last result.
  *
  * share        the share of the larger of x and y that is x: 1, 0, a half each
  *              at a tie; where one is NaN, fmax and fmin return the other, and
@@ -555,8 +559,9 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
  * weight       exp(x - most): where both are the same infinity, 1
  * absorb       a product of the chain rule: a zero absorbs any other factor  */
 
-#define ADX_HELPERS(ROW)                                                    \
-    ROW( share, (ad_real x, ad_real y),                                     \
+#define ADX_HELPERS(ROW, PARTIAL)                                           \
+    PARTIAL( share, 2,                                                      \
+        0, 0, 0,                                                            \
         return x > y ? 1 : x < y ? 0                                        \
              : x == y ? 1 / (ad_real)2 : y != y ? 1 : 0; )                  \
     ROW( sign, (ad_real x),                                                 \
@@ -565,9 +570,10 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
         return f == 0 || d == 0 ? 0 : f * d; )                              \
     ROW( ldexp, (ad_real x, ad_real y),                                     \
         return y != y ? y                                                   \
-             : adm_ldexp(x, y > 9999 ? 9999 : y < -9999 ? -9999 : (int)y); ) \
-    ROW( cosine, (ad_real x, ad_real r),                                    \
-        return x == 0 ? 0 : x / r; )                                        \
+             : adm_ldexp(x, y > 9999 ? 9999 : y < -9999 ? -9999 : (int)y); )\
+    PARTIAL( cosine, 2,                                                     \
+        y == 0 ? 0 : 1 / y, y == 0 ? 0 : -v / y, 0,                         \
+        return x == 0 ? 0 : x / y; )                                        \
     ROW( sound, (ad_real v),                                                \
         ad_real least = sizeof(ad_real) == 4 ? ADX_K(1e-37)                 \
                                              : ADX_K(1e-307);               \
@@ -576,47 +582,66 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
         ad_real s = adm_fabs(x) + adm_fabs(y);                              \
         return s > 1 ? 1 / (ad_real)4                                       \
              : adx_sound(s) != 0 ? 1 : ADX_K(9.007199254740992e15); )       \
-    ROW( hypot_dx, (ad_real x, ad_real y, ad_real r),                       \
+    PARTIAL( hypot_dx, 3,                                                   \
+        z == 0 ? 0 : adx_hypot_dx(y, x, z) / adm_sqrt(z) *                  \
+            (adx_hypot_dx(y, x, z) / adm_sqrt(z)),                          \
+        z == 0 ? 0 : -v * adx_hypot_dx(y, x, z) / z,                        \
+        0,                                                                  \
         ad_real h = 0;                                                      \
-        if (x == 0 || adx_sound(r) != 0)                                    \
-            return adx_cosine(x, r);                                        \
-        h = adx_magnify(x, y);                                                \
+        if (x == 0 || adx_sound(z) != 0)                                    \
+            return adx_cosine(x, z);                                        \
+        h = adx_magnify(x, y);                                              \
         if (x - x == 0)                                                     \
             return h * x / adm_hypot(h * x, h * y);                         \
         return y - y == 0 ? adx_sign(x) : y - y; )                          \
-    ROW( over_square, (ad_real x, ad_real y),                               \
-        ad_real h = adx_magnify(x, y);                                        \
+    PARTIAL( over_square, 2,                                                \
+        adx_over_square_dx(x, y),                                           \
+        -2 * adx_absorb(v, adx_over_square(y, x)),                          \
+        0,                                                                  \
+        ad_real h = adx_magnify(x, y);                                      \
         ad_real r = adm_hypot(h * x, h * y);                                \
         return r - r == 0 ? h * x / r / r * h : 0 / r; )                    \
-    ROW( over_square_dx, (ad_real x, ad_real y),                            \
-        ad_real h = adx_magnify(x, y);                                        \
+    PARTIAL( over_square_dx, 2,                                             \
+        -2 * adx_absorb(adx_over_square(x, y), v + 2 * adx_over_square(y,   \
+            x) * adx_over_square(y, x)),                                    \
+        -2 * adx_absorb(adx_over_square(y, x), v - 2 * adx_over_square(x,   \
+            y) * adx_over_square(x, y)),                                    \
+        0,                                                                  \
+        ad_real h = adx_magnify(x, y);                                      \
         ad_real r = adm_hypot(h * x, h * y);                                \
         ad_real less = (h * y - h * x) / r / r;                             \
         ad_real more = (h * y + h * x) / r / r;                             \
         return r - r == 0 ? adx_absorb(less, more) * h * h : 0 / r; )       \
-    ROW( asin_dx, (ad_real x),                                              \
+    PARTIAL( asin_dx, 1,                                                    \
+        x * v * v * v, 0, 0,                                                \
         return 1 / adm_sqrt((1 - x) * (1 + x)); )                           \
-    ROW( atanh_dx, (ad_real x),                                             \
+    PARTIAL( atanh_dx, 1,                                                   \
+        2 * x * v * v, 0, 0,                                                \
         return 1 / ((1 - x) * (1 + x)); )                                   \
-    ROW( atan_dx, (ad_real x),                                              \
+    PARTIAL( atan_dx, 1,                                                    \
+        -2 * adx_absorb(x, v) * v, 0, 0,                                    \
         return adm_fabs(x) < ADX_K(1e8) ? 1 / (1 + x * x) : 1 / x / x; )    \
-    ROW( tanh_dx, (ad_real x, ad_real v),                                   \
+    PARTIAL( tanh_dx, 2,                                                    \
+        -2 * y * v, 0, 0,                                                   \
         ad_real t = 0;                                                      \
-        if (v * v < 1 / (ad_real)4)                                         \
-            return 1 - v * v;                                               \
+        if (y * y < 1 / (ad_real)4)                                         \
+            return 1 - y * y;                                               \
         t = adm_exp(-2 * adm_fabs(x));                                      \
         return 4 * t / ((1 + t) * (1 + t)); )                               \
-    ROW( expm1_dx, (ad_real x, ad_real v),                                  \
-        return v > -1 / (ad_real)2 ? v + 1 : adm_exp(x); )                  \
+    PARTIAL( expm1_dx, 2,                                                   \
+        v, 0, 0,                                                            \
+        return y > -1 / (ad_real)2 ? y + 1 : adm_exp(x); )                  \
     ROW( sigmoid, (ad_real x),                                              \
         ad_real t = adm_exp(-adm_fabs(x));                                  \
         return x >= 0 ? 1 / (1 + t) : t / (1 + t); )                        \
-    ROW( sigmoid_dx, (ad_real x),                                           \
+    PARTIAL( sigmoid_dx, 1,                                                 \
+        -v * adm_tanh(x / 2), 0, 0,                                         \
         ad_real t = adm_exp(-adm_fabs(x));                                  \
         return t / ((1 + t) * (1 + t)); )                                   \
     ROW( softplus, (ad_real x),                                             \
         return (x > 0 ? x : 0) + adm_log1p(adm_exp(-adm_fabs(x))); )        \
-    ROW( gauss, (ad_real x),                                                \
+    PARTIAL( gauss, 1,                                                      \
+        -2 * adx_absorb(x, v), 0, 0,                                        \
         ad_real h = x * x;                                                  \
         ad_real low = adm_fma(x, x, -h);                                    \
         ad_real v = adm_exp(-h);                                            \
@@ -626,47 +651,65 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
              : adm_pow(x, y); )                                             \
     ROW( pow_root, (ad_real x, ad_real y, ad_real v),                       \
         return v != v ? v : adx_pow(adm_fabs(x), y / 2); )                  \
-    ROW( pow_dx, (ad_real x, ad_real y, ad_real v),                         \
+    PARTIAL( pow_dx, 3,                                                     \
+        adx_pow_dxx(x, y, z), adx_pow_dxy(x, y, z), 0,                      \
         ad_real h = 0;                                                      \
         if (y == 0)                                                         \
             return 0;                                                       \
-        if (adx_sound(v) != 0)                                              \
-            return adm_fabs(v) > 1 && adm_fabs(x) > 1 ? y * (v / x)         \
-                                                      : y * v / x;          \
-        h = adx_pow_root(x, y, v);                                          \
-        return adx_sound(h) != 0 ? adm_copysign(h, v) / x * y * h           \
+        if (adx_sound(z) != 0)                                              \
+            return adm_fabs(z) > 1 && adm_fabs(x) > 1 ? y * (z / x)         \
+                                                      : y * z / x;          \
+        h = adx_pow_root(x, y, z);                                          \
+        return adx_sound(h) != 0 ? adm_copysign(h, z) / x * y * h           \
                                  : adx_absorb(y, adx_pow(x, y - 1)); )      \
-    ROW( pow_dy, (ad_real x, ad_real y, ad_real v),                         \
+    PARTIAL( pow_dy, 3,                                                     \
+        adx_pow_dxy(x, y, z), adx_absorb(v, adm_log(x)), 0,                 \
         ad_real h = 0;                                                      \
-        if (adx_sound(v) != 0)                                              \
-            return v * adm_log(x);                                          \
-        h = adx_pow_root(x, y, v);                                          \
+        if (adx_sound(z) != 0)                                              \
+            return z * adm_log(x);                                          \
+        h = adx_pow_root(x, y, z);                                          \
         return adx_sound(h) != 0 ? h * adm_log(x) * h                       \
-             : v == 0 && x >= 0 ? 0 : v * adm_log(x); )                     \
-    ROW( pow_dxx, (ad_real x, ad_real y, ad_real v),                        \
+             : z == 0 && x >= 0 ? 0 : z * adm_log(x); )                     \
+    PARTIAL( pow_dxx, 3,                                                    \
+        adx_absorb(y, adx_pow_dxx(x, y - 1, adx_pow(x, y - 1))),            \
+        adx_pow_dx(x, y - 1, adx_pow(x, y - 1)) + adx_absorb(y,             \
+            adx_pow_dxy(x, y - 1, adx_pow(x, y - 1))),                      \
+        0,                                                                  \
         ad_real w = adx_pow(x, y - 2);                                      \
         ad_real h = 0;                                                      \
         if (y == 0 || y == 1)                                               \
             return 0;                                                       \
         if (y - 2 + 2 == y && adx_sound(w) != 0)                            \
             return y * (y - 1) * w;                                         \
-        h = adx_pow_root(x, y, v);                                          \
+        h = adx_pow_root(x, y, z);                                          \
         return adx_sound(h) != 0                                            \
-             ? adm_copysign(h, v) / x * y * (h / x * (y - 1))               \
+             ? adm_copysign(h, z) / x * y * (h / x * (y - 1))               \
              : adx_absorb(y * (y - 1), w); )                                \
-    ROW( pow_dxy, (ad_real x, ad_real y, ad_real v),                        \
-        ad_real h = adx_pow_root(x, y, v);                                  \
+    PARTIAL( pow_dxy, 3,                                                    \
+        adx_pow_dx(x, y - 1, adx_pow(x, y - 1)) + adx_absorb(y,             \
+            adx_pow_dxy(x, y - 1, adx_pow(x, y - 1))),                      \
+        adx_absorb(adx_pow_dy(x, y - 1, adx_pow(x, y - 1)), 2 +             \
+            adx_absorb(y, adm_log(x))),                                     \
+        0,                                                                  \
+        ad_real h = adx_pow_root(x, y, z);                                  \
         ad_real d = 1 + adx_absorb(y, adm_log(x));                          \
         if (adx_sound(h) == 0)                                              \
             return adx_absorb(adx_pow(x, y - 1), d);                        \
         return x < 1 && y < 1 ? h / x * h * d : h / x * d * h; )            \
-    ROW( weight, (ad_real x, ad_real most),                                 \
-        return x == most ? 1 : adm_exp(x - most); )
+    PARTIAL( weight, 2,                                                     \
+        v, -v, 0,                                                           \
+        return x == y ? 1 : adm_exp(x - y); )
 
 #define ADX_DEFINE(name, parameters, ...)                                   \
     ADX_INLINE ad_real adx_##name parameters { __VA_ARGS__ }
-ADX_HELPERS(ADX_DEFINE)
+#define ADX_PARAMETERS_1 (ad_real x)
+#define ADX_PARAMETERS_2 (ad_real x, ad_real y)
+#define ADX_PARAMETERS_3 (ad_real x, ad_real y, ad_real z)
+#define ADX_DEFINE_PARTIAL(name, n, fx, fy, fz, ...)                        \
+    ADX_DEFINE(name, ADX_PARAMETERS_##n, __VA_ARGS__)
+ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
 #undef ADX_DEFINE
+#undef ADX_DEFINE_PARTIAL
 
 // Digamma, the derivative of lgamma. In core/table: it is too long to inline.
 ADX_API ad_real adx_digamma(ad_real x);

@@ -532,8 +532,15 @@ typedef struct adx_helper {
 } adx_helper;
 
 #define ADX_TEXT(name, parameters, ...) { #name, #parameters, #__VA_ARGS__ },
-static const adx_helper adx_helpers[] = { ADX_HELPERS(ADX_TEXT) };
+#define ADX_QUOTED(name, parameters, ...) ADX_TEXT(name, parameters, __VA_ARGS__)
+#define ADX_TEXT_PARTIAL(name, n, fx, fy, fz, ...)                          \
+    ADX_QUOTED(name, ADX_PARAMETERS_##n, __VA_ARGS__)
+static const adx_helper adx_helpers[] = {
+    ADX_HELPERS(ADX_TEXT, ADX_TEXT_PARTIAL)
+};
 #undef ADX_TEXT
+#undef ADX_QUOTED
+#undef ADX_TEXT_PARTIAL
 #define ADX_HELPER_COUNT (sizeof adx_helpers / sizeof *adx_helpers)
 
 // Marks the functions that a text calls, and those that they call.

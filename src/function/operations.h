@@ -15,43 +15,21 @@
  * ========================================================================== */
 
 /* --- operations -------------------------------------------------------------
- * Those of the operator table and, behind them, what occurs in its partials.
- * The rows are as there (core/operations); an argument whose partial is 0 though
- * it matters is a function of the others, and stands for the last result.     */
+ * Those of the operator table and, behind them, what occurs in its partials: the
+ * rows PARTIAL of core/operations, and a few others.                           */
 
 // clang-format off
 #define ADX_CHAIN(ROW)                                                                                     \
     ROW( chain,      2, adx_absorb(x, y),       y,                              x,                 0 )
-#define ADX_DERIVED(ROW)                                                                                   \
-    /*   name        n  value                   d/dx                            d/dy               d/dz */ \
+#define ADX_OTHERS(ROW)                                                                                    \
     ROW( or,         2, x != 0 || y != 0,       0,                              0,                 0 )     \
     ROW( and,        2, x != 0 && y != 0,       0,                              0,                 0 )     \
-    ROW( share,      2, adx_share(x, y),        0,                              0,                 0 )     \
-    ROW( cosine,     2, adx_cosine(x, y),       y == 0 ? 0 : 1 / y,             y == 0 ? 0 : -v / y, 0 )   \
-    ROW( hypot_dx,   3, adx_hypot_dx(x, y, z),  z == 0 ? 0 : adx_hypot_dx(y, x, z) / adm_sqrt(z) * (adx_hypot_dx(y, x, z) / adm_sqrt(z)), \
-                                                z == 0 ? 0 : -v * adx_hypot_dx(y, x, z) / z, 0 )           \
-    ROW( over_square, 2, adx_over_square(x, y), adx_over_square_dx(x, y),                                  \
-                                                -2 * adx_absorb(v, adx_over_square(y, x)), 0 )             \
-    ROW( over_square_dx, 2, adx_over_square_dx(x, y),                                                      \
-                                                -2 * adx_absorb(adx_over_square(x, y), v + 2 * adx_over_square(y, x) * adx_over_square(y, x)), \
-                                                -2 * adx_absorb(adx_over_square(y, x), v - 2 * adx_over_square(x, y) * adx_over_square(x, y)), 0 ) \
-    ROW( asin_dx,    1, adx_asin_dx(x),         x * v * v * v,                  0,                 0 )     \
-    ROW( atanh_dx,   1, adx_atanh_dx(x),        2 * x * v * v,                  0,                 0 )     \
-    ROW( atan_dx,    1, adx_atan_dx(x),         -2 * adx_absorb(x, v) * v,      0,                 0 )     \
-    ROW( tanh_dx,    2, adx_tanh_dx(x, y),      -2 * y * v,                     0,                 0 )     \
-    ROW( expm1_dx,   2, adx_expm1_dx(x, y),     v,                              0,                 0 )     \
-    ROW( sigmoid_dx, 1, adx_sigmoid_dx(x),      -v * adm_tanh(x / 2),           0,                 0 )     \
-    ROW( gauss,      1, adx_gauss(x),           -2 * adx_absorb(x, v),          0,                 0 )     \
-    ROW( pow_dx,     3, adx_pow_dx(x, y, z),    adx_pow_dxx(x, y, z),           adx_pow_dxy(x, y, z), 0 )  \
-    ROW( pow_dy,     3, adx_pow_dy(x, y, z),    adx_pow_dxy(x, y, z),           adx_absorb(v, adm_log(x)), 0 ) \
-    ROW( pow_dxx,    3, adx_pow_dxx(x, y, z),   adx_absorb(y, adx_pow_dxx(x, y - 1, adx_pow(x, y - 1))),   \
-                                                adx_pow_dx(x, y - 1, adx_pow(x, y - 1)) + adx_absorb(y, adx_pow_dxy(x, y - 1, adx_pow(x, y - 1))), 0 ) \
-    ROW( pow_dxy,    3, adx_pow_dxy(x, y, z),   adx_pow_dx(x, y - 1, adx_pow(x, y - 1)) + adx_absorb(y, adx_pow_dxy(x, y - 1, adx_pow(x, y - 1))), \
-                                                adx_absorb(adx_pow_dy(x, y - 1, adx_pow(x, y - 1)), 2 + adx_absorb(y, adm_log(x))), 0 ) \
     ROW( digamma,    1, adx_digamma(x),         adx_polygamma(1, x),            0,                 0 )     \
-    ROW( polygamma,  2, adx_polygamma(x, y),    0,                              adx_polygamma(x + 1, y), 0 ) \
-    ROW( weight,     2, adx_weight(x, y),       v,                              -v,                0 )
+    ROW( polygamma,  2, adx_polygamma(x, y),    0,                              adx_polygamma(x + 1, y), 0 )
 // clang-format on
+#define ADX_NO_ROW(...)
+#define ADX_PARTIALS(ROW) ADX_HELPERS(ADX_NO_ROW, ROW)
+#define ADX_DERIVED(ROW)  ADX_OTHERS(ROW) ADX_PARTIALS(ROW)     // only their names
 
 #define ADX_ENUM(name, ...) ADX_OP_##name,
 enum {
@@ -129,9 +107,16 @@ static ad_real adx_polygamma(ad_real k, ad_real x)
 #define ADX_DEFINE(name, n, f, ...)                                         \
     ADX_INLINE ad_real adx_f_##name(ad_real x, ad_real y, ad_real z)        \
         { (void)x; (void)y; (void)z; return f; }
+#define ADX_ARGUMENTS_1 (x)
+#define ADX_ARGUMENTS_2 (x, y)
+#define ADX_ARGUMENTS_3 (x, y, z)
+#define ADX_DEFINE_PARTIAL(name, n, ...)                                    \
+    ADX_DEFINE(name, n, adx_##name ADX_ARGUMENTS_##n, )
 ADX_CHAIN(ADX_DEFINE)
-ADX_DERIVED(ADX_DEFINE)
+ADX_OTHERS(ADX_DEFINE)
+ADX_PARTIALS(ADX_DEFINE_PARTIAL)
 #undef ADX_DEFINE
+#undef ADX_DEFINE_PARTIAL
 
 ADX_INLINE ad_real adx_f_detach(ad_real x) { return x; }
 
@@ -184,14 +169,22 @@ ADX_INLINE ad_real adx_rounded(ad_real x)
     ADREV_COMPARISONS(ADX_EVERY_COMPARISON) ADX_EVERY_STEP(detach, )        \
     ADX_DERIVED(ADX_EVERY_DERIVED)
 
+#define ADX_CALL_TEXT_1 "(x)"
+#define ADX_CALL_TEXT_2 "(x, y)"
+#define ADX_CALL_TEXT_3 "(x, y, z)"
+
 static const ad_op_info *adx_row_of(uint32_t op)
 {
 #define ADX_INFO(name, n, f, fx, fy, fz)                                    \
     { #name, n, #f, { #fx, #fy, #fz }, { 0, 0, 0, 0, 0, 0 } },
+#define ADX_INFO_PARTIAL(name, n, fx, fy, fz, ...)                          \
+    { #name, n, "adx_" #name ADX_CALL_TEXT_##n, { #fx, #fy, #fz },          \
+      { 0, 0, 0, 0, 0, 0 } },
     static const ad_op_info derived[] = {
-        ADX_CHAIN(ADX_INFO) ADX_DERIVED(ADX_INFO)
+        ADX_CHAIN(ADX_INFO) ADX_OTHERS(ADX_INFO) ADX_PARTIALS(ADX_INFO_PARTIAL)
     };
 #undef ADX_INFO
+#undef ADX_INFO_PARTIAL
     return op < ADREV_OP_COUNT ? &ad_op_table()[op]
                                : &derived[op - ADREV_OP_COUNT];
 }
