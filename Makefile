@@ -19,14 +19,24 @@ test:               ## everything a change must pass
 	@sh tests/setup.sh
 	@$(SUITE) tests/plans/test.txt
 
-run: examples       ## build the examples and run the main ones
+check:              ## a part of it, in a minute: for the cycle of work
+	@$(SUITE) tests/plans/check.txt
+
+run:                ## build the examples and run the main ones
+	@sh tests/setup.sh examples
+	@$(MAKE) --no-print-directory examples
 	$B/06_influenza examples/influenza.txt $B/influenza.svg
 	$B/10_gaussian_mixture examples/mixture.txt $B/mixture.svg
+	[ ! -x $B/11_monte_carlo ] || $B/11_monte_carlo
 
 examples: $(EXAMPLES:%=$B/%)
 
+$B/implementation.o: examples/implementation.c examples/build.sh \
+                     $(wildcard adrev*.h)
+	sh examples/build.sh $@ $(CC) $(STRICT) -O2
+
 $B/%: examples/%.c $(wildcard examples/*.h) examples/build.sh \
-      $(wildcard adrev*.h)
+      $B/implementation.o
 	sh examples/build.sh $@ $(CC) $(STRICT) -O2
 
 $B/13_kalman_firmware: $B/13_kalman
@@ -90,5 +100,5 @@ lint:               ## contents, versions, references, limits
 clean:
 	rm -rf $B
 
-.PHONY: help test run examples matrix asan tsan stress hostile fuzz mutate \
+.PHONY: help test check run examples matrix asan tsan stress hostile fuzz mutate \
         chain coverage bench statements rooms headers docs lint clean

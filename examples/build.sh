@@ -1,7 +1,9 @@
 #!/bin/sh
 # Builds an example:    sh examples/build.sh OUTPUT COMPILER FLAG ...
 #
-# Its source is the file in this folder with the name of OUTPUT. Libraries that
+# Its source is the file in this folder with the name of OUTPUT. If there is an
+# implementation.o beside OUTPUT, that is linked, and ADREV_IMPLEMENTATION left
+# out: adrev is then compiled once for all of them. Libraries that
 # it can do without are used where they are (-DNO_LBFGS: not). If it needs one
 # that is missing it is skipped: a line says so, and is left in OUTPUT.skipped.
 #
@@ -30,7 +32,15 @@ lbfgs='#include <lbfgs.h>
 xxhash='#include <xxhash.h>
         int main(void) { return 0; }'
 libraries=-lm
+source=$here/$name.c
+adrev=$(dirname "$out")/implementation.o
 case $name in
+    implementation.o)
+        if ! links "$xxhash" "$@" "$out.probe.c" -o "$out.probe"; then
+            : > "$out"
+            exit 0
+        fi
+        exec "$@" -I"$here/.." -c "$here/implementation.c" -o "$out" ;;
     09_*)
         libraries="-llapack -lm"
         if ! links "$lapack" "$@" "$out.probe.c" -o "$out.probe" -llapack; then
@@ -63,5 +73,19 @@ case $name in
         "$model" "${model}_model.h" > /dev/null || exit
         set -- "$@" -std=c99 -I"$(dirname "$out")" ;;
 esac
+case $name in
+    05_* | 13_kalman_firmware) ;;   # without the C library; without adrev
+    *)
+        if [ -s "$adrev" ]; then
+            source=$out.c
+            { echo "#line 1 \"examples/$name.c\""
+              sed 's/^#define ADREV_IMPLEMENTATION$//' "$here/$name.c"
+            } > "$source"
+            libraries="$adrev $libraries -pthread"
+        fi ;;
+esac
 # shellcheck disable=SC2086  # a list
-exec "$@" -I"$here/.." "$here/$name.c" -o "$out" $libraries
+"$@" -I"$here" -I"$here/.." "$source" -o "$out" $libraries
+status=$?
+rm -f "$out.c"
+exit $status

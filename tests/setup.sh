@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs what the tests use beyond gcc and make, where that is possible. What
-# is missing afterwards is skipped by name.
+# Installs what the tests use beyond gcc and make, where that is possible; with
+# the argument `examples` what those use. What is missing afterwards is skipped
+# by name.
 # SPDX-License-Identifier: MIT-0
 
 install() {
@@ -9,18 +10,8 @@ install() {
         || { apt-get update && apt-get install -y "$1"; }; } > /dev/null 2>&1
 }
 
-for pair in clang:clang clang++:clang g++:g++ gdb:gdb spin:spin tcc:tcc; do
-    command -v "${pair%%:*}" > /dev/null 2>&1 || install "${pair##*:}"
-done
-
-# adrev_parallel.h needs xxHash; OpenMP and oneTBB are clients of it.
-for pair in xxhash.h:libxxhash-dev tbb/version.h:libtbb-dev \
-            omp.h:libomp-dev; do
-    echo "#include <${pair%%:*}>" | g++ -std=c++17 -fsyntax-only -x c++ - \
-        > /dev/null 2>&1 || install "${pair##*:}"
-done
-
-# Libraries of the examples: whether an empty program links with them.
+# Libraries of the examples: whether an empty program links with them. And
+# xxHash, a header, which adrev_parallel.h and adrev_function.h need.
 probe=$(mktemp -d)
 echo 'int main(void) { return 0; }' > "$probe/main.c"
 for library in lapack lbfgs; do
@@ -28,4 +19,17 @@ for library in lapack lbfgs; do
         || install "lib$library-dev"
 done
 rm -rf "$probe"
+echo '#include <xxhash.h>' | gcc -fsyntax-only -x c - > /dev/null 2>&1 \
+    || install libxxhash-dev
+[ "$1" != examples ] || exit 0
+
+for pair in clang:clang clang++:clang g++:g++ gdb:gdb spin:spin tcc:tcc; do
+    command -v "${pair%%:*}" > /dev/null 2>&1 || install "${pair##*:}"
+done
+
+# Clients of adrev_parallel.h.
+for pair in tbb/version.h:libtbb-dev omp.h:libomp-dev; do
+    echo "#include <${pair%%:*}>" | g++ -std=c++17 -fsyntax-only -x c++ - \
+        > /dev/null 2>&1 || install "${pair##*:}"
+done
 exit 0
