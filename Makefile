@@ -53,7 +53,7 @@ tsan:               ## what runs on several threads, under TSan
 stress:             ## 2000 random programs under random schedules, TSan (long)
 	@mkdir -p $B
 	$(CC) $(STRICT) -O1 -g -fsanitize=thread -DADREV_PTHREADS=1 \
-	    -DADREV_CHAOS=1 -I. tests/schedules.c -o $B/stress -lm -pthread
+	    -DADREV_CHAOS=1 -I. -Itests/support tests/parallel/schedules.c -o $B/stress -lm -pthread
 	$B/stress 2000
 
 hostile:            ## smallest blocks, every switch flipped
@@ -67,7 +67,7 @@ mutate:             ## each partial wrong by 1e-4 must be noticed (long)
 
 chain:              ## 10^8 statements on a stack of 64 kB (4 GB of memory)
 	@mkdir -p $B
-	$(CC) $(STRICT) -O2 -I. tests/chain.c -o $B/chain -lm -pthread
+	$(CC) $(STRICT) -O2 -I. -Itests/support tests/core/chain.c -o $B/chain -lm -pthread
 	$B/chain 100000000
 
 coverage:           ## lines and branches of each header that the suite reaches

@@ -465,7 +465,7 @@ typedef struct ad_stats {
 /* === core/operations ========================================================
  * One row per elementary operation. Values, partials, forward mode, the
  * codes of the trace, the text for generated C, the reference (`make docs`)
- * and tests/ops.c are made from the rows; none of them names an operation
+ * and tests/core/operations.c are made from the rows; none of them names an operation
  * itself. To add an operation, add a row here and a front in number/fronts.
  *
  *   needs   core/config core/types
@@ -721,7 +721,7 @@ ADX_API ad_real adx_digamma(ad_real x);
  * d/dx    partial, C expression in x, y, z and v (the value just computed);
  * d/dy    0 where the argument does not exist, or is an integer parameter
  * d/dz
- * box     where tests/ops.c samples: from, to for each argument. Value and
+ * box     where tests/core/operations.c samples: from, to for each argument. Value and
  *         partials are smooth inside; edges stand in ADREV_EDGES.
  * Constants are integers or ADX_K(17 digits): the text is emitted verbatim. */
 
@@ -798,8 +798,8 @@ ADX_API ad_real adx_digamma(ad_real x);
 
 /* --- conventions at kinks, ties, limits and extreme arguments ---------------
  * Tested as they stand, in double precision: the first partials by
- * tests/edges.c, the second ones, which a recorded function has
- * (adrev_function.h), by tests/second.c. Both try all magnitudes, too.
+ * tests/core/edges.c, the second ones, which a recorded function has
+ * (adrev_function.h), by tests/core/second_partials.c. Both try all magnitudes, too.
  * ulps    largest error of a partial; 0: the very same bits, NaN for NaN      */
 
 #define ADX_NAN ((double)NAN)
@@ -1109,7 +1109,7 @@ ADX_API void ad_inputs(size_t n, const ad_real x[], ad_rev out[]);
 //                above the number of values, or NULL); ADREV_ENOMEM
 //   cost         one reverse sweep over the recording
 //   memory       8 bytes per value, kept for the next sweep
-//   see          examples/01_derivative.c, tests/tape.c
+//   see          examples/01_derivative.c, tests/core/tape.c
 ADX_TRY ad_status ad_gradient(ad_tape *t, ad_rev y, size_t n,
                               const ad_rev x[], ad_real g[]);
 
@@ -1338,7 +1338,7 @@ struct ad_external_rule {
 //   memory       4 bytes per operand if the ids are not evenly spaced, bytes,
 //                and 100; n + m numbers once per tape
 //   see          examples/09_linear_solve.c; a solve with a replay in
-//                tests/function_external.c
+//                tests/function/function_external.c
 ADX_API ad_status ad_external(const ad_external_rule *rule, const void *saved,
                               size_t bytes, size_t n, const ad_rev x[],
                               size_t m, const ad_real v[], ad_rev y[]);
@@ -1541,7 +1541,7 @@ typedef struct ad_check_report {
 //   cost         about 12 evaluations of f for each check that agrees, up to
 //                100 for any other
 //   memory       on the tape, as ad_grad, and 16 bytes per input
-//   see          docs/finding-mistakes.md, tests/finding.c
+//   see          docs/finding-mistakes.md, tests/check/finding_mistakes.c
 ADX_TRY ad_status ad_check(ad_scalar_fn *f, void *ctx, size_t n,
                            const ad_real x[], ad_check_report *report);
 

@@ -1584,7 +1584,7 @@ static uint8_t adx_new_term(adx_formula *f, uint32_t op, uint8_t x, uint8_t y,
                             uint8_t z, ad_real v)
 {
     if (op > ADX_TERM_NUMBER || f->terms == ADX_TERMS) {
-        f->wrong = true;                    // tests/function_ops.c reads all
+        f->wrong = true;                    // tests/function/function_ops.c reads all
         return 0;
     }
     f->term[f->terms] = (adx_term){ (uint16_t)op, { x, y, z }, v };

@@ -490,7 +490,7 @@ static void adx_pause(void)
  * Two threads may want the last item. The owner lowers bottom, then reads top;
  * a thief reads top, then bottom: in one order of all these sequentially
  * consistent accesses, at least one of them sees the other, and then the
- * exchange of top decides. tests/models/deque.pml is this protocol, checked
+ * exchange of top decides. tests/parallel/models/deque.pml is this protocol, checked
  * in all interleavings, and found wrong when an access is weakened.         */
 
 #define ADX_DEQUE 4096u             // a power of 2: indices may wrap around
@@ -609,7 +609,7 @@ static bool adx_has_work(const adx_seat *s)
  * deques and at what it waits for a last time; who pushes or finishes looks at
  * `sleepers` afterwards. All four are sequentially consistent, loads as well,
  * so that one of the two sees the other; and both changes of mind happen under
- * the mutex (tests/models/join.pml).
+ * the mutex (tests/parallel/models/join.pml).
  *
  *   needs   tape/layout tape/memory parallel/api parallel/threads
  *   offers  adx_mine adx_execute

@@ -39,7 +39,7 @@
 #define NUM       ad_rev
 #define REC(e)    ad_rec(e)
 #define NAME(f)   rev_##f
-#include "../tests/adbench_programs.h"
+#include "../tests/support/adbench_programs.h"
 #ifdef __GNUC__
 #pragma GCC diagnostic pop
 #endif

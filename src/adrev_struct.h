@@ -46,7 +46,7 @@
  *                output holds the nodes that were made. A last field is
  *                followed in a loop, others by recursion.
  *   cost         a pass over the struct, two if there are pointers
- *   see          examples/08_camera.c, tests/structs.c
+ *   see          examples/08_camera.c, tests/struct/structs.c
  *
  * Needs adrev.h, which it includes; the switches are described there.
  *

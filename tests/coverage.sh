@@ -11,8 +11,8 @@ if ! command -v gcovr > /dev/null 2>&1; then
     exit 0
 fi
 # Tests of recorded functions are listed, and not among `all`.
-listed=$(cd "$root/tests" && grep -l '^// plan: listed' ./*.c \
-    | sed 's|^./||; s|\.c$||' | tr '\n' ' ')
+listed=$(cd "$root/tests" && grep -l '^// plan: listed' */*.c \
+    | sed 's|.*/||; s|\.c$||' | tr '\n' ' ')
 plan=$(mktemp)
 for tests in all "$listed"; do
     echo "gcc | -O0 --coverage -fprofile-abs-path | $tests"

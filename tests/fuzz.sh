@@ -36,7 +36,7 @@ for source in "$root"/tests/fuzz/*.c; do
     # shellcheck disable=SC2086  # flags are a list
     if "$cc" -std=c11 $flags $(sed -n '1,6s|^// flags: *||p' "$source") \
         -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-        -I"$root" "$source" -o "$dir/$name" -lm -pthread \
+        -I"$root" -I"$root/tests/support" "$source" -o "$dir/$name" -lm -pthread \
         > "$dir/$name.log" 2>&1 \
         && "$dir/$name" -max_total_time="$seconds" -max_len=600 -timeout=20 \
             -rss_limit_mb=2048 -print_final_stats=1 \

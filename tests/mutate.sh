@@ -13,10 +13,11 @@ if [ "$jobs" = one ]; then
     dir=$out/$2
     log=$dir/log
     mkdir "$dir/tests"
-    cp "$root"/tests/*.c "$root"/tests/*.h "$dir/tests"
+    cp "$root"/tests/core/*.c "$root"/tests/array/*.c "$root"/tests/support/*.h \
+        "$dir/tests"
     fate=survived
     for test in $(cat "$dir/tested"); do
-        gcc -std=c11 -O0 -I"$dir" "$dir/tests/$test.c" -o "$dir/run" -lm > "$log" 2>&1 \
+        gcc -std=c11 -O0 -I"$dir" -I"$dir/tests" "$dir/tests/$test.c" -o "$dir/run" -lm > "$log" 2>&1 \
             || { fate=broken; break; }
         "$dir/run" > "$log" 2>&1 || { fate=killed; break; }
     done
@@ -69,7 +70,7 @@ awk -v out="$out" '
                 close(dir "/adrev.h")
                 print name ", partial " k - 3 ": " old > (dir "/what")
                 close(dir "/what")
-                print "ops" > (dir "/tested")
+                print "operations" > (dir "/tested")
                 close(dir "/tested")
             }
     }' "$root/adrev.h"

@@ -3,7 +3,7 @@
 #
 # A plan has a line for each group of builds,
 #
-#     COMPILER | FLAGS | TEST ...       `all` stands for every tests/*.c,
+#     COMPILER | FLAGS | TEST ...       `all` stands for every tests/*/*.c,
 #                                       `all but TEST ...` for all others
 #
 # A test says in its first lines which flags and units it needs besides:
@@ -35,22 +35,24 @@ field() {
     sed -n "1,6s|^// $2: *||p" "$1"
 }
 
+# Where a test or a unit stands: names are unique.
+path() { find "$here" -name "$1" | head -n 1; }
+
 # one NUMBER COMPILER FLAGS TEST: output to $out/NUMBER.log
 one() {
     log=$out/$1.log
     cc=$2
     flags=$3
     name=$4
-    source=$here/$name
     case $name in
         *.sh)
-            sh "$source" "$cc" "$flags" "$out/$1" > "$log" 2>&1
+            sh "$(path "$name")" "$cc" "$flags" "$out/$1" > "$log" 2>&1
             grep -q ': [0-9]* passed, [0-9]* failed' "$log" \
                 || echo "$name: 0 passed, 1 failed" >> "$log"
             return ;;
-        *.cpp) std=-std=c++17 ;;
-        *) source=$source.c; std=-std=c11 ;;
     esac
+    std=-std=c11
+    source=$(path "$name.c")
     case $flags in *-std=*) std= ;; esac
     for header in $(field "$source" needs); do
         if ! echo "#include <$header>" \
@@ -62,11 +64,11 @@ one() {
     done
     units=
     for unit in $(field "$source" with); do
-        units="$units $here/$unit"
+        units="$units $(path "$unit")"
     done
     # shellcheck disable=SC2086  # flags and units are lists
     if $cc $std $strict -Werror $flags $(field "$source" flags) -I"$headers" \
-        "$source" $units -o "$out/$1.bin" $(field "$source" libs) -lm \
+        -I"$here/support" "$source" $units -o "$out/$1.bin" $(field "$source" libs) -lm \
         > "$log" 2>&1; then
         (cd "$root" && timeout 300 "$out/$1.bin") > "$log" 2>&1
         status=$?
@@ -100,9 +102,9 @@ while IFS='|' read -r cc flags tests; do
     case $tests in
         *" all"*)
             but=" ${tests#*all} "
-            tests=$(cd "$here" && grep -l 'int main' ./*.c \
-                | xargs grep -L '^// plan: listed' \
-                | sed 's|^./||; s|\.c$||' | while read -r name; do
+            tests=$(cd "$here" && grep -l 'int main' */*.c \
+                | grep -v '^fuzz/' | xargs grep -L '^// plan: listed' \
+                | sed 's|.*/||; s|\.c$||' | while read -r name; do
                       case $but in *" $name "*) ;; *) echo "$name" ;; esac
                   done) ;;
     esac

@@ -25,7 +25,7 @@ sh tools/rooms.sh || found=1
 # Rooms that comments point to exist.
 folders=$(ls -d src/*/ | sed 's|src/||; s|/$||' | paste -sd '|')
 for room in $(grep -ohE "(^|[ (])($folders)/[a-z]+\b" src/*.h src/*/*.h docs/*.md \
-              tests/*.[ch] tests/*.sh | tr -d ' (' | sort -u); do
+              tests/*/*.[ch] tests/*/*.sh | tr -d ' (' | sort -u); do
     [ -e "src/$room.h" ] || say "the room $room is mentioned and does not exist"
 done
 
@@ -40,7 +40,7 @@ for other in "${numbers%.}" "$title" "$log"; do
 done
 
 # Files that comments point to exist.
-for file in $(grep -ohE '\b(tests|examples|bench|docs|tools)/[a-z0-9_]+\.[a-z]+' \
+for file in $(grep -ohE '\b(tests|examples|bench|docs|tools)/[a-z0-9_/]+\.[a-z]+' \
               adrev*.h README.md CHANGELOG.md | sort -u); do
     [ -e "$file" ] || say "$file is mentioned and does not exist"
 done
@@ -50,11 +50,11 @@ done
 awk '/clang-format off/ { table = 1 } /clang-format on/ { table = 0 }
      length > 100 && !table {
          print FILENAME ":" FNR ": " length " columns" }' \
-    adrev*.h tests/*.[ch] examples/*.[ch] bench/*.[ch] tools/*.c > build/lint
+    adrev*.h tests/*/*.[ch] examples/*.[ch] bench/*.[ch] tools/*.c > build/lint
 [ -s build/lint ] && { found=1; cat build/lint; }
 
 # Functions of at most 80 lines.
-for file in adrev*.h tests/*.c examples/*.c bench/*.c tools/*.c; do
+for file in adrev*.h tests/*/*.c examples/*.c bench/*.c tools/*.c; do
     awk '/^\{/ { start = FNR } /^\}/ && start {
              if (FNR - start > 80)
                  print FILENAME ":" start ": a function of " FNR - start \

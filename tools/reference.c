@@ -87,7 +87,7 @@ int main(void)
            "`lround` ...), to be taken of\n`ad_value`; and `frexp`, `modf`, "
            "`remquo`, `nextafter`, `nexttoward`.\n\n"
            "## Kinks, ties, limits and extreme arguments\n\n"
-           "Tested as they stand by tests/edges.c, in double precision; "
+           "Tested as they stand by tests/core/edges.c, in double precision; "
            "0 ulps: the very\nsame number.\n\n"
            "| at | d/dx | d/dy | d/dz | ulps | because |\n"
            "|---|---|---|---|---|---|\n");
@@ -98,7 +98,7 @@ int main(void)
     ADREV_EDGES(EDGE)
 #undef EDGE
     printf("\nSecond partials, as recorded functions have them "
-           "(adrev_function.h), tested by\ntests/second.c.\n\n"
+           "(adrev_function.h), tested by\ntests/core/second_partials.c.\n\n"
            "| at | d2/dx2 | d2/dxdy | d2/dy2 | ulps | because |\n"
            "|---|---|---|---|---|---|\n");
 #define EDGE(op, x, y, dxx, dxy, dyy, ulps, because)                        \

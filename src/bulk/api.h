@@ -69,7 +69,7 @@ typedef struct ad_rows {
 //                whatever f does, and as of ad_external a number per operand
 //                and result once per tape; in a sweep a recording of about
 //                2048 values, or of one element
-//   see          tests/bulk.c
+//   see          tests/bulk/bulk.c
 ADX_API ad_status ad_map(ad_vector_fn *f, void *ctx, size_t n, size_t args,
                          const ad_rows x[], size_t m, ad_rev y[]);
 

@@ -160,7 +160,7 @@ ADX_API void ad_inputs(size_t n, const ad_real x[], ad_rev out[]);
 //                above the number of values, or NULL); ADREV_ENOMEM
 //   cost         one reverse sweep over the recording
 //   memory       8 bytes per value, kept for the next sweep
-//   see          examples/01_derivative.c, tests/tape.c
+//   see          examples/01_derivative.c, tests/core/tape.c
 ADX_TRY ad_status ad_gradient(ad_tape *t, ad_rev y, size_t n,
                               const ad_rev x[], ad_real g[]);
 
@@ -389,7 +389,7 @@ struct ad_external_rule {
 //   memory       4 bytes per operand if the ids are not evenly spaced, bytes,
 //                and 100; n + m numbers once per tape
 //   see          examples/09_linear_solve.c; a solve with a replay in
-//                tests/function_external.c
+//                tests/function/function_external.c
 ADX_API ad_status ad_external(const ad_external_rule *rule, const void *saved,
                               size_t bytes, size_t n, const ad_rev x[],
                               size_t m, const ad_real v[], ad_rev y[]);
@@ -592,7 +592,7 @@ typedef struct ad_check_report {
 //   cost         about 12 evaluations of f for each check that agrees, up to
 //                100 for any other
 //   memory       on the tape, as ad_grad, and 16 bytes per input
-//   see          docs/finding-mistakes.md, tests/finding.c
+//   see          docs/finding-mistakes.md, tests/check/finding_mistakes.c
 ADX_TRY ad_status ad_check(ad_scalar_fn *f, void *ctx, size_t n,
                            const ad_real x[], ad_check_report *report);
 

@@ -3,7 +3,7 @@
 /* === core/operations ========================================================
  * One row per elementary operation. Values, partials, forward mode, the
  * codes of the trace, the text for generated C, the reference (`make docs`)
- * and tests/ops.c are made from the rows; none of them names an operation
+ * and tests/core/operations.c are made from the rows; none of them names an operation
  * itself. To add an operation, add a row here and a front in number/fronts.
  *
  *   needs   core/config core/types
@@ -259,7 +259,7 @@ ADX_API ad_real adx_digamma(ad_real x);
  * d/dx    partial, C expression in x, y, z and v (the value just computed);
  * d/dy    0 where the argument does not exist, or is an integer parameter
  * d/dz
- * box     where tests/ops.c samples: from, to for each argument. Value and
+ * box     where tests/core/operations.c samples: from, to for each argument. Value and
  *         partials are smooth inside; edges stand in ADREV_EDGES.
  * Constants are integers or ADX_K(17 digits): the text is emitted verbatim. */
 
@@ -336,8 +336,8 @@ ADX_API ad_real adx_digamma(ad_real x);
 
 /* --- conventions at kinks, ties, limits and extreme arguments ---------------
  * Tested as they stand, in double precision: the first partials by
- * tests/edges.c, the second ones, which a recorded function has
- * (adrev_function.h), by tests/second.c. Both try all magnitudes, too.
+ * tests/core/edges.c, the second ones, which a recorded function has
+ * (adrev_function.h), by tests/core/second_partials.c. Both try all magnitudes, too.
  * ulps    largest error of a partial; 0: the very same bits, NaN for NaN      */
 
 #define ADX_NAN ((double)NAN)

@@ -203,7 +203,7 @@ extern "C" {
 //                in a sweep ADREV_EEXTERNAL for all of these
 //   cost         in a sweep: f once more, and its reverse
 //   memory       n numbers; in a sweep a recording of f
-//   see          tests/checkpoint.c
+//   see          tests/loop/checkpoint.c
 ADX_API ad_status ad_checkpoint(ad_vector_fn *f, void *ctx, size_t n,
                                 const ad_rev x[], size_t m, ad_rev y[]);
 
@@ -249,7 +249,7 @@ ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
 //   memory       the states kept (with `replays`, up to half as much again, or
 //                four numbers, and one number for each), the sequences and
 //                parameters; in a sweep a recording of one step
-//   see          examples/14_wave.c, tests/scan.c
+//   see          examples/14_wave.c, tests/loop/scan.c
 ADX_API ad_status ad_scan(const ad_scan_desc *scan, ad_scan_report *report);
 
 // For a scan that is made again and again, as in a fit: its step is recorded in
@@ -299,7 +299,7 @@ ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
 // on a tape, and the last one once more for its value. A further sweep: at most
 // n + P(n, s).
 //
-//   see          tests/scan.c
+//   see          tests/loop/scan.c
 ADX_API size_t ad_binomial_repeats(size_t n, size_t s);
 
 /* --- what depends on what ------------------------------------------------ */

@@ -9,7 +9,7 @@
  * deques and at what it waits for a last time; who pushes or finishes looks at
  * `sleepers` afterwards. All four are sequentially consistent, loads as well,
  * so that one of the two sees the other; and both changes of mind happen under
- * the mutex (tests/models/join.pml).
+ * the mutex (tests/parallel/models/join.pml).
  *
  *   needs   tape/layout tape/memory parallel/api parallel/threads
  *   offers  adx_mine adx_execute

@@ -86,7 +86,7 @@ static void adx_pause(void)
  * Two threads may want the last item. The owner lowers bottom, then reads top;
  * a thief reads top, then bottom: in one order of all these sequentially
  * consistent accesses, at least one of them sees the other, and then the
- * exchange of top decides. tests/models/deque.pml is this protocol, checked
+ * exchange of top decides. tests/parallel/models/deque.pml is this protocol, checked
  * in all interleavings, and found wrong when an access is weakened.         */
 
 #define ADX_DEQUE 4096u             // a power of 2: indices may wrap around

@@ -15,7 +15,7 @@
 #define ADREV_IMPLEMENTATION
 #include "adrev_function.h"
 
-#include "../random_programs.h"
+#include "random_programs.h"
 #include "fuzz.h"
 
 enum {

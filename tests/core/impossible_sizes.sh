@@ -1,0 +1,66 @@
+#!/bin/sh
+# impossible_sizes.sh - the public functions that take a length, a count or a stride, or a
+# structure with one, as the headers declare them, each have a row in impossible_sizes.c.
+# Those whose status may be dropped are the ones of which impossible_sizes.c checks that
+# the tape has it, and three that print.
+# SPDX-License-Identifier: MIT-0
+
+cd "$(dirname "$0")/../.." || exit 2
+test=${SIZES:-tests/core/impossible_sizes.c}
+
+# One declaration a line: ADX_API or ADX_TRY ... up to ; or {
+declarations() {
+    cat adrev*.h | awk '
+        /^ADX_(API|TRY) / { on = 1; text = "" }
+        on { sub(/\/\/.*/, ""); text = text " " $0 }
+        on && /[;{]/ { print text; on = 0 }' | tr -s ' '
+}
+
+# Structures with a size that is for the caller to set.
+structures() {
+    awk '/^typedef struct ad_[a-z_]* \{/ { name = $3; sized = 0 }
+         name != "" && /^ +(size_t|ptrdiff_t|unsigned) / && !/ adx_/ {
+             sized = 1 }
+         /^\} ad_/ { if (name != "" && sized) print name; name = "" }' adrev*.h
+}
+
+# ad_shape is made by macros, from sizeof.
+types=$(structures | grep -vx ad_shape | sort -u | tr '\n' '|')
+found=0
+passed=0
+# what is only written is no length: size_t *bytes, size_t start[]
+for name in $(declarations \
+    | sed -E 's/([(,]) ?size_t \*[a-z]+/\1/g
+              s/([(,]) ?size_t [a-z]+\[\]/\1/g' \
+    | grep -E "[(,] ?((const )?(size_t|ptrdiff_t)|unsigned|const (${types}none)|(${types}none) [a-z]+[,)])( |\*|$)?" \
+    | sed -nE 's/^ ADX_(API|TRY) [a-z_ ]*[ *]\(?((ad|adx_struct)_[a-z0-9_]+)\)? ?\(.*/\2/p' \
+    | sort -u); do
+    if grep -q "ROW($name," "$test"; then
+        passed=$((passed + 1))
+    else
+        found=$((found + 1))
+        echo "$name takes a size and has no row in $test"
+    fi
+done
+
+# statuses MACRO: functions that return one, with this before them
+statuses() {
+    declarations | sed -nE "s/^ $1 ad_status \(?([a-z0-9_]+)\)?\(.*/\1/p" | sort -u
+}
+
+# `kept` of sizes.c; a definition has ADX_API where its prototype has ADX_TRY
+for name in $(statuses ADX_API); do
+    statuses ADX_TRY | grep -qx "$name" && continue
+    case $name in
+        ad_check_print | ad_dump_text | ad_dump_dot) continue ;;
+    esac
+    if sed -n '/ kept\[\] = {/,/};/p' "$test" | grep -q "\"$name\""; then
+        passed=$((passed + 1))
+    else
+        found=$((found + 1))
+        echo "the status of $name may be dropped, and is not kept in $test"
+    fi
+done
+[ "$passed" -gt 100 ] || { found=$((found + 1)); echo "only $passed found"; }
+echo "sizes.sh: $passed passed, $found failed"
+exit $((found > 0))

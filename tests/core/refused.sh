@@ -1,0 +1,154 @@
+#!/bin/sh
+# What the compiler or the linker must refuse, and in which words:
+# sh tests/core/refused.sh CC FLAGS DIR
+# SPDX-License-Identifier: MIT-0
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+cc=$1
+flags=$2
+dir=$3
+passed=0
+failed=0
+mkdir -p "$dir"
+cd "$dir" || exit 1
+
+# count WHAT 0: it passed; anything else: it failed, and $dir/said says why
+count() {
+    if [ "$2" = 0 ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "refused: $1:"
+        head -n 5 said
+    fi
+}
+
+# first WHAT WORDS COMMAND ...: it fails, and the first error has the words
+first() {
+    what=$1
+    words=$2
+    shift 2
+    if "$@" > said 2>&1; then
+        echo "it is accepted" > said
+        count "$what" 1
+    else
+        grep -m 1 'error' said | grep -q -e "$words"
+        count "$what" $?
+    fi
+}
+
+accepted() {
+    what=$1
+    shift
+    "$@" > said 2>&1
+    count "$what" $?
+}
+
+# headers NAME ...: a file that implements them in this order
+headers() {
+    echo "#define ADREV_TRACE 1"
+    echo "#define ADREV_IMPLEMENTATION"
+    for name in "$@"; do
+        echo "#include \"adrev_$name.h\""
+    done
+}
+
+# --- headers in an order in which one would not find another ---------------
+preprocess="$cc -std=c11 -E -o /dev/null -I$root"
+while read -r words order; do
+    # shellcheck disable=SC2086  # lists
+    headers $order > order.c
+    # shellcheck disable=SC2086
+    if [ "$words" = - ]; then
+        accepted "$order" $preprocess order.c
+    else
+        first "$order" "order: adrev_$words.h before" $preprocess order.c
+    fi
+done << 'END'
+function bulk function
+function loop function
+function loop struct function parallel
+parallel bulk parallel
+parallel loop parallel
+parallel function parallel
+parallel function loop parallel
+- parallel function bulk loop struct
+- struct function loop
+- parallel loop
+- function loop function
+END
+
+# --- older standards -------------------------------------------------------
+echo '#include "adrev.h"' > standard.c
+for std in c90 gnu90 c99 gnu99; do
+    first "-std=$std" 'needs C11.*-std=c11' \
+        "$cc" -std=$std -fsyntax-only -I"$root" standard.c
+done
+for std in c11 gnu11 c17; do
+    accepted "-std=$std" "$cc" -std=$std -fsyntax-only -I"$root" standard.c
+done
+
+# --- files that do not agree on what a number is ---------------------------
+echo '#define ADREV_IMPLEMENTATION
+#include "adrev.h"' > library.c
+echo '#include "adrev.h"
+ad_rev half(ad_rev x);
+ad_rev half(ad_rev x) { return ad_rec(ad_div(x, 2)); }' > records.c
+echo '#include "adrev.h"
+ad_rev half(ad_rev x);
+int main(void)
+{
+    ad_tape *t = ad_tape_new();
+    ad_real g = 0;
+    ad_use(t);
+    ad_rev x = ad_input(3);
+    ad_status s = ad_gradient(t, half(x), 1, &x, &g);
+    ad_tape_free(t);
+    return s != ADREV_OK || g * 2 != 1;
+}' > sweeps.c
+
+# objects NAME SWITCHES: of the three files
+objects() {
+    for file in library records sweeps; do
+        # shellcheck disable=SC2086  # flags are lists
+        "$cc" -std=c11 $flags $2 -I"$root" -c $file.c \
+            -o "$file-$1.o" || exit 1
+    done
+}
+objects double ""
+objects float -DADREV_REAL=float
+objects plain -DADREV_NO_THREADS
+objects both "-DADREV_NO_THREADS -DADREV_REAL=float"
+objects other "-DADREV_MARKS=4 -DADREV_DEBUG=1 -DADREV_TRACE=1"
+
+# program LIBRARY RECORDS SWEEPS: of objects with these names
+program() {
+    # shellcheck disable=SC2086  # flags are a list
+    "$cc" $flags "library-$1.o" "records-$2.o" "sweeps-$3.o" -o program -lm \
+        && ./program
+}
+
+for name in double float plain both; do
+    accepted "$name in all files" program "$name" "$name" "$name"
+done
+accepted "switches of one file" program double other double
+accepted "switches of another file" program other double double
+
+while read -r words library records sweeps; do
+    program "$library" "$records" "$sweeps" > said 2>&1
+    [ $? != 0 ] && grep -q -e "undefined.*adx_${words}_in_all_files" said
+    count "library $library, recording $records, sweep $sweeps" $?
+done << 'END'
+ADREV_REAL_float double float double
+ADREV_REAL_float double double float
+ADREV_REAL_double float double float
+ADREV_REAL_double float float double
+ADREV_REAL_double plain double plain
+ADREV_REAL_double plain plain double
+ADREV_REAL_double_and_ADREV_NO_THREADS double plain double
+ADREV_REAL_double_and_ADREV_NO_THREADS double double plain
+ADREV_REAL_float_and_ADREV_NO_THREADS plain plain both
+END
+
+echo "refused: $passed passed, $failed failed"
+[ $failed = 0 ]

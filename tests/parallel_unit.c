@@ -1,5 +1,0 @@
-// SPDX-License-Identifier: MIT-0
-/* parallel_unit.c - the implementation in a unit of C, for tests/tbb.cpp.   */
-
-#define ADREV_IMPLEMENTATION
-#include "adrev_parallel.h"

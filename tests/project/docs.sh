@@ -1,0 +1,103 @@
+#!/bin/sh
+# The programs printed in adrev.h and README.md print what they say, and the
+# reference is that of the table:        sh tests/project/docs.sh CC FLAGS DIR
+# SPDX-License-Identifier: MIT-0
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+cc=$1
+dir=$3
+passed=0
+failed=0
+mkdir -p "$dir"
+
+check() {
+    if [ "$2" = "$3" ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        printf '%s: got\n%s\nwant\n%s\n' "$1" "$2" "$3"
+    fi
+}
+
+build() {
+    "$cc" -std=c11 -Wall -Wextra -Werror -O0 -I"$root" "$dir/$1.c" \
+        -o "$dir/$1" -lm -pthread
+}
+
+# The title comment: from its first #define to the brace that closes main.
+sed -n '/^ \*     #define ADREV_IMPL/,/^ \*     }/s/^ \*     //p' \
+    "$root/adrev.h" | sed 's|\\$||' > "$dir/title.c"
+sed '/^Record a comp/d' "$dir/title.c" > "$dir/t" && mv "$dir/t" "$dir/title.c"
+build title
+check "title of adrev.h" "$("$dir/title")" \
+    "$(sed -n 's/^ \*     \(success: [^ ]* *= [^ ]* dy.dx = [0-9.]*\).*/\1/p' \
+       "$root/adrev.h")"
+
+# That of adrev_parallel.h, which needs xxHash.
+sed -n '/^ \*     #define ADREV_IMPL/,/^ \* The gradient/s/^ \*     //p' \
+    "$root/adrev_parallel.h" | grep -v '^success' > "$dir/fork.c"
+if build fork; then
+    check "title of adrev_parallel.h" "$("$dir/fork")" \
+        "$(sed -n 's/^ \*     \(success: dy.*\)/\1/p' \
+           "$root/adrev_parallel.h")"
+fi
+
+# That of adrev_function.h, too: two lines of output, behind the program.
+awk '/^ \* A function is run once/ { exit } /#define ADREV_IMPL/ { on = 1 }
+     on { sub(/^ \* ? ? ? ? ?/, ""); print }' "$root/adrev_function.h" \
+    > "$dir/fn.c"
+awk '/^ \* A program has no branches/ { exit }
+     /^ \*     #include <stdio.h>/ { on = 1 }
+     on && /^ \*     [^0-9-]/ || on && /^ \*$/ { sub(/^ \* ? ? ? ? ?/, ""); print }' \
+    "$root/adrev_function.h" >> "$dir/fn.c"
+if build fn; then
+    check "title of adrev_function.h" "$("$dir/fn")" \
+        "$(sed -n '1,/A program has no/s/^ \*     \([-0-9][-0-9., ()]*\)$/\1/p' \
+           "$root/adrev_function.h")"
+fi
+
+# That of adrev_code.h: the end of the C code that it prints.
+awk '/#define ADREV_IMPL/ { on = 1 }
+     /^ \*     \.\.\./ { exit }
+     on && /^ \* [^ ]/ { next }
+     on { sub(/^ \*     /, ""); sub(/^ \*/, ""); print }' \
+    "$root/adrev_code.h" > "$dir/code.c"
+if build code; then
+    check "title of adrev_code.h" \
+        "$("$dir/code" | sed -n '/^    const/,/return/p')" \
+        "$(sed -n '/^ \*     \.\.\./,/return/s/^ \*     \(    \)/\1/p' \
+           "$root/adrev_code.h")"
+fi
+
+# Those of adrev_bulk.h and adrev_loop.h: to the brace that closes main, in two
+# parts, and a line of output.
+for header in bulk loop; do
+    awk '/#define ADREV_IMPL/ { on = 1 }
+         on && /^ \* [^ ]/ { next }
+         on { sub(/^ \*     /, ""); sub(/^ \*/, ""); print }
+         main && /^}/ { exit }
+         /int main/ { main = 1 }' "$root/adrev_$header.h" > "$dir/$header.c"
+    build $header
+    got=$("$dir/$header")
+    check "title of adrev_$header.h" "$got" \
+        "$(grep -F " *     $got" "$root/adrev_$header.h" \
+           | sed 's/^ \* *//; s/   .*//')"
+done
+
+# The README: each C block, and the block of output after it.
+block() {
+    awk -v kind="^\`\`\`$1" -v n="$2" '/^```/ && on { exit }
+        $0 ~ kind { on = ++k == n; next } on' "$root/README.md"
+}
+for i in $(seq "$(grep -c '^```c$' "$root/README.md")"); do
+    block c $i > "$dir/readme$i.c"
+    build readme$i
+    check "program $i of README.md" "$("$dir/readme$i")" "$(block text $i)"
+done
+
+"$cc" -std=c11 -O1 -I"$root" "$root/tools/reference.c" -o "$dir/reference" -lm
+check "docs/operations.md (make docs)" "$("$dir/reference" | cksum)" \
+    "$(cksum < "$root/docs/operations.md")"
+lint=$(sh "$root/tools/lint.sh")
+check "make lint" "$lint" ""
+echo "docs: $passed passed, $failed failed"

@@ -1,0 +1,17 @@
+#!/bin/sh
+# The examples print what they say: sh tests/project/examples.sh CC FLAGS DIR
+# SPDX-License-Identifier: MIT-0
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=$root/examples/build.sh
+strict="-std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion"
+strict="$strict -Wdouble-promotion -Werror"
+# shellcheck disable=SC2086  # flags are lists
+{
+    for source in "$root"/examples/[0-9]*.c; do
+        sh "$build" "$3/$(basename "$source" .c)" $1 $strict $2
+    done > /dev/null
+    sh "$build" "$3/plain/10_gaussian_mixture" $1 $strict $2 -DNO_LBFGS
+    $1 $strict $2 "$root/examples/mixture_data.c" -o "$3/mixture_data" -lm
+}
+sh "$root/examples/check.sh" "$3"
