@@ -89,10 +89,11 @@ rooms:              ## what each of src/ says that it needs and offers
 headers:            ## adrev*.h from src/
 	@for h in adrev*.h; do awk -f tools/join.awk src/$$h > $$h || exit 1; done
 
-docs:               ## docs/operations.md from the operator table
+docs:               ## docs/operations.md and docs/tests.md
 	@mkdir -p $B
 	@$(CC) $(STRICT) -O1 -I. tools/reference.c -o $B/reference -lm
 	$B/reference > docs/operations.md
+	sh tools/index.sh > docs/tests.md
 
 lint:               ## contents, versions, references, limits
 	@sh tools/lint.sh

@@ -98,6 +98,12 @@ done
 "$cc" -std=c11 -O1 -I"$root" "$root/tools/reference.c" -o "$dir/reference" -lm
 check "docs/operations.md (make docs)" "$("$dir/reference" | cksum)" \
     "$(cksum < "$root/docs/operations.md")"
+# Which tests a row names may be a while ago; that there is one may not.
+sh "$root/tools/index.sh" > "$dir/tests.md" 2> "$dir/untested"
+check "functions without a test" "$(cat "$dir/untested")" ""
+check "functions in docs/tests.md (make docs)" \
+    "$(grep -o '^| `[a-z0-9_]*`' "$dir/tests.md")" \
+    "$(grep -o '^| `[a-z0-9_]*`' "$root/docs/tests.md")"
 lint=$(sh "$root/tools/lint.sh")
 check "make lint" "$lint" ""
 echo "docs: $passed passed, $failed failed"
