@@ -24,7 +24,8 @@ sh tools/rooms.sh || found=1
 
 # Rooms that comments point to exist.
 folders=$(ls -d src/*/ | sed 's|src/||; s|/$||' | paste -sd '|')
-for room in $(grep -ohE "(^|[ (])($folders)/[a-z]+\b" src/*.h src/*/*.h docs/*.md \
+for room in $(grep -ohE "(^|[ (])($folders)/[a-z]+\b" src/*.h src/*/*.h \
+              $(ls docs/*.md | grep -v /tests.md) CONTRIBUTING.md \
               tests/*/*.[ch] tests/*/*.sh | tr -d ' (' | sort -u); do
     [ -e "src/$room.h" ] || say "the room $room is mentioned and does not exist"
 done
