@@ -421,7 +421,7 @@ static ad_rev adx_whole_product(size_t n, const ad_rev x[])
     if (s != NULL)
         adx_seal(s);
     ADX_TALLY(forward, mul, s == NULL ? 0 : n - 1);
-    adx_result(&y, v, s == NULL ? NULL : &s->e, 0);
+    adx_result(&y, v, ADX_BASE(s), 0);
     return y;
 }
 
@@ -539,7 +539,7 @@ static void adx_prefix_statement(ad_opcode op, size_t n, const ad_rev x[],
             a[i] = xi;
             a[n + i] = last;
         }
-        adx_result(&y[i], v, s == NULL ? NULL : &s->e, i);
+        adx_result(&y[i], v, ADX_BASE(s), i);
     }
 }
 
@@ -751,7 +751,7 @@ static void adx_histogram_values(ad_opcode op, size_t n, const ptrdiff_t ix[],
     }
     if (op == ADREV_OP_add || op == ADREV_OP_mul)
         for (size_t k = 0; k < m; k++)
-            adx_result(&bin[k], bin[k].v, s == NULL ? NULL : &s->e, k);
+            adx_result(&bin[k], bin[k].v, ADX_BASE(s), k);
 }
 
 static ad_status adx_fill_bins(ad_opcode op, size_t n, const ptrdiff_t ix[],
@@ -2452,7 +2452,7 @@ static ad_status adx_record_bulk(adx_bulk *b, const ad_rows x[],
     if (adx_now_status() != ADREV_OK)
         return adx_now_status();
     for (size_t i = 0; i < adx_bulk_results(b); i++)
-        adx_result(&y[i], v[i], s == NULL ? NULL : &s->e, i);
+        adx_result(&y[i], v[i], ADX_BASE(s), i);
     return ADREV_OK;
 }
 

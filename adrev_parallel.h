@@ -2590,8 +2590,7 @@ static bool adx_leap_back(adx_leap *leap, size_t W)
     if (fork->measure)
         fork->reverse[0] = adx_clock();
     adx_apply(&fork->own, W, true);
-    bool ok = adx_sweep_branches(fork, W == 8 ? adx_task_back_8 : W == 4
-                                 ? adx_task_back_4 : adx_task_back_1, true);
+    bool ok = adx_sweep_branches(fork, ADX_FOR_WIDTH(W, adx_task_back), true);
     adx_apply(&fork->branches, W, true);
     if (fork->measure)
         fork->reverse[1] = adx_clock();
@@ -2602,8 +2601,7 @@ static bool adx_leap_ahead(adx_leap *leap, size_t W)
 {
     adx_fork *fork = adx_fork_of(leap);
     adx_apply(&fork->branches, W, false);
-    bool ok = adx_sweep_branches(fork, W == 8 ? adx_task_ahead_8 : W == 4
-                                 ? adx_task_ahead_4 : adx_task_ahead_1, false);
+    bool ok = adx_sweep_branches(fork, ADX_FOR_WIDTH(W, adx_task_ahead), false);
     adx_apply(&fork->own, W, false);
     return ok;
 }

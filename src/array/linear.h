@@ -334,11 +334,11 @@ static ad_rev adx_sum_result(ad_real v, size_t n, const adx_part part[],
     bool product = part->d.v != NULL;
     (void)n;
     adx_tell_array(product ? ADREV_ARRAY_dot : ADREV_ARRAY_sum, ADREV_OP_COUNT,
-                   s == NULL ? NULL : &s->e, &part->x,
+                   ADX_BASE(s), &part->x,
                    product ? &part->d : NULL, NULL);
     ADX_TALLY(forward, add, s == NULL ? 0 : n - 1);
     ADX_TALLY(forward, mul, s == NULL || !product ? 0 : n);
-    adx_result(&y, v, s == NULL ? NULL : &s->e, 0);
+    adx_result(&y, v, ADX_BASE(s), 0);
     return y;
 }
 

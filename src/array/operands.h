@@ -9,7 +9,7 @@
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           sweep/queries
  *   offers  adx_view ADX_UNIT adx_ids adx_matrix adx_vector adx_constants
- *           adx_offset adx_element adx_size adx_missing adx_missing_s
+ *           adx_offset adx_element adx_size ADX_BASE adx_missing adx_missing_s
  *           adx_missing_matrix adx_no_result adx_pack_one adx_pack adx_id_here
  *           adx_corners adx_classify adx_pack_even_at adx_pack_even
  *           adx_is_constant adx_write_list adx_id adx_id_of adx_adjacent
@@ -86,6 +86,9 @@ static inline adx_view adx_lying(const adx_view *a)
     }
     return row;
 }
+
+// What a statement of any kind has, of one of this kind; NULL if it was not made.
+#define ADX_BASE(s) ((s) == NULL ? NULL : &(s)->e)
 
 // Whether an array of n elements cannot be, or is missing: the tape then fails.
 static bool adx_missing(size_t n, const void *x)

@@ -248,8 +248,7 @@ static const adx_product *adx_add_matrices(const adx_view *a, const adx_view *b,
                                            const ad_real **value)
 {
     const adx_product *s = adx_add_product(a, b, value);
-    adx_tell_array(ADREV_ARRAY_matmul, ADREV_OP_COUNT,
-                   s == NULL ? NULL : &s->e, a, b, NULL);
+    adx_tell_array(ADREV_ARRAY_matmul, ADREV_OP_COUNT, ADX_BASE(s), a, b, NULL);
     return s;
 }
 
@@ -271,7 +270,7 @@ static void adx_multiply_panel(const adx_view *a, const adx_view *b,
                 for (size_t j = 0; j < n; j++)
                     sum[j] += x * adx_element(b, l, from + j);
         }
-        adx_put_results(s == NULL ? NULL : &s->e, i * b->cols + from, n, sum,
+        adx_put_results(ADX_BASE(s), i * b->cols + from, n, sum,
                         &C[(ptrdiff_t)i * rs + (ptrdiff_t)from * cs], cs);
     }
 }
@@ -300,7 +299,7 @@ static void adx_multiply_vector(const adx_view *a, const adx_view *x,
         ad_real v = value != NULL ? value[i]
                   : adx_products(a->cols, row, a->cs * a->unit, x->v,
                                  x->rs * x->unit);
-        adx_result(&y[(ptrdiff_t)i * inc], v, s == NULL ? NULL : &s->e, i);
+        adx_result(&y[(ptrdiff_t)i * inc], v, ADX_BASE(s), i);
     }
 }
 
@@ -331,7 +330,7 @@ ADX_API ad_rev (ad_dot_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
     const adx_view column = adx_matrix(n, 1, y, incy, 0);
     const ad_real *value;
     const adx_product *s = adx_add_product(&a, &column, &value);
-    adx_tell_array(ADREV_ARRAY_dot, ADREV_OP_COUNT, s == NULL ? NULL : &s->e,
+    adx_tell_array(ADREV_ARRAY_dot, ADREV_OP_COUNT, ADX_BASE(s),
                    &a, &b, NULL);
     adx_multiply_vector(&a, &column, s, value, &z, 1);
     return z;
@@ -519,12 +518,12 @@ ADX_API void (ad_trimatvec)(size_t n, const ad_rev d[], const ad_rev l[],
     const adx_triangle *s = adx_add_triangle(&diagonal, &lower, &from);
 
     adx_tell_array(ADREV_ARRAY_trimatvec, ADREV_OP_COUNT,
-                   s == NULL ? NULL : &s->e, &diagonal, &lower, &from);
+                   ADX_BASE(s), &diagonal, &lower, &from);
     ADX_TALLY(forward, add, s == NULL ? 0 : lower.cols);
     ADX_TALLY(forward, mul, s == NULL ? 0 : lower.cols + (d != NULL) * n);
     for (size_t i = 0; i < n; i++)
         adx_result(&y[i], adx_element(&diagonal, 0, i) * x[i].v,
-                   s == NULL ? NULL : &s->e, i);
+                   ADX_BASE(s), i);
     for (size_t i = 0; i < n; i++)
         for (size_t j = i + 1; j < n; j++)
             y[j].v += (l++)->v * x[i].v;

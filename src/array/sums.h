@@ -84,7 +84,7 @@ ADX_API ad_rev (ad_norm2_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
     ad_rev y;
 
     adx_tell_array(ADREV_ARRAY_norm2, ADREV_OP_COUNT,
-                   s == NULL ? NULL : &s->e, &part.x, NULL, NULL);
+                   ADX_BASE(s), &part.x, NULL, NULL);
     ADX_TALLY(forward, add, s == NULL ? 0 : n - 1);
     ADX_TALLY(forward, mul, s == NULL ? 0 : 3 * n + 1);
     ADX_TALLY(forward, fn, s == NULL ? 0 : 1);
@@ -92,7 +92,7 @@ ADX_API ad_rev (ad_norm2_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
         s->span[0].d[i] = v == 0 ? 0 : adx_element(&part.x, 0, i) / v;
     if (s != NULL)
         adx_seal(s);
-    adx_result(&y, v, s == NULL ? NULL : &s->e, 0);
+    adx_result(&y, v, ADX_BASE(s), 0);
     return y;
 }
 
@@ -110,7 +110,7 @@ ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
     ad_rev z;
 
     adx_tell_array(ADREV_ARRAY_sqdist, ADREV_OP_COUNT,
-                   s == NULL ? NULL : &s->e, &part[0].x, &part[1].x, NULL);
+                   ADX_BASE(s), &part[0].x, &part[1].x, NULL);
     ADX_TALLY(forward, add, s == NULL ? 0 : 2 * n - 1);
     ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     for (size_t i = 0; i < n; i++) {
@@ -122,7 +122,7 @@ ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
     }
     if (s != NULL)
         adx_seal(s);
-    adx_result(&z, v, s == NULL ? NULL : &s->e, 0);
+    adx_result(&z, v, ADX_BASE(s), 0);
     return z;
 }
 
@@ -148,7 +148,7 @@ ADX_API ad_rev (ad_logsumexp_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
     ad_rev y;
 
     adx_tell_array(ADREV_ARRAY_logsumexp, ADREV_OP_COUNT,
-                   s == NULL ? NULL : &s->e, &part.x, NULL, NULL);
+                   ADX_BASE(s), &part.x, NULL, NULL);
     ADX_TALLY(forward, add, s == NULL ? 0 : 2 * n);
     ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     ADX_TALLY(forward, fn, s == NULL ? 0 : n + 1);
@@ -162,8 +162,7 @@ ADX_API ad_rev (ad_logsumexp_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
         s->span[0].d[i] /= sum;
     if (s != NULL)
         adx_seal(s);
-    adx_result(&y, n == 0 ? most : most + adm_log(sum),
-               s == NULL ? NULL : &s->e, 0);
+    adx_result(&y, n == 0 ? most : most + adm_log(sum), ADX_BASE(s), 0);
     return y;
 }
 
@@ -184,13 +183,12 @@ ADX_API void (ad_axpy_s)(size_t n, ad_rev a, const ad_rev *x, ptrdiff_t incx,
     adx_linear *s = adx_add_linear(n, true, 3, part);
 
     adx_tell_array(ADREV_ARRAY_axpy, ADREV_OP_COUNT,
-                   s == NULL ? NULL : &s->e, &factor, &from, &part[2].x);
+                   ADX_BASE(s), &factor, &from, &part[2].x);
     ADX_TALLY(forward, add, s == NULL ? 0 : n);
     ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     for (size_t i = 0; i < n; i++) {
         ad_rev *to = &y[(ptrdiff_t)i * incy];
-        adx_result(to, a.v * adx_element(&from, 0, i) + to->v,
-                   s == NULL ? NULL : &s->e, i);
+        adx_result(to, a.v * adx_element(&from, 0, i) + to->v, ADX_BASE(s), i);
     }
 }
 
@@ -207,11 +205,11 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
     adx_linear *s = adx_add_linear(n, true, 2, part);
 
     adx_tell_array(ADREV_ARRAY_scale, ADREV_OP_COUNT,
-                   s == NULL ? NULL : &s->e, &part[0].x, &from, NULL);
+                   ADX_BASE(s), &part[0].x, &from, NULL);
     ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     for (size_t i = 0; i < n; i++)
         adx_result(&y[(ptrdiff_t)i * incy], a.v * adx_element(&from, 0, i),
-                   s == NULL ? NULL : &s->e, i);
+                   ADX_BASE(s), i);
 }
 
 // A row of the operator table as loops over n elements: the values, and those
@@ -318,7 +316,7 @@ static void adx_each_piece(ad_opcode op, size_t from, size_t n,
     for (size_t i = 0; i < n; i++)
         adx_count_op(op, s == NULL ? 0 : (unsigned)arity);
 #endif
-    adx_put_results(s == NULL ? NULL : &s->e, from, n, v,
+    adx_put_results(ADX_BASE(s), from, n, v,
                     &y[(ptrdiff_t)from * incy], incy);
 }
 
@@ -368,7 +366,7 @@ ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev *a,
     if (step && adx_now.trace)
         adx_watch_steps(op, &part[0].x);
     adx_linear *s = step ? NULL : adx_add_linear(n, true, arity, part);
-    adx_tell_array(ADREV_ARRAY_each, op, s == NULL ? NULL : &s->e,
+    adx_tell_array(ADREV_ARRAY_each, op, ADX_BASE(s),
                    &part[0].x, arity > 1 ? &part[1].x : NULL,
                    arity > 2 ? &part[2].x : NULL);
     adx_each(op, n, part, s, y, incy);
@@ -457,7 +455,7 @@ ADX_API void (ad_softmax_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
     ad_real sum = 0;
 
     adx_tell_array(ADREV_ARRAY_softmax, ADREV_OP_COUNT,
-                   s == NULL ? NULL : &s->e, &from, NULL, NULL);
+                   ADX_BASE(s), &from, NULL, NULL);
     ADX_TALLY(forward, add, s == NULL ? 0 : 2 * n);
     ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     ADX_TALLY(forward, fn, s == NULL ? 0 : n);
@@ -467,6 +465,6 @@ ADX_API void (ad_softmax_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
         ad_real v = adx_weight(adx_element(&from, 0, i), most) / sum;
         if (s != NULL)
             s->y[i] = v;
-        adx_result(&y[(ptrdiff_t)i * incy], v, s == NULL ? NULL : &s->e, i);
+        adx_result(&y[(ptrdiff_t)i * incy], v, ADX_BASE(s), i);
     }
 }

@@ -167,7 +167,7 @@ static ad_rev adx_whole_product(size_t n, const ad_rev x[])
     if (s != NULL)
         adx_seal(s);
     ADX_TALLY(forward, mul, s == NULL ? 0 : n - 1);
-    adx_result(&y, v, s == NULL ? NULL : &s->e, 0);
+    adx_result(&y, v, ADX_BASE(s), 0);
     return y;
 }
 
@@ -285,7 +285,7 @@ static void adx_prefix_statement(ad_opcode op, size_t n, const ad_rev x[],
             a[i] = xi;
             a[n + i] = last;
         }
-        adx_result(&y[i], v, s == NULL ? NULL : &s->e, i);
+        adx_result(&y[i], v, ADX_BASE(s), i);
     }
 }
 
@@ -497,7 +497,7 @@ static void adx_histogram_values(ad_opcode op, size_t n, const ptrdiff_t ix[],
     }
     if (op == ADREV_OP_add || op == ADREV_OP_mul)
         for (size_t k = 0; k < m; k++)
-            adx_result(&bin[k], bin[k].v, s == NULL ? NULL : &s->e, k);
+            adx_result(&bin[k], bin[k].v, ADX_BASE(s), k);
 }
 
 static ad_status adx_fill_bins(ad_opcode op, size_t n, const ptrdiff_t ix[],

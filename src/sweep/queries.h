@@ -308,8 +308,7 @@ static bool adx_rows(const ad_tape *t, ad_real adj[], size_t width,
     for (size_t w = 0; w < width && first + w < m; w++)
         if (y[first + w].job != 0)
             adx_cell(t, adj, y[first + w], width)[w] += 1;
-    if (!adx_sweep(t, width == 8 ? adx_reverse_8
-                    : width == 4 ? adx_reverse_4 : adx_reverse_1, adj))
+    if (!adx_sweep(t, ADX_FOR_WIDTH(width, adx_reverse), adj))
         return false;
     size_t rows = m - first < width ? m - first : width;
     for (size_t j = 0; j < n; j++) {
@@ -326,8 +325,7 @@ static bool adx_columns(const ad_tape *t, ad_real tan[], size_t width,
 {
     for (size_t w = 0; w < width && first + w < n; w++)
         adx_cell(t, tan, x[first + w], width)[w] += 1;
-    if (!adx_sweep(t, width == 8 ? adx_forward_8
-                    : width == 4 ? adx_forward_4 : adx_forward_1, tan))
+    if (!adx_sweep(t, ADX_FOR_WIDTH(width, adx_forward), tan))
         return false;
     for (size_t i = 0; i < m; i++)
         for (size_t w = 0; w < width && first + w < n; w++)

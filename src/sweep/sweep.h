@@ -10,8 +10,8 @@
  *   needs   number/recording tape/layout tape/entries tape/walk
  *   offers  adx_spread ADX_WIDEST ADX_ACROSS adx_total adx_stretch
  *           adx_reverse_extended adx_leap_of adx_reverse adx_reverse_1
- *           adx_reverse_4 adx_reverse_8 adx_sweep adx_forward_extended
- *           adx_forward adx_forward_1 adx_forward_4 adx_forward_8
+ *           ADX_FOR_WIDTH adx_sweep adx_forward_extended adx_forward
+ *           adx_forward_1
  * ========================================================================== */
 
 /* --- reverse ------------------------------------------------------------- */
@@ -262,6 +262,11 @@ static bool adx_reverse_8(const ad_tape *t, ad_real adj[])
 }
 
 typedef bool adx_sweep_fn(const ad_tape *t, ad_real a[]);
+
+// The copy of a sweep for W directions: of a whole tape, or of a stretch. (One
+// copy for both, told at run time, takes clang 14 9 % longer for nn.)
+#define ADX_FOR_WIDTH(W, sweep)                                             \
+    ((W) == 8 ? sweep##_8 : (W) == 4 ? sweep##_4 : sweep##_1)
 
 // The user's functions find no tape current: what they record themselves must
 // not move what is being swept.
