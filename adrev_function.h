@@ -48,7 +48,7 @@
  *   function/arrays function/run function/functions function/evaluate
  *   function/directions function/points function/calls function/paths
  *   function/taylor function/compare function/pattern function/colour
- *   function/plans
+ *   function/plans function/dense
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -4750,6 +4750,7 @@ struct ad_fn {
     adx_file_name *files;       // and those of functions that it calls
     _Atomic(adx_machine *) machine[ADX_KINDS];      // NULL: not made yet
     _Atomic(adx_pattern *) pattern[2];              // Jacobian, Hessian
+    atomic_bool crowded[2];     // their patterns: most entries are not zero
     void *library;                                  // NULL: not compiled
     void (*unload)(void *library);
     adx_compiled compiled[ADX_KINDS];
@@ -5410,7 +5411,7 @@ ADX_API ad_status ad_fn_hvp(ad_fn *fn, const ad_real x[], const ad_real w[],
  *
  *   needs   tape/memory function/api function/places function/arrays
  *           function/run function/functions function/evaluate
- *   offers  adx_directions adx_all_directions adx_fails_late
+ *   offers  adx_directions adx_all_directions adx_fails_late adx_fill_dense
  * ========================================================================== */
 
 // Lanes for n directions: all of them, a multiple of 4; but a full block, even if
@@ -5557,79 +5558,6 @@ static ad_status adx_fill_dense(const adx_directions *d, ad_real to[],
     if (status == ADREV_OK)
         memcpy(to, k.to, entries * sizeof *to);
     adx_drop(&d->fn->memory, k.to);
-    return status;
-}
-
-// Row by row, or column by column.
-static ad_status adx_jacobian_in_lanes(ad_fn *fn, const ad_real x[],
-                                       ad_real J[])
-{
-    size_t n = fn->n;
-    size_t m = fn->m;
-    adx_directions d = { fn, ADX_KIND_vjp, 2, { { x, n }, { NULL, m } }, m, n,
-                         NULL };
-    if (n >= m)
-        return adx_fill_dense(&d, J, 1, n);
-    d.kind = ADX_KIND_jvp;
-    d.given[1].n = n;
-    d.n = n;
-    d.results = m;
-    return adx_fill_dense(&d, J, n, 1);
-}
-
-ADX_API ad_status ad_fn_jacobian(ad_fn *fn, const ad_real x[], ad_real J[])
-{
-    if (fn == NULL || adx_lacks(fn, fn->n, J) || adx_lacks(fn, fn->n, x))
-        return ADREV_ESHAPE;
-    return adx_is_linearized(fn) ? adx_linearize(fn, x, NULL, J)
-                                 : adx_jacobian_in_lanes(fn, x, J);
-}
-
-// Where no program computes both: first the value, then the matrix.
-ADX_NOINLINE static ad_status adx_linearize_in_turn(ad_fn *fn,
-                                                    const ad_real x[],
-                                                    ad_real y[], ad_real J[])
-{
-    if (y == NULL)
-        return adx_jacobian_in_lanes(fn, x, J);
-    ad_real *value = (ad_real *)adx_take(&fn->memory, fn->m, sizeof *value);
-    ad_status status = value == NULL ? ADREV_ENOMEM
-                                     : ad_fn_eval(fn, x, value);
-    if (status == ADREV_OK)
-        status = adx_jacobian_in_lanes(fn, x, J);
-    if (status == ADREV_OK)
-        memcpy(y, value, fn->m * sizeof *y);
-    adx_drop(&fn->memory, value);
-    return status;
-}
-
-ADX_API ad_status ad_fn_linearize(ad_fn *fn, const ad_real x[], ad_real y[],
-                                  ad_real J[])
-{
-    if (fn == NULL || adx_lacks(fn, fn->n, J) || adx_lacks(fn, fn->n, x))
-        return ADREV_ESHAPE;
-    return adx_is_linearized(fn) ? adx_linearize(fn, x, y, J)
-                                 : adx_linearize_in_turn(fn, x, y, J);
-}
-
-// Both triangles are computed; the lower one counts, so that H is symmetric.
-ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
-                                const ad_real w[], ad_real H[])
-{
-    if (fn == NULL || adx_lacks(fn, fn->n, H) || adx_lacks(fn, fn->n, x)
-        || w == NULL)
-        return ADREV_ESHAPE;
-    size_t n = fn->n;
-    const adx_directions d = { fn, ADX_KIND_hvp, 3,
-                               { { x, n }, { w, fn->m }, { NULL, n } }, n, n,
-                               NULL };
-    const adx_wanted wanted[] = { { 0, n * n, H } };
-    if (adx_is_short(fn, n) || adx_has_code(&fn->compiled[ADX_KIND_hessian]))
-        return adx_evaluate_fn(fn, ADX_KIND_hessian, 2, d.given, 1, wanted);
-    ad_status status = adx_fill_dense(&d, H, n, 1);
-    for (size_t i = 0; status == ADREV_OK && i < n; i++)
-        for (size_t j = 0; j < i; j++)
-            H[j * n + i] = H[i * n + j];
     return status;
 }
 
@@ -7526,7 +7454,8 @@ static uint32_t adx_best_colouring(const ad_allocator *a, const adx_entries *g,
  *   needs   tape/memory function/api function/program function/adjoints
  *           function/places function/functions function/evaluate
  *           function/directions function/pattern function/colour
- *   offers  adx_symmetric adx_pattern_of
+ *   offers  adx_symmetric adx_pattern_within adx_pattern_of
+ *           adx_jacobian_entries adx_hessian_entries
  * ========================================================================== */
 
 struct adx_pattern {
@@ -7724,40 +7653,49 @@ static bool adx_plan_hessian(adx_pattern *s)
 
 /* --- values -------------------------------------------------------------- */
 
-static ad_status adx_make_pattern(ad_fn *fn, bool hessian, adx_pattern **out)
+// *out stays NULL if it has more entries than `most`.
+static ad_status adx_make_pattern(ad_fn *fn, bool hessian, size_t most,
+                                  adx_pattern **out)
 {
     const ad_allocator *a = &fn->memory;
     adx_program p;
     ad_status status = adx_make_scalar(&p, &fn->program, true);
     adx_pattern *s = (adx_pattern *)adx_take(a, 1, sizeof *s);
     bool ok = status == ADREV_OK && s != NULL;
+    bool fits = true;
     if (s != NULL) {
         memset(s, 0, sizeof *s);
         s->memory = a;
     }
     if (ok)
-        ok = hessian ? adx_hessian_graph(&p, &s->g) && adx_plan_hessian(s)
-                     : adx_jacobian_graph(&p, &s->g) && adx_plan_jacobian(s);
+        ok = hessian ? adx_hessian_graph(&p, &s->g)
+                     : adx_jacobian_graph(&p, &s->g);
+    if (ok) {
+        fits = s->g.start[s->g.rows] <= most;
+        ok = !fits || (hessian ? adx_plan_hessian(s) : adx_plan_jacobian(s));
+    }
     if (status == ADREV_OK)
         status = p.status;
     adx_free_program(&p);
-    if (!ok) {
+    if (!ok || !fits) {
         adx_free_pattern(s);
-        return status == ADREV_OK ? ADREV_ENOMEM : status;
+        s = NULL;
     }
     *out = s;
-    return ADREV_OK;
+    return ok || status != ADREV_OK ? status : ADREV_ENOMEM;
 }
 
 // Made once, as machines are.
-static ad_status adx_pattern_of(ad_fn *fn, bool hessian, adx_pattern **out)
+static ad_status adx_pattern_within(ad_fn *fn, bool hessian, size_t most,
+                                    adx_pattern **out)
 {
     // acquire: pairs with the release below, which publishes what it points to.
     adx_pattern *s = atomic_load_explicit(&fn->pattern[hessian],
                                           memory_order_acquire);
     if (s == NULL) {
-        ad_status status = adx_make_pattern(fn, hessian, &s);
-        if (status != ADREV_OK)
+        ad_status status = adx_make_pattern(fn, hessian, most, &s);
+        *out = NULL;
+        if (status != ADREV_OK || s == NULL)
             return status;
         adx_pattern *other = NULL;
         if (!atomic_compare_exchange_strong_explicit(
@@ -7769,6 +7707,11 @@ static ad_status adx_pattern_of(ad_fn *fn, bool hessian, adx_pattern **out)
     }
     *out = s;
     return ADREV_OK;
+}
+
+static ad_status adx_pattern_of(ad_fn *fn, bool hessian, adx_pattern **out)
+{
+    return adx_pattern_within(fn, hessian, SIZE_MAX, out);
 }
 
 static ad_status adx_give_pattern(ad_fn *fn, bool hessian, ad_sparsity *about,
@@ -7849,6 +7792,51 @@ static ad_status adx_fill_sparse(ad_fn *fn, const adx_pattern *s,
     return adx_all_directions(&d, adx_take_sparse, &k);
 }
 
+// All entries of the Jacobian; none is written if that fails.
+static ad_status adx_jacobian_entries(ad_fn *fn, const adx_pattern *s,
+                                      const ad_real x[], ad_real value[])
+{
+    size_t entries = s->g.start[s->g.rows];
+    // The second sweep may fail when the first has written its entries.
+    bool twice = (s->groups > 0 && s->aparts > 0)
+              || (entries > 0 && adx_has_external(&fn->program));
+    ad_real *to = twice ? (ad_real *)adx_take(&fn->memory, entries, sizeof *to)
+                        : value;
+    if (twice && to == NULL)
+        return ADREV_ENOMEM;
+    ad_status status = adx_fill_sparse(fn, s, x, false, to);
+    if (status == ADREV_OK)
+        status = adx_fill_sparse(fn, s, x, true, to);
+    if (twice && status == ADREV_OK)
+        memcpy(value, to, entries * sizeof *value);
+    if (twice)
+        adx_drop(&fn->memory, to);
+    return status;
+}
+
+// The same of the Hessian's lower triangle.
+static ad_status adx_hessian_entries(ad_fn *fn, const adx_pattern *s,
+                                     const ad_real x[], const ad_real w[],
+                                     ad_real value[])
+{
+    size_t entries = s->g.start[s->g.rows];
+    adx_sparse k = { s, value, 0, s->groups };
+    const adx_directions d = {
+        fn, ADX_KIND_hvp, 3, { { x, fn->n }, { w, fn->m }, { NULL, fn->n } },
+        s->groups, fn->n, s->group
+    };
+    if (!adx_fails_late(&d))
+        return adx_all_directions(&d, adx_take_sparse, &k);
+    k.value = (ad_real *)adx_take(&fn->memory, entries, sizeof *value);
+    if (k.value == NULL)
+        return ADREV_ENOMEM;
+    ad_status status = adx_all_directions(&d, adx_take_sparse, &k);
+    if (status == ADREV_OK)
+        memcpy(value, k.value, entries * sizeof *value);
+    adx_drop(&fn->memory, k.value);
+    return status;
+}
+
 // By machine code, if there is any; see adx_run_compiled.
 static ad_status adx_run_sparse(ad_fn *fn, adx_kind kind, size_t parts,
                                 const adx_given given[], size_t entries,
@@ -7875,23 +7863,8 @@ ADX_API ad_status ad_fn_jacobian_sparse(ad_fn *fn, const ad_real x[],
     bool again;
     status = adx_run_sparse(fn, ADX_KIND_jacobian_sparse, 1, given, entries,
                             value, &again);
-    if (status != ADREV_OK || !again)
-        return status;
-    // The second sweep may fail when the first has written its entries.
-    bool twice = (s->groups > 0 && s->aparts > 0)
-              || (entries > 0 && adx_has_external(&fn->program));
-    ad_real *to = twice ? (ad_real *)adx_take(&fn->memory, entries, sizeof *to)
-                        : value;
-    if (twice && to == NULL)
-        return ADREV_ENOMEM;
-    status = adx_fill_sparse(fn, s, x, false, to);
-    if (status == ADREV_OK)
-        status = adx_fill_sparse(fn, s, x, true, to);
-    if (twice && status == ADREV_OK)
-        memcpy(value, to, entries * sizeof *value);
-    if (twice)
-        adx_drop(&fn->memory, to);
-    return status;
+    return status != ADREV_OK || !again
+         ? status : adx_jacobian_entries(fn, s, x, value);
 }
 
 ADX_API ad_status ad_fn_hessian_sparse(ad_fn *fn, const ad_real x[],
@@ -7906,25 +7879,158 @@ ADX_API ad_status ad_fn_hessian_sparse(ad_fn *fn, const ad_real x[],
     size_t entries = s->g.start[s->g.rows];
     if (adx_lacks(fn, entries, value))
         return ADREV_ESHAPE;
-    adx_sparse k = { s, value, 0, s->groups };
-    const adx_directions d = {
-        fn, ADX_KIND_hvp, 3, { { x, fn->n }, { w, fn->m }, { NULL, fn->n } },
-        s->groups, fn->n, s->group
-    };
+    const adx_given given[] = { { x, fn->n }, { w, fn->m } };
     bool again;
-    status = adx_run_sparse(fn, ADX_KIND_hessian_sparse, 2, d.given, entries,
+    status = adx_run_sparse(fn, ADX_KIND_hessian_sparse, 2, given, entries,
                             value, &again);
-    if (status != ADREV_OK || !again)
-        return status;
-    if (!adx_fails_late(&d))
-        return adx_all_directions(&d, adx_take_sparse, &k);
-    k.value = (ad_real *)adx_take(&fn->memory, entries, sizeof *value);
-    if (k.value == NULL)
-        return ADREV_ENOMEM;
-    status = adx_all_directions(&d, adx_take_sparse, &k);
+    return status != ADREV_OK || !again
+         ? status : adx_hessian_entries(fn, s, x, w, value);
+}
+
+/* === function/dense =========================================================
+ * Dense Jacobians and Hessians, each by the way that is cheapest: one program for
+ * all of it, a direction for each row or column, or the directions of the
+ * colouring, where most entries are zero.
+ *
+ *   needs   tape/memory function/api function/functions function/evaluate
+ *           function/directions function/plans
+ * ========================================================================== */
+
+// The plan of a large matrix with few entries that needs at most half of the
+// directions; NULL: there is none, or no memory to find out.
+static const adx_pattern *adx_thrifty_plan(ad_fn *fn, bool hessian)
+{
+    size_t n = fn->n;
+    size_t m = hessian ? n : fn->m;
+    size_t least = m < n ? m : n;
+    adx_pattern *s;
+    if (least <= ADREV_LANES_MOST
+        || atomic_load_explicit(&fn->crowded[hessian], memory_order_relaxed)
+        || adx_pattern_within(fn, hessian, n / 4 * m, &s) != ADREV_OK)
+        return NULL;
+    if (s == NULL) {
+        atomic_store_explicit(&fn->crowded[hessian], true,
+                              memory_order_relaxed);
+        return NULL;
+    }
+    size_t all = hessian ? n : n >= m ? 2 * m : n;
+    size_t few = hessian ? s->groups
+               : s->by_rows ? 2 * (size_t)s->groups + s->aparts
+                            : s->groups + 2 * (size_t)s->aparts;
+    return few <= all / 2 ? s : NULL;
+}
+
+// Entries into a matrix of n columns.
+static void adx_spread_entries(const adx_pattern *s, const ad_real value[],
+                               bool both, size_t n, ad_real to[])
+{
+    memset(to, 0, s->g.rows * n * sizeof *to);
+    for (size_t i = 0; i < s->g.rows; i++)
+        for (size_t k = s->g.start[i]; k < s->g.start[i + 1]; k++) {
+            size_t j = s->g.col[k];
+            to[i * n + j] = value[k];
+            if (both)
+                to[j * n + i] = value[k];
+        }
+}
+
+// w NULL: the Jacobian, else the Hessian of w f.
+static ad_status adx_fill_by_plan(ad_fn *fn, const adx_pattern *s,
+                                  const ad_real x[], const ad_real w[],
+                                  ad_real to[])
+{
+    size_t entries = s->g.start[s->g.rows];
+    ad_real *value = (ad_real *)adx_take(&fn->memory, entries, sizeof *value);
+    ad_status status = value == NULL ? ADREV_ENOMEM
+                     : w == NULL ? adx_jacobian_entries(fn, s, x, value)
+                                 : adx_hessian_entries(fn, s, x, w, value);
     if (status == ADREV_OK)
-        memcpy(value, k.value, entries * sizeof *value);
-    adx_drop(&fn->memory, k.value);
+        adx_spread_entries(s, value, w != NULL, fn->n, to);
+    adx_drop(&fn->memory, value);
+    return status;
+}
+
+// Row by row, or column by column.
+static ad_status adx_jacobian_in_lanes(ad_fn *fn, const ad_real x[],
+                                       ad_real J[])
+{
+    size_t n = fn->n;
+    size_t m = fn->m;
+    adx_directions d = { fn, ADX_KIND_vjp, 2, { { x, n }, { NULL, m } }, m, n,
+                         NULL };
+    if (n >= m)
+        return adx_fill_dense(&d, J, 1, n);
+    d.kind = ADX_KIND_jvp;
+    d.given[1].n = n;
+    d.n = n;
+    d.results = m;
+    return adx_fill_dense(&d, J, n, 1);
+}
+
+static ad_status adx_jacobian_in_turn(ad_fn *fn, const ad_real x[],
+                                      ad_real J[])
+{
+    const adx_pattern *s = adx_thrifty_plan(fn, false);
+    return s == NULL ? adx_jacobian_in_lanes(fn, x, J)
+                     : adx_fill_by_plan(fn, s, x, NULL, J);
+}
+
+ADX_API ad_status ad_fn_jacobian(ad_fn *fn, const ad_real x[], ad_real J[])
+{
+    if (fn == NULL || adx_lacks(fn, fn->n, J) || adx_lacks(fn, fn->n, x))
+        return ADREV_ESHAPE;
+    return adx_is_linearized(fn) ? adx_linearize(fn, x, NULL, J)
+                                 : adx_jacobian_in_turn(fn, x, J);
+}
+
+// Where no program computes both: first the value, then the matrix.
+ADX_NOINLINE static ad_status adx_linearize_in_turn(ad_fn *fn,
+                                                    const ad_real x[],
+                                                    ad_real y[], ad_real J[])
+{
+    if (y == NULL)
+        return adx_jacobian_in_turn(fn, x, J);
+    ad_real *value = (ad_real *)adx_take(&fn->memory, fn->m, sizeof *value);
+    ad_status status = value == NULL ? ADREV_ENOMEM
+                                     : ad_fn_eval(fn, x, value);
+    if (status == ADREV_OK)
+        status = adx_jacobian_in_turn(fn, x, J);
+    if (status == ADREV_OK)
+        memcpy(y, value, fn->m * sizeof *y);
+    adx_drop(&fn->memory, value);
+    return status;
+}
+
+ADX_API ad_status ad_fn_linearize(ad_fn *fn, const ad_real x[], ad_real y[],
+                                  ad_real J[])
+{
+    if (fn == NULL || adx_lacks(fn, fn->n, J) || adx_lacks(fn, fn->n, x))
+        return ADREV_ESHAPE;
+    return adx_is_linearized(fn) ? adx_linearize(fn, x, y, J)
+                                 : adx_linearize_in_turn(fn, x, y, J);
+}
+
+// Both triangles are computed; the lower one counts, so that H is symmetric.
+ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
+                                const ad_real w[], ad_real H[])
+{
+    if (fn == NULL || adx_lacks(fn, fn->n, H) || adx_lacks(fn, fn->n, x)
+        || w == NULL)
+        return ADREV_ESHAPE;
+    size_t n = fn->n;
+    const adx_directions d = { fn, ADX_KIND_hvp, 3,
+                               { { x, n }, { w, fn->m }, { NULL, n } }, n, n,
+                               NULL };
+    const adx_wanted wanted[] = { { 0, n * n, H } };
+    if (adx_is_short(fn, n) || adx_has_code(&fn->compiled[ADX_KIND_hessian]))
+        return adx_evaluate_fn(fn, ADX_KIND_hessian, 2, d.given, 1, wanted);
+    const adx_pattern *s = adx_thrifty_plan(fn, true);
+    if (s != NULL)
+        return adx_fill_by_plan(fn, s, x, w, H);
+    ad_status status = adx_fill_dense(&d, H, n, 1);
+    for (size_t i = 0; status == ADREV_OK && i < n; i++)
+        for (size_t j = 0; j < i; j++)
+            H[j * n + i] = H[i * n + j];
     return status;
 }
 

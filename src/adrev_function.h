@@ -47,7 +47,7 @@
  *   function/arrays function/run function/functions function/evaluate
  *   function/directions function/points function/calls function/paths
  *   function/taylor function/compare function/pattern function/colour
- *   function/plans
+ *   function/plans function/dense
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -107,6 +107,7 @@
 #include "function/pattern.h"
 #include "function/colour.h"
 #include "function/plans.h"
+#include "function/dense.h"
 
 #endif // ADREV_FUNCTION_IMPLEMENTED
 #endif // ADREV_IMPLEMENTATION

@@ -6,7 +6,7 @@
  *
  *   needs   tape/memory function/api function/places function/arrays
  *           function/run function/functions function/evaluate
- *   offers  adx_directions adx_all_directions adx_fails_late
+ *   offers  adx_directions adx_all_directions adx_fails_late adx_fill_dense
  * ========================================================================== */
 
 // Lanes for n directions: all of them, a multiple of 4; but a full block, even if
@@ -153,78 +153,5 @@ static ad_status adx_fill_dense(const adx_directions *d, ad_real to[],
     if (status == ADREV_OK)
         memcpy(to, k.to, entries * sizeof *to);
     adx_drop(&d->fn->memory, k.to);
-    return status;
-}
-
-// Row by row, or column by column.
-static ad_status adx_jacobian_in_lanes(ad_fn *fn, const ad_real x[],
-                                       ad_real J[])
-{
-    size_t n = fn->n;
-    size_t m = fn->m;
-    adx_directions d = { fn, ADX_KIND_vjp, 2, { { x, n }, { NULL, m } }, m, n,
-                         NULL };
-    if (n >= m)
-        return adx_fill_dense(&d, J, 1, n);
-    d.kind = ADX_KIND_jvp;
-    d.given[1].n = n;
-    d.n = n;
-    d.results = m;
-    return adx_fill_dense(&d, J, n, 1);
-}
-
-ADX_API ad_status ad_fn_jacobian(ad_fn *fn, const ad_real x[], ad_real J[])
-{
-    if (fn == NULL || adx_lacks(fn, fn->n, J) || adx_lacks(fn, fn->n, x))
-        return ADREV_ESHAPE;
-    return adx_is_linearized(fn) ? adx_linearize(fn, x, NULL, J)
-                                 : adx_jacobian_in_lanes(fn, x, J);
-}
-
-// Where no program computes both: first the value, then the matrix.
-ADX_NOINLINE static ad_status adx_linearize_in_turn(ad_fn *fn,
-                                                    const ad_real x[],
-                                                    ad_real y[], ad_real J[])
-{
-    if (y == NULL)
-        return adx_jacobian_in_lanes(fn, x, J);
-    ad_real *value = (ad_real *)adx_take(&fn->memory, fn->m, sizeof *value);
-    ad_status status = value == NULL ? ADREV_ENOMEM
-                                     : ad_fn_eval(fn, x, value);
-    if (status == ADREV_OK)
-        status = adx_jacobian_in_lanes(fn, x, J);
-    if (status == ADREV_OK)
-        memcpy(y, value, fn->m * sizeof *y);
-    adx_drop(&fn->memory, value);
-    return status;
-}
-
-ADX_API ad_status ad_fn_linearize(ad_fn *fn, const ad_real x[], ad_real y[],
-                                  ad_real J[])
-{
-    if (fn == NULL || adx_lacks(fn, fn->n, J) || adx_lacks(fn, fn->n, x))
-        return ADREV_ESHAPE;
-    return adx_is_linearized(fn) ? adx_linearize(fn, x, y, J)
-                                 : adx_linearize_in_turn(fn, x, y, J);
-}
-
-// Both triangles are computed; the lower one counts, so that H is symmetric.
-ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
-                                const ad_real w[], ad_real H[])
-{
-    if (fn == NULL || adx_lacks(fn, fn->n, H) || adx_lacks(fn, fn->n, x)
-        || w == NULL)
-        return ADREV_ESHAPE;
-    size_t n = fn->n;
-    const adx_directions d = { fn, ADX_KIND_hvp, 3,
-                               { { x, n }, { w, fn->m }, { NULL, n } }, n, n,
-                               NULL };
-    const adx_wanted wanted[] = { { 0, n * n, H } };
-    if (adx_is_short(fn, n) || adx_has_code(&fn->compiled[ADX_KIND_hessian]))
-        return adx_evaluate_fn(fn, ADX_KIND_hessian, 2, d.given, 1, wanted);
-    ad_status status = adx_fill_dense(&d, H, n, 1);
-    for (size_t i = 0; status == ADREV_OK && i < n; i++)
-        for (size_t j = 0; j < i; j++)
-            H[j * n + i] = H[i * n + j];
     return status;
 }

@@ -6,7 +6,8 @@
  *   needs   tape/memory function/api function/program function/adjoints
  *           function/places function/functions function/evaluate
  *           function/directions function/pattern function/colour
- *   offers  adx_symmetric adx_pattern_of
+ *   offers  adx_symmetric adx_pattern_within adx_pattern_of
+ *           adx_jacobian_entries adx_hessian_entries
  * ========================================================================== */
 
 struct adx_pattern {
@@ -204,40 +205,49 @@ static bool adx_plan_hessian(adx_pattern *s)
 
 /* --- values -------------------------------------------------------------- */
 
-static ad_status adx_make_pattern(ad_fn *fn, bool hessian, adx_pattern **out)
+// *out stays NULL if it has more entries than `most`.
+static ad_status adx_make_pattern(ad_fn *fn, bool hessian, size_t most,
+                                  adx_pattern **out)
 {
     const ad_allocator *a = &fn->memory;
     adx_program p;
     ad_status status = adx_make_scalar(&p, &fn->program, true);
     adx_pattern *s = (adx_pattern *)adx_take(a, 1, sizeof *s);
     bool ok = status == ADREV_OK && s != NULL;
+    bool fits = true;
     if (s != NULL) {
         memset(s, 0, sizeof *s);
         s->memory = a;
     }
     if (ok)
-        ok = hessian ? adx_hessian_graph(&p, &s->g) && adx_plan_hessian(s)
-                     : adx_jacobian_graph(&p, &s->g) && adx_plan_jacobian(s);
+        ok = hessian ? adx_hessian_graph(&p, &s->g)
+                     : adx_jacobian_graph(&p, &s->g);
+    if (ok) {
+        fits = s->g.start[s->g.rows] <= most;
+        ok = !fits || (hessian ? adx_plan_hessian(s) : adx_plan_jacobian(s));
+    }
     if (status == ADREV_OK)
         status = p.status;
     adx_free_program(&p);
-    if (!ok) {
+    if (!ok || !fits) {
         adx_free_pattern(s);
-        return status == ADREV_OK ? ADREV_ENOMEM : status;
+        s = NULL;
     }
     *out = s;
-    return ADREV_OK;
+    return ok || status != ADREV_OK ? status : ADREV_ENOMEM;
 }
 
 // Made once, as machines are.
-static ad_status adx_pattern_of(ad_fn *fn, bool hessian, adx_pattern **out)
+static ad_status adx_pattern_within(ad_fn *fn, bool hessian, size_t most,
+                                    adx_pattern **out)
 {
     // acquire: pairs with the release below, which publishes what it points to.
     adx_pattern *s = atomic_load_explicit(&fn->pattern[hessian],
                                           memory_order_acquire);
     if (s == NULL) {
-        ad_status status = adx_make_pattern(fn, hessian, &s);
-        if (status != ADREV_OK)
+        ad_status status = adx_make_pattern(fn, hessian, most, &s);
+        *out = NULL;
+        if (status != ADREV_OK || s == NULL)
             return status;
         adx_pattern *other = NULL;
         if (!atomic_compare_exchange_strong_explicit(
@@ -249,6 +259,11 @@ static ad_status adx_pattern_of(ad_fn *fn, bool hessian, adx_pattern **out)
     }
     *out = s;
     return ADREV_OK;
+}
+
+static ad_status adx_pattern_of(ad_fn *fn, bool hessian, adx_pattern **out)
+{
+    return adx_pattern_within(fn, hessian, SIZE_MAX, out);
 }
 
 static ad_status adx_give_pattern(ad_fn *fn, bool hessian, ad_sparsity *about,
@@ -329,6 +344,51 @@ static ad_status adx_fill_sparse(ad_fn *fn, const adx_pattern *s,
     return adx_all_directions(&d, adx_take_sparse, &k);
 }
 
+// All entries of the Jacobian; none is written if that fails.
+static ad_status adx_jacobian_entries(ad_fn *fn, const adx_pattern *s,
+                                      const ad_real x[], ad_real value[])
+{
+    size_t entries = s->g.start[s->g.rows];
+    // The second sweep may fail when the first has written its entries.
+    bool twice = (s->groups > 0 && s->aparts > 0)
+              || (entries > 0 && adx_has_external(&fn->program));
+    ad_real *to = twice ? (ad_real *)adx_take(&fn->memory, entries, sizeof *to)
+                        : value;
+    if (twice && to == NULL)
+        return ADREV_ENOMEM;
+    ad_status status = adx_fill_sparse(fn, s, x, false, to);
+    if (status == ADREV_OK)
+        status = adx_fill_sparse(fn, s, x, true, to);
+    if (twice && status == ADREV_OK)
+        memcpy(value, to, entries * sizeof *value);
+    if (twice)
+        adx_drop(&fn->memory, to);
+    return status;
+}
+
+// The same of the Hessian's lower triangle.
+static ad_status adx_hessian_entries(ad_fn *fn, const adx_pattern *s,
+                                     const ad_real x[], const ad_real w[],
+                                     ad_real value[])
+{
+    size_t entries = s->g.start[s->g.rows];
+    adx_sparse k = { s, value, 0, s->groups };
+    const adx_directions d = {
+        fn, ADX_KIND_hvp, 3, { { x, fn->n }, { w, fn->m }, { NULL, fn->n } },
+        s->groups, fn->n, s->group
+    };
+    if (!adx_fails_late(&d))
+        return adx_all_directions(&d, adx_take_sparse, &k);
+    k.value = (ad_real *)adx_take(&fn->memory, entries, sizeof *value);
+    if (k.value == NULL)
+        return ADREV_ENOMEM;
+    ad_status status = adx_all_directions(&d, adx_take_sparse, &k);
+    if (status == ADREV_OK)
+        memcpy(value, k.value, entries * sizeof *value);
+    adx_drop(&fn->memory, k.value);
+    return status;
+}
+
 // By machine code, if there is any; see adx_run_compiled.
 static ad_status adx_run_sparse(ad_fn *fn, adx_kind kind, size_t parts,
                                 const adx_given given[], size_t entries,
@@ -355,23 +415,8 @@ ADX_API ad_status ad_fn_jacobian_sparse(ad_fn *fn, const ad_real x[],
     bool again;
     status = adx_run_sparse(fn, ADX_KIND_jacobian_sparse, 1, given, entries,
                             value, &again);
-    if (status != ADREV_OK || !again)
-        return status;
-    // The second sweep may fail when the first has written its entries.
-    bool twice = (s->groups > 0 && s->aparts > 0)
-              || (entries > 0 && adx_has_external(&fn->program));
-    ad_real *to = twice ? (ad_real *)adx_take(&fn->memory, entries, sizeof *to)
-                        : value;
-    if (twice && to == NULL)
-        return ADREV_ENOMEM;
-    status = adx_fill_sparse(fn, s, x, false, to);
-    if (status == ADREV_OK)
-        status = adx_fill_sparse(fn, s, x, true, to);
-    if (twice && status == ADREV_OK)
-        memcpy(value, to, entries * sizeof *value);
-    if (twice)
-        adx_drop(&fn->memory, to);
-    return status;
+    return status != ADREV_OK || !again
+         ? status : adx_jacobian_entries(fn, s, x, value);
 }
 
 ADX_API ad_status ad_fn_hessian_sparse(ad_fn *fn, const ad_real x[],
@@ -386,24 +431,10 @@ ADX_API ad_status ad_fn_hessian_sparse(ad_fn *fn, const ad_real x[],
     size_t entries = s->g.start[s->g.rows];
     if (adx_lacks(fn, entries, value))
         return ADREV_ESHAPE;
-    adx_sparse k = { s, value, 0, s->groups };
-    const adx_directions d = {
-        fn, ADX_KIND_hvp, 3, { { x, fn->n }, { w, fn->m }, { NULL, fn->n } },
-        s->groups, fn->n, s->group
-    };
+    const adx_given given[] = { { x, fn->n }, { w, fn->m } };
     bool again;
-    status = adx_run_sparse(fn, ADX_KIND_hessian_sparse, 2, d.given, entries,
+    status = adx_run_sparse(fn, ADX_KIND_hessian_sparse, 2, given, entries,
                             value, &again);
-    if (status != ADREV_OK || !again)
-        return status;
-    if (!adx_fails_late(&d))
-        return adx_all_directions(&d, adx_take_sparse, &k);
-    k.value = (ad_real *)adx_take(&fn->memory, entries, sizeof *value);
-    if (k.value == NULL)
-        return ADREV_ENOMEM;
-    status = adx_all_directions(&d, adx_take_sparse, &k);
-    if (status == ADREV_OK)
-        memcpy(value, k.value, entries * sizeof *value);
-    adx_drop(&fn->memory, k.value);
-    return status;
+    return status != ADREV_OK || !again
+         ? status : adx_hessian_entries(fn, s, x, w, value);
 }
