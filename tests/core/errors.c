@@ -347,7 +347,7 @@ static void test_missing_arrays(ad_tape *t)
 #undef MISSING_SUM
 #undef MISSING
     ad_use(NULL);
-    got = ad_sum(2, NULL);
+    got = ad_sum(2, none);
     CHECK(got.v != got.v, "without a tape: a number");
     ad_use(t);
 }
@@ -1063,7 +1063,7 @@ static void test_results_of_a_function(ad_tape *t)
             EXPECT(ad_tape_status(t), ADREV_OK);
         }
     overreach o = { .how = 1, .m = 2 };
-    ad_real y[2];
+    ad_real y[2] = { -1, -1 };
     ad_real J[2];
     EXPECT(ad_jac(sets, &o, 1, &x, 2, y, J), ADREV_ESHAPE);
     o.how = 2;
