@@ -1555,6 +1555,8 @@ static uint32_t adx_emit_external(adx_program *p, const adx_many *of,
  *           adx_partial_of
  * ========================================================================== */
 
+ADX_SELDOM_BEGIN
+
 // What a cell computes, one operation after the other. Their arguments: 0 to 2,
 // those of the operation whose partial it is; 3, its result; and from 4 on, what
 // was computed before.
@@ -1841,6 +1843,8 @@ static adx_numbers adx_partial_of(adx_program *p, size_t n, uint32_t op, int i,
     return made[f.result];
 }
 
+ADX_SELDOM_END
+
 /* === function/copy ==========================================================
  * From a program its tangent and its adjoint: programs again, which compute
  * what they need of the first one. (Griewank & Walther, chapter 3.)
@@ -1853,6 +1857,8 @@ static adx_numbers adx_partial_of(adx_program *p, size_t n, uint32_t op, int i,
  *           adx_argument adx_accumulate_each adx_accumulate adx_or_zero
  *           adx_argument_range adx_partials_in adx_cosines_in adx_copy_nodes
  * ========================================================================== */
+
+ADX_SELDOM_BEGIN
 
 // A program made from another one: what its numbers became.
 typedef struct adx_making {
@@ -2160,12 +2166,16 @@ static void adx_copy_nodes(adx_making *k)
             adx_copy_node(k, &p->node[i]);
 }
 
+ADX_SELDOM_END
+
 /* === function/tangents ======================================================
  * The tangent of a program (jvp).
  *
  *   needs   function/operations function/program function/emit function/copy
  *   offers  adx_tangent_node adx_make_tangent
  * ========================================================================== */
+
+ADX_SELDOM_BEGIN
 
 static void adx_tangent_each(adx_making *k, const adx_node *s,
                              const adx_many *e)
@@ -2309,6 +2319,8 @@ static ad_status adx_make_tangent(adx_program *q, const adx_program *p,
     return q->status;
 }
 
+ADX_SELDOM_END
+
 /* === function/adjoints ======================================================
  * The adjoint of a program (vjp), and what array nodes hand back.
  *
@@ -2317,6 +2329,8 @@ static ad_status adx_make_tangent(adx_program *q, const adx_program *p,
  *   offers  adx_moved adx_adjoint_nodes adx_make_adjoint adx_make_copy
  *           adx_make_scalar
  * ========================================================================== */
+
+ADX_SELDOM_BEGIN
 
 typedef struct adx_movement {
     bool *moved;
@@ -2752,6 +2766,8 @@ static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
     adx_end_making(&k);
     return q->status;
 }
+
+ADX_SELDOM_END
 
 /* === function/matrices ======================================================
  * All directions in one program, each a vector of zeros and ones: what is zero
@@ -6632,6 +6648,8 @@ ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
  *           function/program function/places function/run function/functions
  * ========================================================================== */
 
+ADX_SELDOM_BEGIN
+
 // Values of f at x, given constants on a tape that is then gone.
 static ad_status adx_run_plain(const ad_fn *fn, ad_vector_fn *f, void *ctx,
                                const ad_real x[], adx_lent *lent)
@@ -6814,6 +6832,8 @@ static ad_status adx_compare_nearby(ad_fn *fn, ad_vector_fn *f, void *ctx,
     adx_drop(&fn->memory, all);
     return status;
 }
+
+ADX_SELDOM_END
 
 /* === function/pattern =======================================================
  * Patterns, colourings, and values from few directions. (Gebremedhin, Manne &
@@ -7280,6 +7300,8 @@ static bool adx_hessian_graph(adx_program *p, adx_entries *g)
  *           adx_best_colouring
  * ========================================================================== */
 
+ADX_SELDOM_BEGIN
+
 #define ADX_UNCOLOURED UINT32_MAX
 
 typedef struct adx_colouring {
@@ -7447,6 +7469,8 @@ static uint32_t adx_best_colouring(const ad_allocator *a, const adx_entries *g,
     adx_drop(a, room);
     return fewest;
 }
+
+ADX_SELDOM_END
 
 /* === function/plans =========================================================
  * In which direction each entry of a matrix is found, and at which result.

@@ -9,6 +9,8 @@
  *           adx_make_scalar
  * ========================================================================== */
 
+ADX_SELDOM_BEGIN
+
 typedef struct adx_movement {
     bool *moved;
     bool any;
@@ -443,3 +445,5 @@ static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
     adx_end_making(&k);
     return q->status;
 }
+
+ADX_SELDOM_END

@@ -8,6 +8,8 @@
  *           adx_best_colouring
  * ========================================================================== */
 
+ADX_SELDOM_BEGIN
+
 #define ADX_UNCOLOURED UINT32_MAX
 
 typedef struct adx_colouring {
@@ -175,3 +177,5 @@ static uint32_t adx_best_colouring(const ad_allocator *a, const adx_entries *g,
     adx_drop(a, room);
     return fewest;
 }
+
+ADX_SELDOM_END

@@ -10,6 +10,8 @@
  *           function/program function/places function/run function/functions
  * ========================================================================== */
 
+ADX_SELDOM_BEGIN
+
 // Values of f at x, given constants on a tape that is then gone.
 static ad_status adx_run_plain(const ad_fn *fn, ad_vector_fn *f, void *ctx,
                                const ad_real x[], adx_lent *lent)
@@ -192,3 +194,5 @@ static ad_status adx_compare_nearby(ad_fn *fn, ad_vector_fn *f, void *ctx,
     adx_drop(&fn->memory, all);
     return status;
 }
+
+ADX_SELDOM_END

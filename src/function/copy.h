@@ -13,6 +13,8 @@
  *           adx_argument_range adx_partials_in adx_cosines_in adx_copy_nodes
  * ========================================================================== */
 
+ADX_SELDOM_BEGIN
+
 // A program made from another one: what its numbers became.
 typedef struct adx_making {
     const adx_program *from;
@@ -318,3 +320,5 @@ static void adx_copy_nodes(adx_making *k)
         if (adx_is_used(p, &p->node[i], k->used))
             adx_copy_node(k, &p->node[i]);
 }
+
+ADX_SELDOM_END

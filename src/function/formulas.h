@@ -18,6 +18,8 @@
  *           adx_partial_of
  * ========================================================================== */
 
+ADX_SELDOM_BEGIN
+
 // What a cell computes, one operation after the other. Their arguments: 0 to 2,
 // those of the operation whose partial it is; 3, its result; and from 4 on, what
 // was computed before.
@@ -303,3 +305,5 @@ static adx_numbers adx_partial_of(adx_program *p, size_t n, uint32_t op, int i,
                               made[term->arg[1]], made[term->arg[2]]);
     return made[f.result];
 }
+
+ADX_SELDOM_END

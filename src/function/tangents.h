@@ -7,6 +7,8 @@
  *   offers  adx_tangent_node adx_make_tangent
  * ========================================================================== */
 
+ADX_SELDOM_BEGIN
+
 static void adx_tangent_each(adx_making *k, const adx_node *s,
                              const adx_many *e)
 {
@@ -148,3 +150,5 @@ static ad_status adx_make_tangent(adx_program *q, const adx_program *p,
     adx_end_making(&k);
     return q->status;
 }
+
+ADX_SELDOM_END
