@@ -42,8 +42,20 @@ done
 
 # Files that comments point to exist.
 for file in $(grep -ohE '\b(tests|examples|bench|docs|tools)/[a-z0-9_/]+\.[a-z]+' \
-              adrev*.h README.md CHANGELOG.md | sort -u); do
+              adrev*.h README.md CHANGELOG.md docs/behaviour/*.md \
+              | sort -u); do
     [ -e "$file" ] || say "$file is mentioned and does not exist"
+done
+
+# Cases that tests cite, "S24", and files of cases.
+for case in $(grep -ohE '\b[ABLS][0-9]{1,2}[a-z]?\b' tests/*/*.[ch] \
+              | sort -u); do
+    grep -q "^\*\*$case\*\* " docs/behaviour/*.md \
+        || say "case $case is cited, and not in docs/behaviour"
+done
+for file in $(grep -oE '\]\([a-z-]+\.md' docs/behaviour/README.md); do
+    [ -e "docs/behaviour/${file#*\(}" ] \
+        || say "docs/behaviour/${file#*\(} is mentioned and does not exist"
 done
 
 # Width: 80 columns; 100 in aligned tables and macros. The rows of section 4

@@ -339,7 +339,7 @@ static void run_dead_sum(void)
           (size_t)ad_counts.reverse.written);
 }
 
-// S24 of spec/slang.md: what nothing depends on is not visited, wherever it is.
+// S24: what nothing depends on is not visited, wherever it is.
 // (Its partial is computed as it is recorded.)
 static void run_dead_exp(void)
 {

@@ -6,10 +6,10 @@
 /* function.c - recorded functions: what a program may do while it is recorded,
  * and what its recording answers at other points.
  *
- * The programs by which a differentiating compiler is judged (slang.c), with
- * second derivatives; guards; numbers that leave the recording; shapes; zero
- * factors, infinities and NaN; what simplifying may and may not remove; every
- * error; memory that runs out; threads; a large program.                    */
+ * The programs by which a differentiating compiler is judged (control_flow.c),
+ * with second derivatives; guards; numbers that leave the recording; shapes;
+ * zero factors, infinities and NaN; what simplifying may and may not remove;
+ * every error; memory that runs out; threads; a large program.              */
 
 #define _POSIX_C_SOURCE 200809L
 
@@ -407,7 +407,7 @@ static void test_title(void)
     ad_fn_free(fn);
 }
 
-/* --- S1 ... S24 of spec/slang.md ------------------------------------------ */
+/* --- S1 ... S24 of docs/behaviour/control-flow.md ------------------------- */
 
 #define NUM       ad_rev
 #define REC(e)    ad_rec(e)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT-0
-/* slang_programs.h - the programs of slang.c, written once for any number.
+/* slang_programs.h - S1 to S24 of docs/behaviour/control-flow.md, written once
+ * for any number.
  *
  * The file that includes this defines
  *
