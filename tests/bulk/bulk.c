@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-/* bulk.c - the array operators of adrev_loop.h, on one thread and without
+/* bulk.c - the array operators of adrev_bulk.h, on one thread and without
  * recorded functions. See bulk.h.                                           */
 
 #define ADREV_IMPLEMENTATION

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT-0
 // plan: listed
 // needs: xxhash.h
-/* bulk_lanes.c - the array operators of adrev_loop.h where adrev_function.h is
+/* bulk_lanes.c - the array operators of adrev_bulk.h where adrev_function.h is
  * there: maps run in lanes; all is recorded as a function, too. See bulk.h. */
 
 #include <stdbool.h>

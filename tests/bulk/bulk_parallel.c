@@ -2,7 +2,7 @@
 // plan: listed
 // flags: -pthread
 // needs: xxhash.h
-/* bulk_parallel.c - the array operators of adrev_loop.h on pools of threads.
+/* bulk_parallel.c - the array operators of adrev_bulk.h on pools of threads.
  *
  * The checks of bulk.c on pools of 1, 2, 3 and 4 threads and without one, and
  * in the branches of a fork; all bits must be the same. With

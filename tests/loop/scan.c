@@ -376,8 +376,7 @@ static void run_programs(void)
         run_plain(&runs[i]);
         run_ways(&runs[i], true);
     }
-    // What a tangent through a loop that is reversed in part should be,
-    // nobody has said.
+    // Forward, a loop that is reversed in part has the tangents of all of it.
     for (size_t i = 0; i < CUTS; i++)
         run_ways(&cut[i], false);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT-0
-/* bulk.h - the array operators of adrev_loop.h, in two ways.
+/* bulk.h - the array operators of adrev_bulk.h, in two ways.
  *
  * First the table of their reverse rules with numbers computed by hand: values,
  * pullbacks and pushforwards, recorded on a growing tape and in fixed memory,
