@@ -1382,7 +1382,7 @@ ADX_SELDOM_END
  * C functions: prologue, body, results, and parts of what is too long for one.
  *
  *   needs   tape/memory function/operations function/program function/copy
- *           function/run function/functions function/pattern code/text
+ *           function/places function/functions function/pattern code/text
  *           code/layout code/statements code/matrix
  *   offers  adx_say_item adx_has_check adx_declare_function adx_say_function
  *           adx_say_block adx_has_block adx_say_loop

@@ -669,13 +669,13 @@ static inline bool adx_make_room_for(const ad_allocator *a, void **array,
  *           ADX_MANY_norm ADX_MANY_product ADX_MANY_gather ADX_MANY_external
  *           ADX_EXTERNAL_value ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving
  *           adx_many ADX_FROM_CONSTANT ADX_FROM_INPUT ADX_NOWHERE ADX_WAYS
- *           adx_seen_set adx_program adx_begin_program adx_drop_many
- *           adx_end_program adx_free_program adx_spoil adx_has_room_for_number
- *           adx_new_number adx_new_constant adx_new_inputs adx_new_output
- *           adx_is_constant_number adx_constant_of adx_is_fixed adx_is
- *           adx_made_by adx_many_of adx_external_operands adx_external_results
- *           adx_many_results adx_listed adx_results_of adx_extent adx_in_range
- *           adx_visit_reads
+ *           adx_seen_set adx_term adx_known_cell adx_cells adx_program
+ *           adx_begin_program adx_drop_many adx_end_program adx_free_program
+ *           adx_spoil adx_has_room_for_number adx_new_number adx_new_constant
+ *           adx_new_inputs adx_new_output adx_is_constant_number
+ *           adx_constant_of adx_is_fixed adx_is adx_made_by adx_many_of
+ *           adx_external_operands adx_external_results adx_many_results
+ *           adx_listed adx_results_of adx_extent adx_in_range adx_visit_reads
  * ========================================================================== */
 
 // What an external statement saved, for all programs that it is a node of.
@@ -773,8 +773,36 @@ typedef struct adx_seen_set {
     uint32_t number[ADX_WAYS];  // + 1; 0: none
 } adx_seen_set;
 
-typedef struct adx_cells adx_cells;
-static void adx_drop_cells(const ad_allocator *a, adx_cells *cells);
+// What a cell computes, one operation after the other. Their arguments: 0 to 2,
+// those of the operation whose partial it is; 3, its result; and from 4 on, what
+// was computed before.
+typedef struct adx_term {
+    uint16_t op;                // or ADX_TERM_NUMBER
+    uint8_t arg[3];
+    ad_real v;
+} adx_term;
+
+// Cells that were read, so that each is read once for a program. (The first
+// gradient of a function with 8 10^5 operations: 0.30 instead of 0.40 s.)
+typedef struct adx_known_cell {
+    uint16_t first;             // of its terms
+    uint8_t terms;
+    uint8_t result;
+    bool known;
+} adx_known_cell;
+
+typedef struct adx_cells {
+    adx_known_cell of[ADX_OP_COUNT][3];
+    adx_term *term;
+    size_t terms, room;
+} adx_cells;
+
+static void adx_drop_cells(const ad_allocator *a, adx_cells *cells)
+{
+    if (cells != NULL)
+        adx_drop(a, cells->term);
+    adx_drop(a, cells);
+}
 
 // A program that grows. Constants are apart from the numbers, for the memory of
 // a recording is new, and takes a fifth of its time. (10^5 operations: 42
@@ -1557,15 +1585,6 @@ static uint32_t adx_emit_external(adx_program *p, const adx_many *of,
 
 ADX_SELDOM_BEGIN
 
-// What a cell computes, one operation after the other. Their arguments: 0 to 2,
-// those of the operation whose partial it is; 3, its result; and from 4 on, what
-// was computed before.
-typedef struct adx_term {
-    uint16_t op;                // or ADX_TERM_NUMBER
-    uint8_t arg[3];
-    ad_real v;
-} adx_term;
-
 enum {
     ADX_TERM_NUMBER = ADX_OP_COUNT,
     ADX_TERM_FIRST = 4,
@@ -1760,28 +1779,6 @@ static uint8_t adx_choice(adx_formula *f)
     adx_next_is(f, ":");
     uint8_t no = adx_choice(f);
     return adx_new_term(f, ADREV_OP_select, condition, yes, no, 0);
-}
-
-// Cells that were read, so that each is read once for a program. (The first
-// gradient of a function with 8 10^5 operations: 0.30 instead of 0.40 s.)
-typedef struct adx_known_cell {
-    uint16_t first;             // of its terms
-    uint8_t terms;
-    uint8_t result;
-    bool known;
-} adx_known_cell;
-
-struct adx_cells {
-    adx_known_cell of[ADX_OP_COUNT][3];
-    adx_term *term;
-    size_t terms, room;
-};
-
-static void adx_drop_cells(const ad_allocator *a, adx_cells *cells)
-{
-    if (cells != NULL)
-        adx_drop(a, cells->term);
-    adx_drop(a, cells);
 }
 
 // Without memory nothing is lost: then it is read again.
@@ -3623,6 +3620,7 @@ static void adx_record_outputs(adx_recorder *r, const ad_tape *t, size_t m,
  *   needs   tape/memory function/operations function/program function/copy
  *           function/matrices
  *   offers  ADX_LINE adx_align adx_workspace adx_machine adx_free_machine
+ *           ADX_CODE ADX_AFTER_X ADX_AFTER_Y ADX_AFTER_Z ADX_CODES ADX_AFTER
  *           adx_make_machine
  * ========================================================================== */
 
@@ -4013,7 +4011,48 @@ static void adx_place_node(adx_placing *k, size_t i)
     *k->machine->node++ = to;
 }
 
-static void adx_mark_after(adx_node *s);        // 8.4
+// A node that takes the result of the one before finds that in a register: it
+// has a code of its own, beyond its operation's, that says which argument it is.
+// By way of memory it would wait longer than most operations take. (Twenty times
+// x = x a + b: 69 instead of 128 ns.)
+enum {
+    ADX_CODE = 0xff,            // of the operation
+    ADX_AFTER_X = 0x100, ADX_AFTER_Y = 0x200, ADX_AFTER_Z = 0x300,
+    ADX_CODES = 0x400
+};
+ADX_STATIC_ASSERT((int)ADX_OP_end <= (int)ADX_CODE, "an operation has 8 bits");
+
+// Frequent operations only.
+#define ADX_AFTER_ROW(X, name) X(ADREV_OP_##name, adx_f_##name(x, y, z))
+#define ADX_AFTER(X, Y, Z)                                                  \
+    ADX_AFTER_ROW(X, neg) ADX_AFTER_ROW(X, sqr) ADX_AFTER_ROW(X, exp)       \
+    ADX_AFTER_ROW(X, sin) ADX_AFTER_ROW(X, cos)                             \
+    ADX_AFTER_ROW(X, add) ADX_AFTER_ROW(Y, add)                             \
+    ADX_AFTER_ROW(X, sub) ADX_AFTER_ROW(Y, sub)                             \
+    ADX_AFTER_ROW(X, mul) ADX_AFTER_ROW(Y, mul)                             \
+    ADX_AFTER_ROW(X, div) ADX_AFTER_ROW(Y, div)                             \
+    X(ADX_OP_chain, x * y) Y(ADX_OP_chain, x * y)                           \
+    ADX_FUSED(X) ADX_FUSED(Y) ADX_FUSED(Z)
+
+static void adx_mark_after(adx_node *s)
+{
+#define ADX_X(code, value) [code + ADX_AFTER_X] = true,
+#define ADX_Y(code, value) [code + ADX_AFTER_Y] = true,
+#define ADX_Z(code, value) [code + ADX_AFTER_Z] = true,
+    static const bool known[ADX_CODES] = { ADX_AFTER(ADX_X, ADX_Y, ADX_Z) };
+#undef ADX_X
+#undef ADX_Y
+#undef ADX_Z
+    for (; s->op != ADX_OP_end; s++) {
+        adx_node *next = s + 1;
+        uint32_t after = next->a == s->r ? ADX_AFTER_X
+                       : next->b == s->r ? ADX_AFTER_Y
+                       : next->c == s->r ? ADX_AFTER_Z : 0;
+        if (s->op != ADX_OP_guard && s->op != ADX_OP_many
+            && known[next->op + after])
+            next->op += after;
+    }
+}
 
 // NULL: no memory.
 static adx_machine *adx_make_machine(const adx_program *p)
@@ -4367,8 +4406,8 @@ static void adx_run_many(const adx_machine *m, const adx_node *s, ad_real w[],
  *
  *   needs   tape/memory function/api function/operations function/program
  *           function/places function/arrays
- *   offers  adx_same_value ADX_AFTER adx_nodes_plain adx_nodes_careful
- *           adx_take_work adx_give_work adx_run_lanes
+ *   offers  adx_same_value adx_nodes_plain adx_nodes_careful adx_take_work
+ *           adx_give_work adx_run_lanes
  * ========================================================================== */
 
 /* --- one point ----------------------------------------------------------- */
@@ -4377,49 +4416,6 @@ static void adx_run_many(const adx_machine *m, const adx_node *s, ad_real w[],
 static bool adx_same_value(ad_real a, ad_real b)
 {
     return memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b);
-}
-
-// A node that takes the result of the one before finds that in a register: it
-// has a code of its own, beyond its operation's, that says which argument it is.
-// By way of memory it would wait longer than most operations take. (Twenty times
-// x = x a + b: 69 instead of 128 ns.)
-enum {
-    ADX_CODE = 0xff,            // of the operation
-    ADX_AFTER_X = 0x100, ADX_AFTER_Y = 0x200, ADX_AFTER_Z = 0x300,
-    ADX_CODES = 0x400
-};
-ADX_STATIC_ASSERT((int)ADX_OP_end <= (int)ADX_CODE, "an operation has 8 bits");
-
-// Frequent operations only.
-#define ADX_AFTER_ROW(X, name) X(ADREV_OP_##name, adx_f_##name(x, y, z))
-#define ADX_AFTER(X, Y, Z)                                                  \
-    ADX_AFTER_ROW(X, neg) ADX_AFTER_ROW(X, sqr) ADX_AFTER_ROW(X, exp)       \
-    ADX_AFTER_ROW(X, sin) ADX_AFTER_ROW(X, cos)                             \
-    ADX_AFTER_ROW(X, add) ADX_AFTER_ROW(Y, add)                             \
-    ADX_AFTER_ROW(X, sub) ADX_AFTER_ROW(Y, sub)                             \
-    ADX_AFTER_ROW(X, mul) ADX_AFTER_ROW(Y, mul)                             \
-    ADX_AFTER_ROW(X, div) ADX_AFTER_ROW(Y, div)                             \
-    X(ADX_OP_chain, x * y) Y(ADX_OP_chain, x * y)                           \
-    ADX_FUSED(X) ADX_FUSED(Y) ADX_FUSED(Z)
-
-static void adx_mark_after(adx_node *s)
-{
-#define ADX_X(code, value) [code + ADX_AFTER_X] = true,
-#define ADX_Y(code, value) [code + ADX_AFTER_Y] = true,
-#define ADX_Z(code, value) [code + ADX_AFTER_Z] = true,
-    static const bool known[ADX_CODES] = { ADX_AFTER(ADX_X, ADX_Y, ADX_Z) };
-#undef ADX_X
-#undef ADX_Y
-#undef ADX_Z
-    for (; s->op != ADX_OP_end; s++) {
-        adx_node *next = s + 1;
-        uint32_t after = next->a == s->r ? ADX_AFTER_X
-                       : next->b == s->r ? ADX_AFTER_Y
-                       : next->c == s->r ? ADX_AFTER_Z : 0;
-        if (s->op != ADX_OP_guard && s->op != ADX_OP_many
-            && known[next->op + after])
-            next->op += after;
-    }
 }
 
 // ADX_GOTO   1: every node jumps to the next one; 0: C without extensions, for

@@ -44,7 +44,7 @@
  * Rooms, each of which begins with a line `=== room`:
  *
  *   parallel/api parallel/threads parallel/pool parallel/tasks
- *   parallel/imports parallel/team parallel/forks parallel/sweep
+ *   parallel/imports parallel/team parallel/sweep parallel/forks
  *   parallel/graph
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
@@ -1541,8 +1541,8 @@ ADX_API void ad_capture(size_t n, const ad_rev x[], ad_rev y[])
  *   needs   number/recording tape/layout tape/memory tape/life parallel/api
  *           parallel/threads parallel/tasks parallel/imports
  *   offers  adx_parallel adx_worker_of adx_take_worker adx_give_worker
- *           adx_is_root adx_further_tape adx_owner_tape adx_clear_team
- *           adx_free_team adx_rewound
+ *           adx_is_root adx_further_tape adx_sweeps_alone adx_owner_tape
+ *           adx_clear_team adx_free_team adx_rewound
  * ========================================================================== */
 
 /* --- the team of a recording --------------------------------------------- */
@@ -1654,7 +1654,16 @@ static ad_tape *adx_further_tape(const ad_tape *t, size_t i)
     return w == NULL ? NULL : w->tape;
 }
 
-static bool adx_sweeps_alone(const ad_tape *t);
+// Whether a sweep meets no fork: all lie below its floor.
+static bool adx_sweeps_alone(const ad_tape *t)
+{
+    const adx_worker *w = (const adx_worker *)t->annexed;
+    if (!adx_is_root(t) || w->team->main.fork == NULL)
+        return true;
+    const adx_place *last = &w->team->main.fork->leap.after;
+    return t->floor.adx_block != NULL && t->floor.adx_block == last->block
+        && (const uint16_t *)t->floor.adx_head <= last->head;
+}
 
 static const ad_tape *adx_owner_tape(const ad_tape *t, ad_rev x)
 {
@@ -1916,18 +1925,289 @@ static void adx_rewound(ad_tape *t)
         adx_rewind_team(w->team);
 }
 
+/* === parallel/sweep =========================================================
+ * Reverse, a sweep that comes to a join applies what the task has imported
+ * since, then forks: each branch is a stretch of a tape, swept by whoever is
+ * free. When all are done, it applies their imports, and goes on before the
+ * fork. Forward, the same the other way round.
+ *
+ *   needs   tape/layout tape/memory tape/walk sweep/sweep sweep/queries
+ *           parallel/api parallel/threads parallel/pool parallel/tasks
+ *           parallel/imports parallel/team
+ *   offers  adx_fork_of adx_leap_back adx_leap_ahead
+ * ========================================================================== */
+
+static adx_fork *adx_fork_of(adx_leap *leap)
+{
+    return (adx_fork *)(void *)((char *)leap - offsetof(adx_fork, leap));
+}
+
+// Reverse, adjoints of inputs are added to those of the values they stand for;
+// forward, tangents of values to those of the inputs.
+static void adx_apply(const adx_level *level, size_t W, bool reverse)
+{
+    for (const adx_list *list = level->first; list != NULL; list = list->next)
+        for (size_t i = 0; i < list->n; i++) {
+            const adx_link *e = &list->entry[i];
+            ad_real *input = &list->tape->adjoint[e->local * W];
+            ad_real *value = &e->tape->adjoint[e->seq * W];
+            const ad_real *from = reverse ? input : value;
+            ad_real *to = reverse ? value : input;
+            for (size_t w = 0; w < W; w++)
+                to[w] += from[w];
+        }
+}
+
+// Sweeps of a stretch: other copies of the loops than those of whole tapes, in
+// which much is known to be zero.
+typedef bool adx_sweep_task_fn(const adx_task *task, ad_real a[]);
+
+#define ADX_SWEEP_TASK(name, sweep, W)                                      \
+    static bool name(const adx_task *task, ad_real a[])                     \
+    {                                                                       \
+        return sweep(task->tape, &task->stretch, a, W);                     \
+    }
+ADX_SWEEP_TASK(adx_task_back_1, adx_reverse, 1)
+ADX_SWEEP_TASK(adx_task_back_4, adx_reverse, 4)
+ADX_SWEEP_TASK(adx_task_back_8, adx_reverse, 8)
+ADX_SWEEP_TASK(adx_task_ahead_1, adx_forward, 1)
+ADX_SWEEP_TASK(adx_task_ahead_4, adx_forward, 4)
+ADX_SWEEP_TASK(adx_task_ahead_8, adx_forward, 8)
+#undef ADX_SWEEP_TASK
+
+typedef struct adx_sweeping {
+    adx_fork *fork;
+    adx_sweep_task_fn *sweep;
+    ad_execute_fn *execute;
+    void *user;
+    bool reverse;
+    atomic_bool failed;
+} adx_sweeping;
+
+// The user's functions find no tape current, and forks of their own run as in
+// any branch.
+static void adx_sweep_branch(size_t i, void *arg)
+{
+    adx_sweeping *s = (adx_sweeping *)arg;
+    adx_task *task = s->fork->branch[i];
+    if (task == NULL)
+        return;
+    ad_tape *before = adx_now.tape == NULL ? NULL : ad_use(NULL);
+    ad_execute_fn *execute = adx_mine.execute;
+    void *user = adx_mine.user;
+    adx_mine.execute = s->execute;
+    adx_mine.user = s->user;
+    adx_mine.inside++;
+    if (s->fork->measure && s->reverse)
+        task->reverse[0] = adx_clock();
+    if (!s->sweep(task, task->tape->adjoint))
+        atomic_store(&s->failed, true);
+    if (s->fork->measure && s->reverse)
+        task->reverse[1] = adx_clock();
+    adx_mine.inside--;
+    adx_mine.execute = execute;
+    adx_mine.user = user;
+    if (before != NULL)
+        ad_use(before);
+}
+
+static bool adx_sweep_branches(adx_fork *fork, adx_sweep_task_fn *sweep,
+                               bool reverse)
+{
+    adx_sweeping s = { .fork = fork, .sweep = sweep, .reverse = reverse,
+                       .execute = adx_mine.execute, .user = adx_mine.user };
+    atomic_init(&s.failed, false);
+    adx_execute(s.execute, s.user, fork->n, adx_sweep_branch, &s);
+    return !atomic_load(&s.failed);
+}
+
+static bool adx_leap_back(adx_leap *leap, size_t W)
+{
+    adx_fork *fork = adx_fork_of(leap);
+    if (fork->measure)
+        fork->reverse[0] = adx_clock();
+    adx_apply(&fork->own, W, true);
+    bool ok = adx_sweep_branches(fork, ADX_FOR_WIDTH(W, adx_task_back), true);
+    adx_apply(&fork->branches, W, true);
+    if (fork->measure)
+        fork->reverse[1] = adx_clock();
+    return ok;
+}
+
+static bool adx_leap_ahead(adx_leap *leap, size_t W)
+{
+    adx_fork *fork = adx_fork_of(leap);
+    adx_apply(&fork->branches, W, false);
+    bool ok = adx_sweep_branches(fork, ADX_FOR_WIDTH(W, adx_task_ahead), false);
+    adx_apply(&fork->own, W, false);
+    return ok;
+}
+
+static bool adx_afford_team(ad_tape *t, size_t W)
+{
+    adx_team *team = ((adx_worker *)t->annexed)->team;
+    if (adx_sweeps_alone(t))
+        return true;
+    for (adx_worker *w = team->workers; w != NULL; w = w->next) {
+        size_t scratch = w->tape->scratch;
+        w->tape->scratch = w->scratch;
+        bool room = adx_adjoints(w->tape, w->tape->rest.seq, W) != NULL;
+        w->tape->scratch = scratch;
+        if (!room)
+            return false;
+    }
+    return true;
+}
+
+#define ADX_ZEROS ((size_t)1 << 15)     // adjoints that one thread clears
+
+typedef struct adx_zeroing {
+    const adx_team *team;
+    size_t W;
+} adx_zeroing;
+
+static size_t adx_pieces(const ad_tape *t, size_t W)
+{
+    return ((t->rest.seq + 1) * W - 1) / ADX_ZEROS + 1;
+}
+
+static void adx_zero_piece(size_t i, void *arg)
+{
+    const adx_zeroing *z = (const adx_zeroing *)arg;
+    const adx_worker *w = z->team->workers;
+    while (i >= adx_pieces(w->tape, z->W)) {
+        i -= adx_pieces(w->tape, z->W);
+        w = w->next;
+    }
+    size_t n = (w->tape->rest.seq + 1) * z->W - i * ADX_ZEROS;
+    memset(w->tape->adjoint + i * ADX_ZEROS, 0,
+           (n < ADX_ZEROS ? n : ADX_ZEROS) * sizeof(ad_real));
+}
+
+static void adx_zero_team(ad_tape *t, size_t W)
+{
+    adx_zeroing z = { ((adx_worker *)t->annexed)->team, W };
+    size_t pieces = 0;
+    if (adx_sweeps_alone(t))
+        return;
+    for (const adx_worker *w = z.team->workers; w != NULL; w = w->next)
+        pieces += adx_pieces(w->tape, W);
+    adx_execute(adx_mine.execute, adx_mine.user, pieces, adx_zero_piece, &z);
+}
+
+static const adx_annex adx_parallel = {
+    adx_import_value, adx_owner_tape, adx_further_tape, adx_afford_team,
+    adx_zero_team, adx_rewound, adx_clear_team, adx_free_team
+};
+
+/* --- rows of a Jacobian -----------------------------------------------------
+ * Adjoints for a sweep are taken from those that are idle, so that there are no
+ * more of them than threads.                                                 */
+
+typedef struct adx_buffer {
+    struct adx_buffer *next;
+    _Alignas(16) ad_real a[];
+} adx_buffer;
+
+typedef struct adx_jacobian {
+    ad_tape *tape;
+    size_t m, n;
+    const ad_rev *y, *x;
+    ad_real *J;
+    bool forward;
+    adx_mutex mutex;
+    adx_buffer *idle;
+    atomic_int status;
+} adx_jacobian;
+
+static adx_buffer *adx_take_buffer(adx_jacobian *j)
+{
+    const ad_allocator *a = &j->tape->allocator;
+    size_t n = (adx_live(j->tape)->seq + 1) * ADX_WIDEST + j->tape->scratch;
+    ADX_LOCK(&j->mutex);
+    adx_buffer *b = j->idle;
+    if (b != NULL)
+        j->idle = b->next;
+    ADX_UNLOCK(&j->mutex);
+    if (b == NULL)
+        b = (adx_buffer *)a->alloc(sizeof *b + n * sizeof(ad_real), a->user);
+    if (b != NULL)
+        memset(b->a, 0, n * sizeof(ad_real));
+    return b;
+}
+
+static void adx_give_buffer(adx_jacobian *j, adx_buffer *b)
+{
+    ADX_LOCK(&j->mutex);
+    b->next = j->idle;
+    j->idle = b;
+    ADX_UNLOCK(&j->mutex);
+}
+
+static void adx_some_rows(size_t i, void *arg)
+{
+    adx_jacobian *j = (adx_jacobian *)arg;
+    size_t first = i * ADX_WIDEST;
+    adx_buffer *b = adx_take_buffer(j);
+    if (b == NULL) {
+        atomic_store(&j->status, ADREV_ENOMEM);
+        return;
+    }
+    adx_mine.inside++;
+    bool beside = (j->forward ? j->n : j->m) > ADX_WIDEST;
+    adx_mine_rows.rows += beside;
+    bool ok = j->forward
+        ? adx_columns(j->tape, b->a, ADX_WIDEST, first, j->m, j->y, j->n,
+                      j->x, j->J)
+        : adx_rows(j->tape, b->a, ADX_WIDEST, first, j->m, j->y, j->n, j->x,
+                   j->J);
+    if (!ok)
+        atomic_store(&j->status, ADREV_EEXTERNAL);
+    adx_mine_rows.rows -= beside;
+    adx_mine.inside--;
+    adx_give_buffer(j, b);
+}
+
+ADX_API ad_status ad_parallel_jacobian(ad_tape *t, size_t m, const ad_rev y[],
+                                       size_t n, const ad_rev x[],
+                                       ad_real J[])
+{
+    bool run;
+    if (t == NULL || t->allocator.alloc == NULL || t->annex != NULL)
+        return ad_jacobian(t, m, y, n, x, J);
+    bool missing = m > ADX_MOST_ELEMENTS
+                || adx_no_array(adx_size_times(m, n), J);
+    ad_status status = adx_check(t, m, y, n, x, missing, &run);
+    if (status != ADREV_OK)
+        return status;
+    adx_jacobian j = { .tape = t, .m = m, .n = n, .y = y, .x = x, .J = J };
+    j.forward = adx_prefers_forward(t, m, n);
+    atomic_init(&j.status, ADREV_OK);
+    if (!ADX_MUTEX_INIT(&j.mutex))
+        return ADREV_ENOMEM;
+    ad_tape *before = ad_use(NULL);
+    size_t count = j.forward ? n : m;
+    adx_execute(adx_mine.execute, adx_mine.user,
+                count / ADX_WIDEST + (count % ADX_WIDEST != 0), adx_some_rows,
+                &j);
+    ad_use(before);
+    for (adx_buffer *b; (b = j.idle) != NULL;) {
+        j.idle = b->next;
+        t->allocator.free(b, t->allocator.user);
+    }
+    ADX_MUTEX_FREE(&j.mutex);
+    return (ad_status)atomic_load(&j.status);
+}
+
 /* === parallel/forks =========================================================
  * A fork is opened, its branches run, and joined; its forms for C programs.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
  *           array/operands parallel/api parallel/threads parallel/pool
- *           parallel/tasks parallel/imports parallel/team
+ *           parallel/tasks parallel/imports parallel/team parallel/sweep
  * ========================================================================== */
 
 /* --- forks --------------------------------------------------------------- */
-
-static bool adx_leap_back(adx_leap *leap, size_t W);
-static bool adx_leap_ahead(adx_leap *leap, size_t W);
 
 // Branches are part of the task that forks: where a second tape cannot be, and
 // within ad_grad in a branch, whose recording is swept while others run.
@@ -2486,291 +2766,6 @@ ADX_API void ad_scope_close(ad_scope *scope)
     free(scope->adx_memory);
     scope->adx_memory = NULL;
     scope->adx_open = false;
-}
-
-/* === parallel/sweep =========================================================
- * Reverse, a sweep that comes to a join applies what the task has imported
- * since, then forks: each branch is a stretch of a tape, swept by whoever is
- * free. When all are done, it applies their imports, and goes on before the
- * fork. Forward, the same the other way round.
- *
- *   needs   tape/layout tape/memory tape/walk sweep/sweep sweep/queries
- *           parallel/api parallel/threads parallel/pool parallel/tasks
- *           parallel/imports parallel/team
- *   offers  adx_fork_of
- * ========================================================================== */
-
-static adx_fork *adx_fork_of(adx_leap *leap)
-{
-    return (adx_fork *)(void *)((char *)leap - offsetof(adx_fork, leap));
-}
-
-// Reverse, adjoints of inputs are added to those of the values they stand for;
-// forward, tangents of values to those of the inputs.
-static void adx_apply(const adx_level *level, size_t W, bool reverse)
-{
-    for (const adx_list *list = level->first; list != NULL; list = list->next)
-        for (size_t i = 0; i < list->n; i++) {
-            const adx_link *e = &list->entry[i];
-            ad_real *input = &list->tape->adjoint[e->local * W];
-            ad_real *value = &e->tape->adjoint[e->seq * W];
-            const ad_real *from = reverse ? input : value;
-            ad_real *to = reverse ? value : input;
-            for (size_t w = 0; w < W; w++)
-                to[w] += from[w];
-        }
-}
-
-// Sweeps of a stretch: other copies of the loops than those of whole tapes, in
-// which much is known to be zero.
-typedef bool adx_sweep_task_fn(const adx_task *task, ad_real a[]);
-
-#define ADX_SWEEP_TASK(name, sweep, W)                                      \
-    static bool name(const adx_task *task, ad_real a[])                     \
-    {                                                                       \
-        return sweep(task->tape, &task->stretch, a, W);                     \
-    }
-ADX_SWEEP_TASK(adx_task_back_1, adx_reverse, 1)
-ADX_SWEEP_TASK(adx_task_back_4, adx_reverse, 4)
-ADX_SWEEP_TASK(adx_task_back_8, adx_reverse, 8)
-ADX_SWEEP_TASK(adx_task_ahead_1, adx_forward, 1)
-ADX_SWEEP_TASK(adx_task_ahead_4, adx_forward, 4)
-ADX_SWEEP_TASK(adx_task_ahead_8, adx_forward, 8)
-#undef ADX_SWEEP_TASK
-
-typedef struct adx_sweeping {
-    adx_fork *fork;
-    adx_sweep_task_fn *sweep;
-    ad_execute_fn *execute;
-    void *user;
-    bool reverse;
-    atomic_bool failed;
-} adx_sweeping;
-
-// The user's functions find no tape current, and forks of their own run as in
-// any branch.
-static void adx_sweep_branch(size_t i, void *arg)
-{
-    adx_sweeping *s = (adx_sweeping *)arg;
-    adx_task *task = s->fork->branch[i];
-    if (task == NULL)
-        return;
-    ad_tape *before = adx_now.tape == NULL ? NULL : ad_use(NULL);
-    ad_execute_fn *execute = adx_mine.execute;
-    void *user = adx_mine.user;
-    adx_mine.execute = s->execute;
-    adx_mine.user = s->user;
-    adx_mine.inside++;
-    if (s->fork->measure && s->reverse)
-        task->reverse[0] = adx_clock();
-    if (!s->sweep(task, task->tape->adjoint))
-        atomic_store(&s->failed, true);
-    if (s->fork->measure && s->reverse)
-        task->reverse[1] = adx_clock();
-    adx_mine.inside--;
-    adx_mine.execute = execute;
-    adx_mine.user = user;
-    if (before != NULL)
-        ad_use(before);
-}
-
-static bool adx_sweep_branches(adx_fork *fork, adx_sweep_task_fn *sweep,
-                               bool reverse)
-{
-    adx_sweeping s = { .fork = fork, .sweep = sweep, .reverse = reverse,
-                       .execute = adx_mine.execute, .user = adx_mine.user };
-    atomic_init(&s.failed, false);
-    adx_execute(s.execute, s.user, fork->n, adx_sweep_branch, &s);
-    return !atomic_load(&s.failed);
-}
-
-static bool adx_leap_back(adx_leap *leap, size_t W)
-{
-    adx_fork *fork = adx_fork_of(leap);
-    if (fork->measure)
-        fork->reverse[0] = adx_clock();
-    adx_apply(&fork->own, W, true);
-    bool ok = adx_sweep_branches(fork, ADX_FOR_WIDTH(W, adx_task_back), true);
-    adx_apply(&fork->branches, W, true);
-    if (fork->measure)
-        fork->reverse[1] = adx_clock();
-    return ok;
-}
-
-static bool adx_leap_ahead(adx_leap *leap, size_t W)
-{
-    adx_fork *fork = adx_fork_of(leap);
-    adx_apply(&fork->branches, W, false);
-    bool ok = adx_sweep_branches(fork, ADX_FOR_WIDTH(W, adx_task_ahead), false);
-    adx_apply(&fork->own, W, false);
-    return ok;
-}
-
-// Whether a sweep meets no fork: all lie below its floor.
-static bool adx_sweeps_alone(const ad_tape *t)
-{
-    const adx_worker *w = (const adx_worker *)t->annexed;
-    if (!adx_is_root(t) || w->team->main.fork == NULL)
-        return true;
-    const adx_place *last = &w->team->main.fork->leap.after;
-    return t->floor.adx_block != NULL && t->floor.adx_block == last->block
-        && (const uint16_t *)t->floor.adx_head <= last->head;
-}
-
-static bool adx_afford_team(ad_tape *t, size_t W)
-{
-    adx_team *team = ((adx_worker *)t->annexed)->team;
-    if (adx_sweeps_alone(t))
-        return true;
-    for (adx_worker *w = team->workers; w != NULL; w = w->next) {
-        size_t scratch = w->tape->scratch;
-        w->tape->scratch = w->scratch;
-        bool room = adx_adjoints(w->tape, w->tape->rest.seq, W) != NULL;
-        w->tape->scratch = scratch;
-        if (!room)
-            return false;
-    }
-    return true;
-}
-
-#define ADX_ZEROS ((size_t)1 << 15)     // adjoints that one thread clears
-
-typedef struct adx_zeroing {
-    const adx_team *team;
-    size_t W;
-} adx_zeroing;
-
-static size_t adx_pieces(const ad_tape *t, size_t W)
-{
-    return ((t->rest.seq + 1) * W - 1) / ADX_ZEROS + 1;
-}
-
-static void adx_zero_piece(size_t i, void *arg)
-{
-    const adx_zeroing *z = (const adx_zeroing *)arg;
-    const adx_worker *w = z->team->workers;
-    while (i >= adx_pieces(w->tape, z->W)) {
-        i -= adx_pieces(w->tape, z->W);
-        w = w->next;
-    }
-    size_t n = (w->tape->rest.seq + 1) * z->W - i * ADX_ZEROS;
-    memset(w->tape->adjoint + i * ADX_ZEROS, 0,
-           (n < ADX_ZEROS ? n : ADX_ZEROS) * sizeof(ad_real));
-}
-
-static void adx_zero_team(ad_tape *t, size_t W)
-{
-    adx_zeroing z = { ((adx_worker *)t->annexed)->team, W };
-    size_t pieces = 0;
-    if (adx_sweeps_alone(t))
-        return;
-    for (const adx_worker *w = z.team->workers; w != NULL; w = w->next)
-        pieces += adx_pieces(w->tape, W);
-    adx_execute(adx_mine.execute, adx_mine.user, pieces, adx_zero_piece, &z);
-}
-
-static const adx_annex adx_parallel = {
-    adx_import_value, adx_owner_tape, adx_further_tape, adx_afford_team,
-    adx_zero_team, adx_rewound, adx_clear_team, adx_free_team
-};
-
-/* --- rows of a Jacobian -----------------------------------------------------
- * Adjoints for a sweep are taken from those that are idle, so that there are no
- * more of them than threads.                                                 */
-
-typedef struct adx_buffer {
-    struct adx_buffer *next;
-    _Alignas(16) ad_real a[];
-} adx_buffer;
-
-typedef struct adx_jacobian {
-    ad_tape *tape;
-    size_t m, n;
-    const ad_rev *y, *x;
-    ad_real *J;
-    bool forward;
-    adx_mutex mutex;
-    adx_buffer *idle;
-    atomic_int status;
-} adx_jacobian;
-
-static adx_buffer *adx_take_buffer(adx_jacobian *j)
-{
-    const ad_allocator *a = &j->tape->allocator;
-    size_t n = (adx_live(j->tape)->seq + 1) * ADX_WIDEST + j->tape->scratch;
-    ADX_LOCK(&j->mutex);
-    adx_buffer *b = j->idle;
-    if (b != NULL)
-        j->idle = b->next;
-    ADX_UNLOCK(&j->mutex);
-    if (b == NULL)
-        b = (adx_buffer *)a->alloc(sizeof *b + n * sizeof(ad_real), a->user);
-    if (b != NULL)
-        memset(b->a, 0, n * sizeof(ad_real));
-    return b;
-}
-
-static void adx_give_buffer(adx_jacobian *j, adx_buffer *b)
-{
-    ADX_LOCK(&j->mutex);
-    b->next = j->idle;
-    j->idle = b;
-    ADX_UNLOCK(&j->mutex);
-}
-
-static void adx_some_rows(size_t i, void *arg)
-{
-    adx_jacobian *j = (adx_jacobian *)arg;
-    size_t first = i * ADX_WIDEST;
-    adx_buffer *b = adx_take_buffer(j);
-    if (b == NULL) {
-        atomic_store(&j->status, ADREV_ENOMEM);
-        return;
-    }
-    adx_mine.inside++;
-    bool beside = (j->forward ? j->n : j->m) > ADX_WIDEST;
-    adx_mine_rows.rows += beside;
-    bool ok = j->forward
-        ? adx_columns(j->tape, b->a, ADX_WIDEST, first, j->m, j->y, j->n,
-                      j->x, j->J)
-        : adx_rows(j->tape, b->a, ADX_WIDEST, first, j->m, j->y, j->n, j->x,
-                   j->J);
-    if (!ok)
-        atomic_store(&j->status, ADREV_EEXTERNAL);
-    adx_mine_rows.rows -= beside;
-    adx_mine.inside--;
-    adx_give_buffer(j, b);
-}
-
-ADX_API ad_status ad_parallel_jacobian(ad_tape *t, size_t m, const ad_rev y[],
-                                       size_t n, const ad_rev x[],
-                                       ad_real J[])
-{
-    bool run;
-    if (t == NULL || t->allocator.alloc == NULL || t->annex != NULL)
-        return ad_jacobian(t, m, y, n, x, J);
-    bool missing = m > ADX_MOST_ELEMENTS
-                || adx_no_array(adx_size_times(m, n), J);
-    ad_status status = adx_check(t, m, y, n, x, missing, &run);
-    if (status != ADREV_OK)
-        return status;
-    adx_jacobian j = { .tape = t, .m = m, .n = n, .y = y, .x = x, .J = J };
-    j.forward = adx_prefers_forward(t, m, n);
-    atomic_init(&j.status, ADREV_OK);
-    if (!ADX_MUTEX_INIT(&j.mutex))
-        return ADREV_ENOMEM;
-    ad_tape *before = ad_use(NULL);
-    size_t count = j.forward ? n : m;
-    adx_execute(adx_mine.execute, adx_mine.user,
-                count / ADX_WIDEST + (count % ADX_WIDEST != 0), adx_some_rows,
-                &j);
-    ad_use(before);
-    for (adx_buffer *b; (b = j.idle) != NULL;) {
-        j.idle = b->next;
-        t->allocator.free(b, t->allocator.user);
-    }
-    ADX_MUTEX_FREE(&j.mutex);
-    return (ad_status)atomic_load(&j.status);
 }
 
 /* === parallel/graph =========================================================

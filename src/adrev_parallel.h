@@ -43,7 +43,7 @@
  * Rooms, each of which begins with a line `=== room`:
  *
  *   parallel/api parallel/threads parallel/pool parallel/tasks
- *   parallel/imports parallel/team parallel/forks parallel/sweep
+ *   parallel/imports parallel/team parallel/sweep parallel/forks
  *   parallel/graph
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
@@ -81,8 +81,8 @@
 #include "parallel/tasks.h"
 #include "parallel/imports.h"
 #include "parallel/team.h"
-#include "parallel/forks.h"
 #include "parallel/sweep.h"
+#include "parallel/forks.h"
 #include "parallel/graph.h"
 
 #endif // ADREV_PARALLEL_IMPLEMENTED

@@ -20,15 +20,6 @@
 
 ADX_SELDOM_BEGIN
 
-// What a cell computes, one operation after the other. Their arguments: 0 to 2,
-// those of the operation whose partial it is; 3, its result; and from 4 on, what
-// was computed before.
-typedef struct adx_term {
-    uint16_t op;                // or ADX_TERM_NUMBER
-    uint8_t arg[3];
-    ad_real v;
-} adx_term;
-
 enum {
     ADX_TERM_NUMBER = ADX_OP_COUNT,
     ADX_TERM_FIRST = 4,
@@ -223,28 +214,6 @@ static uint8_t adx_choice(adx_formula *f)
     adx_next_is(f, ":");
     uint8_t no = adx_choice(f);
     return adx_new_term(f, ADREV_OP_select, condition, yes, no, 0);
-}
-
-// Cells that were read, so that each is read once for a program. (The first
-// gradient of a function with 8 10^5 operations: 0.30 instead of 0.40 s.)
-typedef struct adx_known_cell {
-    uint16_t first;             // of its terms
-    uint8_t terms;
-    uint8_t result;
-    bool known;
-} adx_known_cell;
-
-struct adx_cells {
-    adx_known_cell of[ADX_OP_COUNT][3];
-    adx_term *term;
-    size_t terms, room;
-};
-
-static void adx_drop_cells(const ad_allocator *a, adx_cells *cells)
-{
-    if (cells != NULL)
-        adx_drop(a, cells->term);
-    adx_drop(a, cells);
 }
 
 // Without memory nothing is lost: then it is read again.

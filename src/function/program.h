@@ -9,13 +9,13 @@
  *           ADX_MANY_norm ADX_MANY_product ADX_MANY_gather ADX_MANY_external
  *           ADX_EXTERNAL_value ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving
  *           adx_many ADX_FROM_CONSTANT ADX_FROM_INPUT ADX_NOWHERE ADX_WAYS
- *           adx_seen_set adx_program adx_begin_program adx_drop_many
- *           adx_end_program adx_free_program adx_spoil adx_has_room_for_number
- *           adx_new_number adx_new_constant adx_new_inputs adx_new_output
- *           adx_is_constant_number adx_constant_of adx_is_fixed adx_is
- *           adx_made_by adx_many_of adx_external_operands adx_external_results
- *           adx_many_results adx_listed adx_results_of adx_extent adx_in_range
- *           adx_visit_reads
+ *           adx_seen_set adx_term adx_known_cell adx_cells adx_program
+ *           adx_begin_program adx_drop_many adx_end_program adx_free_program
+ *           adx_spoil adx_has_room_for_number adx_new_number adx_new_constant
+ *           adx_new_inputs adx_new_output adx_is_constant_number
+ *           adx_constant_of adx_is_fixed adx_is adx_made_by adx_many_of
+ *           adx_external_operands adx_external_results adx_many_results
+ *           adx_listed adx_results_of adx_extent adx_in_range adx_visit_reads
  * ========================================================================== */
 
 // What an external statement saved, for all programs that it is a node of.
@@ -113,8 +113,36 @@ typedef struct adx_seen_set {
     uint32_t number[ADX_WAYS];  // + 1; 0: none
 } adx_seen_set;
 
-typedef struct adx_cells adx_cells;
-static void adx_drop_cells(const ad_allocator *a, adx_cells *cells);
+// What a cell computes, one operation after the other. Their arguments: 0 to 2,
+// those of the operation whose partial it is; 3, its result; and from 4 on, what
+// was computed before.
+typedef struct adx_term {
+    uint16_t op;                // or ADX_TERM_NUMBER
+    uint8_t arg[3];
+    ad_real v;
+} adx_term;
+
+// Cells that were read, so that each is read once for a program. (The first
+// gradient of a function with 8 10^5 operations: 0.30 instead of 0.40 s.)
+typedef struct adx_known_cell {
+    uint16_t first;             // of its terms
+    uint8_t terms;
+    uint8_t result;
+    bool known;
+} adx_known_cell;
+
+typedef struct adx_cells {
+    adx_known_cell of[ADX_OP_COUNT][3];
+    adx_term *term;
+    size_t terms, room;
+} adx_cells;
+
+static void adx_drop_cells(const ad_allocator *a, adx_cells *cells)
+{
+    if (cells != NULL)
+        adx_drop(a, cells->term);
+    adx_drop(a, cells);
+}
 
 // A program that grows. Constants are apart from the numbers, for the memory of
 // a recording is new, and takes a fifth of its time. (10^5 operations: 42

@@ -5,8 +5,8 @@
  *
  *   needs   tape/memory function/api function/operations function/program
  *           function/places function/arrays
- *   offers  adx_same_value ADX_AFTER adx_nodes_plain adx_nodes_careful
- *           adx_take_work adx_give_work adx_run_lanes
+ *   offers  adx_same_value adx_nodes_plain adx_nodes_careful adx_take_work
+ *           adx_give_work adx_run_lanes
  * ========================================================================== */
 
 /* --- one point ----------------------------------------------------------- */
@@ -15,49 +15,6 @@
 static bool adx_same_value(ad_real a, ad_real b)
 {
     return memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b);
-}
-
-// A node that takes the result of the one before finds that in a register: it
-// has a code of its own, beyond its operation's, that says which argument it is.
-// By way of memory it would wait longer than most operations take. (Twenty times
-// x = x a + b: 69 instead of 128 ns.)
-enum {
-    ADX_CODE = 0xff,            // of the operation
-    ADX_AFTER_X = 0x100, ADX_AFTER_Y = 0x200, ADX_AFTER_Z = 0x300,
-    ADX_CODES = 0x400
-};
-ADX_STATIC_ASSERT((int)ADX_OP_end <= (int)ADX_CODE, "an operation has 8 bits");
-
-// Frequent operations only.
-#define ADX_AFTER_ROW(X, name) X(ADREV_OP_##name, adx_f_##name(x, y, z))
-#define ADX_AFTER(X, Y, Z)                                                  \
-    ADX_AFTER_ROW(X, neg) ADX_AFTER_ROW(X, sqr) ADX_AFTER_ROW(X, exp)       \
-    ADX_AFTER_ROW(X, sin) ADX_AFTER_ROW(X, cos)                             \
-    ADX_AFTER_ROW(X, add) ADX_AFTER_ROW(Y, add)                             \
-    ADX_AFTER_ROW(X, sub) ADX_AFTER_ROW(Y, sub)                             \
-    ADX_AFTER_ROW(X, mul) ADX_AFTER_ROW(Y, mul)                             \
-    ADX_AFTER_ROW(X, div) ADX_AFTER_ROW(Y, div)                             \
-    X(ADX_OP_chain, x * y) Y(ADX_OP_chain, x * y)                           \
-    ADX_FUSED(X) ADX_FUSED(Y) ADX_FUSED(Z)
-
-static void adx_mark_after(adx_node *s)
-{
-#define ADX_X(code, value) [code + ADX_AFTER_X] = true,
-#define ADX_Y(code, value) [code + ADX_AFTER_Y] = true,
-#define ADX_Z(code, value) [code + ADX_AFTER_Z] = true,
-    static const bool known[ADX_CODES] = { ADX_AFTER(ADX_X, ADX_Y, ADX_Z) };
-#undef ADX_X
-#undef ADX_Y
-#undef ADX_Z
-    for (; s->op != ADX_OP_end; s++) {
-        adx_node *next = s + 1;
-        uint32_t after = next->a == s->r ? ADX_AFTER_X
-                       : next->b == s->r ? ADX_AFTER_Y
-                       : next->c == s->r ? ADX_AFTER_Z : 0;
-        if (s->op != ADX_OP_guard && s->op != ADX_OP_many
-            && known[next->op + after])
-            next->op += after;
-    }
 }
 
 // ADX_GOTO   1: every node jumps to the next one; 0: C without extensions, for

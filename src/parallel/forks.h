@@ -5,13 +5,10 @@
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
  *           array/operands parallel/api parallel/threads parallel/pool
- *           parallel/tasks parallel/imports parallel/team
+ *           parallel/tasks parallel/imports parallel/team parallel/sweep
  * ========================================================================== */
 
 /* --- forks --------------------------------------------------------------- */
-
-static bool adx_leap_back(adx_leap *leap, size_t W);
-static bool adx_leap_ahead(adx_leap *leap, size_t W);
 
 // Branches are part of the task that forks: where a second tape cannot be, and
 // within ad_grad in a branch, whose recording is swept while others run.

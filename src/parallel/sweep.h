@@ -9,7 +9,7 @@
  *   needs   tape/layout tape/memory tape/walk sweep/sweep sweep/queries
  *           parallel/api parallel/threads parallel/pool parallel/tasks
  *           parallel/imports parallel/team
- *   offers  adx_fork_of
+ *   offers  adx_fork_of adx_leap_back adx_leap_ahead
  * ========================================================================== */
 
 static adx_fork *adx_fork_of(adx_leap *leap)
@@ -116,17 +116,6 @@ static bool adx_leap_ahead(adx_leap *leap, size_t W)
     bool ok = adx_sweep_branches(fork, ADX_FOR_WIDTH(W, adx_task_ahead), false);
     adx_apply(&fork->own, W, false);
     return ok;
-}
-
-// Whether a sweep meets no fork: all lie below its floor.
-static bool adx_sweeps_alone(const ad_tape *t)
-{
-    const adx_worker *w = (const adx_worker *)t->annexed;
-    if (!adx_is_root(t) || w->team->main.fork == NULL)
-        return true;
-    const adx_place *last = &w->team->main.fork->leap.after;
-    return t->floor.adx_block != NULL && t->floor.adx_block == last->block
-        && (const uint16_t *)t->floor.adx_head <= last->head;
 }
 
 static bool adx_afford_team(ad_tape *t, size_t W)

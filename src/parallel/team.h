@@ -6,8 +6,8 @@
  *   needs   number/recording tape/layout tape/memory tape/life parallel/api
  *           parallel/threads parallel/tasks parallel/imports
  *   offers  adx_parallel adx_worker_of adx_take_worker adx_give_worker
- *           adx_is_root adx_further_tape adx_owner_tape adx_clear_team
- *           adx_free_team adx_rewound
+ *           adx_is_root adx_further_tape adx_sweeps_alone adx_owner_tape
+ *           adx_clear_team adx_free_team adx_rewound
  * ========================================================================== */
 
 /* --- the team of a recording --------------------------------------------- */
@@ -119,7 +119,16 @@ static ad_tape *adx_further_tape(const ad_tape *t, size_t i)
     return w == NULL ? NULL : w->tape;
 }
 
-static bool adx_sweeps_alone(const ad_tape *t);
+// Whether a sweep meets no fork: all lie below its floor.
+static bool adx_sweeps_alone(const ad_tape *t)
+{
+    const adx_worker *w = (const adx_worker *)t->annexed;
+    if (!adx_is_root(t) || w->team->main.fork == NULL)
+        return true;
+    const adx_place *last = &w->team->main.fork->leap.after;
+    return t->floor.adx_block != NULL && t->floor.adx_block == last->block
+        && (const uint16_t *)t->floor.adx_head <= last->head;
+}
 
 static const ad_tape *adx_owner_tape(const ad_tape *t, ad_rev x)
 {
