@@ -3158,6 +3158,7 @@ ADX_SELDOM_END
  *   offers  adx_code_place adx_file_name adx_recorder adx_record_node
  *           adx_record_operation adx_record_array adx_record_inputs
  *           adx_refuse_recording adx_record_outputs
+ *   later   adx_called
  * ========================================================================== */
 
 typedef struct adx_code_place {
@@ -4686,6 +4687,7 @@ static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
  *           adx_pattern ADX_CHECKED_MOST adx_compiled adx_lanes_of
  *           adx_last_guard adx_count_kept adx_lent adx_lend_arrays adx_new_fn
  *           adx_make_derived adx_machine_of adx_flip
+ *   later   adx_free_pattern adx_compare_nearby
  * ========================================================================== */
 
 typedef enum adx_kind {

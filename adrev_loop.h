@@ -407,6 +407,7 @@ ADX_TRY ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
  *           adx_share_stage adx_borrow_stage adx_return_stage adx_begin_sweep
  *           adx_end_sweep adx_enter_stage adx_begin_run adx_end_run
  *           adx_stage_pull adx_stage_push
+ *   later   adx_destroy_checkpoint adx_destroy_scan
  * ========================================================================== */
 
 // A flag that one thread at a time can take.
@@ -704,6 +705,7 @@ static ad_status adx_stage_push(const adx_stage *s, size_t m, const ad_rev y[],
  *           bulk/tours loop/api loop/stage
  *   offers  adx_checkpoint adx_call_again adx_checkpoint_rule
  *           adx_list_captured adx_loop_memory
+ *   later   adx_unrolled_memory
  * ========================================================================== */
 
 typedef struct adx_checkpoint {
@@ -1996,7 +1998,7 @@ ADX_SELDOM_END
  *           adx_shift adx_copy_told adx_expect_results adx_tell_results
  *           adx_tell_step adx_weigh adx_do_step adx_advance_scan
  *           adx_end_stepping ADX_RUN ADX_SWEEP ADX_UNROLL adx_begin_stepping
- *           adx_connect_run
+ *   later   adx_run_known_step adx_end_callings adx_go_lean adx_connect_run
  * ========================================================================== */
 
 // A state: untraced data, aligned for anything; the window; in recorded
@@ -3242,6 +3244,7 @@ static void adx_count_behind(adx_scan *c) { (void)c; }
  *   offers  adx_shift_back adx_spread_step adx_reverse_scan adx_last_rows
  *           adx_initial_rows adx_reverse_steps adx_sweep_scan
  *           adx_gather_tangents adx_push_step adx_free_scan adx_scan_rule
+ *   later   adx_scan_replay
  * ========================================================================== */
 
 // The window one step earlier, and room for what is new in it.

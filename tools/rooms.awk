@@ -3,6 +3,7 @@
 # in the order in which they are joined. Prints, for each room, the lines that
 # its opening should have; and `UP ROOM:LINE NAME of ROOM` for each name that
 # is used in a room before the one that defines it.
+# Functions of later rooms that a room declares, to call them, are `later`.
 #
 # Names are those with our prefixes. One that is pasted together in a macro,
 # adx_f_##name, is known by its beginning. The rooms of core/ that every other
@@ -78,6 +79,9 @@ function define_here(s,   word) {
         define(s)
     } else if (match(s, /\(ad_[a-z_0-9]+\)\(/)) {
         define(substr(s, RSTART + 1, RLENGTH - 3))
+    } else if (s ~ /^static .*(ad|adx)_[a-z_0-9]+\(/ && s !~ /=/) {
+        match(s, /(ad|adx)_[a-z_0-9]+\(/)
+        pending = substr(s, RSTART, RLENGTH - 1)    # or only declared
     } else if (match(s, /(ad|adx)_[a-z_0-9]+\(/)) {
         define(substr(s, RSTART, RLENGTH - 1))
     } else if (s ~ /^(static|extern|typedef|const|ADX_API|ADX_INLINE|ADX_EXTERN)/ \
@@ -120,6 +124,7 @@ FNR == 1 {
     sub(/^.*src\//, "", path[room])
     sub(/\.h$/, "", path[room])
     comment = macro = constants = members = 0
+    pending = ""
 }
 {
     s = code_of($0)
@@ -137,6 +142,16 @@ FNR == 1 {
         define_pasted(s)
     else if (s ~ /^[A-Za-z_}]/)
         define_here(s)
+    if (pending != "" && s ~ /[{;]/) {
+        if (s ~ /\{/)
+            define(pending)
+        else {
+            declared[room, pending] = 1
+            if (!(pending in first_declared))
+                first_declared[pending] = room
+        }
+        pending = ""
+    }
     if (!in_macro) {
         if (s ~ /^(typedef )?(struct|union)[^;]*\{/ && s !~ /\}/)
             members = 1
@@ -197,6 +212,12 @@ END {
         }
         if (!from || from == r)
             continue
+        if ((r, name) in declared && from > r) {
+            later[r] = later[r] " " name
+            continue
+        }
+        if (from > r && name in first_declared && first_declared[name] < r)
+            from = first_declared[name]
         needs[r, from] = 1
         if (from > r)
             print "UP " path[r] ":" used[uses[i]] " " name " of " path[from]
@@ -215,5 +236,6 @@ END {
                 list = list " " path[from]
         print_list("needs", list)
         print_list("offers", offers[r])
+        print_list("later", later[r])
     }
 }

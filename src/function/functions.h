@@ -12,6 +12,7 @@
  *           adx_pattern ADX_CHECKED_MOST adx_compiled adx_lanes_of
  *           adx_last_guard adx_count_kept adx_lent adx_lend_arrays adx_new_fn
  *           adx_make_derived adx_machine_of adx_flip
+ *   later   adx_free_pattern adx_compare_nearby
  * ========================================================================== */
 
 typedef enum adx_kind {

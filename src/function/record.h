@@ -9,6 +9,7 @@
  *   offers  adx_code_place adx_file_name adx_recorder adx_record_node
  *           adx_record_operation adx_record_array adx_record_inputs
  *           adx_refuse_recording adx_record_outputs
+ *   later   adx_called
  * ========================================================================== */
 
 typedef struct adx_code_place {

@@ -6,6 +6,7 @@
  *           bulk/tours loop/api loop/stage
  *   offers  adx_checkpoint adx_call_again adx_checkpoint_rule
  *           adx_list_captured adx_loop_memory
+ *   later   adx_unrolled_memory
  * ========================================================================== */
 
 typedef struct adx_checkpoint {

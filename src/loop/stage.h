@@ -12,6 +12,7 @@
  *           adx_share_stage adx_borrow_stage adx_return_stage adx_begin_sweep
  *           adx_end_sweep adx_enter_stage adx_begin_run adx_end_run
  *           adx_stage_pull adx_stage_push
+ *   later   adx_destroy_checkpoint adx_destroy_scan
  * ========================================================================== */
 
 // A flag that one thread at a time can take.

@@ -11,7 +11,7 @@
  *           adx_shift adx_copy_told adx_expect_results adx_tell_results
  *           adx_tell_step adx_weigh adx_do_step adx_advance_scan
  *           adx_end_stepping ADX_RUN ADX_SWEEP ADX_UNROLL adx_begin_stepping
- *           adx_connect_run
+ *   later   adx_run_known_step adx_end_callings adx_go_lean adx_connect_run
  * ========================================================================== */
 
 // A state: untraced data, aligned for anything; the window; in recorded

@@ -8,6 +8,7 @@
  *   offers  adx_shift_back adx_spread_step adx_reverse_scan adx_last_rows
  *           adx_initial_rows adx_reverse_steps adx_sweep_scan
  *           adx_gather_tangents adx_push_step adx_free_scan adx_scan_rule
+ *   later   adx_scan_replay
  * ========================================================================== */
 
 // The window one step earlier, and room for what is new in it.
