@@ -442,7 +442,7 @@ static void check_answer(enum mode mode, int n, const int *operand,
 static ad_real inputs_for(struct task *t, int n, const int *operand,
                           const ad_real *p, ad_real *x)
 {
-    ad_rev a[MOST];
+    ad_rev a[MOST] = { 0 };
     ad_rev y;
     for (int i = 0; i < n; i++) {
         int k = operand[i];
