@@ -117,8 +117,8 @@ extern "C" {
 //   returns      ADREV_OK; ADREV_EHOOK: f was compiled without ADREV_TRACE, or
 //                sets the hooks of the tape on which it runs, or asks that tape
 //                for derivatives (derivatives by ad_grad, or of another tape,
-//                are numbers of this point; what f dumps or counts of its tape
-//                are variables, but for ADREV_DEBUG);
+//                are numbers of this point; dumps and statistics of this tape
+//                show operations as inputs, unless ADREV_DEBUG is 1);
 //                ADREV_EFOREIGN: f uses numbers of another recording;
 //                ADREV_EEXTERNAL: the rule of a statement has no replay;
 //                ADREV_EFROZEN: near x, f gives other values than what was
@@ -333,8 +333,8 @@ ADX_API size_t ad_traced_paths(const ad_traced *traced, size_t *recordings);
  * The same function at many points, ADREV_LANES_MOST of them side by side (or
  * up to four times as many, compiled). The bits are those of one point at a
  * time. Points next to one whose results are not finite may be replayed even
- * where there is machine code. Numbers are given by column: input i of point p is
- * x[i].v[p*x[i].step]. A column with step 0 is a parameter that all points
+ * where there is machine code. Numbers are given by column: input i of point p
+ * is x[i].v[p*x[i].step]. A column with step 0 is a parameter that all points
  * share. Columns may overlap: a stencil is a function of shifted columns of one
  * array. If adrev_parallel.h is included before this header where both are
  * implemented, blocks of points run on the pool, with the same bits. (Such a
