@@ -55,9 +55,10 @@ extern "C" {
  * overlap (restrict). Several functions with different names may stand in one
  * file. A Jacobian and a Hessian are programs of their own, at most as many
  * times the length of the function as they have rows; sparse ones, at most as
- * many times as they have directions. The entries of sparse ones come in the order of
- * adrev_function.h (sparse matrices); of the Hessian only the lower triangle.
- * The constants of a pattern have at least one element, even if it is empty.
+ * many times as they have directions. The entries of sparse ones come in the
+ * order of adrev_function.h (sparse matrices); of the Hessian only the lower
+ * triangle. The constants of a pattern have at least one element, even if it is
+ * empty.
  */
 
 enum {
@@ -160,7 +161,7 @@ typedef struct ad_c_size {
     size_t bytes;           // of the function's text
 } ad_c_size;
 
-// The exact size of what ad_fn_write_c would write; fails where that would fail.
+// The exact size of what ad_fn_write_c would write. Fails where that would.
 //
 //   size [ADREV_C_COUNT]  out  element k is that of the function 1 << k; zeros
 //                           if it is not asked for
