@@ -1,7 +1,7 @@
 #pragma once
 
 /* === check/examine ==========================================================
- * ad_check and ad_check_jac: one direction, one input, a report.
+ * ad_check and ad_check_jac: examine one direction, then one input, and report.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/walk
  *           sweep/sweep sweep/session check/differences

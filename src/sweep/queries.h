@@ -1,7 +1,7 @@
 #pragma once
 
 /* === sweep/queries ==========================================================
- * Gradient, pullback, pushforward and Jacobian of what is recorded.
+ * Gradients, pullbacks, pushforwards and Jacobians of a recording.
  *
  *   needs   number/recording tape/layout tape/memory tape/hooks tape/walk
  *           sweep/sweep

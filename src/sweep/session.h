@@ -1,7 +1,8 @@
 #pragma once
 
 /* === sweep/session ==========================================================
- * ad_grad and ad_jac: record a function, ask, and leave the tape as it was.
+ * ad_grad and ad_jac: record a function, query it, and leave the tape as it
+ * was.
  *
  *   needs   number/recording tape/layout tape/entries tape/hooks tape/life
  *           sweep/queries

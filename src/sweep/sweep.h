@@ -1,11 +1,11 @@
 #pragma once
 
 /* === sweep/sweep ============================================================
- * Reverse: from the last statement to the first, adj[operand] += d * adj.
- * Forward: from the first to the last, tan += sum of d * tan[operand]. Both
- * for W directions at once, stored value by value: adj[id*W + w]. W is a
- * constant in each copy of the loop: 1, or a multiple of the lanes.
- * A zero factor absorbs the other one here, too (core/types).
+ * A reverse sweep goes from the last statement to the first, with adj[operand]
+ * += d * adj. A forward sweep goes from the first to the last, with tan += sum
+ * of d * tan[operand]. Both do W directions at once, stored value by value:
+ * adj[id*W + w]. W is a constant in each copy of the loop: 1, or a multiple of
+ * the lanes. As everywhere, a zero factor absorbs the other one (core/types).
  *
  *   needs   number/recording tape/layout tape/entries tape/walk
  *   offers  adx_spread ADX_WIDEST ADX_ACROSS adx_total adx_stretch

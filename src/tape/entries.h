@@ -1,7 +1,8 @@
 #pragma once
 
 /* === tape/entries ===========================================================
- * Entries that are not statements: inputs, places in the source, any bytes.
+ * Entries that are not statements: inputs, places in the source, and arbitrary
+ * bytes.
  *
  *   needs   number/recording tape/layout tape/memory
  *   offers  adx_entry adx_payload adx_ahead adx_look_ahead adx_drop_next

@@ -1,7 +1,8 @@
 #pragma once
 
 /* === tape/hooks =============================================================
- * The user's hooks: a foreign value, a traced operation, an array statement.
+ * The user's hooks, which are told of foreign values, traced operations and
+ * array statements.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
  *   offers  adx_segment_of adx_member adx_resolve adx_known adx_known_here

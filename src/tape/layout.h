@@ -1,10 +1,10 @@
 #pragma once
 
 /* === tape/layout ============================================================
- * A recording is a sequence of entries. An entry is a header (16 bits) and
- * some operands; the headers of a block lie at its end, in reverse order, the
- * operands at its beginning. A statement makes one value, whose id is its
- * number; nothing else is stored for it. Invariants:
+ * A recording is a sequence of entries. An entry is a header (16 bits) and some
+ * operands. In a block, operands are written from the beginning upwards,
+ * headers from the end downwards. A statement makes one value, whose id is its
+ * place in the order of values; the id is not stored. Invariants:
  *
  *   - an entry lies in one block; the blocks of a tape are a list
  *   - id 0 is a sink: the operand of whatever is a constant

@@ -1,7 +1,7 @@
 #pragma once
 
 /* === tape/life ==============================================================
- * A tape is made, cleared, rewound to a mark and freed.
+ * How a tape is made, cleared, rewound to a mark and freed.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
  *   offers  adx_reset adx_begin_segment adx_return

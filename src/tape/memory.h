@@ -1,7 +1,8 @@
 #pragma once
 
 /* === tape/memory ============================================================
- * Room for what is recorded: blocks that grow, or the user's fixed memory.
+ * Room for what is recorded: blocks that are added as needed, or the user's
+ * fixed memory.
  *
  *   needs   number/recording tape/layout
  *   offers  adx_fits adx_fail_full adx_settle adx_enter adx_alloc adx_free

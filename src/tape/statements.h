@@ -1,8 +1,9 @@
 #pragma once
 
 /* === tape/statements ========================================================
- * Statements that the inlined code does not write itself: with values of other
- * tapes, with a NaN, under a hook, or in a new block; and the called operators.
+ * Statements that the inlined code does not write itself: those with values of
+ * other tapes, with a NaN, under a hook, or in a new block. Also the called
+ * operators.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  * ========================================================================== */

@@ -1,7 +1,7 @@
 #pragma once
 
 /* === tape/walk ==============================================================
- * From entry to entry, forwards and backwards; sizes and statistics.
+ * Walking from entry to entry, forwards and backwards; sizes and statistics.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *   offers  adx_cursor adx_operands adx_values adx_put_cursor adx_next
