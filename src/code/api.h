@@ -128,10 +128,10 @@ typedef struct ad_c_options {
 //   bytes        out   how many were written, or would be; may be NULL
 //   write        in    called often, with short pieces; NULL: only count
 //
-//   returns      ADREV_OK; ADREV_ENOMEM; ADREV_ESHAPE: no such function, no such
-//                name, a gradient of several results, casadi with single, or a
-//                header whose name has a quote, a line break or more than 200
-//                characters, or with functions that are static;
+//   returns      ADREV_OK; ADREV_ENOMEM; ADREV_ESHAPE: no such function, no
+//                such name, a gradient of several results, casadi with single,
+//                or a header if its name has a quote, a line break or more than
+//                200 characters, or if the functions are static;
 //                ADREV_EEXTERNAL: lgamma, whose derivatives have no C text, or
 //                an external statement
 ADX_TRY ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
