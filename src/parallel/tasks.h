@@ -11,13 +11,14 @@
  *
  * A value of another task is imported: the first use makes an input, and an
  * entry (input, value) in the import table. No task writes adjoints of another.
- * Let T be the lowest task from which both descend. The thread that sweeps T
- * applies the adjoints of such inputs at the fork of T, after all branches of
- * that fork are done, in the order of the program. To that end a table's
- * entries are listed by the depth of T, deepest first. At a join the lists of
- * the branches become lists of the task that forked, except those of its own
- * depth, which stay with the fork. A value of a branch that has joined is
- * applied where the sweep of the task that uses it comes to its latest fork.
+ * Let T be the lowest task from which the importing task and the value's task
+ * both descend. The thread that sweeps T adds the adjoints of such inputs to
+ * those of the values, at the fork of T, after all branches of that fork are
+ * done, in the order of the program. To that end a table's entries are listed
+ * by the depth of T, deepest first. At a join the lists of the branches become
+ * lists of the task that forked, except those of its own depth, which stay with
+ * the fork. A value of a branch that has joined is applied where the sweep of
+ * the task that uses it comes to its latest fork.
  *
  * So every adjoint has one writer, and the order of all additions depends on
  * the program only. The same distinction finds races. Let T be the first task,
