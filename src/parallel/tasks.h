@@ -22,9 +22,9 @@
  *
  * So every adjoint has one writer, and the order of all additions depends on
  * the program only. The same distinction finds races. Let T be the first task,
- * from the value's own task upwards, that has not joined. If T is not above the
- * task that uses the value, both may run at the same time (as in the bags of
- * Feng & Leiserson's determinacy race detector).
+ * from the value's own task upwards, that has not joined. If T is neither the
+ * task that uses the value nor above it, both may run at the same time (as in
+ * the bags of Feng & Leiserson's determinacy race detector).
  *
  *   needs   number/recording tape/layout tape/memory sweep/sweep
  *           parallel/threads
