@@ -3,8 +3,8 @@
  *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
  *     #include "adrev_bulk.h"           // before adrev.h
  *
- * A function of every element is one statement, of which the tape keeps the
- * arguments only:
+ * Applying a function to every element is one statement; the tape keeps only
+ * its arguments:
  *
  *     #include <stdio.h>
  *
@@ -32,8 +32,8 @@
  *
  *     success: 39, gradient 6 12 -6, 6 3      3 x^2 + 7 for x = 1, 2, -1
  *
- * Operators of linear algebra are in adrev.h; loops in adrev_loop.h, which
- * includes this header.
+ * Linear algebra is in adrev.h; loops are in adrev_loop.h, which includes this
+ * header.
  *
  * Rooms, each of which begins with a line `=== room`:
  *

@@ -1,10 +1,10 @@
-/* adrev_code.h - recorded functions as C code, as files, as machine code.
+/* adrev_code.h - recorded functions as C code, as machine code, as files.
  *
  *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
  *     #include "adrev_function.h"       // includes this header
  *
- * A recorded function and its derivatives, written as C99 that needs nothing
- * but <math.h>:
+ * Writes a recorded function and its derivatives as C99 that needs nothing but
+ * <math.h>:
  *
  *     #include <stdio.h>
  *
@@ -40,8 +40,9 @@
  *         g[1] = v6;
  *         return 0;
  *
- * ad_fn_compile has the system's compiler make machine code of that text, for
- * the function at hand; ad_fn_save and ad_fn_load keep a function in a file.
+ * ad_fn_compile has the system's compiler turn that text into machine code and
+ * evaluates the function by it; ad_fn_save and ad_fn_load keep a function in a
+ * file.
  *
  * Rooms, each of which begins with a line `=== room`:
  *

@@ -1,10 +1,10 @@
-/* adrev_function.h - record once, then anything.
+/* adrev_function.h - functions recorded once, evaluated anywhere.
  *
  *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
  *     #include "adrev_function.h"       // before adrev.h; needs <xxhash.h>
  *
- * A function is run once and kept as a program of elementary operations. From
- * the program come its value and its derivatives at any point:
+ * A function is run once and kept as a program of elementary operations. Its
+ * value and its derivatives at any point are computed from the program:
  *
  *     #include <stdio.h>
  *
@@ -32,12 +32,13 @@
  *     2.4717 -1.1312 -1.1312 -2.4717
  *
  * A program has no branches: every comparison that f made is kept as a guard.
- * At a point where one comes out differently the answer is ADREV_EPATH, and
- * nothing else has happened: record again there, or let ad_traced do it.
+ * Where a guard comes out differently, the answer is ADREV_EPATH and nothing is
+ * written. Record the function again at that point, or let ad_traced do it.
  *
  * Derivatives are programs, too: the rows of the operator table are read as
- * formulas (function/formulas), and differentiating a program yields a program. As C
- * code, as files and as machine code they are in adrev_code.h, which comes along.
+ * formulas (function/formulas), so differentiating a program yields a program.
+ * adrev_code.h, which this header includes, writes programs as C code, as
+ * machine code and as files.
  *
  * Rooms, each of which begins with a line `=== room`:
  *

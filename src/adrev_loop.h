@@ -3,7 +3,7 @@
  *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
  *     #include "adrev_loop.h"           // before adrev.h
  *
- * A loop of 100 000 steps as one statement, of which the tape keeps 20 states:
+ * A loop of 100 000 steps is one statement; the tape keeps 20 of its states:
  *
  *     #include <stdio.h>
  *
@@ -34,13 +34,14 @@
  *
  *     success: y = 1.895494, dy/dr = 0.578584
  *
- * ad_checkpoint does the same for one call; operators on whole arrays (ad_map,
- * ad_reduce ...) are in adrev_bulk.h, which comes along. Second derivatives:
- * record a function with the loop in it (ad_fn_record of adrev_function.h).
+ * ad_checkpoint does the same for one call. Operators on whole arrays (ad_map,
+ * ad_reduce ...) are in adrev_bulk.h, which this header includes. For second
+ * derivatives record a function that contains the loop (ad_fn_record of
+ * adrev_function.h).
  *
  * If adrev_function.h is included before this header where both are
- * implemented, a step is recorded once, and replayed as long as it takes the
- * same path. The other order does not compile.
+ * implemented, a step is recorded once, and replayed while it takes the same
+ * path. The other order does not compile.
  *
  * Rooms, each of which begins with a line `=== room`:
  *

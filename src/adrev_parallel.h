@@ -3,8 +3,8 @@
  *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
  *     #include "adrev_parallel.h"       // includes adrev.h; needs <xxhash.h>
  *
- * Branches record what they compute; the reverse pass forks where the program
- * joined, and joins where it forked:
+ * Each branch records what it computes. The reverse pass forks where the
+ * program joined, and joins where it forked:
  *
  *     #include <stdio.h>
  *
@@ -34,11 +34,11 @@
  *
  *     success: dy/dx = 0.505811
  *
- * The gradient has the same bits with any number of threads and under every
+ * The gradient has the same bits with any number of threads, under every
  * schedule, and without a pool. A branch may use every value from before its
- * fork, and whoever comes after the join may use the values of the branches;
- * two branches of a fork may not use each other's: that is ADREV_ERACE,
- * whatever the order in which they ran.
+ * fork, and what follows the join may use the values of the branches. Two
+ * branches of a fork may not use each other's values: that is ADREV_ERACE, in
+ * whatever order they ran.
  *
  * Rooms, each of which begins with a line `=== room`:
  *

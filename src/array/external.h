@@ -1,7 +1,8 @@
 #pragma once
 
 /* === array/external =========================================================
- * Forms without strides; statements with the user's own rule.
+ * Forms of the array statements without strides, and statements with a rule of
+ * the user's own.
  *
  *   needs   tape/layout tape/memory array/operands array/linear
  *   offers  adx_external adx_external_kind adx_add_external

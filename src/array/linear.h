@@ -1,7 +1,8 @@
 #pragma once
 
 /* === array/linear ===========================================================
- * Linear statements: spans of operands with partials, one sum or n results.
+ * Linear statements: spans of operands with their partials, and one sum or n
+ * results.
  *
  *   needs   tape/layout sweep/sweep array/operands
  *   offers  adx_axpy adx_inner adx_finite_all adx_copy_few adx_finite_few

@@ -1,10 +1,11 @@
 #pragma once
 
 /* === array/operands =========================================================
- * Statements that are not a list of partials. Most are linear (array/linear): spans of
- * operands with their partials, and either one sum or n results. What is saved
- * lies behind the struct, in the same entry of the tape. Loops run over W
- * directions; with one direction and evenly spaced ids they are vector loops.
+ * Statements that are not a list of partials. Most of them are linear
+ * (array/linear): spans of operands with their partials, and either one sum or
+ * n results. What a statement saves lies behind its struct, in the same entry
+ * of the tape. Loops run over W directions; with one direction and evenly
+ * spaced ids they are vector loops.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           sweep/queries

@@ -1,7 +1,7 @@
 #pragma once
 
 /* === array/sums =============================================================
- * Sums, what is done element by element, softmax.
+ * Sums, operations element by element, and softmax.
  *
  *   needs   number/recording tape/layout array/operands array/linear
  *   offers  adx_products adx_scalar_product adx_length adx_largest

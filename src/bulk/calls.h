@@ -1,9 +1,10 @@
 #pragma once
 
 /* === bulk/calls =============================================================
- * Under a hook, in fixed memory and without a tape: the same operations in the
- * same order, on the numbers themselves. Rows that op combines are put into
- * levels as they come: a part that is full is a row of the level above.
+ * Under a hook, in fixed memory and without a tape, the same operations run in
+ * the same order, on the numbers themselves. A row to be combined by op enters
+ * level 0 as soon as it is made. When a part of a level is full, its result
+ * enters the level above as a row.
  *
  *   needs   number/recording tape/layout tape/memory sweep/session bulk/api
  *           bulk/folds bulk/tours bulk/reductions bulk/statement

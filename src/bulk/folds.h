@@ -1,12 +1,13 @@
 #pragma once
 
 /* === bulk/folds =============================================================
- * Three kinds of operators. Those of table rows are statements of their own
- * with the partials at hand. Movements are copies (bulk/movements). Functions
- * are one external statement that keeps its operands' values (bulk/tours): a
- * sweep takes the elements chunk by chunk, records each chunk on a private tape
- * and sweeps that. Where chunks end depends on the program alone, and what they
- * contribute is added in their order: so the bits do not depend on threads.
+ * There are three kinds of bulk operators. Those given by a row of the operator
+ * table are statements of their own, with the partials at hand. Movements are
+ * copies (bulk/movements). Operators given by a function are one external
+ * statement, which keeps the values of its operands (bulk/tours). A sweep takes
+ * their elements chunk by chunk, records each chunk on a private tape and
+ * sweeps that tape. Where chunks end depends on the program alone, and their
+ * contributions are added in their order, so the bits do not depend on threads.
  *
  *   needs   number/recording number/operators number/fronts tape/layout
  *           tape/memory array/operands array/linear array/sums

@@ -1,8 +1,8 @@
 #pragma once
 
 /* === bulk/maps ==============================================================
- * A recorded f runs in lanes; elements that take another path are left by it,
- * and come after all others.
+ * A recorded f runs in lanes. Elements that take another path drop out, and are
+ * done after all others.
  *
  *   needs   tape/memory function/api bulk/tours
  *   offers  adx_is_empty adx_is_sampled adx_next_power adx_next_sample

@@ -1,12 +1,13 @@
 #pragma once
 
 /* === bulk/movements =========================================================
- * Rows of y are independent of each other: many are moved in parallel, in parts
- * of 2^14 numbers. Two threads of one core take half the time for 2^22 numbers
- * (ns each: gather at random 9.5 -> 5.3, transpose 4.6 -> 2.1), and up to half
- * for 2^18; fewer are done before another thread is awake. Not so in a branch:
- * a thread that waits does other work, and a copy is no place for that. A
- * scatter has an order, and is not cut.
+ * Rows of y are independent of each other, so large moves run in parallel, in
+ * parts of 2^14 numbers. Two threads of one core take half the time for 2^22
+ * numbers (ns each: gather at random 9.5 -> 5.3, transpose 4.6 -> 2.1), and up
+ * to half for 2^18. Fewer numbers are moved before another thread is awake.
+ * Inside a branch one thread moves all: a thread that waits does other work,
+ * and a copy is no place for that. A scatter has an order, so it is not cut
+ * into parts.
  *
  *   needs   tape/memory parallel/pool bulk/folds
  * ========================================================================== */

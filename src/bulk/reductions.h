@@ -1,9 +1,10 @@
 #pragma once
 
 /* === bulk/reductions ========================================================
- * Level 0 are the rows, level 1 the results of parts of level 0, and so on: of
- * a reduction to the one result; of prefixes only those that another part goes
- * on from. All but that result are kept: a part is recorded from them.
+ * Level 0 is the rows. Level k + 1 is the results of the parts of level k: for
+ * a reduction, up to the one result; for prefixes, only those results from
+ * which another part continues. All levels except that one result are kept,
+ * because a sweep records a part again from its rows.
  *
  *   needs   bulk/tours
  *   offers  adx_levels adx_levels_of adx_fold_values adx_fold_pull

@@ -1,7 +1,8 @@
 #pragma once
 
 /* === bulk/statement =========================================================
- * The one statement on the tape: what it keeps, and its rule.
+ * The one statement that a bulk operator puts on the tape: what it keeps, and
+ * its rule.
  *
  *   needs   number/recording tape/layout tape/memory array/operands
  *           array/external function/api bulk/api bulk/folds bulk/tours

@@ -1,8 +1,9 @@
 #pragma once
 
 /* === bulk/tours =============================================================
- * Functions of rows: their operands, the private tapes on which a chunk is
- * recorded, and tours through all chunks.
+ * Operators given by a function of rows: their operands, the private tapes on
+ * which a chunk is recorded, and the tours, each of which does one thing with
+ * all chunks.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           sweep/session array/operands array/linear parallel/api

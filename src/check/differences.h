@@ -1,11 +1,12 @@
 #pragma once
 
 /* === check/differences ======================================================
- * Finding mistakes. ad_check compares with differences at many steps; that it
- * neither lies nor alarms rests on three sizes: the spread of the extrapolated
- * differences, the rounding of f, and the sum of the absolute values of all
- * paths from x to y, which bounds the rounding of the gradient itself. The
- * other tools walk over the entries; kinds that they do not know are passed by.
+ * Finding mistakes. ad_check compares derivatives with differences at many
+ * steps. That it neither misses mistakes nor raises false alarms rests on three
+ * sizes: the spread of the extrapolated differences, the rounding of f, and the
+ * sum of the absolute values of all paths from x to y, which bounds the
+ * rounding of the gradient itself. The other tools walk over the entries and
+ * skip kinds that they do not know.
  *
  *   needs   number/recording tape/layout tape/life sweep/session
  *   offers  ADX_NARROW ADX_EPSILON ADX_TIGHT ADX_ROWS ADX_PASSES adx_row

@@ -1,7 +1,8 @@
 #pragma once
 
 /* === check/examine ==========================================================
- * ad_check and ad_check_jac: one direction, one input, a report.
+ * ad_check and ad_check_jac: how one direction and one input are examined, and
+ * the report.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/walk
  *           sweep/sweep sweep/session check/differences

@@ -1,7 +1,8 @@
 #pragma once
 
 /* === check/explain ==========================================================
- * What is not finite, where a number comes from, and what a region holds.
+ * Which values are not finite, where a number comes from, and what a region
+ * holds.
  *
  *   needs   number/recording tape/layout tape/entries tape/hooks tape/walk
  *           sweep/sweep sweep/queries check/differences

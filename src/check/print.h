@@ -1,7 +1,7 @@
 #pragma once
 
 /* === check/print ============================================================
- * Dumps of a recording, and a report of ad_check in words.
+ * Dumps of a recording, and the report of ad_check in words.
  *
  *   needs   number/recording tape/layout tape/memory tape/walk check/examine
  *           check/explain

@@ -1,9 +1,10 @@
 #pragma once
 
 /* === code/casadi ============================================================
- * They call the functions of code/functions and put matrices into the order of columns.
- * Work begins with zeros for inputs that are not given, then has room for
- * results that are not asked for or must be reordered.
+ * CasADi's entry points call the functions of code/functions and store matrices
+ * by columns. Their working memory begins with zeros, for inputs that are not
+ * given. Behind these is room for results that are not asked for or must be
+ * reordered.
  *
  *   needs   tape/memory function/api function/functions function/pattern
  *           function/plans code/api code/text code/functions code/wanted

@@ -1,11 +1,11 @@
 #pragma once
 
 /* === code/compile ===========================================================
- * The C code of code/write, the system's compiler, and a cache. Each call
- * compiles in a directory of its own, and the library appears in the cache at
- * once, by rename, under a name that has the hash of its contents: processes
- * that compile the same function at the same time replace equal files, and
- * nobody finds a part of one.
+ * Compiles the C code of code/write by the system's compiler and keeps the
+ * library in a cache. Each call compiles in a directory of its own. Then it
+ * puts the library into the cache by a rename, under a name that contains the
+ * hash of its contents. So processes that compile the same function at the same
+ * time replace equal files, and none of them finds an incomplete one.
  *
  *   needs   tape/memory function/api function/operations function/formulas
  *           function/functions code/api code/wanted code/write code/save

@@ -1,7 +1,8 @@
 #pragma once
 
 /* === code/functions =========================================================
- * C functions: prologue, body, results, and parts of what is too long for one.
+ * C functions: prologue, body and results, and how a long one is split into
+ * several.
  *
  *   needs   tape/memory function/operations function/program function/copy
  *           function/places function/functions function/pattern code/text

@@ -1,7 +1,8 @@
 #pragma once
 
 /* === code/layout ============================================================
- * Where numbers are: literals, inputs, locals, or places in `work`.
+ * Where a number is in C code: a literal, an input, a local variable, or a
+ * place in `work`.
  *
  *   needs   tape/memory function/operations function/program function/copy
  *           function/pattern code/text

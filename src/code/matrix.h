@@ -1,14 +1,14 @@
 #pragma once
 
 /* === code/matrix ============================================================
- * Of a sum of terms, each of a row of A and of x, the derivative needs the
- * product of the transposed A, too. As the adjoint of a row's product needs no
- * other row, one loop does all that belongs to a row: it reads A once. What
- * goes along a row is done block by block, and so with the product itself where
- * its adjoint is known before. (matvec: 0.61 instead of 0.74 ms, by hand 0.62;
- * where its numbers come from memory 1.33 instead of 1.77, by hand 1.32. The
- * gradient of |A x - b|^2 0.65 instead of 0.72 ms, and 1.6 instead of 1.8.
- * Blocks of 32 to 256 are level.)
+ * The derivative of a product A x also needs a product with the transposed A.
+ * The adjoint of one row's product needs no other row, so one loop does
+ * everything that belongs to a row, and reads A once. What runs along the row
+ * is done block by block: with the row's product itself if the product's
+ * adjoint is known before, else after it. (matvec: 0.61 instead of 0.74 ms, by
+ * hand 0.62; where its numbers come from memory 1.33 instead of 1.77, by hand
+ * 1.32. The gradient of |A x - b|^2: 0.65 instead of 0.72 ms, and 1.6 instead
+ * of 1.8. Blocks of 32 to 256 are equally fast.)
  *
  *   needs   tape/memory function/operations function/program function/copy
  *           code/text code/layout code/statements

@@ -1,10 +1,11 @@
 #pragma once
 
 /* === code/save ==============================================================
- * Written as it stands in memory, number by number; when it is read, nothing is
- * believed: every index is compared with what has been read before it, and what
- * a node does not use must be as it would have been written. So only what a
- * recording can make is accepted, and would be written as the same bytes.
+ * A function is written as it stands in memory, number by number. When it is
+ * read, nothing is believed: every index is compared with what was read before
+ * it, and whatever a node does not use must be as it would have been written.
+ * So a file is accepted only if a recording can make the function, and saving
+ * the function again gives the same bytes.
  *
  *   needs   tape/memory function/api function/operations function/program
  *           function/formulas function/adjoints function/record

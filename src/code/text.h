@@ -2,7 +2,8 @@
 
 /* === code/text ==============================================================
  * A program as text. A number is written as a literal, an input, a local
- * variable or, if another C function or an array needs it, a place in `work`.
+ * variable or, if another C function or an array needs it, as a place in
+ * `work`.
  *
  *   needs   function/formulas
  *   offers  adx_text adx_put_text adx_say adx_say_index adx_infinity

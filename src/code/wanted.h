@@ -1,7 +1,7 @@
 #pragma once
 
 /* === code/wanted ============================================================
- * Which C functions are asked for, and the programs that they are made from.
+ * Which C functions are asked for, and the programs from which they are made.
  *
  *   needs   tape/memory function/api function/operations function/program
  *           function/unique function/copy function/adjoints function/matrices

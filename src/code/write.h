@@ -1,7 +1,7 @@
 #pragma once
 
 /* === code/write =============================================================
- * All of the file, and its header.
+ * The whole C file, and its header.
  *
  *   needs   function/api function/formulas code/api code/text code/wanted
  *           code/casadi

@@ -1,16 +1,20 @@
 #pragma once
 
 /* === core/api ===============================================================
- * Every function states what it costs and what it does on bad input. Where
- * not said otherwise: a status other than ADREV_OK leaves the outputs
- * untouched; a tape that is NULL is allowed, and a query says ADREV_ENOTAPE;
- * a tape is used by one thread at a time, different tapes by different
- * threads at once; nothing is allocated.
+ * The public functions. Each comment states what a function costs and what it
+ * does on bad input. Unless a comment says otherwise:
  *
- * Compilers warn of a status that is dropped; ad_ignore drops it on purpose.
- * Not of what records on the current tape (ad_external; ad_map, ad_scan and
- * the like): the tape keeps that status, and the next query returns it. Nor of
- * ad_check_print, ad_dump_text and ad_dump_dot, which say nothing new by it.
+ *   - a status other than ADREV_OK leaves the outputs untouched
+ *   - a tape may be NULL; then a query says ADREV_ENOTAPE
+ *   - a tape is used by one thread at a time; different threads may use
+ *     different tapes at once
+ *   - nothing is allocated
+ *
+ * Compilers warn if a status is dropped; ad_ignore drops it on purpose. They do
+ * not warn for what records on the current tape (ad_external; ad_map, ad_scan
+ * and the like), since the tape keeps that status and the next query returns
+ * it; nor for ad_check_print, ad_dump_text and ad_dump_dot, whose status says
+ * nothing new.
  *
  *   needs   core/config core/types core/operations
  *   offers  ADX_TALLY adx_counts adx_count_op adx_count_back

@@ -2,11 +2,12 @@
 
 /* === core/config ============================================================
  * Define a switch before the header is included. ADREV_REAL and
- * ADREV_NO_THREADS alike in every file of the program: otherwise gcc and clang
- * do not link it. ADREV_FUSE and ADREV_TRACE in files that pass one another an
- * expression; ADREV_DEBUG as each file needs it; the others count where
- * ADREV_IMPLEMENTATION is. Not with -ffast-math: zero times infinity is then
- * whatever the compiler likes.
+ * ADREV_NO_THREADS must be the same in every file of a program; otherwise gcc
+ * and clang do not link it. ADREV_FUSE and ADREV_TRACE must be the same in
+ * files that pass expressions to one another. ADREV_DEBUG is each file's own
+ * choice. The other switches take effect in the file that defines
+ * ADREV_IMPLEMENTATION. Do not compile with -ffast-math: zero times infinity is
+ * then whatever the compiler likes.
  *
  *   offers  ADX_EXTERN ADX_ZERO ADX_STATIC_ASSERT ADX_INLINE ADX_CHECKED
  *           ADX_COLD ADX_NOINLINE ADX_APART ADX_UNUSED ADX_UNLIKELY ADX_LIKELY

@@ -1,10 +1,11 @@
 #pragma once
 
 /* === core/operations ========================================================
- * One row per elementary operation. Values, partials, forward mode, the
- * codes of the trace, the text for generated C, the reference (`make docs`)
- * and tests/core/operations.c are made from the rows; none of them names an operation
- * itself. To add an operation, add a row here and a front in number/fronts.
+ * One row per elementary operation. Values, partials, forward mode, the codes
+ * of the trace, the text for generated C, the reference (`make docs`) and
+ * tests/core/operations.c are made from the rows; none of them names an
+ * operation itself. To add an operation, add a row here and a front in
+ * number/fronts.
  *
  *   needs   core/config core/types
  *   offers  ADX_JOIN ADX_K ADX_HELPERS adx_digamma adx_f_* adx_fx_* adx_fy_*

@@ -1,7 +1,8 @@
 #pragma once
 
 /* === core/table =============================================================
- * The rows of the operator table as data, and digamma, too long to inline.
+ * The rows of the operator table as data; also digamma, which is too long to
+ * inline.
  *
  *   needs   core/config core/types core/operations
  *   offers  adx_pi_cot_pi

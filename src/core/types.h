@@ -1,15 +1,15 @@
 #pragma once
 
 /* === core/types =============================================================
- * Conventions: arrays are dense. A Jacobian is m x n, row by row:
- * J[i*n + j] = dy[i]/dx[j]. A tangent (forward) belongs to inputs first, an
- * adjoint (reverse) to outputs first. Angles are in radians. Non-finite
- * values follow IEEE 754, with one exception, everywhere and in every mode:
- * in the chain rule a factor of exactly zero gives zero, whatever the other
- * factor is. So a branch not taken never spoils a gradient, however a program
- * is cut into statements. (That may change the last bit: the partials of a
- * variable that occurs twice in a statement are added there, those of two
- * statements in the sweep.)
+ * Conventions. Arrays are dense. A Jacobian is m x n, row by row: J[i*n + j] =
+ * dy[i]/dx[j]. A tangent (forward) is given for inputs first, an adjoint
+ * (reverse) for outputs first. Angles are in radians. Non-finite values follow
+ * IEEE 754, with one exception, everywhere and in every mode: in the chain rule
+ * a factor of exactly zero gives zero, whatever the other factor is. So a
+ * branch not taken never spoils a gradient, however a program is cut into
+ * statements. (The cut may change the last bit: if a variable occurs twice in a
+ * statement, its partials are added in the statement; if it occurs in two
+ * statements, the sweep adds the products.)
  *
  *   needs   core/config
  *   offers  adx_now adx_operand adx_slot adx_head ADX_WIDTHS adx_number

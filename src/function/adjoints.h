@@ -1,7 +1,7 @@
 #pragma once
 
 /* === function/adjoints ======================================================
- * The adjoint of a program (vjp), and what array nodes hand back.
+ * The adjoint of a program (vjp), and the adjoints of array nodes.
  *
  *   needs   tape/memory function/operations function/program function/unique
  *           function/emit function/copy

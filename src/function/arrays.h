@@ -1,7 +1,7 @@
 #pragma once
 
 /* === function/arrays ========================================================
- * Array nodes, for one point and for lanes of points.
+ * Replay of array nodes, for one point and for lanes of points.
  *
  *   needs   array/operands array/linear array/sums function/api
  *           function/operations function/program function/places

@@ -1,7 +1,7 @@
 #pragma once
 
 /* === function/calls =========================================================
- * A recorded function called where another recording is made.
+ * Calls of a recorded function while something else is recorded.
  *
  *   needs   tape/layout tape/memory array/operands function/api
  *           function/program function/record

@@ -2,8 +2,8 @@
 
 /* === function/compare =======================================================
  * A recording does not see what f does with plain numbers. So f is run again,
- * at a point that passes all guards; what differs there depends on something
- * that was frozen.
+ * at a point where all guards pass. If results differ there, they depend on
+ * something that the recording froze.
  *
  *   needs   number/recording tape/memory sweep/session array/linear
  *           check/differences function/api function/operations

@@ -1,8 +1,9 @@
 #pragma once
 
 /* === function/copy ==========================================================
- * From a program its tangent and its adjoint: programs again, which compute
- * what they need of the first one. (Griewank & Walther, chapter 3.)
+ * From a program its tangent and its adjoint are made: programs again, into
+ * which the nodes that they need of the first one are copied. (Griewank &
+ * Walther, chapter 3.)
  *
  *   needs   tape/memory function/operations function/program function/unique
  *           function/emit function/formulas

@@ -1,8 +1,8 @@
 #pragma once
 
 /* === function/directions ====================================================
- * Rows or columns of a matrix, a lane each. All lanes are at the same point, so
- * a guard that one of them does not pass, none passes.
+ * Several rows or columns of a matrix at once, one in each lane. All lanes are
+ * at the same point, so a guard fails either in every lane or in none.
  *
  *   needs   tape/memory function/api function/places function/arrays
  *           function/run function/functions function/evaluate

@@ -1,9 +1,10 @@
 #pragma once
 
 /* === function/emit ==========================================================
- * Identities keep every bit of values: x + 0 is not one, for -0 + 0 is 0. The
- * product x x becomes a square, and its adjoint one term instead of two. (Its
- * factor 2 x overflows only where x x has done so long before.)
+ * Adds a node to a program, unless an identity gives its result. Identities
+ * keep every bit of a value: x + 0 is not simplified, because -0 + 0 is 0. The
+ * product x x becomes a square, whose adjoint is one term instead of two. (Its
+ * factor 2 x overflows only where x x has overflowed long before.)
  *
  *   needs   tape/memory function/operations function/program function/unique
  *   offers  adx_compute adx_emit_of adx_emit adx_emit2 adx_emit_guard

@@ -1,8 +1,9 @@
 #pragma once
 
 /* === function/formulas ======================================================
- * The cells of the tables are C expressions. They are read here, and become
- * nodes of a program: that is how a partial comes into it, and its partials.
+ * The cells of the operator tables are C expressions. They are parsed here and
+ * become nodes of a program. In this way partials enter a program, and partials
+ * of partials.
  *
  *     choice  = either [ "?" choice ":" choice ]
  *     either  = both { "||" both }            both  = relation { "&&" relation }

@@ -1,6 +1,8 @@
 #pragma once
 
 /* === function/functions =====================================================
+ * A recorded function: its program, the programs derived from it, and the
+ * machine of each. A derived program is made when it is first asked for.
  *
  *   needs   number/recording tape/memory sweep/session function/api
  *           function/operations function/program function/copy

@@ -1,8 +1,8 @@
 #pragma once
 
 /* === function/matrices ======================================================
- * All directions in one program, each a vector of zeros and ones: what is zero
- * in a direction is found zero when the program is made.
+ * One program for all directions of a matrix, each a vector of zeros and ones.
+ * What is zero in a direction is found to be zero while the program is made.
  *
  *   needs   tape/memory function/operations function/program function/unique
  *           function/emit function/copy function/tangents function/adjoints

@@ -1,10 +1,10 @@
 #pragma once
 
 /* === function/operations ====================================================
- * A program is a list of nodes, each of which makes one number (or, of arrays,
- * several) from numbers made before; nothing is ever overwritten. Numbers are
- * known by where they stand: first the inputs, then constants and results in
- * the order in which they were asked for.
+ * A program is a list of nodes. Each node makes one number (an array node may
+ * make several) from numbers made before. No number is ever overwritten. A
+ * number is identified by its place: first come the inputs, then constants and
+ * results in the order in which they were asked for.
  *
  *   needs   tape/memory core/table
  *   offers  ADX_CHAIN ADX_DERIVED ADX_OP_* ADX_OP_COUNT ADX_OP_guard

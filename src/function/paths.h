@@ -1,7 +1,7 @@
 #pragma once
 
 /* === function/paths =========================================================
- * Guards, and the functions that were recorded on other paths.
+ * Guards, and collections of functions that were recorded on different paths.
  *
  *   needs   tape/memory function/api function/operations function/program
  *           function/run function/functions

@@ -1,8 +1,8 @@
 #pragma once
 
 /* === function/pattern =======================================================
- * Patterns, colourings, and values from few directions. (Gebremedhin, Manne &
- * Pothen, What color is your Jacobian?)
+ * Patterns, colourings, and the values of sparse matrices from few directions.
+ * (Gebremedhin, Manne & Pothen, What color is your Jacobian?)
  *
  *   needs   tape/memory function/operations function/program function/emit
  *           function/formulas function/copy

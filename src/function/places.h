@@ -1,8 +1,8 @@
 #pragma once
 
 /* === function/places ========================================================
- * A machine is a program made ready: what no result depends on is gone, and
- * numbers whose last use is over give their place to others.
+ * A machine is a program made ready for replay: nodes on which no result
+ * depends are gone, and a number after its last use gives its place to another.
  *
  *   needs   tape/memory function/operations function/program function/copy
  *           function/matrices

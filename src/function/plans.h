@@ -1,7 +1,8 @@
 #pragma once
 
 /* === function/plans =========================================================
- * In which direction each entry of a matrix is found, and at which result.
+ * For each entry of a sparse matrix, the direction in which it is found, and
+ * the result of that direction that holds it.
  *
  *   needs   tape/memory function/api function/program function/adjoints
  *           function/places function/functions function/evaluate

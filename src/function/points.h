@@ -1,11 +1,11 @@
 #pragma once
 
 /* === function/points ========================================================
- * Block by block: by machine code, or filled and replayed by as many lanes as
- * a replay has, and its results taken. Adjoints wait until their block is done,
- * or where blocks run in parallel, all blocks of a batch; one thread adds them
- * then, block by block. Where a result of machine code is not finite, the block
- * is done piece by piece, and replayed where that does not help.
+ * Points are done block by block: either by machine code, or by a replay of as
+ * many lanes as it has. Adjoints wait until their block is done or, where
+ * blocks run in parallel, until all blocks of a batch are done; then one thread
+ * adds them, block by block. If machine code gives a result that is not finite,
+ * the block is done in smaller pieces, and replayed where that does not help.
  *
  *   needs   tape/memory parallel/api function/api function/places
  *           function/arrays function/run function/functions

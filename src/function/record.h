@@ -1,7 +1,8 @@
 #pragma once
 
 /* === function/record ========================================================
- * The function runs on a tape of its own, whose trace hook writes the program.
+ * The function to be recorded runs on a tape of its own. The trace hook of that
+ * tape writes the program.
  *
  *   needs   tape/layout tape/memory tape/hooks sweep/session function/api
  *           function/operations function/program function/unique function/emit

@@ -1,7 +1,7 @@
 #pragma once
 
 /* === function/run ===========================================================
- * The interpreter: one point, or many side by side in lanes.
+ * The interpreter of programs, for one point or for many side by side in lanes.
  *
  *   needs   tape/memory function/api function/operations function/program
  *           function/places function/arrays

@@ -1,11 +1,12 @@
 #pragma once
 
 /* === function/taylor ========================================================
- * A program of sums, products and quotients has recurrences; for any other
- * operation v of x, v' = p x' with the partial p, whose own coefficients are
- * found in the same way (Griewank & Walther, chapter 13). So the program is
- * continued by the partials of its nodes, by theirs, and so on: to the depth
- * of the order, where only the value of a partial is needed.
+ * Sums, products and quotients have recurrences for their Taylor coefficients.
+ * For any other operation v of x, v' = p x' with the partial p, whose own
+ * coefficients are found in the same way (Griewank & Walther, chapter 13). So
+ * the program is extended by the partials of its nodes, then by the partials of
+ * these, and so on. The depth is the order; at that depth only the value of a
+ * partial is needed.
  *
  *   needs   tape/memory function/api function/operations function/program
  *           function/emit function/formulas function/copy function/adjoints

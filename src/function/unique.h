@@ -1,7 +1,8 @@
 #pragma once
 
 /* === function/unique ========================================================
- * Each number once: a hash of what a node computes.
+ * Each number is made once: a hash of what a node computes finds an earlier
+ * node that computes the same.
  *
  *   needs   tape/memory function/operations function/program
  *   offers  adx_key adx_node_key adx_guard_key adx_seen adx_enter_number

@@ -1,6 +1,8 @@
 #pragma once
 
 /* === loop/checkpoint ========================================================
+ * A checkpoint keeps the inputs of a call, and perhaps its recording. A sweep
+ * that finds no recording runs the call again on a stage and sweeps that.
  *
  *   needs   number/recording tape/layout tape/memory sweep/session bulk/folds
  *           bulk/tours loop/api loop/stage

@@ -1,8 +1,9 @@
 #pragma once
 
 /* === loop/connections =======================================================
- * A reverse sweep over marks in place of adjoints: 1, whatever the partial is,
- * and 0. A statement that is run again marks what its run connects.
+ * A reverse sweep that has marks in place of adjoints: 1 where y depends on a
+ * value, whatever the partials are, and else 0. A statement that runs again in
+ * a sweep marks what its run connects.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           tape/walk sweep/queries array/operands array/linear array/sums

@@ -1,7 +1,7 @@
 #pragma once
 
 /* === loop/first =============================================================
- * The first run, and the statement that it leaves on the tape.
+ * The first run of a scan, and the statement that it leaves on the tape.
  *
  *   needs   tape/memory loop/api loop/stage loop/checkpoint loop/schedule
  *           loop/scan loop/step loop/replay loop/sweep

@@ -1,10 +1,10 @@
 #pragma once
 
 /* === loop/recorded ==========================================================
- * A scan at any point: a copy of it runs with other inputs. To second order the
- * window has tangents behind it, which are kept with it; going back, adjoints
- * and their tangents are carried, and a step is differentiated twice as a
- * recorded function.
+ * A `whole` scan in a recorded function: to evaluate it at another point, a
+ * copy of it runs with other inputs. To second order the window is followed by
+ * its tangents, which are kept with it. The way back carries adjoints and their
+ * tangents, and differentiates each step twice, as a recorded function.
  *
  *   needs   tape/memory function/api loop/schedule loop/scan loop/step
  *           loop/replay loop/sweep

@@ -1,9 +1,10 @@
 #pragma once
 
 /* === loop/replay ============================================================
- * With adrev_function.h. Going back, a step is recorded as a function the first
- * time, and again when a step has taken another path twice. What an earlier
- * scan has recorded runs forwards, too, and hands on what going back needs.
+ * Steps are replayed only together with adrev_function.h. On the way back a
+ * step is recorded as a function the first time, and again when a step has
+ * taken another path twice. What an earlier scan recorded also runs forwards,
+ * and hands on what the way back needs.
  *
  *   needs   number/recording tape/memory sweep/session array/linear
  *           function/api function/operations function/program

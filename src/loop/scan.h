@@ -1,11 +1,12 @@
 #pragma once
 
 /* === loop/scan ==============================================================
- * The numbers of a step lie one behind the other: in, the taps of the states,
- * then of the sequences, the parameters and the step's number; out, the new
- * rows of the states and the outputs. What a step carries on is the window:
- * of each state the last `depth` rows, oldest first. The first run calls the
- * step with constants. Going back, the adjoints of the window are carried.
+ * The numbers of a step lie one behind the other. Inputs are the taps of the
+ * states, then those of the sequences, the parameters and the number of the
+ * step. Outputs are the new rows of the states and the outputs of the step.
+ * What a step carries on is the window: the last `depth` rows of each state,
+ * oldest first. The first run calls the step with constants. The way back
+ * carries the adjoints of the window.
  *
  *   needs   tape/memory array/linear function/api function/places function/run
  *           function/functions function/evaluate bulk/tours loop/api

@@ -1,10 +1,11 @@
 #pragma once
 
 /* === loop/schedule ==========================================================
- * States are plain bytes here. A loop is gone through backwards in ranges,
- * level by level: at one level each so many-th state is kept, at the next the
- * same is done between two of them; the last level, of a binomial schedule,
- * keeps a stack of states where they save most.
+ * A state is plain bytes here. The way back goes through a loop in ranges,
+ * level by level. A level keeps the state before every so-many-th step; the
+ * next level does the same between two of these. The last level, if the
+ * schedule is binomial, keeps a stack of states, placed where they save most
+ * evaluations.
  *
  *   needs   tape/layout tape/memory loop/api
  *   offers  ADX_STEPS_MOST adx_shelf adx_kept_level adx_timetable

@@ -1,10 +1,10 @@
 #pragma once
 
 /* === loop/stage =============================================================
- * A tape apart, on which a part of a program runs: with constants, for its
- * values, or recorded, for a sweep. Numbers that it takes from outside reach
- * the foreign hook of that tape and become further inputs. What runs on a
- * stage may need one itself: that is the inner stage.
+ * A stage is a tape apart, on which a part of a program runs: with constants,
+ * for its values; or recorded, for a sweep. Numbers that the part takes from
+ * outside reach the foreign hook of that tape and become further inputs. What
+ * runs on a stage may itself need a stage: that is the inner stage.
  *
  *   needs   number/recording tape/layout tape/memory tape/hooks array/external
  *           parallel/threads bulk/tours

@@ -1,8 +1,8 @@
 #pragma once
 
 /* === loop/unrolled ==========================================================
- * Where all is to be recorded as it happens: under a hook, or in fixed memory.
- * The same steps on the numbers themselves.
+ * Under a hook and in fixed memory everything is recorded as it happens: the
+ * same steps run on the numbers themselves.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries bulk/api
  *           bulk/folds loop/api loop/stage loop/checkpoint loop/schedule

@@ -1,8 +1,8 @@
 #pragma once
 
 /* === number/called ==========================================================
- * Each operator is a call (tape/statements) and a statement of its own: that is the least
- * code, and plain C11.
+ * Every operator is a function call (tape/statements) and a statement of its
+ * own. That is the least code, and plain C11.
  *
  *   needs   number/recording
  * ========================================================================== */

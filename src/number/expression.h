@@ -1,11 +1,11 @@
 #pragma once
 
 /* === number/expression ======================================================
- * An expression has a type for each number of its operands, so that a slot that
- * is not there is nowhere compiled: with one type of twelve slots, 100
- * statements took gcc 12 41 s and 1.7 GB, and take it 3 s now. Each type has
- * the same functions, named adx_WHAT_WIDTH, and no loops: gcc 12 would fold
- * them, clang 14 would keep the expression in memory.
+ * There is a type of expression for each number of slots, so unused slots are
+ * never compiled. (With a single type of twelve slots, 100 statements took gcc
+ * 12 41 s and 1.7 GB; now they take 3 s.) All types have the same functions,
+ * named adx_WHAT_WIDTH. These have no loops, since gcc 12 would fold them and
+ * clang 14 would keep the expression in memory.
  *
  *   needs   number/recording
  *   offers  ADX_FORWARD ADX_ACTIVE ADX_LET ADX_NAME ADX_CALL ADX_OF_WIDTH

@@ -1,8 +1,9 @@
 #pragma once
 
 /* === number/operators =======================================================
- * Operators on expressions: an operand is scaled by its partial and appended.
- * Then how a number leaves the recording: ad_value, ad_detach, ad_dual, ad_rec.
+ * Operators on expressions: the slots of an operand are scaled by its partial
+ * and appended. Then the ways out of a recording: ad_value, ad_detach, ad_dual,
+ * ad_rec.
  *
  *   needs   number/recording number/expression
  *   offers  ADX_MAKE_1 ADX_MAKE_2 ADX_MAKE_3 ADX_TAKE_CHOICE ADX_MAKE_CHOICE

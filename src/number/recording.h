@@ -1,9 +1,9 @@
 #pragma once
 
 /* === number/recording =======================================================
- * The hot path. An operator is a macro: it finds the type of its expression and
- * calls one inlined function for each of its operands. What is left of a whole
- * expression is its arithmetic, one test and one write to the tape.
+ * The hot path. An operator is a macro that finds the type of its expression
+ * and calls one inlined function for each of its operands. What is left of a
+ * whole expression is its arithmetic, one test, and one write to the tape.
  *
  *   offers  adx_context ADX_SUM ADX_COUNT ADX_LEAF ADX_WATCHED ADX_NOTED
  *           ADX_HOW adx_record_apart adx_traced adx_traced_1 adx_traced_2

@@ -1,7 +1,8 @@
 #pragma once
 
 /* === parallel/forks =========================================================
- * A fork is opened, its branches run, and joined; its forms for C programs.
+ * How a fork is opened, its branches run, and joined; and the forms of a fork
+ * for C programs.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
  *           array/operands parallel/api parallel/threads parallel/pool

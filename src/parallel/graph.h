@@ -1,8 +1,8 @@
 #pragma once
 
 /* === parallel/graph =========================================================
- * The job graph is not stored: it is read off the tapes, where a job ends at
- * an entry of a fork.
+ * The job graph is not stored. It is read off the tapes, where each entry of a
+ * fork ends a job.
  *
  *   needs   tape/layout tape/memory tape/entries tape/walk sweep/sweep
  *           check/print parallel/api parallel/team parallel/sweep

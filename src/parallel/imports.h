@@ -1,8 +1,9 @@
 #pragma once
 
 /* === parallel/imports =======================================================
- * Most tasks import little, and a task that waits keeps its table: it begins
- * with 16 entries, and a worker keeps one for the next task.
+ * The import table of a task. Most tasks import little, and a task that waits
+ * keeps its table, so a table begins with 16 entries. A worker keeps one table
+ * for its next task.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           array/operands parallel/api parallel/tasks

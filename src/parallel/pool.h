@@ -1,14 +1,17 @@
 #pragma once
 
 /* === parallel/pool ==========================================================
- * n calls are split in two until one is left: the upper half is pushed, the
- * lower run, and then the upper popped and run, or waited for. Who waits runs
- * what it can steal, from its thief first, which has pieces of the very thing.
+ * n calls are halved until one is left. A thread pushes the upper half on its
+ * deque and runs the lower half; then it pops the upper half and runs it. If
+ * another thread has stolen the upper half, the first one waits, and meanwhile
+ * runs what it can steal: first from the thief, whose deque most often holds
+ * pieces of the awaited half.
  *
- * Who finds nothing for a while sleeps. It raises `sleepers`, then looks at all
- * deques and at what it waits for a last time; who pushes or finishes looks at
- * `sleepers` afterwards. All four are sequentially consistent, loads as well,
- * so that one of the two sees the other; and both changes of mind happen under
+ * A thread that finds nothing to do for a while sleeps. It raises `sleepers`,
+ * then looks a last time at all deques and at what it waits for. A thread that
+ * pushes work or finishes looks at `sleepers` afterwards. All four accesses,
+ * loads as well, are sequentially consistent, so at least one of the two
+ * threads sees the other. A thread decides to sleep, and is woken, only under
  * the mutex (tests/parallel/models/join.pml).
  *
  *   needs   tape/layout tape/memory parallel/api parallel/threads

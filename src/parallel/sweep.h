@@ -1,10 +1,11 @@
 #pragma once
 
 /* === parallel/sweep =========================================================
- * Reverse, a sweep that comes to a join applies what the task has imported
- * since, then forks: each branch is a stretch of a tape, swept by whoever is
- * free. When all are done, it applies their imports, and goes on before the
- * fork. Forward, the same the other way round.
+ * A reverse sweep that comes to a join applies what the task has imported
+ * since, then forks. Each branch is a stretch of a tape, swept by whichever
+ * thread is free. When all branches are done, the sweep applies their imports
+ * and goes on before the fork. A forward sweep does the same in the other
+ * direction.
  *
  *   needs   tape/layout tape/memory tape/walk sweep/sweep sweep/queries
  *           parallel/api parallel/threads parallel/pool parallel/tasks

@@ -1,28 +1,30 @@
 #pragma once
 
 /* === parallel/tasks =========================================================
- * A recording has the tape on which it began, its root, and for every thread
- * that runs a branch at the same time another one, taken when a branch is
- * entered and idle again when it is left. The statements of a task lie on one
- * tape, those of the branches that the same thread runs while the task waits
- * between them: a fork is two entries there, and a sweep leaps from one to the
- * other (adx_leap). The job number in a value names the task that made it.
+ * A recording consists of the tape on which it began, its root, and further
+ * tapes: one for each thread that runs a branch at the same time, taken when a
+ * branch is entered and idle again when it is left. The statements of a task
+ * lie on one tape. Branches that the same thread runs while the task waits lie
+ * there too, in between: a fork is two entries, and a sweep of the task leaps
+ * from one to the other (adx_leap). The job number in a value names the task
+ * that made it.
  *
  * A value of another task is imported: the first use makes an input, and an
- * entry (input, value) in the import table. No task writes adjoints of another:
- * what reached its inputs is applied at the fork of the lowest task T that
- * both descend from, by the thread that sweeps T, after all branches of that
- * fork are done, in the order of the program. Therefore a table's entries are
- * listed by the depth of T, deepest first. At a join the lists of the branches
- * become lists of the task that forked, but for those of its own depth, which
- * stay with the fork. A value of a branch that has joined is applied where the
- * using task's own sweep comes to its latest fork.
+ * entry (input, value) in the import table. No task writes adjoints of another.
+ * Let T be the lowest task from which the importing task and the value's task
+ * both descend. The thread that sweeps T adds the adjoints of such inputs to
+ * those of the values, at the fork of T, after all branches of that fork are
+ * done, in the order of the program. To that end a table's entries are listed
+ * by the depth of T, deepest first. At a join the lists of the branches become
+ * lists of the task that forked, except those of its own depth, which stay with
+ * the fork. A value of a branch that has joined is applied where the sweep of
+ * the task that uses it comes to its latest fork.
  *
- * So the order of all additions depends on the program only, and there is one
- * writer. The same distinction finds races: T is the first task above a
- * value's own that has not joined; if it is not above the task that uses the
- * value, both may run at the same time (as in the bags of Feng & Leiserson's
- * determinacy race detector).
+ * So every adjoint has one writer, and the order of all additions depends on
+ * the program only. The same distinction finds races. Let T be the first task,
+ * from the value's own task upwards, that has not joined. If T is neither the
+ * task that uses the value nor above it, both may run at the same time (as in
+ * the bags of Feng & Leiserson's determinacy race detector).
  *
  *   needs   number/recording tape/layout tape/memory sweep/sweep
  *           parallel/threads

@@ -1,7 +1,7 @@
 #pragma once
 
 /* === parallel/team ==========================================================
- * The tapes and threads of one recording, and what a rewind does to them.
+ * The tapes and threads of one recording, and how a rewind changes them.
  *
  *   needs   number/recording tape/layout tape/memory tape/life parallel/api
  *           parallel/threads parallel/tasks parallel/imports

@@ -2,6 +2,7 @@
 
 /* === parallel/threads =======================================================
  * What is used of the system: threads, a mutex, a condition variable, a clock.
+ * On top of these: deques from which other threads steal.
  *
  *   needs   parallel/api
  *   offers  adx_mutex adx_condition adx_outcome ADX_THREAD_START

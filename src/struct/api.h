@@ -1,8 +1,8 @@
 #pragma once
 
 /* === struct/api =============================================================
- * A list of fields makes types, tables and functions; all code is in the
- * functions of struct/walk, which read the tables.
+ * A list of fields makes types, tables and functions. All code is in
+ * struct/walk, whose functions read the tables.
  *
  *   needs   number/recording number/expression tape/walk
  *   offers  adx_visit_task ADX_TASK_INPUTS ADX_TASK_CONSTANTS ADX_TASK_VALUES

@@ -1,9 +1,9 @@
 #pragma once
 
 /* === struct/walk ============================================================
- * One walk through the fields of a struct and of its twin serves all
- * conversions; for some of them one of the two is NULL. Where there may be
- * pointers, a first walk only checks that nodes match.
+ * All conversions are one walk through the fields of a struct and of its twin;
+ * for some of them one of the two is NULL. If there may be pointers, a first
+ * walk only checks that the nodes match.
  *
  *   needs   number/recording tape/layout tape/memory tape/walk sweep/queries
  *           sweep/session check/examine struct/api

@@ -1,7 +1,7 @@
 #pragma once
 
 /* === sweep/queries ==========================================================
- * Gradient, pullback, pushforward and Jacobian of what is recorded.
+ * Gradients, pullbacks, pushforwards and Jacobians of a recording.
  *
  *   needs   number/recording tape/layout tape/memory tape/hooks tape/walk
  *           sweep/sweep
@@ -11,8 +11,8 @@
 
 /* --- queries ------------------------------------------------------------- */
 
-// Whether the compound ids are id, id + step ... Without a branch this is a
-// vector loop, which pays for long arrays.
+// Whether the compound ids of x are id, id + step ... The loop has no branch,
+// so it becomes a vector loop, which pays for long arrays.
 ADX_APART bool adx_in_steps(size_t n, const ad_rev x[], uint64_t id,
                           uint64_t step)
 {
@@ -44,8 +44,8 @@ static inline void adx_read(const ad_tape *t, size_t n, const ad_rev x[],
             to[j] = adj[x[j].seq];
 }
 
-// The values among which not all are current. `some`: constants are allowed
-// if not all are.
+// Checks values that are not all of the newest segment. `some`: constants are
+// allowed, unless all are constants.
 ADX_COLD static ad_status adx_check_others(const ad_tape *t, size_t n,
                                            const ad_rev x[], bool some)
 {
@@ -63,7 +63,8 @@ ADX_COLD static ad_status adx_check_others(const ad_tape *t, size_t n,
                                                       : ADREV_OK;
 }
 
-// run: the ids of x follow one another, so that the ends stand for all.
+// Checks values. run: the ids of x are consecutive, so the first and the last
+// stand for all.
 ADX_INLINE ad_status adx_check_values(const ad_tape *t, size_t n,
                                       const ad_rev x[], bool some, bool run)
 {
@@ -87,11 +88,12 @@ static inline bool adx_is_run(size_t n, const ad_rev x[])
     return n > 16 && x != NULL && adx_in_steps(n, x, adx_word(x), 1);
 }
 
-// Not to be swept as a whole. Of a recorded function the result would be a
-// constant that no guard watches, so that it fails.
+// Refuses to sweep a tape with open forks, or one on which a function is being
+// recorded: there the result would be a constant that no guard watches, so the
+// tape fails.
 ADX_COLD static ad_status adx_check_open(ad_tape *t)
 {
-    // by ad_grad or its kin, inside: behind the inputs of what is recorded
+    // but not ad_grad or its kin, which sweep only what they recorded
     if (t->floor.adx_block != NULL
         || (t->observer != NULL && t->floor.adx_seq > 0))
         return ADREV_OK;
@@ -102,8 +104,8 @@ ADX_COLD static ad_status adx_check_open(ad_tape *t)
     return ADREV_EHOOK;
 }
 
-// What all queries check, for outputs y and independents x. `missing`: another
-// array is NULL or impossible. Lengths are checked before anything is read.
+// What all queries check, for outputs y and inputs x. `missing`: another array
+// is NULL or impossible. Lengths are checked before anything is read.
 ADX_INLINE ad_status adx_check(ad_tape *t, size_t m, const ad_rev y[],
                                size_t n, const ad_rev x[], bool missing,
                                bool *run)
@@ -125,8 +127,8 @@ ADX_INLINE ad_status adx_check(ad_tape *t, size_t m, const ad_rev y[],
     return status;
 }
 
-// For short arrays, for which the C library may use masked stores: the loads of
-// the sweep that follows wait for them.
+// For short arrays. The C library may clear these by masked stores, for which
+// the loads of the following sweep would have to wait.
 ADX_INLINE void adx_zero_few(ad_real *p, size_t n)
 {
     static const ad_real none[4] = {0};
@@ -149,8 +151,8 @@ static inline void adx_zero(ad_real *p, size_t n)
         adx_zero_few(p, n);
 }
 
-// Adjoints, zero from the floor on. A reverse sweep writes below it, but does
-// not read there; a forward sweep reads everywhere, and has floor 0.
+// Adjoints, zero from the floor on. A reverse sweep writes below the floor but
+// does not read there. A forward sweep reads everywhere, and passes floor 0.
 static inline ad_real *adx_cleared(ad_tape *t, size_t width, size_t floor)
 {
     size_t values = adx_live(t)->seq;
@@ -194,14 +196,15 @@ ADX_NOINLINE static ad_status adx_pullback(ad_tape *t, size_t m,
 
 #define ADX_FEW ((size_t)16)
 
-// Whether t has few values, and is of itself all that there is to sweep.
+// Whether t has few values, and nothing but t is to be swept.
 ADX_INLINE bool adx_is_few(const ad_tape *t)
 {
     return adx_live(t)->seq <= ADX_FEW && t->block == t->first
         && t->status == ADREV_OK && t->observer == NULL && t->annex == NULL;
 }
 
-// Of the newest segment: older ones, too, are of this tape, but rare.
+// Whether all of x are of the newest segment. Values of older ones are valid,
+// too, but rare.
 ADX_INLINE bool adx_all_newest(const adx_context *c, size_t n, const ad_rev x[])
 {
     const uint64_t first = adx_compound((uint32_t)c->job, 1);
@@ -211,8 +214,8 @@ ADX_INLINE bool adx_all_newest(const adx_context *c, size_t n, const ad_rev x[])
     return true;
 }
 
-// The gradient by a small tape, with adjoints on the stack. False: not by this
-// way; nothing has been written. (mul, bench/: 17.6 instead of 20.9 ns.)
+// The gradient of a small tape, with adjoints on the stack. False: not possible
+// in this way, and nothing was written. (mul, bench/: 17.6 instead of 20.9 ns.)
 ADX_INLINE bool adx_gradient_of_few(const ad_tape *t, ad_rev y, size_t n,
                                     const ad_rev x[], ad_real g[])
 {
@@ -287,7 +290,7 @@ ADX_API ad_status ad_pushforward(ad_tape *t, size_t n, const ad_rev x[],
 
 /* --- Jacobian ------------------------------------------------------------ */
 
-// Directions of the next sweep when so many are left.
+// How many directions the next sweep does when `left` are left.
 static size_t adx_width(size_t left, size_t most)
 {
     size_t width = left > 4 ? ADX_WIDEST : left > 1 ? 4 : 1;
@@ -300,7 +303,7 @@ static bool adx_afford(ad_tape *t, size_t width)
         && (t->annex == NULL || t->annex->afford(t, width));
 }
 
-// Rows of a Jacobian in one sweep; adj is cleared.
+// One reverse sweep for `width` rows of a Jacobian; adj is cleared.
 static bool adx_rows(const ad_tape *t, ad_real adj[], size_t width,
                      size_t first, size_t m, const ad_rev y[], size_t n,
                      const ad_rev x[], ad_real J[])
@@ -319,6 +322,7 @@ static bool adx_rows(const ad_tape *t, ad_real adj[], size_t width,
     return true;
 }
 
+// One forward sweep for `width` columns; tan is cleared.
 static bool adx_columns(const ad_tape *t, ad_real tan[], size_t width,
                         size_t first, size_t m, const ad_rev y[], size_t n,
                         const ad_rev x[], ad_real J[])

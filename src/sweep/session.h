@@ -1,7 +1,8 @@
 #pragma once
 
 /* === sweep/session ==========================================================
- * ad_grad and ad_jac: record a function, ask, and leave the tape as it was.
+ * ad_grad and ad_jac: record a function, query it, and leave the tape as it
+ * was.
  *
  *   needs   number/recording tape/layout tape/entries tape/hooks tape/life
  *           sweep/queries
@@ -10,8 +11,8 @@
  *           adx_unset adx_all_set
  * ========================================================================== */
 
-// A stretch of recording of its own: above what stands on the current tape,
-// or on a tape that lives as long as the call.
+// A stretch of a recording: behind what is on the current tape, or, if none is
+// current, on a tape that lives as long as the call.
 typedef struct adx_session {
     ad_tape *tape;
     ad_tape *own;
@@ -20,7 +21,7 @@ typedef struct adx_session {
     uint32_t job;
 } adx_session;
 
-// Memory for n numbers, on the tape. NULL: the tape's status says why.
+// Memory for n numbers, on the tape. NULL: the status of the tape says why.
 static ad_rev *adx_array(adx_session *s, size_t n)
 {
     adx_context *c = &adx_now;
@@ -60,8 +61,8 @@ static ad_status adx_open(adx_session *s)
     return ADREV_OK;
 }
 
-// Whether the program has left its tape as it found it: not cleared, not
-// rewound to before it began.
+// Whether the user's function has left the session's tape intact: not cleared,
+// and not rewound to before the session.
 static bool adx_alive(const adx_session *s)
 {
     const ad_tape *t = s->tape;
@@ -84,7 +85,7 @@ static ad_status adx_close(adx_session *s, ad_status status)
     return status;
 }
 
-// y as a value of this very tape, if it is one of the recording.
+// y as a value of t itself, imported if another tape of the recording has it.
 static ad_rev adx_on_tape(ad_tape *t, ad_rev y)
 {
     if (y.job == 0 || adx_member(t, y) || t->annex == NULL
@@ -96,9 +97,9 @@ static ad_rev adx_on_tape(ad_tape *t, ad_rev y)
     return y;
 }
 
-// Results of a program that are of branches which had joined before it began:
-// the sweep of its session does not come to their tapes. Inputs stand for them,
-// and so they are constant to those asked for, as the tape's own older values.
+// A result may belong to a branch that joined before the session began. The
+// sweep of the session does not reach its tape. An input stands for it, so it
+// counts as constant, like the older values of the tape itself.
 static void adx_own_results_of(ad_tape *t, size_t m, ad_rev y[])
 {
     for (size_t i = 0; t->annex != NULL && i < m; i++)
@@ -106,8 +107,9 @@ static void adx_own_results_of(ad_tape *t, size_t m, ad_rev y[])
             y[i] = adx_on_tape(t, y[i]);
 }
 
-// Arrays that a function is given have so many numbers more, of no recording:
-// a function that takes n or m for larger than they are uses these.
+// The arrays that a function is given have this many further numbers, which are
+// of no recording. A function that takes n or m for larger than they are uses
+// them, and that is noticed.
 #define ADX_BEYOND ((size_t)4)
 
 static void adx_close_off(size_t n, ad_rev x[])
@@ -116,7 +118,7 @@ static void adx_close_off(size_t n, ad_rev x[])
         x[i] = (ad_rev){ ADX_K(NAN), 1, ADX_JOB_BEYOND };
 }
 
-// Whether f has left them as they were.
+// Whether f has left these numbers as they were.
 static bool adx_is_closed_off(size_t n, const ad_rev x[])
 {
     for (size_t i = n; i < n + ADX_BEYOND; i++)
@@ -136,14 +138,15 @@ static ad_rev *adx_array_closed_off(adx_session *s, size_t n)
 
 #define ADX_NOT_SET UINT32_MAX      // seq of a result that no function has set
 
-// Results, before a function is called; what is added to them begins at 0.
+// Results before a function is called. Sums that are added up in them begin at
+// 0.
 static void adx_unset(size_t n, ad_rev y[])
 {
     for (size_t i = 0; i < n; i++)
         y[i] = (ad_rev){ 0, ADX_NOT_SET, 0 };
 }
 
-// Whether it set them all.
+// Whether the function has set all of them.
 static bool adx_all_set(size_t n, const ad_rev y[])
 {
     for (size_t i = 0; i < n; i++)
@@ -162,7 +165,7 @@ static void adx_begin_inputs(size_t n, const ad_real x[], ad_rev in[],
         in[i] = adx_passive(x[i]);
 }
 
-// What a query would say of results of which only the value is wanted.
+// The status that a query would give for results whose values alone are wanted.
 static ad_status adx_check_results(const ad_tape *t, size_t m,
                                    const ad_rev y[])
 {

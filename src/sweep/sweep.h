@@ -1,11 +1,11 @@
 #pragma once
 
 /* === sweep/sweep ============================================================
- * Reverse: from the last statement to the first, adj[operand] += d * adj.
- * Forward: from the first to the last, tan += sum of d * tan[operand]. Both
- * for W directions at once, stored value by value: adj[id*W + w]. W is a
- * constant in each copy of the loop: 1, or a multiple of the lanes.
- * A zero factor absorbs the other one here, too (core/types).
+ * A reverse sweep goes from the last statement to the first, with adj[operand]
+ * += d * adj. A forward sweep goes from the first to the last, with tan += sum
+ * of d * tan[operand]. Both do W directions at once, stored value by value:
+ * adj[id*W + w]. W is a constant in each copy of the loop: 1, or a multiple of
+ * the lanes. As everywhere, a zero factor absorbs the other one (core/types).
  *
  *   needs   number/recording tape/layout tape/entries tape/walk
  *   offers  adx_spread ADX_WIDEST ADX_ACROSS adx_total adx_stretch
@@ -29,8 +29,9 @@ ADX_COLD static void adx_spread_absorbing(ad_real adj[], const adx_operand *op,
 #define ADX_BITS_float  uint32_t
 typedef ADX_JOIN(ADX_BITS_, ADREV_REAL) adx_bits;
 
-// Whether a is finite and not zero: the bits of both zeros, shifted, less one
-// are the largest number; those of infinities and NaN begin with all ones.
+// Whether a is finite and not zero. The bits are shifted left, which drops the
+// sign, and 1 is subtracted. That makes zeros the largest number of all, and
+// infinities and NaN the next ones: their bits begin with all ones.
 ADX_INLINE bool adx_is_plain(ad_real a)
 {
     const adx_bits special = ~(adx_bits)0 << (sizeof a == 4 ? 24 : 53);
@@ -48,10 +49,10 @@ ADX_INLINE void adx_spread_one(ad_real adj[], const adx_operand *p, ad_real a)
     adj[p->id] += p->d * a;
 }
 
-// Adds the contributions of one statement with adjoint a: only where it is not
-// finite does a zero partial need care, and only if it is not zero itself.
-// (particles and dot, bench/: a tenth of the whole time faster than by three
-// comparisons of numbers.)
+// Adds the contributions of one statement with adjoint a. A zero partial needs
+// care only where a is not finite. Nothing is added if a is zero. (One test for
+// both: particles and dot, bench/, take a tenth less time in all than with
+// three comparisons of numbers.)
 ADX_INLINE void adx_spread(ad_real adj[], const adx_operand *op, size_t n,
                            ad_real a)
 {
@@ -64,7 +65,7 @@ ADX_INLINE void adx_spread(ad_real adj[], const adx_operand *op, size_t n,
     const adx_operand *p = op + n;
     if (n & 1)
         adx_spread_one(adj, --p, a);
-    while (p > op) {            // by twos: particles, bench/, 13 % faster
+    while (p > op) {            // in pairs: particles, bench/, 13 % faster
         p -= 2;
         adx_spread_one(adj, p + 1, a);
         adx_spread_one(adj, p, a);
@@ -80,9 +81,9 @@ ADX_INLINE void adx_spread(ad_real adj[], const adx_operand *op, size_t n,
 #define ADX_SPREAD_LANES adx_spread_lanes
 #define ADX_GATHER_LANES adx_gather_lanes
 
-// Numbers side by side in a register: four, or two. (gcc 12 keeps four of
-// double in memory where registers have 16 bytes: rotquat with -O2 took 200 ns,
-// not 135.)
+// How many numbers a register holds side by side: four, or two. (Where
+// registers have 16 bytes, gcc 12 keeps four doubles in memory: rotquat with
+// -O2 took 200 ns instead of 135.)
 #ifdef __AVX__
 #define ADX_ACROSS 4
 #else
@@ -100,8 +101,8 @@ ADX_INLINE ad_real adx_total(const adx_lanes *x)
          : low + ((*x)[ADX_ACROSS - 2] + (*x)[ADX_ACROSS - 1]);
 }
 
-// The same for the statement of value k, in all directions. Where its adjoint
-// is zero nothing is added, even if the partial is not finite.
+// As adx_spread, for the statement of value k in all directions. In a direction
+// whose adjoint is zero nothing is added, even if the partial is not finite.
 ADX_INLINE void adx_spread_lanes(ad_real adj[], size_t k,
                                  const adx_operand *op, unsigned header,
                                  const size_t W)
@@ -139,8 +140,8 @@ ADX_INLINE void adx_spread_lanes(ad_real adj[], size_t k,
 
 #endif
 
-// A part of a tape. The numbers that its extended statements may use lie so
-// far behind the adjoints of all values.
+// A part of a tape. Its extended statements may use numbers that lie `scratch`
+// behind the adjoints of all values.
 typedef struct adx_stretch {
     adx_place from;
     adx_place to;
@@ -168,7 +169,8 @@ static adx_leap *adx_leap_of(const adx_operand *op)
     return leap;
 }
 
-// s NULL: all of the tape above its floor.
+// Sweeps a stretch; s NULL: all of the tape above its floor. Operands and
+// headers are read from the end of each block, block by block.
 ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
                             ad_real adj[], const size_t W)
 {
@@ -215,8 +217,8 @@ ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
             }
             ad_real a = adj[k--];
             adx_spread(adj, op, header & ADX_COUNT, a);
-            // A running sum: on to the value before, which has the same
-            // adjoint and perhaps more.
+            // A running sum: the value before has partial 1. Its adjoint is
+            // this one plus what other statements contributed. Go on with it.
             while (header & ADX_SUM) {
 #if ADREV_COUNT
                 if (a != 0)
@@ -263,13 +265,14 @@ static bool adx_reverse_8(const ad_tape *t, ad_real adj[])
 
 typedef bool adx_sweep_fn(const ad_tape *t, ad_real a[]);
 
-// The copy of a sweep for W directions: of a whole tape, or of a stretch. (One
-// copy for both, told at run time, takes clang 14 9 % longer for nn.)
+// The copy of a sweep for W directions, of a whole tape or of a stretch. (With
+// one copy for both, which is told at run time, nn takes 9 % longer with clang
+// 14.)
 #define ADX_FOR_WIDTH(W, sweep)                                             \
     ((W) == 8 ? sweep##_8 : (W) == 4 ? sweep##_4 : sweep##_1)
 
-// The user's functions find no tape current: what they record themselves must
-// not move what is being swept.
+// The user's functions find no tape current: what they record must not move
+// what is being swept.
 ADX_INLINE bool adx_sweep(const ad_tape *t, adx_sweep_fn *sweep, ad_real a[])
 {
     if (!t->calls)
@@ -282,7 +285,8 @@ ADX_INLINE bool adx_sweep(const ad_tape *t, adx_sweep_fn *sweep, ad_real a[])
 
 /* --- forward ------------------------------------------------------------- */
 
-// The tangent of the value k, which may have a seed, with all care.
+// The tangent of value k, which may have a seed; a zero factor absorbs the
+// other.
 ADX_COLD static void adx_gather_absorbing(ad_real tan[], const ad_real seed[],
                                           size_t k, const adx_operand *op,
                                           unsigned header, size_t W)

@@ -1,7 +1,8 @@
 #pragma once
 
 /* === tape/entries ===========================================================
- * Entries that are not statements: inputs, places in the source, any bytes.
+ * Entries that are not statements: inputs, places in the source, and arbitrary
+ * bytes.
  *
  *   needs   number/recording tape/layout tape/memory
  *   offers  adx_entry adx_payload adx_ahead adx_look_ahead adx_drop_next
@@ -9,8 +10,8 @@
  *           adx_add_inputs adx_name_run
  * ========================================================================== */
 
-// Appends an entry that makes so many values. Returns its operands, for the
-// caller to write, or NULL: the tape has failed.
+// Appends an entry that makes `values` values. Returns its operands, which the
+// caller writes; NULL: the tape has failed.
 static adx_operand *adx_entry(adx_context *c, unsigned header, size_t operands,
                               size_t values)
 {
@@ -34,8 +35,9 @@ static adx_operand *adx_entry(adx_context *c, unsigned header, size_t operands,
     return c->op - operands;
 }
 
-// Bytes aligned for anything, in an entry; behind them the same number of
-// slots as before them, so that the entry is found from both ends.
+// The payload of an entry: bytes aligned to 16. The operand before it and the
+// one behind it hold the same count of operands, so that the entry is found
+// from both ends.
 static void *adx_payload(const adx_operand *first)
 {
     uintptr_t at = (uintptr_t)(first + 1);
@@ -51,10 +53,12 @@ static size_t adx_slots(size_t bytes)
 typedef struct adx_ahead {
     void *payload;          // NULL: that is not known beforehand
     void *behind;           // free room behind the entry, aligned
-    adx_block *added;       // made for it; nobody needs it if the entry becomes
-                            // another one
+    adx_block *added;       // a block made for it, or NULL; nobody needs it if
+                            // the entry is not written after all
 } adx_ahead;
 
+// Finds that place for a payload of `bytes`, with `beyond` free bytes behind
+// it.
 static adx_ahead adx_look_ahead(size_t bytes, size_t beyond)
 {
     ad_tape *t = adx_now.tape;
@@ -81,7 +85,7 @@ static adx_ahead adx_look_ahead(size_t bytes, size_t beyond)
     return ahead;
 }
 
-// The block behind the present one, which nothing lies in.
+// Frees the block behind the current one; nothing is in it.
 static void adx_drop_next(ad_tape *t)
 {
     adx_block *b = t->block->next;
@@ -91,6 +95,7 @@ static void adx_drop_next(ad_tape *t)
     adx_free(t, b, sizeof *b + b->bytes);
 }
 
+// Appends an entry with a payload. Returns the payload; NULL: the tape failed.
 static void *adx_add_bytes(adx_context *c, unsigned header, size_t bytes,
                            size_t values)
 {
@@ -110,7 +115,8 @@ static void *adx_add_bytes(adx_context *c, unsigned header, size_t bytes,
     return adx_payload(first);
 }
 
-// Ends what is no longer on the tape: statements whose values are above seq.
+// Calls destroy for the statements whose values are above seq: they leave the
+// tape.
 static void adx_destroy(ad_tape *t, size_t seq)
 {
     while (t->last != NULL && t->last->first > seq) {
@@ -120,7 +126,8 @@ static void adx_destroy(ad_tape *t, size_t seq)
     }
 }
 
-// Of a value about to be recorded, where statements know their place.
+// Fails a tape that stops at values like this one, which is about to be
+// recorded.
 static void adx_stop_at(ad_real v)
 {
     ad_tape *t = adx_now.tape;
@@ -134,7 +141,7 @@ ADX_API void ad_tape_stop_nonfinite(ad_tape *t, bool stop)
         t->stops = stop;
 }
 
-// The place and the value of the statement that follows.
+// Writes the place in the source and the value of the statement that follows.
 ADX_COLD static void adx_note_site(ad_real v)
 {
     adx_site site = { adx_now.file, v, adx_now.line };
@@ -147,8 +154,9 @@ ADX_COLD static void adx_note_site(ad_real v)
         memcpy(op, &site, sizeof site);
 }
 
-// The first inputs of a recording where nothing can go wrong: the tape grows,
-// and is far from its limits.
+// Adds n inputs at the start of a recording, where they need no entry. False,
+// and nothing done: there is an entry already, or something might go wrong
+// (fixed memory, a limit).
 ADX_INLINE bool adx_lead(ad_tape *t, adx_context *c, size_t n)
 {
     if (c->head != t->start || c->reserved != 0 || t->allocator.alloc == NULL
@@ -159,8 +167,8 @@ ADX_INLINE bool adx_lead(ad_tape *t, adx_context *c, size_t n)
     return true;
 }
 
-// More values for the inputs at the start of a recording, which have no entry,
-// or for the entry of inputs that was written last.
+// Adds n inputs without a new entry: to the inputs at the start of a recording,
+// or to the last entry if that is one of inputs and no mark stands behind it.
 static bool adx_extend_inputs(ad_tape *t, adx_context *c, size_t n)
 {
     bool first = c->head == t->start;
@@ -184,8 +192,8 @@ static bool adx_extend_inputs(ad_tape *t, adx_context *c, size_t n)
     return true;
 }
 
-// The id of the first of n new inputs that do not simply come first; 0: there
-// is no room.
+// Adds n inputs by whichever way is possible. Returns the id of the first; 0:
+// no room.
 ADX_APART size_t adx_enter_inputs(adx_context *c, size_t n)
 {
     size_t first = c->seq + 1;
@@ -200,7 +208,7 @@ ADX_APART size_t adx_enter_inputs(adx_context *c, size_t n)
     return first;
 }
 
-// The id of the first of n new inputs; 0: there is no tape, or it has failed.
+// Adds n inputs. Returns the id of the first; 0: no tape, or it has failed.
 ADX_INLINE size_t adx_add_inputs(adx_context *c, size_t n)
 {
     if (c->tape == NULL || c->tape->status != ADREV_OK || n == 0)
@@ -216,15 +224,15 @@ typedef uint64_t adx_words __attribute__((vector_size(32),
 #endif
 #endif
 
-// Numbers with ids that follow one another. In each loop a pointer is hidden,
-// so that it is compiled as it stands: gcc's vector loops write numbers in
-// halves and lines from behind. (One input takes 0.15 ns in a cache and 0.8 in
-// memory; 0.35 without AVX2, 0.5 and 1.2 as a vector loop.)
+// Writes n values with consecutive ids. Each loop hides a pointer from the
+// compiler, so that it is compiled as written: gcc's vector loops write numbers
+// in halves, and cache lines from the end. (One input takes 0.15 ns in a cache
+// and 0.8 in memory; 0.35 without AVX2, 0.5 and 1.2 as a vector loop.)
 ADX_APART void adx_name_run(size_t n, const ad_real x[], ad_rev out[],
                             uint64_t id)
 {
 #ifdef ADX_WEAVE
-    bool odd = ((uintptr_t)out & 16) != 0;      // else pairs lie in two lines
+    bool odd = ((uintptr_t)out & 16) != 0;      // a pair must not span 2 lines
     if (odd && n > 0) {
         adx_name(out++, *x++, id++);
         n--;
@@ -261,7 +269,7 @@ ADX_API void (ad_inputs)(size_t n, const ad_real x[], ad_rev out[])
         adx_name_run(n, x, out, id);
         return;
     }
-    for (size_t i = 0; i < n; i++, out++) {     // a few without a call (mul)
+    for (size_t i = 0; i < n; i++, out++) {     // few: without a call (mul)
         ADX_OPAQUE(out);
         adx_name(out, x[i], first == 0 ? 0 : id + i);
     }

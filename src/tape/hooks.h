@@ -1,13 +1,15 @@
 #pragma once
 
 /* === tape/hooks =============================================================
- * The user's hooks: a foreign value, a traced operation, an array statement.
+ * The user's hooks, which are told of foreign values, traced operations and
+ * array statements.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
  *   offers  adx_segment_of adx_member adx_resolve adx_known adx_known_here
  *           adx_known_id
  * ========================================================================== */
 
+// The newest segment that begins below seq: the one with this value.
 static const adx_segment *adx_segment_of(const ad_tape *t, size_t seq)
 {
     size_t i = t->segments - 1;
@@ -23,7 +25,8 @@ static bool adx_member(const ad_tape *t, ad_rev x)
         && adx_segment_of(t, x.seq)->job == x.job;
 }
 
-// The id of a value that may be of another job; 0: a constant.
+// The id on the current tape of a value that may be of another job; 0: a
+// constant, or the tape has failed.
 static uint32_t adx_resolve(ad_rev x)
 {
     ad_tape *t = adx_now.tape;
@@ -47,7 +50,7 @@ static uint32_t adx_resolve(ad_rev x)
     return y.job == 0 || t->status != ADREV_OK ? 0 : y.seq;
 }
 
-// The value x under its id on the current tape; 0: a constant.
+// The value x under its id on the current tape; seq 0 makes it a constant.
 static ad_rev adx_known(ad_rev x, uint32_t seq)
 {
     x.seq = seq;
@@ -55,13 +58,14 @@ static ad_rev adx_known(ad_rev x, uint32_t seq)
     return x;
 }
 
-// The same for any value.
+// The value x as one of the current tape, whatever its job.
 ADX_NOINLINE static ad_rev adx_known_elsewhere(ad_rev x)
 {
     return adx_known(x, adx_resolve(x));
 }
 
-// Without forks nearly all are of the only segment.
+// The same, fast for a tape with one segment: without forks nearly all values
+// belong to it.
 ADX_INLINE ad_rev adx_known_here(ad_rev x)
 {
     const ad_tape *t = adx_now.tape;
@@ -71,7 +75,7 @@ ADX_INLINE ad_rev adx_known_here(ad_rev x)
     return adx_known_elsewhere(x);
 }
 
-// The compound id that any value has on the current tape; 0: it is a constant.
+// The same for a compound id; 0: a constant.
 static uint64_t adx_known_id(uint64_t id)
 {
     ad_tape *t = adx_now.tape;
@@ -96,14 +100,14 @@ static void adx_tell(ad_operation *told, ad_rev result)
     hooks->trace(hooks->user, told);
 }
 
-// Whether a function is recorded, and not within ad_grad or its kin, which have
-// segments of their own: nobody will sweep what comes now.
+// Whether a function is being recorded, so that nobody will sweep what comes
+// now. Not within ad_grad and its kin, which sweep segments of their own.
 static bool adx_is_unswept(const ad_tape *t)
 {
     return !ADREV_DEBUG && t->observer != NULL && t->segments == 1;
 }
 
-// Begins what the hook is told; 0: no argument is a variable.
+// Prepares what the hook is told. Returns 0 if no argument is a variable.
 ADX_INLINE uint32_t adx_begin_telling(ad_operation *told, ad_opcode code,
                                       unsigned n, ad_rev a, ad_rev b, ad_rev c)
 {
@@ -128,7 +132,7 @@ ADX_INLINE ad_rev adx_end_telling(ad_operation *told, ad_real v, size_t seq)
     return y;
 }
 
-// An operation that is recorded, too.
+// An operation that the hook is told of, and that is also recorded on the tape.
 ADX_NOINLINE static ad_rev adx_traced_entry(ad_opcode code, ad_real v, ad_rev a,
                                             ad_real fa, ad_rev b, ad_real fb,
                                             ad_rev c, ad_real fc)
@@ -150,7 +154,8 @@ ADX_NOINLINE static ad_rev adx_traced_entry(ad_opcode code, ad_real v, ad_rev a,
     return adx_end_telling(&told, v, adx_now.seq);
 }
 
-// What nobody will sweep is a variable, which takes no memory.
+// An operation that nobody will sweep: on the tape it is an input, which takes
+// no memory.
 ADX_NOINLINE static ad_rev adx_observe_any(ad_opcode code, ad_real v, ad_rev a,
                                            ad_rev b, ad_rev c)
 {
@@ -162,9 +167,9 @@ ADX_NOINLINE static ad_rev adx_observe_any(ad_opcode code, ad_real v, ad_rev a,
     return id == 0 ? adx_passive(v) : adx_end_telling(&told, v, id);
 }
 
-// Most are told in registers and by a jump at the end, with nothing to keep.
-// (10^3 operations recorded: 14 instead of 17 ns for each. That they have no
-// entry on the tape was worth 17 of 79 before.)
+// Most operations are told to the observer in registers and by a tail call,
+// which keeps nothing on the stack. (10^3 operations recorded: 14 instead of 17
+// ns each. That they have no entry on the tape saved 17 of 79 ns before that.)
 ADX_INLINE ad_rev adx_trace(ad_opcode code, ad_real v, unsigned n, ad_rev a,
                             ad_real fa, ad_rev b, ad_real fb, ad_rev c,
                             ad_real fc)
@@ -181,7 +186,7 @@ ADX_INLINE ad_rev adx_trace(ad_opcode code, ad_real v, unsigned n, ad_rev a,
     return t->observer(t->hooks.user, code, a, b, c, v, (uint32_t)adx_now.seq);
 }
 
-// Not cold: functions are recorded by these, and nearly all by the first two.
+// Not cold: functions are recorded by these, nearly always by the first two.
 ADX_NOINLINE ADX_API ad_rev adx_traced_1(ad_opcode code, ad_real v, ad_rev a,
                                          ad_real fa)
 {
@@ -202,7 +207,7 @@ ADX_NOINLINE ADX_API ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a,
     return adx_trace(code, v, n, a, fa, b, fb, c, fc);
 }
 
-// An expression that the hook was not told of.
+// Refuses an expression that the hook was not told of.
 ADX_COLD ADX_API void adx_refuse(void)
 {
     if (adx_now.tape != NULL)
@@ -210,6 +215,8 @@ ADX_COLD ADX_API void adx_refuse(void)
                          "made before operations were traced is recorded");
 }
 
+// Tells the hook of a comparison, a step or ad_value, whose result is a
+// constant.
 ADX_COLD ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a,
                                    ad_rev b)
 {

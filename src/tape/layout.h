@@ -1,10 +1,10 @@
 #pragma once
 
 /* === tape/layout ============================================================
- * A recording is a sequence of entries. An entry is a header (16 bits) and
- * some operands; the headers of a block lie at its end, in reverse order, the
- * operands at its beginning. A statement makes one value, whose id is its
- * number; nothing else is stored for it. Invariants:
+ * A recording is a sequence of entries. An entry is a header (16 bits) and some
+ * operands. In a block, operands are written from the beginning upwards,
+ * headers from the end downwards. A statement makes one value, whose id is its
+ * place in the order of values; the id is not stored. Invariants:
  *
  *   - an entry lies in one block; the blocks of a tape are a list
  *   - id 0 is a sink: the operand of whatever is a constant
@@ -32,15 +32,17 @@
 
 /* --- layout -------------------------------------------------------------- */
 
-// Headers. Up to ADX_COUNT: a statement with that many operands, and perhaps
-// ADX_SUM. Otherwise one of these, which are not statements:
+// Headers. Without the bit ADX_OTHER: a statement; the bits of ADX_COUNT are
+// its number of operands, and ADX_SUM may be set. Otherwise one of these, which
+// are not such statements:
 #define ADX_OTHER  0x200u   // set in all of the following
-#define ADX_INPUTS 0x201u   // one operand, whose id is a number of values
-#define ADX_SITE   0x202u   // ADX_SITE_OPERANDS of them hold an adx_site
-#define ADX_DATA   0x203u   // any bytes; first and last id: how many operands
-#define ADX_EXTENDED 0x204u // the same, beginning with an adx_extended
-#define ADX_LEAP   0x205u   // the same, beginning with a pointer to an adx_leap
-#define ADX_GAP    0x206u   // one operand, one value, which is not used
+#define ADX_INPUTS 0x201u   // one operand, whose id is the number of inputs
+#define ADX_SITE   0x202u   // ADX_SITE_OPERANDS operands hold an adx_site
+#define ADX_DATA   0x203u   // bytes; ids of the first and the last operand: how
+                            // many operands there are
+#define ADX_EXTENDED 0x204u // likewise; the bytes begin with an adx_extended
+#define ADX_LEAP   0x205u   // likewise; they are a pointer to an adx_leap
+#define ADX_GAP    0x206u   // one operand, one value that is not used
 
 // The shortest statement: what a value costs at least.
 #define ADX_LEAST (sizeof(uint16_t) + sizeof(adx_operand))
@@ -50,11 +52,11 @@
 
 typedef struct adx_site {
     const char *file;
-    ad_real value;          // in the middle it costs nothing: padding
+    ad_real value;          // between the others it fills padding
     int line;
 } adx_site;
 
-// Of a failed tape, besides its status.
+// What is known of the failure of a tape, besides its status.
 typedef struct adx_failure {
     const char *file;
     const char *why;        // NULL: as the status says
@@ -65,8 +67,9 @@ typedef struct adx_failure {
 #define ADX_SITE_OPERANDS                                                   \
     ((sizeof(adx_site) + sizeof(adx_operand) - 1) / sizeof(adx_operand))
 
-// A statement that is not a list of partials: external, or over arrays. W
-// directions at once, as in a sweep. False: a function of the user's failed.
+// A statement that is not a list of partials: external, or over arrays. Its
+// rule serves W directions at once, as a sweep does. False: a function of the
+// user's failed.
 typedef struct adx_extended adx_extended;
 typedef struct adx_rule {
     const char *name;
@@ -79,7 +82,7 @@ typedef struct adx_rule {
 
 struct adx_extended {
     const adx_rule *rule;
-    adx_extended *before;           // the one with destroy before this one
+    adx_extended *before;           // the previous one whose rule has destroy
     adx_operand *site;              // its entry; NULL without ADREV_DEBUG
     size_t first;                   // id of its first value
     size_t values;
@@ -90,12 +93,12 @@ struct adx_extended {
 typedef struct adx_block {
     _Alignas(8) struct adx_block *prev;
     struct adx_block *next;
-    adx_operand *op;        // both as the recording left them
+    adx_operand *op;        // op, head: where the recording left this block
     uint16_t *head;
     size_t bytes;           // of memory behind this struct, a multiple of 8
 } adx_block;
 
-// Between two entries.
+// A place between two entries.
 typedef struct adx_place {
     const adx_block *block;
     const adx_operand *op;
@@ -103,9 +106,10 @@ typedef struct adx_place {
     size_t seq;
 } adx_place;
 
-// What a sweep of this recording leaves out, between two entries ADX_LEAP: it
-// belongs to others. Reverse, a sweep calls at the second of them and goes on
-// before the first; forward, at the first, and goes on after the second.
+// A stretch of the tape, between two entries ADX_LEAP, that belongs to others:
+// a sweep leaves it out. A reverse sweep calls `reverse` at the second of the
+// two and goes on before the first; a forward sweep calls `forward` at the
+// first and goes on after the second.
 typedef struct adx_leap adx_leap;
 struct adx_leap {
     bool (*reverse)(adx_leap *leap, size_t W);
@@ -114,16 +118,16 @@ struct adx_leap {
     adx_place after;
 };
 
-// What a header built upon this one adds to a tape: further tapes with values
+// What a header built upon this one adds to a tape: further tapes, with values
 // of the same recording.
 typedef struct adx_annex {
     // the id on t of a value that is known there; or 0
     uint64_t (*import)(ad_tape *t, uint64_t id);
-    // the tape of a value that is not on t, if a sweep of t comes there; or NULL
+    // the tape of a value that is not on t, if a sweep of t reaches it; or NULL
     const ad_tape *(*owner)(const ad_tape *t, ad_rev x);
     // the i-th further tape; or NULL
     ad_tape *(*further)(const ad_tape *t, size_t i);
-    // adjoints of all of them; whether there is memory
+    // makes room for the adjoints of all of them; false: no memory
     bool (*afford)(ad_tape *t, size_t W);
     void (*zero)(ad_tape *t, size_t W);
     void (*rewound)(ad_tape *t);
@@ -131,10 +135,11 @@ typedef struct adx_annex {
     void (*free)(ad_tape *t);
 } adx_annex;
 
-// Rows of a Jacobian on several threads (adrev_parallel.h) that this thread
-// sweeps, one within the other, and statements (adrev_loop.h) that it holds in
-// them: others wait for these, on its own stack, too, once it helps them. So
-// then it helps nobody, and runs all forks itself.
+// For a Jacobian on several threads (adrev_parallel.h): how many sweeps of rows
+// this thread is in, one within the other, and how many statements
+// (adrev_loop.h) it holds in them. Other sweeps of rows wait for such a
+// statement. If this thread helped one of them it would wait for itself. So
+// while it holds a statement it helps nobody, and runs all forks itself.
 typedef struct adx_rowing {
     size_t rows;
     size_t statements;
@@ -142,22 +147,24 @@ typedef struct adx_rowing {
 
 static ADX_THREAD adx_rowing adx_mine_rows ADX_UNUSED;
 
-// Values with ids above begin, up to the begin of the next segment, belong to
-// this job. Only a rewind makes a second one, or ad_grad and its kin. Where
-// entries have no values, begin says too little; their number says it, of which
-// some bits suffice: 2^30 entries without a value in between take 15 GB.
+// The values with ids above `begin`, up to the `begin` of the next segment,
+// belong to this job. Only a rewind, or ad_grad and its kin, begins a further
+// segment. `begin` cannot tell apart places between which entries make no
+// values; the number of entries does. Some of its bits suffice: 2^30 entries
+// without a value take 15 GB.
 typedef struct adx_segment {
     uint32_t job;
     uint32_t begin;
     uint32_t entries : 31;      // before it
-    uint32_t session : 1;       // of ad_grad: marks within are of no older one
+    uint32_t session : 1;       // of ad_grad: marks in it are not of an older
+                                // segment
 } adx_segment;
 
 #define ADX_ENTRIES 0x7fffffffu
 
-// Told that the value v, `id` of the tape, is what an operation makes of a, b
-// and c, all of the tape's newest segment; arguments that there are not are a.
-// Returns that value.
+// Is told that the value v, with the id `id`, is what an operation makes of a,
+// b and c, all of the tape's newest segment. If the operation has fewer than
+// three arguments, the missing ones repeat a. Returns that value.
 typedef ad_rev adx_observer(void *user, ad_opcode code, ad_rev a, ad_rev b,
                             ad_rev c, ad_real v, uint32_t id);
 
@@ -166,22 +173,24 @@ struct ad_tape {
     adx_context *live;              // rest, or the thread's adx_now
     adx_block *first;
     adx_block *block;               // the one being written
-    ad_real *adjoint;               // growing tape: for the sweeps
+    ad_real *adjoint;               // for the sweeps; not in fixed memory
     size_t adjoint_count;
     size_t bytes;                   // bytes in blocks and adjoints
-    size_t most;                    // bytes needed before a rewind
-    size_t scratch;                 // numbers that a sweep needs besides
-    size_t open;                    // forks: neither to be swept nor cleared,
-                                    // but for ad_grad's part of it
+    size_t most;                    // the most bytes needed before a rewind
+    size_t scratch;                 // further numbers that a sweep needs
+    size_t open;                    // open forks: while there is one, the tape
+                                    // is neither swept nor cleared, except the
+                                    // part of it that ad_grad has recorded
     const adx_annex *annex;         // or NULL
-    void *annexed;                  // of its own
-    adx_extended *last;             // with destroy
-    uint16_t *start;                // of the first block: no entry is written
+    void *annexed;                  // the annex's own data
+    adx_extended *last;             // the last one whose rule has destroy
+    uint16_t *start;                // `head` before the first entry
     size_t lead;                    // values before the first entry: inputs
     ad_mark floor;                  // sweeps end here
-    adx_observer *observer;         // a function is recorded: not to be swept.
-                                    // Its user is that of the hooks
-    uint16_t *sealed;               // a mark stands here: a new input, a new entry
+    adx_observer *observer;         // set: a function is recorded, and the tape
+                                    // is not swept. Its user is the hooks'
+    uint16_t *sealed;               // a mark stands at this head: inputs after
+                                    // it need a new entry
     ad_allocator allocator;         // alloc NULL: fixed memory
     ad_hooks hooks;
     adx_failure failure;
@@ -189,7 +198,8 @@ struct ad_tape {
     bool one_way;                   // a statement cannot go forward
     bool calls;                     // a sweep may call the user's functions
     bool stops;                     // fails at a number that is not finite
-    bool alone;                     // all of the recording is to be here
+    bool alone;                     // all of the recording shall be on this
+                                    // tape
     uint32_t segments;
     adx_segment segment[ADREV_MARKS + 1];
 };
@@ -227,15 +237,15 @@ static size_t adx_gap(const adx_context *c)
 static size_t adx_round_up(size_t bytes) { return (bytes + 7) / 8 * 8; }
 
 /* --- jobs -------------------------------------------------------------------
- * A job number is taken once, out of 2^32 - 1 per process, so that a value of
- * an earlier recording is never mistaken for one of a later. Threads take them
- * in batches: an atomic operation per recording would cost as much as a small
- * gradient. After 2^32 recordings numbers come again.                          */
+ * A job number is used only once, out of nearly 2^32 per process. So a value of
+ * an earlier recording is never mistaken for one of a later recording. Threads
+ * take the numbers in batches: an atomic operation per recording would cost as
+ * much as a small gradient. When all have been used, numbers come again.     */
 
 #define ADX_JOB_BATCH 4096u
 
-// A number that no job has: of what lies behind the arrays that a function is
-// given (sweep/session).
+// A number that no job has: that of what lies behind the arrays that a function
+// is given (sweep/session).
 #define ADX_JOB_BEYOND (0u - ADX_JOB_BATCH)
 
 #if !defined ADREV_NO_THREADS && !defined __STDC_NO_ATOMICS__
@@ -246,7 +256,7 @@ static uint32_t adx_jobs;
 #define ADX_TAKE_JOBS() ((adx_jobs += ADX_JOB_BATCH) - ADX_JOB_BATCH)
 #endif
 
-// Private copies of the library count for themselves: each from elsewhere.
+// Private copies of the library count separately, each from another origin.
 #ifdef ADREV_STATIC
 #define ADX_JOB_ORIGIN                                                      \
     ((uint32_t)((uintptr_t)&adx_jobs / 4 * 2654435761u) / ADX_JOB_BATCH     \
@@ -273,8 +283,9 @@ static uint32_t adx_new_job(void)
 
 /* --- failure ------------------------------------------------------------- */
 
-// The first error stays. From here on there is no room. Every failure of a tape
-// comes through here: debuggers stop in it (docs/debugging.md).
+// Marks the tape as failed; the first error stays. From here on the tape has no
+// room. Every failure comes through here, so a debugger can stop at it
+// (docs/debugging.md).
 ADX_COLD static void adx_fail_because(ad_tape *t, ad_status status,
                                       const char *why)
 {

@@ -1,7 +1,7 @@
 #pragma once
 
 /* === tape/life ==============================================================
- * A tape is made, cleared, rewound to a mark and freed.
+ * How a tape is made, cleared, rewound to a mark and freed.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
  *   offers  adx_reset adx_begin_segment adx_return
@@ -139,7 +139,7 @@ ADX_API ad_tape *ad_use(ad_tape *t)
 
 /* --- marks --------------------------------------------------------------- */
 
-// How many entries there are, without the upper bits. Blocks are few.
+// How many entries there are, modulo ADX_ENTRIES + 1. Blocks are few.
 static uint32_t adx_entry_count(const ad_tape *t)
 {
     const uint16_t *head = adx_live(t)->head;
@@ -151,8 +151,9 @@ static uint32_t adx_entry_count(const ad_tape *t)
     return entries & ADX_ENTRIES;
 }
 
-// The segment of a mark that is made here. What has just been returned to is
-// of the older one: it may be marked and returned to again and again.
+// The segment of a mark that is made here. At a place that has just been
+// returned to it is the older segment, so that the same place can be marked and
+// returned to again and again.
 static const adx_segment *adx_segment_to_mark(const ad_tape *t,
                                               uint32_t entries)
 {
@@ -178,8 +179,8 @@ ADX_API ad_mark ad_tape_mark(ad_tape *t)
     };
 }
 
-// The segment in which the mark lies; if it is gone, or the recording has been
-// returned to before it: `segments`.
+// The segment in which the mark lies; `segments` if that is gone, or if the
+// recording was rewound to before the mark.
 static size_t adx_mark_segment(const ad_tape *t, const ad_mark *mark)
 {
     size_t i = 0;
@@ -196,7 +197,7 @@ static size_t adx_mark_segment(const ad_tape *t, const ad_mark *mark)
     return between <= ADX_ENTRIES / 2 ? i : t->segments;
 }
 
-// A segment that begins at a mark, where the tape ends.
+// Begins segment i at a mark, where the tape ends.
 static void adx_begin_segment(ad_tape *t, size_t i, const ad_mark *mark,
                               uint32_t job, bool session)
 {
@@ -206,8 +207,8 @@ static void adx_begin_segment(ad_tape *t, size_t i, const ad_mark *mark,
     adx_live(t)->job = job;
 }
 
-// Room for one more segment: the oldest that has no values goes, of those of
-// this session, and its marks with it. Not where an observer knows them.
+// Makes room for one more segment: of the segments of this session, the oldest
+// without values goes, and its marks with it. Not while an observer knows them.
 static bool adx_drop_segment(ad_tape *t)
 {
     size_t first = t->segments - 1;
@@ -224,7 +225,7 @@ static bool adx_drop_segment(ad_tape *t)
     return false;
 }
 
-// Puts the cursors where the mark was made.
+// Puts the tape back into the state in which the mark was made.
 static void adx_return(ad_tape *t, const ad_mark *mark)
 {
     adx_context *c = adx_live(t);

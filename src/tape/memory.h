@@ -1,7 +1,8 @@
 #pragma once
 
 /* === tape/memory ============================================================
- * Room for what is recorded: blocks that grow, or the user's fixed memory.
+ * Room for what is recorded: blocks that are added as needed, or the user's
+ * fixed memory.
  *
  *   needs   number/recording tape/layout
  *   offers  adx_fits adx_fail_full adx_settle adx_enter adx_alloc adx_free
@@ -10,11 +11,12 @@
  *           adx_no_array adx_spread_of adx_take adx_drop adx_extend
  * ========================================================================== */
 
-// Fixed memory keeps one adjoint of each value free in the gap. The test in
-// adx_room does not know about them; it is kept true by giving it a part of
-// the gap that suffices whatever is recorded there, and looking again when
-// that part is used up. At the very end it looks at every statement, so
-// nothing is wasted.
+// How many bytes of the gap may be written before this is asked again. Fixed
+// memory keeps an adjoint for each value free in the gap, of which the test in
+// adx_room knows nothing. That test stays correct because it sees only a part
+// of the gap, one that suffices whatever is recorded there; when this part is
+// used up, the next one is computed. At the very end that happens for every
+// statement, so nothing is wasted.
 static size_t adx_usable(const ad_tape *t, const adx_context *c)
 {
     size_t usable = adx_gap(c);
@@ -28,8 +30,9 @@ static size_t adx_usable(const ad_tape *t, const adx_context *c)
     return usable / ADX_LEAST > left ? left * ADX_LEAST : usable;
 }
 
-// Bytes that an entry with so many operands and values needs in the gap of fixed
-// memory, with all adjoints; without operands, more values for the last entry.
+// Bytes that an entry with these operands and values needs in the gap of fixed
+// memory, together with all adjoints. Without operands: that further values of
+// the last entry need.
 static size_t adx_need_of(const ad_tape *t, const adx_context *c,
                           size_t operands, size_t values)
 {
@@ -51,7 +54,8 @@ static bool adx_fits(const ad_tape *t, const adx_context *c, size_t operands,
     return gap >= (operands == 0 ? 0 : sizeof(uint16_t) + data);
 }
 
-// Fixed memory that is too small for such an entry. It grows in steps of 8.
+// Fails: fixed memory is too small for such an entry. It would have to grow by
+// `missing` bytes, a multiple of 8.
 static void adx_fail_full(ad_tape *t, const adx_context *c, size_t operands,
                           size_t values)
 {
@@ -62,7 +66,8 @@ static void adx_fail_full(ad_tape *t, const adx_context *c, size_t operands,
         t->failure.missing = adx_round_up(need - adx_gap(c));
 }
 
-// Opens as much of the gap as is safe, and no less than `need` if that fits.
+// Opens as much of the gap as is safe, and at least `need` if that fits. False:
+// it does not fit.
 static bool adx_settle_exactly(ad_tape *t, adx_context *c, size_t need)
 {
     size_t usable = adx_usable(t, c);
@@ -84,10 +89,11 @@ static inline bool adx_settle(ad_tape *t, adx_context *c, size_t need)
         || adx_gap(c) > ADX_BLOCK_MOST
         || c->seq + ADX_BLOCK_MOST / ADX_LEAST >= ADREV_VALUES)
         return adx_settle_exactly(t, c, need);
-    c->reserved = 0;            // the short way, for all but giants
+    c->reserved = 0;            // nearly all tapes: the whole gap is safe
     return adx_gap(c) >= need;
 }
 
+// Makes b the block that is written.
 static void adx_enter(ad_tape *t, adx_context *c, adx_block *b)
 {
     t->block = b;
@@ -109,7 +115,7 @@ static void adx_free(ad_tape *t, void *p, size_t bytes)
     t->bytes -= bytes;
 }
 
-// A new block behind the present one, as large as all of them together.
+// A new block behind the current one, as large as all of them together.
 static adx_block *adx_add_block(ad_tape *t, size_t need)
 {
     size_t bytes = t->first == NULL ? ADREV_BLOCK : t->bytes;
@@ -134,7 +140,7 @@ static adx_block *adx_add_block(ad_tape *t, size_t need)
     return b;
 }
 
-// The block behind the present one, if it is large enough, or a new one; NULL:
+// The block behind the current one, if it is large enough, or a new one; NULL:
 // no memory.
 static adx_block *adx_next_block(ad_tape *t, size_t need)
 {
@@ -142,8 +148,8 @@ static adx_block *adx_next_block(ad_tape *t, size_t need)
     return b != NULL && b->bytes >= need ? b : adx_add_block(t, need);
 }
 
-// Makes room for an entry in this block or in the next. values: that it makes;
-// in fixed memory there is room for one of them, also where it makes none.
+// Makes room for an entry in this block or in the next. `values` is how many it
+// makes; fixed memory needs room for one even if it makes none.
 static bool adx_make_room(ad_tape *t, adx_context *c, size_t need,
                           size_t values)
 {
@@ -171,6 +177,7 @@ static bool adx_make_room(ad_tape *t, adx_context *c, size_t need,
     return adx_settle(t, c, need);
 }
 
+// The same for a statement on the current tape; false: no tape, or it failed.
 ADX_COLD static bool adx_grow(size_t need)
 {
     ad_tape *t = adx_now.tape;
@@ -200,8 +207,8 @@ static void adx_libc_free(void *block, void *user)
 static const ad_allocator adx_libc = { adx_malloc, adx_libc_free, NULL };
 #endif
 
-// Lengths come from the caller, and sums and products of them must not wrap:
-// these stop at SIZE_MAX, which no memory has and no array.
+// Lengths come from the caller, and their sums and products must not wrap.
+// These stop at SIZE_MAX, more than any memory or array has.
 static inline size_t adx_size_plus(size_t a, size_t b)
 {
     return a > SIZE_MAX - b ? SIZE_MAX : a + b;
@@ -217,18 +224,18 @@ static inline size_t adx_magnitude(ptrdiff_t step)
     return step < 0 ? 0 - (size_t)step : (size_t)step;
 }
 
-// The most elements of an array: what is kept for each is at most 64 bytes, so
-// that the bytes of all can be counted.
+// The most elements of an array. At most 64 bytes are kept for each element, so
+// the bytes of all fit into a size_t.
 #define ADX_MOST_ELEMENTS (SIZE_MAX / 64)
 
-// Whether an array of n elements cannot be, or is missing.
+// Whether an array of n elements is impossible or missing.
 static inline bool adx_no_array(size_t n, const void *x)
 {
     return n > ADX_MOST_ELEMENTS || (n > 0 && x == NULL);
 }
 
-// Of a matrix with strides: the elements, or those that lie between the first
-// and the last one, whatever is more.
+// Of a matrix with strides: how many elements it has, or how many lie between
+// its first and its last one, whichever is more.
 static inline size_t adx_spread_of(size_t rows, ptrdiff_t rs, size_t cols,
                                    ptrdiff_t cs)
 {
@@ -240,13 +247,13 @@ static inline size_t adx_spread_of(size_t rows, ptrdiff_t rs, size_t cols,
     return n > between ? n : between;
 }
 
-// Bytes of n things, and one more; SIZE_MAX: more than there can be.
+// Bytes of n objects, and one more; SIZE_MAX: more than there can be.
 static inline size_t adx_room_of(size_t n, size_t size)
 {
     return n > SIZE_MAX / 4 / (size + 1) ? SIZE_MAX : n * size + 1;
 }
 
-// Memory for the other headers: n*size bytes, or NULL.
+// Memory for the other headers: n*size bytes and one more; NULL: none.
 static inline void *adx_take(const ad_allocator *a, size_t n, size_t size)
 {
     size_t bytes = adx_room_of(n, size);
@@ -259,8 +266,8 @@ static inline void adx_drop(const ad_allocator *a, void *p)
         a->free(p, a->user);
 }
 
-// Whether memory is the C library's. Not where a program has put a macro in the
-// place of malloc alone.
+// Whether memory is the C library's, so that realloc is allowed. Not if a
+// program has replaced malloc alone by a macro.
 static inline bool adx_is_library(const ad_allocator *a)
 {
 #if !defined ADREV_NO_STDLIB && (!defined malloc || defined realloc)
@@ -271,8 +278,8 @@ static inline bool adx_is_library(const ad_allocator *a)
 #endif
 }
 
-// The n things of `old` in room for more; NULL: no memory, and `old` stays.
-// The C library moves pages instead of what is in them. (10^6 operations
+// Moves the n objects of `old` to room for `more`; NULL: no memory, and `old`
+// stays. The C library moves pages instead of their contents. (10^6 operations
 // recorded: 69 instead of 88 ns for each.)
 static inline void *adx_retake(const ad_allocator *a, void *old, size_t n,
                                size_t more, size_t size)
@@ -291,9 +298,10 @@ static inline void *adx_retake(const ad_allocator *a, void *old, size_t n,
     return wide;
 }
 
-// Small arrays of the C library's grow by four: what they leave behind was
-// written, too, and new memory costs more than all the rest; what is never
-// written costs nothing. (10^5 operations recorded: 31 instead of 46 ns each.)
+// Makes an array longer. Small arrays in the C library's memory grow by a
+// factor of four: the memory that each leaves behind was written for nothing,
+// and new memory costs more than all the rest, but only once it is written.
+// (10^5 operations recorded: 31 instead of 46 ns each.)
 ADX_NOINLINE static bool adx_lengthen(const ad_allocator *a, void **array,
                                       size_t *room, size_t n, size_t size)
 {
@@ -307,7 +315,7 @@ ADX_NOINLINE static bool adx_lengthen(const ad_allocator *a, void **array,
     return true;
 }
 
-// An array that has room for n, of which *room are there.
+// Makes room for n objects in an array that has *room now; false: no memory.
 static inline bool adx_extend(const ad_allocator *a, void **array,
                               size_t *room, size_t n, size_t size)
 {

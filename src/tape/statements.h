@@ -1,14 +1,16 @@
 #pragma once
 
 /* === tape/statements ========================================================
- * Statements that the inlined code does not write itself: with values of other
- * tapes, with a NaN, under a hook, or in a new block; and the called operators.
+ * Statements that the inlined code does not write itself: those with values of
+ * other tapes, with a NaN, under a hook, or in a new block. Also the called
+ * operators.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  * ========================================================================== */
 
-// Whether an expression is one recorded value or a constant, as all are that
-// were made while the trace hook was set.
+// Whether an expression is just one recorded value or a constant. All are that
+// were made while the trace hook was set, since each operation is then recorded
+// by itself.
 static bool adx_is_node(unsigned n, const adx_slot slot[])
 {
     uint64_t others = 0;
@@ -17,7 +19,8 @@ static bool adx_is_node(unsigned n, const adx_slot slot[])
     return others == 0 && slot[0].d == 1;
 }
 
-// Operands of this tape: a constant becomes the sink. Whether there is any other.
+// Gives slots their ids on this tape; a constant's is the sink. Returns whether
+// any slot is a variable.
 static bool adx_identify(unsigned n, adx_slot slot[])
 {
     uint64_t any = 0;
@@ -29,7 +32,7 @@ static bool adx_identify(unsigned n, adx_slot slot[])
     return any >> 32 != 0;
 }
 
-// What a factor of zero absorbs is zero, though it is NaN in its slot.
+// A partial with a factor of zero is zero, even where its slot says NaN.
 static void adx_absorb_slots(unsigned n, adx_slot slot[], unsigned zero)
 {
     for (unsigned i = 0; i < n; i++)
@@ -37,7 +40,8 @@ static void adx_absorb_slots(unsigned n, adx_slot slot[], unsigned zero)
             slot[i].d = 0;
 }
 
-// Adds slots to others of the same variable. Returns how many there are then.
+// Adds each slot to an earlier one of the same variable, as `into` says.
+// Returns how many slots are left.
 static unsigned adx_gather_slots(unsigned n, adx_slot slot[], uint64_t into)
 {
     unsigned left = 0;
@@ -50,8 +54,9 @@ static unsigned adx_gather_slots(unsigned n, adx_slot slot[], uint64_t into)
     return left;
 }
 
-// Records n = how & ADX_COUNT slots. zero: bits, those with a factor of zero; into:
-// those that are added to others (number/expression).
+// Records n = how & ADX_COUNT slots. Bit i of `zero`: the partial of slot i has
+// a factor of zero. Four bits i of `into`, if not 0: slot i is added to the
+// slot of that number, counted from 1 (number/expression).
 ADX_NOINLINE ADX_API ad_rev adx_record_apart(ad_real v, unsigned how,
                                              adx_slot slot[], unsigned zero,
                                              uint64_t into)
@@ -74,7 +79,8 @@ ADX_NOINLINE ADX_API ad_rev adx_record_apart(ad_real v, unsigned how,
     n = adx_gather_slots(n, slot, into);
     bool sum = n > 1 && (how & ADX_SUM) && slot[0].d == 1
             && (uint32_t)slot[0].id == adx_now.seq;
-    // Asked for with the operand that a sum does without: that is a constant.
+    // The test counts the operand that a sum does without, as in the inlined
+    // code, where the room is a constant in that way.
     size_t most = sizeof(uint16_t) + n * sizeof(adx_operand);
     if (!adx_room(most) && !adx_grow(most - sum * sizeof(adx_operand)))
         return adx_passive(v);
@@ -84,7 +90,7 @@ ADX_NOINLINE ADX_API ad_rev adx_record_apart(ad_real v, unsigned how,
     return adx_commit(v, op, sum ? ADX_SUM | (n - 1) : n);
 }
 
-// Where nothing is fused nobody sees an ad_fwd in an expression before it is run.
+// Without fusing, an ad_fwd in an expression is noticed only when it runs.
 static void adx_refuse_dual(void)
 {
     if (adx_now.tape != NULL)
@@ -92,10 +98,10 @@ static void adx_refuse_dual(void)
                          "in one expression");
 }
 
-// Where nothing is fused (number/called): small rather than fast.
+// Operators without fusing (number/called): small rather than fast.
 ADX_SELDOM_BEGIN
 
-// An operator of n arguments a with partials f.
+// An operator with n arguments a and their partials f.
 static adx_number adx_call_any(unsigned how, ad_opcode code, ad_real v,
                                unsigned n, const adx_number a[],
                                const ad_real f[])
@@ -137,7 +143,7 @@ static adx_number adx_call_any(unsigned how, ad_opcode code, ad_real v,
     return e;
 }
 
-// Nobody asks for the partial of an argument that is a plain number.
+// The partial of an argument that is a plain number is not computed.
 #define ADX_CALL_1(name)                                                    \
     ad_real v = adx_f_##name(a.v, 0, 0);                                    \
     ad_real f = a.kind ? adx_fx_##name(a.v, 0, 0, v) : 0;                   \
@@ -193,7 +199,7 @@ ADREV_STEPS(ADX_DEFINE)
 ADREV_COMPARISONS(ADX_DEFINE)
 #undef ADX_DEFINE
 
-// The side that is taken; untraced, nothing is recorded.
+// The side that is taken. Without a hook nothing is recorded.
 ADX_API adx_number adx_call_choose(unsigned how, bool c, adx_number a,
                                    adx_number b)
 {

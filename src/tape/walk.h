@@ -1,7 +1,7 @@
 #pragma once
 
 /* === tape/walk ==============================================================
- * From entry to entry, forwards and backwards; sizes and statistics.
+ * Walking from entry to entry, forwards and backwards; sizes and statistics.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *   offers  adx_cursor adx_operands adx_values adx_put_cursor adx_next
@@ -15,10 +15,10 @@ typedef struct adx_cursor {
     const uint16_t *end;        // last header of the block
     size_t operands;            // of the entry
     size_t seq;                 // id of its last value
-    const adx_place *until;     // NULL: the end of the recording
+    const adx_place *until;     // where to stop; NULL: at the recording's end
 } adx_cursor;
 
-// Operands of an entry; edge: the first of them or the last.
+// Number of operands of an entry; edge: its first or its last operand.
 static inline size_t adx_operands(unsigned header, const adx_operand *edge)
 {
     return header == ADX_INPUTS ? 1
@@ -27,7 +27,7 @@ static inline size_t adx_operands(unsigned header, const adx_operand *edge)
          : header & ADX_COUNT;
 }
 
-// Values that an entry makes.
+// Number of values that an entry makes.
 static inline size_t adx_values(unsigned header, const adx_operand *first)
 {
     return !(header & ADX_OTHER) ? 1
@@ -51,8 +51,8 @@ static void adx_put_cursor(const ad_tape *t, adx_cursor *at,
             : at->until == NULL ? adx_live(t)->head : at->until->head;
 }
 
-// Goes to the next entry, at first to the first. Returns its header, 0 at the
-// end of the recording.
+// Goes to the next entry; a new cursor goes to the first. Returns its header,
+// or 0 at the end.
 static inline unsigned adx_next(const ad_tape *t, adx_cursor *at)
 {
     const adx_block *last = at->until == NULL ? t->block : at->until->block;
@@ -70,7 +70,7 @@ static inline unsigned adx_next(const ad_tape *t, adx_cursor *at)
     return header;
 }
 
-// Before the first entry behind a mark; an empty mark: before all.
+// A cursor before the first entry behind a mark; of an empty mark, before all.
 static adx_cursor adx_from(const ad_tape *t, const ad_mark *mark)
 {
     adx_cursor at = { .seq = t->lead };
@@ -84,13 +84,13 @@ static adx_cursor adx_from(const ad_tape *t, const ad_mark *mark)
     return at;
 }
 
-// Another tape of the same recording.
+// The i-th further tape of the same recording; NULL: there are not so many.
 static ad_tape *adx_further(const ad_tape *t, size_t i)
 {
     return t->annex == NULL ? NULL : t->annex->further(t, i);
 }
 
-// Bytes of operands and headers in a block.
+// Adds the bytes of operands and headers in a block.
 static void adx_count(const ad_tape *t, const adx_block *b, size_t *operands,
                       size_t *headers)
 {
@@ -168,8 +168,8 @@ ADX_API void ad_tape_where(const ad_tape *t, ad_rev x, const char **file,
     *line = site.line;
 }
 
-// Adjoints for `width` directions: at least (seq + 1)*width of them, not
-// cleared; NULL if there is no memory.
+// Room for the adjoints of so many values in `width` directions, with one more
+// for id 0, and for what a sweep needs besides. Not cleared; NULL: no memory.
 static ad_real *adx_adjoints(ad_tape *t, size_t values, size_t width)
 {
     size_t count = (values + 1) * width + t->scratch;
