@@ -70,11 +70,12 @@
 
 /* === core/config ============================================================
  * Define a switch before the header is included. ADREV_REAL and
- * ADREV_NO_THREADS alike in every file of the program: otherwise gcc and clang
- * do not link it. ADREV_FUSE and ADREV_TRACE in files that pass one another an
- * expression; ADREV_DEBUG as each file needs it; the others count where
- * ADREV_IMPLEMENTATION is. Not with -ffast-math: zero times infinity is then
- * whatever the compiler likes.
+ * ADREV_NO_THREADS must be the same in every file of a program; otherwise gcc
+ * and clang do not link it. ADREV_FUSE and ADREV_TRACE must be the same in
+ * files that pass expressions to one another. ADREV_DEBUG is each file's own
+ * choice. The other switches take effect in the file that defines
+ * ADREV_IMPLEMENTATION. Do not compile with -ffast-math: zero times infinity is
+ * then whatever the compiler likes.
  *
  *   offers  ADX_EXTERN ADX_ZERO ADX_STATIC_ASSERT ADX_INLINE ADX_CHECKED
  *           ADX_COLD ADX_NOINLINE ADX_APART ADX_UNUSED ADX_UNLIKELY ADX_LIKELY
@@ -293,15 +294,15 @@ ADX_STATIC_ASSERT(ADREV_MARKS >= 1, "ADREV_MARKS: at least 1");
 ADX_STATIC_ASSERT(ADREV_VALUES <= 4294967294u, "ids are 32 bits wide");
 
 /* === core/types =============================================================
- * Conventions: arrays are dense. A Jacobian is m x n, row by row:
- * J[i*n + j] = dy[i]/dx[j]. A tangent (forward) belongs to inputs first, an
- * adjoint (reverse) to outputs first. Angles are in radians. Non-finite
- * values follow IEEE 754, with one exception, everywhere and in every mode:
- * in the chain rule a factor of exactly zero gives zero, whatever the other
- * factor is. So a branch not taken never spoils a gradient, however a program
- * is cut into statements. (That may change the last bit: the partials of a
- * variable that occurs twice in a statement are added there, those of two
- * statements in the sweep.)
+ * Conventions. Arrays are dense. A Jacobian is m x n, row by row: J[i*n + j] =
+ * dy[i]/dx[j]. A tangent (forward) is given for inputs first, an adjoint
+ * (reverse) for outputs first. Angles are in radians. Non-finite values follow
+ * IEEE 754, with one exception, everywhere and in every mode: in the chain rule
+ * a factor of exactly zero gives zero, whatever the other factor is. So a
+ * branch not taken never spoils a gradient, however a program is cut into
+ * statements. (The cut may change the last bit: if a variable occurs twice in a
+ * statement, its partials are added in the statement; if it occurs in two
+ * statements, the sweep adds the products.)
  *
  *   needs   core/config
  *   offers  adx_now adx_operand adx_slot adx_head ADX_WIDTHS adx_number
@@ -464,10 +465,11 @@ typedef struct ad_stats {
 } ad_stats;
 
 /* === core/operations ========================================================
- * One row per elementary operation. Values, partials, forward mode, the
- * codes of the trace, the text for generated C, the reference (`make docs`)
- * and tests/core/operations.c are made from the rows; none of them names an operation
- * itself. To add an operation, add a row here and a front in number/fronts.
+ * One row per elementary operation. Values, partials, forward mode, the codes
+ * of the trace, the text for generated C, the reference (`make docs`) and
+ * tests/core/operations.c are made from the rows; none of them names an
+ * operation itself. To add an operation, add a row here and a front in
+ * number/fronts.
  *
  *   needs   core/config core/types
  *   offers  ADX_JOIN ADX_K ADX_HELPERS adx_digamma adx_f_* adx_fx_* adx_fy_*
@@ -951,16 +953,20 @@ ADREV_STEPS(ADX_DEFINE)
 #undef ADX_DEFINE
 
 /* === core/api ===============================================================
- * Every function states what it costs and what it does on bad input. Where
- * not said otherwise: a status other than ADREV_OK leaves the outputs
- * untouched; a tape that is NULL is allowed, and a query says ADREV_ENOTAPE;
- * a tape is used by one thread at a time, different tapes by different
- * threads at once; nothing is allocated.
+ * The public functions. Each comment states what a function costs and what it
+ * does on bad input. Unless a comment says otherwise:
  *
- * Compilers warn of a status that is dropped; ad_ignore drops it on purpose.
- * Not of what records on the current tape (ad_external; ad_map, ad_scan and
- * the like): the tape keeps that status, and the next query returns it. Nor of
- * ad_check_print, ad_dump_text and ad_dump_dot, which say nothing new by it.
+ *   - a status other than ADREV_OK leaves the outputs untouched
+ *   - a tape may be NULL; then a query says ADREV_ENOTAPE
+ *   - a tape is used by one thread at a time; different threads may use
+ *     different tapes at once
+ *   - nothing is allocated
+ *
+ * Compilers warn if a status is dropped; ad_ignore drops it on purpose. They do
+ * not warn for what records on the current tape (ad_external; ad_map, ad_scan
+ * and the like), since the tape keeps that status and the next query returns
+ * it; nor for ad_check_print, ad_dump_text and ad_dump_dot, whose status says
+ * nothing new.
  *
  *   needs   core/config core/types core/operations
  *   offers  ADX_TALLY adx_counts adx_count_op adx_count_back
@@ -1686,9 +1692,9 @@ ADX_API ad_status ad_dump_dot(const ad_tape *t, ad_write_fn *write,
                               void *user);
 
 /* === number/recording =======================================================
- * The hot path. An operator is a macro: it finds the type of its expression and
- * calls one inlined function for each of its operands. What is left of a whole
- * expression is its arithmetic, one test and one write to the tape.
+ * The hot path. An operator is a macro that finds the type of its expression
+ * and calls one inlined function for each of its operands. What is left of a
+ * whole expression is its arithmetic, one test, and one write to the tape.
  *
  *   offers  adx_context ADX_SUM ADX_COUNT ADX_LEAF ADX_WATCHED ADX_NOTED
  *           ADX_HOW adx_record_apart adx_traced adx_traced_1 adx_traced_2
@@ -1955,11 +1961,11 @@ ad_real adx_no_exponent(long double k);         // that nobody defines
 #endif
 
 /* === number/expression ======================================================
- * An expression has a type for each number of its operands, so that a slot that
- * is not there is nowhere compiled: with one type of twelve slots, 100
- * statements took gcc 12 41 s and 1.7 GB, and take it 3 s now. Each type has
- * the same functions, named adx_WHAT_WIDTH, and no loops: gcc 12 would fold
- * them, clang 14 would keep the expression in memory.
+ * There is a type of expression for each number of slots, so unused slots are
+ * never compiled. (With a single type of twelve slots, 100 statements took gcc
+ * 12 41 s and 1.7 GB; now they take 3 s.) All types have the same functions,
+ * named adx_WHAT_WIDTH. These have no loops, since gcc 12 would fold them and
+ * clang 14 would keep the expression in memory.
  *
  *   needs   number/recording
  *   offers  ADX_FORWARD ADX_ACTIVE ADX_LET ADX_NAME ADX_CALL ADX_OF_WIDTH
@@ -2384,8 +2390,9 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(rec, dual)(ad_expr_dual e)
 #endif // ADX_FUSES
 
 /* === number/operators =======================================================
- * Operators on expressions: an operand is scaled by its partial and appended.
- * Then how a number leaves the recording: ad_value, ad_detach, ad_dual, ad_rec.
+ * Operators on expressions: the slots of an operand are scaled by its partial
+ * and appended. Then the ways out of a recording: ad_value, ad_detach, ad_dual,
+ * ad_rec.
  *
  *   needs   number/recording number/expression
  *   offers  ADX_MAKE_1 ADX_MAKE_2 ADX_MAKE_3 ADX_TAKE_CHOICE ADX_MAKE_CHOICE
@@ -2840,8 +2847,8 @@ template <class Any> ADX_INLINE auto ad_detach(const Any &x)
 #endif // ADX_FUSES
 
 /* === number/called ==========================================================
- * Each operator is a call (tape/statements) and a statement of its own: that is the least
- * code, and plain C11.
+ * Every operator is a function call (tape/statements) and a statement of its
+ * own. That is the least code, and plain C11.
  *
  *   needs   number/recording
  * ========================================================================== */
@@ -3156,10 +3163,10 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
 #endif
 
 /* === tape/layout ============================================================
- * A recording is a sequence of entries. An entry is a header (16 bits) and
- * some operands; the headers of a block lie at its end, in reverse order, the
- * operands at its beginning. A statement makes one value, whose id is its
- * number; nothing else is stored for it. Invariants:
+ * A recording is a sequence of entries. An entry is a header (16 bits) and some
+ * operands. In a block, operands are written from the beginning upwards,
+ * headers from the end downwards. A statement makes one value, whose id is its
+ * place in the order of values; the id is not stored. Invariants:
  *
  *   - an entry lies in one block; the blocks of a tape are a list
  *   - id 0 is a sink: the operand of whatever is a constant
@@ -3187,15 +3194,17 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
 
 /* --- layout -------------------------------------------------------------- */
 
-// Headers. Up to ADX_COUNT: a statement with that many operands, and perhaps
-// ADX_SUM. Otherwise one of these, which are not statements:
+// Headers. Without the bit ADX_OTHER: a statement; the bits of ADX_COUNT are
+// its number of operands, and ADX_SUM may be set. Otherwise one of these, which
+// are not such statements:
 #define ADX_OTHER  0x200u   // set in all of the following
-#define ADX_INPUTS 0x201u   // one operand, whose id is a number of values
-#define ADX_SITE   0x202u   // ADX_SITE_OPERANDS of them hold an adx_site
-#define ADX_DATA   0x203u   // any bytes; first and last id: how many operands
-#define ADX_EXTENDED 0x204u // the same, beginning with an adx_extended
-#define ADX_LEAP   0x205u   // the same, beginning with a pointer to an adx_leap
-#define ADX_GAP    0x206u   // one operand, one value, which is not used
+#define ADX_INPUTS 0x201u   // one operand, whose id is the number of inputs
+#define ADX_SITE   0x202u   // ADX_SITE_OPERANDS operands hold an adx_site
+#define ADX_DATA   0x203u   // bytes; ids of the first and the last operand: how
+                            // many operands there are
+#define ADX_EXTENDED 0x204u // likewise; the bytes begin with an adx_extended
+#define ADX_LEAP   0x205u   // likewise; they are a pointer to an adx_leap
+#define ADX_GAP    0x206u   // one operand, one value that is not used
 
 // The shortest statement: what a value costs at least.
 #define ADX_LEAST (sizeof(uint16_t) + sizeof(adx_operand))
@@ -3205,11 +3214,11 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
 
 typedef struct adx_site {
     const char *file;
-    ad_real value;          // in the middle it costs nothing: padding
+    ad_real value;          // between the others it fills padding
     int line;
 } adx_site;
 
-// Of a failed tape, besides its status.
+// What is known of the failure of a tape, besides its status.
 typedef struct adx_failure {
     const char *file;
     const char *why;        // NULL: as the status says
@@ -3220,8 +3229,9 @@ typedef struct adx_failure {
 #define ADX_SITE_OPERANDS                                                   \
     ((sizeof(adx_site) + sizeof(adx_operand) - 1) / sizeof(adx_operand))
 
-// A statement that is not a list of partials: external, or over arrays. W
-// directions at once, as in a sweep. False: a function of the user's failed.
+// A statement that is not a list of partials: external, or over arrays. Its
+// rule serves W directions at once, as a sweep does. False: a function of the
+// user's failed.
 typedef struct adx_extended adx_extended;
 typedef struct adx_rule {
     const char *name;
@@ -3234,7 +3244,7 @@ typedef struct adx_rule {
 
 struct adx_extended {
     const adx_rule *rule;
-    adx_extended *before;           // the one with destroy before this one
+    adx_extended *before;           // the previous one whose rule has destroy
     adx_operand *site;              // its entry; NULL without ADREV_DEBUG
     size_t first;                   // id of its first value
     size_t values;
@@ -3245,12 +3255,12 @@ struct adx_extended {
 typedef struct adx_block {
     _Alignas(8) struct adx_block *prev;
     struct adx_block *next;
-    adx_operand *op;        // both as the recording left them
+    adx_operand *op;        // op, head: where the recording left this block
     uint16_t *head;
     size_t bytes;           // of memory behind this struct, a multiple of 8
 } adx_block;
 
-// Between two entries.
+// A place between two entries.
 typedef struct adx_place {
     const adx_block *block;
     const adx_operand *op;
@@ -3258,9 +3268,10 @@ typedef struct adx_place {
     size_t seq;
 } adx_place;
 
-// What a sweep of this recording leaves out, between two entries ADX_LEAP: it
-// belongs to others. Reverse, a sweep calls at the second of them and goes on
-// before the first; forward, at the first, and goes on after the second.
+// A stretch of the tape, between two entries ADX_LEAP, that belongs to others:
+// a sweep leaves it out. A reverse sweep calls `reverse` at the second of the
+// two and goes on before the first; a forward sweep calls `forward` at the
+// first and goes on after the second.
 typedef struct adx_leap adx_leap;
 struct adx_leap {
     bool (*reverse)(adx_leap *leap, size_t W);
@@ -3269,16 +3280,16 @@ struct adx_leap {
     adx_place after;
 };
 
-// What a header built upon this one adds to a tape: further tapes with values
+// What a header built upon this one adds to a tape: further tapes, with values
 // of the same recording.
 typedef struct adx_annex {
     // the id on t of a value that is known there; or 0
     uint64_t (*import)(ad_tape *t, uint64_t id);
-    // the tape of a value that is not on t, if a sweep of t comes there; or NULL
+    // the tape of a value that is not on t, if a sweep of t reaches it; or NULL
     const ad_tape *(*owner)(const ad_tape *t, ad_rev x);
     // the i-th further tape; or NULL
     ad_tape *(*further)(const ad_tape *t, size_t i);
-    // adjoints of all of them; whether there is memory
+    // makes room for the adjoints of all of them; false: no memory
     bool (*afford)(ad_tape *t, size_t W);
     void (*zero)(ad_tape *t, size_t W);
     void (*rewound)(ad_tape *t);
@@ -3286,10 +3297,11 @@ typedef struct adx_annex {
     void (*free)(ad_tape *t);
 } adx_annex;
 
-// Rows of a Jacobian on several threads (adrev_parallel.h) that this thread
-// sweeps, one within the other, and statements (adrev_loop.h) that it holds in
-// them: others wait for these, on its own stack, too, once it helps them. So
-// then it helps nobody, and runs all forks itself.
+// For a Jacobian on several threads (adrev_parallel.h): how many sweeps of rows
+// this thread is in, one within the other, and how many statements
+// (adrev_loop.h) it holds in them. Other sweeps of rows wait for such a
+// statement. If this thread helped one of them it would wait for itself. So
+// while it holds a statement it helps nobody, and runs all forks itself.
 typedef struct adx_rowing {
     size_t rows;
     size_t statements;
@@ -3297,22 +3309,24 @@ typedef struct adx_rowing {
 
 static ADX_THREAD adx_rowing adx_mine_rows ADX_UNUSED;
 
-// Values with ids above begin, up to the begin of the next segment, belong to
-// this job. Only a rewind makes a second one, or ad_grad and its kin. Where
-// entries have no values, begin says too little; their number says it, of which
-// some bits suffice: 2^30 entries without a value in between take 15 GB.
+// The values with ids above `begin`, up to the `begin` of the next segment,
+// belong to this job. Only a rewind, or ad_grad and its kin, begins a further
+// segment. `begin` cannot tell apart places between which entries make no
+// values; the number of entries does. Some of its bits suffice: 2^30 entries
+// without a value take 15 GB.
 typedef struct adx_segment {
     uint32_t job;
     uint32_t begin;
     uint32_t entries : 31;      // before it
-    uint32_t session : 1;       // of ad_grad: marks within are of no older one
+    uint32_t session : 1;       // of ad_grad: marks in it are not of an older
+                                // segment
 } adx_segment;
 
 #define ADX_ENTRIES 0x7fffffffu
 
-// Told that the value v, `id` of the tape, is what an operation makes of a, b
-// and c, all of the tape's newest segment; arguments that there are not are a.
-// Returns that value.
+// Is told that the value v, with the id `id`, is what an operation makes of a,
+// b and c, all of the tape's newest segment. If the operation has fewer than
+// three arguments, the missing ones repeat a. Returns that value.
 typedef ad_rev adx_observer(void *user, ad_opcode code, ad_rev a, ad_rev b,
                             ad_rev c, ad_real v, uint32_t id);
 
@@ -3321,22 +3335,24 @@ struct ad_tape {
     adx_context *live;              // rest, or the thread's adx_now
     adx_block *first;
     adx_block *block;               // the one being written
-    ad_real *adjoint;               // growing tape: for the sweeps
+    ad_real *adjoint;               // for the sweeps; not in fixed memory
     size_t adjoint_count;
     size_t bytes;                   // bytes in blocks and adjoints
-    size_t most;                    // bytes needed before a rewind
-    size_t scratch;                 // numbers that a sweep needs besides
-    size_t open;                    // forks: neither to be swept nor cleared,
-                                    // but for ad_grad's part of it
+    size_t most;                    // the most bytes needed before a rewind
+    size_t scratch;                 // further numbers that a sweep needs
+    size_t open;                    // open forks: while there is one, the tape
+                                    // is neither swept nor cleared, except the
+                                    // part of it that ad_grad has recorded
     const adx_annex *annex;         // or NULL
-    void *annexed;                  // of its own
-    adx_extended *last;             // with destroy
-    uint16_t *start;                // of the first block: no entry is written
+    void *annexed;                  // the annex's own data
+    adx_extended *last;             // the last one whose rule has destroy
+    uint16_t *start;                // `head` before the first entry
     size_t lead;                    // values before the first entry: inputs
     ad_mark floor;                  // sweeps end here
-    adx_observer *observer;         // a function is recorded: not to be swept.
-                                    // Its user is that of the hooks
-    uint16_t *sealed;               // a mark stands here: a new input, a new entry
+    adx_observer *observer;         // set: a function is recorded, and the tape
+                                    // is not swept. Its user is the hooks'
+    uint16_t *sealed;               // a mark stands at this head: inputs after
+                                    // it need a new entry
     ad_allocator allocator;         // alloc NULL: fixed memory
     ad_hooks hooks;
     adx_failure failure;
@@ -3344,7 +3360,8 @@ struct ad_tape {
     bool one_way;                   // a statement cannot go forward
     bool calls;                     // a sweep may call the user's functions
     bool stops;                     // fails at a number that is not finite
-    bool alone;                     // all of the recording is to be here
+    bool alone;                     // all of the recording shall be on this
+                                    // tape
     uint32_t segments;
     adx_segment segment[ADREV_MARKS + 1];
 };
@@ -3382,15 +3399,15 @@ static size_t adx_gap(const adx_context *c)
 static size_t adx_round_up(size_t bytes) { return (bytes + 7) / 8 * 8; }
 
 /* --- jobs -------------------------------------------------------------------
- * A job number is taken once, out of 2^32 - 1 per process, so that a value of
- * an earlier recording is never mistaken for one of a later. Threads take them
- * in batches: an atomic operation per recording would cost as much as a small
- * gradient. After 2^32 recordings numbers come again.                          */
+ * A job number is used only once, out of nearly 2^32 per process. So a value of
+ * an earlier recording is never mistaken for one of a later recording. Threads
+ * take the numbers in batches: an atomic operation per recording would cost as
+ * much as a small gradient. When all have been used, numbers come again.     */
 
 #define ADX_JOB_BATCH 4096u
 
-// A number that no job has: of what lies behind the arrays that a function is
-// given (sweep/session).
+// A number that no job has: that of what lies behind the arrays that a function
+// is given (sweep/session).
 #define ADX_JOB_BEYOND (0u - ADX_JOB_BATCH)
 
 #if !defined ADREV_NO_THREADS && !defined __STDC_NO_ATOMICS__
@@ -3401,7 +3418,7 @@ static uint32_t adx_jobs;
 #define ADX_TAKE_JOBS() ((adx_jobs += ADX_JOB_BATCH) - ADX_JOB_BATCH)
 #endif
 
-// Private copies of the library count for themselves: each from elsewhere.
+// Private copies of the library count separately, each from another origin.
 #ifdef ADREV_STATIC
 #define ADX_JOB_ORIGIN                                                      \
     ((uint32_t)((uintptr_t)&adx_jobs / 4 * 2654435761u) / ADX_JOB_BATCH     \
@@ -3428,8 +3445,9 @@ static uint32_t adx_new_job(void)
 
 /* --- failure ------------------------------------------------------------- */
 
-// The first error stays. From here on there is no room. Every failure of a tape
-// comes through here: debuggers stop in it (docs/debugging.md).
+// Marks the tape as failed; the first error stays. From here on the tape has no
+// room. Every failure comes through here, so a debugger can stop at it
+// (docs/debugging.md).
 ADX_COLD static void adx_fail_because(ad_tape *t, ad_status status,
                                       const char *why)
 {
@@ -3488,7 +3506,8 @@ ADX_API size_t ad_tape_missing(const ad_tape *t)
 }
 
 /* === tape/memory ============================================================
- * Room for what is recorded: blocks that grow, or the user's fixed memory.
+ * Room for what is recorded: blocks that are added as needed, or the user's
+ * fixed memory.
  *
  *   needs   number/recording tape/layout
  *   offers  adx_fits adx_fail_full adx_settle adx_enter adx_alloc adx_free
@@ -3497,11 +3516,12 @@ ADX_API size_t ad_tape_missing(const ad_tape *t)
  *           adx_no_array adx_spread_of adx_take adx_drop adx_extend
  * ========================================================================== */
 
-// Fixed memory keeps one adjoint of each value free in the gap. The test in
-// adx_room does not know about them; it is kept true by giving it a part of
-// the gap that suffices whatever is recorded there, and looking again when
-// that part is used up. At the very end it looks at every statement, so
-// nothing is wasted.
+// How many bytes of the gap may be written before this is asked again. Fixed
+// memory keeps an adjoint for each value free in the gap, of which the test in
+// adx_room knows nothing. That test stays correct because it sees only a part
+// of the gap, one that suffices whatever is recorded there; when this part is
+// used up, the next one is computed. At the very end that happens for every
+// statement, so nothing is wasted.
 static size_t adx_usable(const ad_tape *t, const adx_context *c)
 {
     size_t usable = adx_gap(c);
@@ -3515,8 +3535,9 @@ static size_t adx_usable(const ad_tape *t, const adx_context *c)
     return usable / ADX_LEAST > left ? left * ADX_LEAST : usable;
 }
 
-// Bytes that an entry with so many operands and values needs in the gap of fixed
-// memory, with all adjoints; without operands, more values for the last entry.
+// Bytes that an entry with these operands and values needs in the gap of fixed
+// memory, together with all adjoints. Without operands: that further values of
+// the last entry need.
 static size_t adx_need_of(const ad_tape *t, const adx_context *c,
                           size_t operands, size_t values)
 {
@@ -3538,7 +3559,8 @@ static bool adx_fits(const ad_tape *t, const adx_context *c, size_t operands,
     return gap >= (operands == 0 ? 0 : sizeof(uint16_t) + data);
 }
 
-// Fixed memory that is too small for such an entry. It grows in steps of 8.
+// Fails: fixed memory is too small for such an entry. It would have to grow by
+// `missing` bytes, a multiple of 8.
 static void adx_fail_full(ad_tape *t, const adx_context *c, size_t operands,
                           size_t values)
 {
@@ -3549,7 +3571,8 @@ static void adx_fail_full(ad_tape *t, const adx_context *c, size_t operands,
         t->failure.missing = adx_round_up(need - adx_gap(c));
 }
 
-// Opens as much of the gap as is safe, and no less than `need` if that fits.
+// Opens as much of the gap as is safe, and at least `need` if that fits. False:
+// it does not fit.
 static bool adx_settle_exactly(ad_tape *t, adx_context *c, size_t need)
 {
     size_t usable = adx_usable(t, c);
@@ -3571,10 +3594,11 @@ static inline bool adx_settle(ad_tape *t, adx_context *c, size_t need)
         || adx_gap(c) > ADX_BLOCK_MOST
         || c->seq + ADX_BLOCK_MOST / ADX_LEAST >= ADREV_VALUES)
         return adx_settle_exactly(t, c, need);
-    c->reserved = 0;            // the short way, for all but giants
+    c->reserved = 0;            // nearly all tapes: the whole gap is safe
     return adx_gap(c) >= need;
 }
 
+// Makes b the block that is written.
 static void adx_enter(ad_tape *t, adx_context *c, adx_block *b)
 {
     t->block = b;
@@ -3596,7 +3620,7 @@ static void adx_free(ad_tape *t, void *p, size_t bytes)
     t->bytes -= bytes;
 }
 
-// A new block behind the present one, as large as all of them together.
+// A new block behind the current one, as large as all of them together.
 static adx_block *adx_add_block(ad_tape *t, size_t need)
 {
     size_t bytes = t->first == NULL ? ADREV_BLOCK : t->bytes;
@@ -3621,7 +3645,7 @@ static adx_block *adx_add_block(ad_tape *t, size_t need)
     return b;
 }
 
-// The block behind the present one, if it is large enough, or a new one; NULL:
+// The block behind the current one, if it is large enough, or a new one; NULL:
 // no memory.
 static adx_block *adx_next_block(ad_tape *t, size_t need)
 {
@@ -3629,8 +3653,8 @@ static adx_block *adx_next_block(ad_tape *t, size_t need)
     return b != NULL && b->bytes >= need ? b : adx_add_block(t, need);
 }
 
-// Makes room for an entry in this block or in the next. values: that it makes;
-// in fixed memory there is room for one of them, also where it makes none.
+// Makes room for an entry in this block or in the next. `values` is how many it
+// makes; fixed memory needs room for one even if it makes none.
 static bool adx_make_room(ad_tape *t, adx_context *c, size_t need,
                           size_t values)
 {
@@ -3658,6 +3682,7 @@ static bool adx_make_room(ad_tape *t, adx_context *c, size_t need,
     return adx_settle(t, c, need);
 }
 
+// The same for a statement on the current tape; false: no tape, or it failed.
 ADX_COLD static bool adx_grow(size_t need)
 {
     ad_tape *t = adx_now.tape;
@@ -3687,8 +3712,8 @@ static void adx_libc_free(void *block, void *user)
 static const ad_allocator adx_libc = { adx_malloc, adx_libc_free, NULL };
 #endif
 
-// Lengths come from the caller, and sums and products of them must not wrap:
-// these stop at SIZE_MAX, which no memory has and no array.
+// Lengths come from the caller, and their sums and products must not wrap.
+// These stop at SIZE_MAX, more than any memory or array has.
 static inline size_t adx_size_plus(size_t a, size_t b)
 {
     return a > SIZE_MAX - b ? SIZE_MAX : a + b;
@@ -3704,18 +3729,18 @@ static inline size_t adx_magnitude(ptrdiff_t step)
     return step < 0 ? 0 - (size_t)step : (size_t)step;
 }
 
-// The most elements of an array: what is kept for each is at most 64 bytes, so
-// that the bytes of all can be counted.
+// The most elements of an array. At most 64 bytes are kept for each element, so
+// the bytes of all fit into a size_t.
 #define ADX_MOST_ELEMENTS (SIZE_MAX / 64)
 
-// Whether an array of n elements cannot be, or is missing.
+// Whether an array of n elements is impossible or missing.
 static inline bool adx_no_array(size_t n, const void *x)
 {
     return n > ADX_MOST_ELEMENTS || (n > 0 && x == NULL);
 }
 
-// Of a matrix with strides: the elements, or those that lie between the first
-// and the last one, whatever is more.
+// Of a matrix with strides: how many elements it has, or how many lie between
+// its first and its last one, whichever is more.
 static inline size_t adx_spread_of(size_t rows, ptrdiff_t rs, size_t cols,
                                    ptrdiff_t cs)
 {
@@ -3727,13 +3752,13 @@ static inline size_t adx_spread_of(size_t rows, ptrdiff_t rs, size_t cols,
     return n > between ? n : between;
 }
 
-// Bytes of n things, and one more; SIZE_MAX: more than there can be.
+// Bytes of n objects, and one more; SIZE_MAX: more than there can be.
 static inline size_t adx_room_of(size_t n, size_t size)
 {
     return n > SIZE_MAX / 4 / (size + 1) ? SIZE_MAX : n * size + 1;
 }
 
-// Memory for the other headers: n*size bytes, or NULL.
+// Memory for the other headers: n*size bytes and one more; NULL: none.
 static inline void *adx_take(const ad_allocator *a, size_t n, size_t size)
 {
     size_t bytes = adx_room_of(n, size);
@@ -3746,8 +3771,8 @@ static inline void adx_drop(const ad_allocator *a, void *p)
         a->free(p, a->user);
 }
 
-// Whether memory is the C library's. Not where a program has put a macro in the
-// place of malloc alone.
+// Whether memory is the C library's, so that realloc is allowed. Not if a
+// program has replaced malloc alone by a macro.
 static inline bool adx_is_library(const ad_allocator *a)
 {
 #if !defined ADREV_NO_STDLIB && (!defined malloc || defined realloc)
@@ -3758,8 +3783,8 @@ static inline bool adx_is_library(const ad_allocator *a)
 #endif
 }
 
-// The n things of `old` in room for more; NULL: no memory, and `old` stays.
-// The C library moves pages instead of what is in them. (10^6 operations
+// Moves the n objects of `old` to room for `more`; NULL: no memory, and `old`
+// stays. The C library moves pages instead of their contents. (10^6 operations
 // recorded: 69 instead of 88 ns for each.)
 static inline void *adx_retake(const ad_allocator *a, void *old, size_t n,
                                size_t more, size_t size)
@@ -3778,9 +3803,10 @@ static inline void *adx_retake(const ad_allocator *a, void *old, size_t n,
     return wide;
 }
 
-// Small arrays of the C library's grow by four: what they leave behind was
-// written, too, and new memory costs more than all the rest; what is never
-// written costs nothing. (10^5 operations recorded: 31 instead of 46 ns each.)
+// Makes an array longer. Small arrays in the C library's memory grow by a
+// factor of four: the memory that each leaves behind was written for nothing,
+// and new memory costs more than all the rest, but only once it is written.
+// (10^5 operations recorded: 31 instead of 46 ns each.)
 ADX_NOINLINE static bool adx_lengthen(const ad_allocator *a, void **array,
                                       size_t *room, size_t n, size_t size)
 {
@@ -3794,7 +3820,7 @@ ADX_NOINLINE static bool adx_lengthen(const ad_allocator *a, void **array,
     return true;
 }
 
-// An array that has room for n, of which *room are there.
+// Makes room for n objects in an array that has *room now; false: no memory.
 static inline bool adx_extend(const ad_allocator *a, void **array,
                               size_t *room, size_t n, size_t size)
 {
@@ -3802,7 +3828,8 @@ static inline bool adx_extend(const ad_allocator *a, void **array,
 }
 
 /* === tape/entries ===========================================================
- * Entries that are not statements: inputs, places in the source, any bytes.
+ * Entries that are not statements: inputs, places in the source, and arbitrary
+ * bytes.
  *
  *   needs   number/recording tape/layout tape/memory
  *   offers  adx_entry adx_payload adx_ahead adx_look_ahead adx_drop_next
@@ -3810,8 +3837,8 @@ static inline bool adx_extend(const ad_allocator *a, void **array,
  *           adx_add_inputs adx_name_run
  * ========================================================================== */
 
-// Appends an entry that makes so many values. Returns its operands, for the
-// caller to write, or NULL: the tape has failed.
+// Appends an entry that makes `values` values. Returns its operands, which the
+// caller writes; NULL: the tape has failed.
 static adx_operand *adx_entry(adx_context *c, unsigned header, size_t operands,
                               size_t values)
 {
@@ -3835,8 +3862,9 @@ static adx_operand *adx_entry(adx_context *c, unsigned header, size_t operands,
     return c->op - operands;
 }
 
-// Bytes aligned for anything, in an entry; behind them the same number of
-// slots as before them, so that the entry is found from both ends.
+// The payload of an entry: bytes aligned to 16. The operand before it and the
+// one behind it hold the same count of operands, so that the entry is found
+// from both ends.
 static void *adx_payload(const adx_operand *first)
 {
     uintptr_t at = (uintptr_t)(first + 1);
@@ -3852,10 +3880,12 @@ static size_t adx_slots(size_t bytes)
 typedef struct adx_ahead {
     void *payload;          // NULL: that is not known beforehand
     void *behind;           // free room behind the entry, aligned
-    adx_block *added;       // made for it; nobody needs it if the entry becomes
-                            // another one
+    adx_block *added;       // a block made for it, or NULL; nobody needs it if
+                            // the entry is not written after all
 } adx_ahead;
 
+// Finds that place for a payload of `bytes`, with `beyond` free bytes behind
+// it.
 static adx_ahead adx_look_ahead(size_t bytes, size_t beyond)
 {
     ad_tape *t = adx_now.tape;
@@ -3882,7 +3912,7 @@ static adx_ahead adx_look_ahead(size_t bytes, size_t beyond)
     return ahead;
 }
 
-// The block behind the present one, which nothing lies in.
+// Frees the block behind the current one; nothing is in it.
 static void adx_drop_next(ad_tape *t)
 {
     adx_block *b = t->block->next;
@@ -3892,6 +3922,7 @@ static void adx_drop_next(ad_tape *t)
     adx_free(t, b, sizeof *b + b->bytes);
 }
 
+// Appends an entry with a payload. Returns the payload; NULL: the tape failed.
 static void *adx_add_bytes(adx_context *c, unsigned header, size_t bytes,
                            size_t values)
 {
@@ -3911,7 +3942,8 @@ static void *adx_add_bytes(adx_context *c, unsigned header, size_t bytes,
     return adx_payload(first);
 }
 
-// Ends what is no longer on the tape: statements whose values are above seq.
+// Calls destroy for the statements whose values are above seq: they leave the
+// tape.
 static void adx_destroy(ad_tape *t, size_t seq)
 {
     while (t->last != NULL && t->last->first > seq) {
@@ -3921,7 +3953,8 @@ static void adx_destroy(ad_tape *t, size_t seq)
     }
 }
 
-// Of a value about to be recorded, where statements know their place.
+// Fails a tape that stops at values like this one, which is about to be
+// recorded.
 static void adx_stop_at(ad_real v)
 {
     ad_tape *t = adx_now.tape;
@@ -3935,7 +3968,7 @@ ADX_API void ad_tape_stop_nonfinite(ad_tape *t, bool stop)
         t->stops = stop;
 }
 
-// The place and the value of the statement that follows.
+// Writes the place in the source and the value of the statement that follows.
 ADX_COLD static void adx_note_site(ad_real v)
 {
     adx_site site = { adx_now.file, v, adx_now.line };
@@ -3948,8 +3981,9 @@ ADX_COLD static void adx_note_site(ad_real v)
         memcpy(op, &site, sizeof site);
 }
 
-// The first inputs of a recording where nothing can go wrong: the tape grows,
-// and is far from its limits.
+// Adds n inputs at the start of a recording, where they need no entry. False,
+// and nothing done: there is an entry already, or something might go wrong
+// (fixed memory, a limit).
 ADX_INLINE bool adx_lead(ad_tape *t, adx_context *c, size_t n)
 {
     if (c->head != t->start || c->reserved != 0 || t->allocator.alloc == NULL
@@ -3960,8 +3994,8 @@ ADX_INLINE bool adx_lead(ad_tape *t, adx_context *c, size_t n)
     return true;
 }
 
-// More values for the inputs at the start of a recording, which have no entry,
-// or for the entry of inputs that was written last.
+// Adds n inputs without a new entry: to the inputs at the start of a recording,
+// or to the last entry if that is one of inputs and no mark stands behind it.
 static bool adx_extend_inputs(ad_tape *t, adx_context *c, size_t n)
 {
     bool first = c->head == t->start;
@@ -3985,8 +4019,8 @@ static bool adx_extend_inputs(ad_tape *t, adx_context *c, size_t n)
     return true;
 }
 
-// The id of the first of n new inputs that do not simply come first; 0: there
-// is no room.
+// Adds n inputs by whichever way is possible. Returns the id of the first; 0:
+// no room.
 ADX_APART size_t adx_enter_inputs(adx_context *c, size_t n)
 {
     size_t first = c->seq + 1;
@@ -4001,7 +4035,7 @@ ADX_APART size_t adx_enter_inputs(adx_context *c, size_t n)
     return first;
 }
 
-// The id of the first of n new inputs; 0: there is no tape, or it has failed.
+// Adds n inputs. Returns the id of the first; 0: no tape, or it has failed.
 ADX_INLINE size_t adx_add_inputs(adx_context *c, size_t n)
 {
     if (c->tape == NULL || c->tape->status != ADREV_OK || n == 0)
@@ -4017,15 +4051,15 @@ typedef uint64_t adx_words __attribute__((vector_size(32),
 #endif
 #endif
 
-// Numbers with ids that follow one another. In each loop a pointer is hidden,
-// so that it is compiled as it stands: gcc's vector loops write numbers in
-// halves and lines from behind. (One input takes 0.15 ns in a cache and 0.8 in
-// memory; 0.35 without AVX2, 0.5 and 1.2 as a vector loop.)
+// Writes n values with consecutive ids. Each loop hides a pointer from the
+// compiler, so that it is compiled as written: gcc's vector loops write numbers
+// in halves, and cache lines from the end. (One input takes 0.15 ns in a cache
+// and 0.8 in memory; 0.35 without AVX2, 0.5 and 1.2 as a vector loop.)
 ADX_APART void adx_name_run(size_t n, const ad_real x[], ad_rev out[],
                             uint64_t id)
 {
 #ifdef ADX_WEAVE
-    bool odd = ((uintptr_t)out & 16) != 0;      // else pairs lie in two lines
+    bool odd = ((uintptr_t)out & 16) != 0;      // a pair must not span 2 lines
     if (odd && n > 0) {
         adx_name(out++, *x++, id++);
         n--;
@@ -4062,7 +4096,7 @@ ADX_API void (ad_inputs)(size_t n, const ad_real x[], ad_rev out[])
         adx_name_run(n, x, out, id);
         return;
     }
-    for (size_t i = 0; i < n; i++, out++) {     // a few without a call (mul)
+    for (size_t i = 0; i < n; i++, out++) {     // few: without a call (mul)
         ADX_OPAQUE(out);
         adx_name(out, x[i], first == 0 ? 0 : id + i);
     }
@@ -4076,13 +4110,15 @@ ADX_API ad_rev (ad_input)(ad_real v)
 }
 
 /* === tape/hooks =============================================================
- * The user's hooks: a foreign value, a traced operation, an array statement.
+ * The user's hooks, which are told of foreign values, traced operations and
+ * array statements.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
  *   offers  adx_segment_of adx_member adx_resolve adx_known adx_known_here
  *           adx_known_id
  * ========================================================================== */
 
+// The newest segment that begins below seq: the one with this value.
 static const adx_segment *adx_segment_of(const ad_tape *t, size_t seq)
 {
     size_t i = t->segments - 1;
@@ -4098,7 +4134,8 @@ static bool adx_member(const ad_tape *t, ad_rev x)
         && adx_segment_of(t, x.seq)->job == x.job;
 }
 
-// The id of a value that may be of another job; 0: a constant.
+// The id on the current tape of a value that may be of another job; 0: a
+// constant, or the tape has failed.
 static uint32_t adx_resolve(ad_rev x)
 {
     ad_tape *t = adx_now.tape;
@@ -4122,7 +4159,7 @@ static uint32_t adx_resolve(ad_rev x)
     return y.job == 0 || t->status != ADREV_OK ? 0 : y.seq;
 }
 
-// The value x under its id on the current tape; 0: a constant.
+// The value x under its id on the current tape; seq 0 makes it a constant.
 static ad_rev adx_known(ad_rev x, uint32_t seq)
 {
     x.seq = seq;
@@ -4130,13 +4167,14 @@ static ad_rev adx_known(ad_rev x, uint32_t seq)
     return x;
 }
 
-// The same for any value.
+// The value x as one of the current tape, whatever its job.
 ADX_NOINLINE static ad_rev adx_known_elsewhere(ad_rev x)
 {
     return adx_known(x, adx_resolve(x));
 }
 
-// Without forks nearly all are of the only segment.
+// The same, fast for a tape with one segment: without forks nearly all values
+// belong to it.
 ADX_INLINE ad_rev adx_known_here(ad_rev x)
 {
     const ad_tape *t = adx_now.tape;
@@ -4146,7 +4184,7 @@ ADX_INLINE ad_rev adx_known_here(ad_rev x)
     return adx_known_elsewhere(x);
 }
 
-// The compound id that any value has on the current tape; 0: it is a constant.
+// The same for a compound id; 0: a constant.
 static uint64_t adx_known_id(uint64_t id)
 {
     ad_tape *t = adx_now.tape;
@@ -4171,14 +4209,14 @@ static void adx_tell(ad_operation *told, ad_rev result)
     hooks->trace(hooks->user, told);
 }
 
-// Whether a function is recorded, and not within ad_grad or its kin, which have
-// segments of their own: nobody will sweep what comes now.
+// Whether a function is being recorded, so that nobody will sweep what comes
+// now. Not within ad_grad and its kin, which sweep segments of their own.
 static bool adx_is_unswept(const ad_tape *t)
 {
     return !ADREV_DEBUG && t->observer != NULL && t->segments == 1;
 }
 
-// Begins what the hook is told; 0: no argument is a variable.
+// Prepares what the hook is told. Returns 0 if no argument is a variable.
 ADX_INLINE uint32_t adx_begin_telling(ad_operation *told, ad_opcode code,
                                       unsigned n, ad_rev a, ad_rev b, ad_rev c)
 {
@@ -4203,7 +4241,7 @@ ADX_INLINE ad_rev adx_end_telling(ad_operation *told, ad_real v, size_t seq)
     return y;
 }
 
-// An operation that is recorded, too.
+// An operation that the hook is told of, and that is also recorded on the tape.
 ADX_NOINLINE static ad_rev adx_traced_entry(ad_opcode code, ad_real v, ad_rev a,
                                             ad_real fa, ad_rev b, ad_real fb,
                                             ad_rev c, ad_real fc)
@@ -4225,7 +4263,8 @@ ADX_NOINLINE static ad_rev adx_traced_entry(ad_opcode code, ad_real v, ad_rev a,
     return adx_end_telling(&told, v, adx_now.seq);
 }
 
-// What nobody will sweep is a variable, which takes no memory.
+// An operation that nobody will sweep: on the tape it is an input, which takes
+// no memory.
 ADX_NOINLINE static ad_rev adx_observe_any(ad_opcode code, ad_real v, ad_rev a,
                                            ad_rev b, ad_rev c)
 {
@@ -4237,9 +4276,9 @@ ADX_NOINLINE static ad_rev adx_observe_any(ad_opcode code, ad_real v, ad_rev a,
     return id == 0 ? adx_passive(v) : adx_end_telling(&told, v, id);
 }
 
-// Most are told in registers and by a jump at the end, with nothing to keep.
-// (10^3 operations recorded: 14 instead of 17 ns for each. That they have no
-// entry on the tape was worth 17 of 79 before.)
+// Most operations are told to the observer in registers and by a tail call,
+// which keeps nothing on the stack. (10^3 operations recorded: 14 instead of 17
+// ns each. That they have no entry on the tape saved 17 of 79 ns before that.)
 ADX_INLINE ad_rev adx_trace(ad_opcode code, ad_real v, unsigned n, ad_rev a,
                             ad_real fa, ad_rev b, ad_real fb, ad_rev c,
                             ad_real fc)
@@ -4256,7 +4295,7 @@ ADX_INLINE ad_rev adx_trace(ad_opcode code, ad_real v, unsigned n, ad_rev a,
     return t->observer(t->hooks.user, code, a, b, c, v, (uint32_t)adx_now.seq);
 }
 
-// Not cold: functions are recorded by these, and nearly all by the first two.
+// Not cold: functions are recorded by these, nearly always by the first two.
 ADX_NOINLINE ADX_API ad_rev adx_traced_1(ad_opcode code, ad_real v, ad_rev a,
                                          ad_real fa)
 {
@@ -4277,7 +4316,7 @@ ADX_NOINLINE ADX_API ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a,
     return adx_trace(code, v, n, a, fa, b, fb, c, fc);
 }
 
-// An expression that the hook was not told of.
+// Refuses an expression that the hook was not told of.
 ADX_COLD ADX_API void adx_refuse(void)
 {
     if (adx_now.tape != NULL)
@@ -4285,6 +4324,8 @@ ADX_COLD ADX_API void adx_refuse(void)
                          "made before operations were traced is recorded");
 }
 
+// Tells the hook of a comparison, a step or ad_value, whose result is a
+// constant.
 ADX_COLD ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a,
                                    ad_rev b)
 {
@@ -4314,14 +4355,16 @@ ADX_API void ad_tape_hooks(ad_tape *t, const ad_hooks *hooks)
 }
 
 /* === tape/statements ========================================================
- * Statements that the inlined code does not write itself: with values of other
- * tapes, with a NaN, under a hook, or in a new block; and the called operators.
+ * Statements that the inlined code does not write itself: those with values of
+ * other tapes, with a NaN, under a hook, or in a new block. Also the called
+ * operators.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  * ========================================================================== */
 
-// Whether an expression is one recorded value or a constant, as all are that
-// were made while the trace hook was set.
+// Whether an expression is just one recorded value or a constant. All are that
+// were made while the trace hook was set, since each operation is then recorded
+// by itself.
 static bool adx_is_node(unsigned n, const adx_slot slot[])
 {
     uint64_t others = 0;
@@ -4330,7 +4373,8 @@ static bool adx_is_node(unsigned n, const adx_slot slot[])
     return others == 0 && slot[0].d == 1;
 }
 
-// Operands of this tape: a constant becomes the sink. Whether there is any other.
+// Gives slots their ids on this tape; a constant's is the sink. Returns whether
+// any slot is a variable.
 static bool adx_identify(unsigned n, adx_slot slot[])
 {
     uint64_t any = 0;
@@ -4342,7 +4386,7 @@ static bool adx_identify(unsigned n, adx_slot slot[])
     return any >> 32 != 0;
 }
 
-// What a factor of zero absorbs is zero, though it is NaN in its slot.
+// A partial with a factor of zero is zero, even where its slot says NaN.
 static void adx_absorb_slots(unsigned n, adx_slot slot[], unsigned zero)
 {
     for (unsigned i = 0; i < n; i++)
@@ -4350,7 +4394,8 @@ static void adx_absorb_slots(unsigned n, adx_slot slot[], unsigned zero)
             slot[i].d = 0;
 }
 
-// Adds slots to others of the same variable. Returns how many there are then.
+// Adds each slot to an earlier one of the same variable, as `into` says.
+// Returns how many slots are left.
 static unsigned adx_gather_slots(unsigned n, adx_slot slot[], uint64_t into)
 {
     unsigned left = 0;
@@ -4363,8 +4408,9 @@ static unsigned adx_gather_slots(unsigned n, adx_slot slot[], uint64_t into)
     return left;
 }
 
-// Records n = how & ADX_COUNT slots. zero: bits, those with a factor of zero; into:
-// those that are added to others (number/expression).
+// Records n = how & ADX_COUNT slots. Bit i of `zero`: the partial of slot i has
+// a factor of zero. Four bits i of `into`, if not 0: slot i is added to the
+// slot of that number, counted from 1 (number/expression).
 ADX_NOINLINE ADX_API ad_rev adx_record_apart(ad_real v, unsigned how,
                                              adx_slot slot[], unsigned zero,
                                              uint64_t into)
@@ -4387,7 +4433,8 @@ ADX_NOINLINE ADX_API ad_rev adx_record_apart(ad_real v, unsigned how,
     n = adx_gather_slots(n, slot, into);
     bool sum = n > 1 && (how & ADX_SUM) && slot[0].d == 1
             && (uint32_t)slot[0].id == adx_now.seq;
-    // Asked for with the operand that a sum does without: that is a constant.
+    // The test counts the operand that a sum does without, as in the inlined
+    // code, where the room is a constant in that way.
     size_t most = sizeof(uint16_t) + n * sizeof(adx_operand);
     if (!adx_room(most) && !adx_grow(most - sum * sizeof(adx_operand)))
         return adx_passive(v);
@@ -4397,7 +4444,7 @@ ADX_NOINLINE ADX_API ad_rev adx_record_apart(ad_real v, unsigned how,
     return adx_commit(v, op, sum ? ADX_SUM | (n - 1) : n);
 }
 
-// Where nothing is fused nobody sees an ad_fwd in an expression before it is run.
+// Without fusing, an ad_fwd in an expression is noticed only when it runs.
 static void adx_refuse_dual(void)
 {
     if (adx_now.tape != NULL)
@@ -4405,10 +4452,10 @@ static void adx_refuse_dual(void)
                          "in one expression");
 }
 
-// Where nothing is fused (number/called): small rather than fast.
+// Operators without fusing (number/called): small rather than fast.
 ADX_SELDOM_BEGIN
 
-// An operator of n arguments a with partials f.
+// An operator with n arguments a and their partials f.
 static adx_number adx_call_any(unsigned how, ad_opcode code, ad_real v,
                                unsigned n, const adx_number a[],
                                const ad_real f[])
@@ -4450,7 +4497,7 @@ static adx_number adx_call_any(unsigned how, ad_opcode code, ad_real v,
     return e;
 }
 
-// Nobody asks for the partial of an argument that is a plain number.
+// The partial of an argument that is a plain number is not computed.
 #define ADX_CALL_1(name)                                                    \
     ad_real v = adx_f_##name(a.v, 0, 0);                                    \
     ad_real f = a.kind ? adx_fx_##name(a.v, 0, 0, v) : 0;                   \
@@ -4506,7 +4553,7 @@ ADREV_STEPS(ADX_DEFINE)
 ADREV_COMPARISONS(ADX_DEFINE)
 #undef ADX_DEFINE
 
-// The side that is taken; untraced, nothing is recorded.
+// The side that is taken. Without a hook nothing is recorded.
 ADX_API adx_number adx_call_choose(unsigned how, bool c, adx_number a,
                                    adx_number b)
 {
@@ -4572,7 +4619,7 @@ ADX_API void adx_call_acc_fwd(unsigned how, ad_fwd *s, adx_number e)
 ADX_SELDOM_END
 
 /* === tape/life ==============================================================
- * A tape is made, cleared, rewound to a mark and freed.
+ * How a tape is made, cleared, rewound to a mark and freed.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
  *   offers  adx_reset adx_begin_segment adx_return
@@ -4710,7 +4757,7 @@ ADX_API ad_tape *ad_use(ad_tape *t)
 
 /* --- marks --------------------------------------------------------------- */
 
-// How many entries there are, without the upper bits. Blocks are few.
+// How many entries there are, modulo ADX_ENTRIES + 1. Blocks are few.
 static uint32_t adx_entry_count(const ad_tape *t)
 {
     const uint16_t *head = adx_live(t)->head;
@@ -4722,8 +4769,9 @@ static uint32_t adx_entry_count(const ad_tape *t)
     return entries & ADX_ENTRIES;
 }
 
-// The segment of a mark that is made here. What has just been returned to is
-// of the older one: it may be marked and returned to again and again.
+// The segment of a mark that is made here. At a place that has just been
+// returned to it is the older segment, so that the same place can be marked and
+// returned to again and again.
 static const adx_segment *adx_segment_to_mark(const ad_tape *t,
                                               uint32_t entries)
 {
@@ -4749,8 +4797,8 @@ ADX_API ad_mark ad_tape_mark(ad_tape *t)
     };
 }
 
-// The segment in which the mark lies; if it is gone, or the recording has been
-// returned to before it: `segments`.
+// The segment in which the mark lies; `segments` if that is gone, or if the
+// recording was rewound to before the mark.
 static size_t adx_mark_segment(const ad_tape *t, const ad_mark *mark)
 {
     size_t i = 0;
@@ -4767,7 +4815,7 @@ static size_t adx_mark_segment(const ad_tape *t, const ad_mark *mark)
     return between <= ADX_ENTRIES / 2 ? i : t->segments;
 }
 
-// A segment that begins at a mark, where the tape ends.
+// Begins segment i at a mark, where the tape ends.
 static void adx_begin_segment(ad_tape *t, size_t i, const ad_mark *mark,
                               uint32_t job, bool session)
 {
@@ -4777,8 +4825,8 @@ static void adx_begin_segment(ad_tape *t, size_t i, const ad_mark *mark,
     adx_live(t)->job = job;
 }
 
-// Room for one more segment: the oldest that has no values goes, of those of
-// this session, and its marks with it. Not where an observer knows them.
+// Makes room for one more segment: of the segments of this session, the oldest
+// without values goes, and its marks with it. Not while an observer knows them.
 static bool adx_drop_segment(ad_tape *t)
 {
     size_t first = t->segments - 1;
@@ -4795,7 +4843,7 @@ static bool adx_drop_segment(ad_tape *t)
     return false;
 }
 
-// Puts the cursors where the mark was made.
+// Puts the tape back into the state in which the mark was made.
 static void adx_return(ad_tape *t, const ad_mark *mark)
 {
     adx_context *c = adx_live(t);
@@ -4841,7 +4889,7 @@ ADX_API ad_status ad_tape_rewind(ad_tape *t, ad_mark mark)
 }
 
 /* === tape/walk ==============================================================
- * From entry to entry, forwards and backwards; sizes and statistics.
+ * Walking from entry to entry, forwards and backwards; sizes and statistics.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *   offers  adx_cursor adx_operands adx_values adx_put_cursor adx_next
@@ -4855,10 +4903,10 @@ typedef struct adx_cursor {
     const uint16_t *end;        // last header of the block
     size_t operands;            // of the entry
     size_t seq;                 // id of its last value
-    const adx_place *until;     // NULL: the end of the recording
+    const adx_place *until;     // where to stop; NULL: at the recording's end
 } adx_cursor;
 
-// Operands of an entry; edge: the first of them or the last.
+// Number of operands of an entry; edge: its first or its last operand.
 static inline size_t adx_operands(unsigned header, const adx_operand *edge)
 {
     return header == ADX_INPUTS ? 1
@@ -4867,7 +4915,7 @@ static inline size_t adx_operands(unsigned header, const adx_operand *edge)
          : header & ADX_COUNT;
 }
 
-// Values that an entry makes.
+// Number of values that an entry makes.
 static inline size_t adx_values(unsigned header, const adx_operand *first)
 {
     return !(header & ADX_OTHER) ? 1
@@ -4891,8 +4939,8 @@ static void adx_put_cursor(const ad_tape *t, adx_cursor *at,
             : at->until == NULL ? adx_live(t)->head : at->until->head;
 }
 
-// Goes to the next entry, at first to the first. Returns its header, 0 at the
-// end of the recording.
+// Goes to the next entry; a new cursor goes to the first. Returns its header,
+// or 0 at the end.
 static inline unsigned adx_next(const ad_tape *t, adx_cursor *at)
 {
     const adx_block *last = at->until == NULL ? t->block : at->until->block;
@@ -4910,7 +4958,7 @@ static inline unsigned adx_next(const ad_tape *t, adx_cursor *at)
     return header;
 }
 
-// Before the first entry behind a mark; an empty mark: before all.
+// A cursor before the first entry behind a mark; of an empty mark, before all.
 static adx_cursor adx_from(const ad_tape *t, const ad_mark *mark)
 {
     adx_cursor at = { .seq = t->lead };
@@ -4924,13 +4972,13 @@ static adx_cursor adx_from(const ad_tape *t, const ad_mark *mark)
     return at;
 }
 
-// Another tape of the same recording.
+// The i-th further tape of the same recording; NULL: there are not so many.
 static ad_tape *adx_further(const ad_tape *t, size_t i)
 {
     return t->annex == NULL ? NULL : t->annex->further(t, i);
 }
 
-// Bytes of operands and headers in a block.
+// Adds the bytes of operands and headers in a block.
 static void adx_count(const ad_tape *t, const adx_block *b, size_t *operands,
                       size_t *headers)
 {
@@ -5008,8 +5056,8 @@ ADX_API void ad_tape_where(const ad_tape *t, ad_rev x, const char **file,
     *line = site.line;
 }
 
-// Adjoints for `width` directions: at least (seq + 1)*width of them, not
-// cleared; NULL if there is no memory.
+// Room for the adjoints of so many values in `width` directions, with one more
+// for id 0, and for what a sweep needs besides. Not cleared; NULL: no memory.
 static ad_real *adx_adjoints(ad_tape *t, size_t values, size_t width)
 {
     size_t count = (values + 1) * width + t->scratch;
@@ -5066,11 +5114,11 @@ ADX_API ad_status ad_tape_reserve(ad_tape *t, size_t statements,
 }
 
 /* === sweep/sweep ============================================================
- * Reverse: from the last statement to the first, adj[operand] += d * adj.
- * Forward: from the first to the last, tan += sum of d * tan[operand]. Both
- * for W directions at once, stored value by value: adj[id*W + w]. W is a
- * constant in each copy of the loop: 1, or a multiple of the lanes.
- * A zero factor absorbs the other one here, too (core/types).
+ * A reverse sweep goes from the last statement to the first, with adj[operand]
+ * += d * adj. A forward sweep goes from the first to the last, with tan += sum
+ * of d * tan[operand]. Both do W directions at once, stored value by value:
+ * adj[id*W + w]. W is a constant in each copy of the loop: 1, or a multiple of
+ * the lanes. As everywhere, a zero factor absorbs the other one (core/types).
  *
  *   needs   number/recording tape/layout tape/entries tape/walk
  *   offers  adx_spread ADX_WIDEST ADX_ACROSS adx_total adx_stretch
@@ -5094,8 +5142,9 @@ ADX_COLD static void adx_spread_absorbing(ad_real adj[], const adx_operand *op,
 #define ADX_BITS_float  uint32_t
 typedef ADX_JOIN(ADX_BITS_, ADREV_REAL) adx_bits;
 
-// Whether a is finite and not zero: the bits of both zeros, shifted, less one
-// are the largest number; those of infinities and NaN begin with all ones.
+// Whether a is finite and not zero. The bits are shifted left, which drops the
+// sign, and 1 is subtracted. That makes zeros the largest number of all, and
+// infinities and NaN the next ones: their bits begin with all ones.
 ADX_INLINE bool adx_is_plain(ad_real a)
 {
     const adx_bits special = ~(adx_bits)0 << (sizeof a == 4 ? 24 : 53);
@@ -5113,10 +5162,10 @@ ADX_INLINE void adx_spread_one(ad_real adj[], const adx_operand *p, ad_real a)
     adj[p->id] += p->d * a;
 }
 
-// Adds the contributions of one statement with adjoint a: only where it is not
-// finite does a zero partial need care, and only if it is not zero itself.
-// (particles and dot, bench/: a tenth of the whole time faster than by three
-// comparisons of numbers.)
+// Adds the contributions of one statement with adjoint a. A zero partial needs
+// care only where a is not finite. Nothing is added if a is zero. (One test for
+// both: particles and dot, bench/, take a tenth less time in all than with
+// three comparisons of numbers.)
 ADX_INLINE void adx_spread(ad_real adj[], const adx_operand *op, size_t n,
                            ad_real a)
 {
@@ -5129,7 +5178,7 @@ ADX_INLINE void adx_spread(ad_real adj[], const adx_operand *op, size_t n,
     const adx_operand *p = op + n;
     if (n & 1)
         adx_spread_one(adj, --p, a);
-    while (p > op) {            // by twos: particles, bench/, 13 % faster
+    while (p > op) {            // in pairs: particles, bench/, 13 % faster
         p -= 2;
         adx_spread_one(adj, p + 1, a);
         adx_spread_one(adj, p, a);
@@ -5145,9 +5194,9 @@ ADX_INLINE void adx_spread(ad_real adj[], const adx_operand *op, size_t n,
 #define ADX_SPREAD_LANES adx_spread_lanes
 #define ADX_GATHER_LANES adx_gather_lanes
 
-// Numbers side by side in a register: four, or two. (gcc 12 keeps four of
-// double in memory where registers have 16 bytes: rotquat with -O2 took 200 ns,
-// not 135.)
+// How many numbers a register holds side by side: four, or two. (Where
+// registers have 16 bytes, gcc 12 keeps four doubles in memory: rotquat with
+// -O2 took 200 ns instead of 135.)
 #ifdef __AVX__
 #define ADX_ACROSS 4
 #else
@@ -5165,8 +5214,8 @@ ADX_INLINE ad_real adx_total(const adx_lanes *x)
          : low + ((*x)[ADX_ACROSS - 2] + (*x)[ADX_ACROSS - 1]);
 }
 
-// The same for the statement of value k, in all directions. Where its adjoint
-// is zero nothing is added, even if the partial is not finite.
+// As adx_spread, for the statement of value k in all directions. In a direction
+// whose adjoint is zero nothing is added, even if the partial is not finite.
 ADX_INLINE void adx_spread_lanes(ad_real adj[], size_t k,
                                  const adx_operand *op, unsigned header,
                                  const size_t W)
@@ -5204,8 +5253,8 @@ ADX_INLINE void adx_spread_lanes(ad_real adj[], size_t k,
 
 #endif
 
-// A part of a tape. The numbers that its extended statements may use lie so
-// far behind the adjoints of all values.
+// A part of a tape. Its extended statements may use numbers that lie `scratch`
+// behind the adjoints of all values.
 typedef struct adx_stretch {
     adx_place from;
     adx_place to;
@@ -5233,7 +5282,8 @@ static adx_leap *adx_leap_of(const adx_operand *op)
     return leap;
 }
 
-// s NULL: all of the tape above its floor.
+// Sweeps a stretch; s NULL: all of the tape above its floor. Operands and
+// headers are read from the end of each block, block by block.
 ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
                             ad_real adj[], const size_t W)
 {
@@ -5280,8 +5330,8 @@ ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
             }
             ad_real a = adj[k--];
             adx_spread(adj, op, header & ADX_COUNT, a);
-            // A running sum: on to the value before, which has the same
-            // adjoint and perhaps more.
+            // A running sum: the value before has partial 1. Its adjoint is
+            // this one plus what other statements contributed. Go on with it.
             while (header & ADX_SUM) {
 #if ADREV_COUNT
                 if (a != 0)
@@ -5328,13 +5378,14 @@ static bool adx_reverse_8(const ad_tape *t, ad_real adj[])
 
 typedef bool adx_sweep_fn(const ad_tape *t, ad_real a[]);
 
-// The copy of a sweep for W directions: of a whole tape, or of a stretch. (One
-// copy for both, told at run time, takes clang 14 9 % longer for nn.)
+// The copy of a sweep for W directions, of a whole tape or of a stretch. (With
+// one copy for both, which is told at run time, nn takes 9 % longer with clang
+// 14.)
 #define ADX_FOR_WIDTH(W, sweep)                                             \
     ((W) == 8 ? sweep##_8 : (W) == 4 ? sweep##_4 : sweep##_1)
 
-// The user's functions find no tape current: what they record themselves must
-// not move what is being swept.
+// The user's functions find no tape current: what they record must not move
+// what is being swept.
 ADX_INLINE bool adx_sweep(const ad_tape *t, adx_sweep_fn *sweep, ad_real a[])
 {
     if (!t->calls)
@@ -5347,7 +5398,8 @@ ADX_INLINE bool adx_sweep(const ad_tape *t, adx_sweep_fn *sweep, ad_real a[])
 
 /* --- forward ------------------------------------------------------------- */
 
-// The tangent of the value k, which may have a seed, with all care.
+// The tangent of value k, which may have a seed; a zero factor absorbs the
+// other.
 ADX_COLD static void adx_gather_absorbing(ad_real tan[], const ad_real seed[],
                                           size_t k, const adx_operand *op,
                                           unsigned header, size_t W)
@@ -5456,7 +5508,7 @@ static bool adx_forward_8(const ad_tape *t, ad_real tan[])
 }
 
 /* === sweep/queries ==========================================================
- * Gradient, pullback, pushforward and Jacobian of what is recorded.
+ * Gradients, pullbacks, pushforwards and Jacobians of a recording.
  *
  *   needs   number/recording tape/layout tape/memory tape/hooks tape/walk
  *           sweep/sweep
@@ -5466,8 +5518,8 @@ static bool adx_forward_8(const ad_tape *t, ad_real tan[])
 
 /* --- queries ------------------------------------------------------------- */
 
-// Whether the compound ids are id, id + step ... Without a branch this is a
-// vector loop, which pays for long arrays.
+// Whether the compound ids of x are id, id + step ... The loop has no branch,
+// so it becomes a vector loop, which pays for long arrays.
 ADX_APART bool adx_in_steps(size_t n, const ad_rev x[], uint64_t id,
                           uint64_t step)
 {
@@ -5499,8 +5551,8 @@ static inline void adx_read(const ad_tape *t, size_t n, const ad_rev x[],
             to[j] = adj[x[j].seq];
 }
 
-// The values among which not all are current. `some`: constants are allowed
-// if not all are.
+// Checks values that are not all of the newest segment. `some`: constants are
+// allowed, unless all are constants.
 ADX_COLD static ad_status adx_check_others(const ad_tape *t, size_t n,
                                            const ad_rev x[], bool some)
 {
@@ -5518,7 +5570,8 @@ ADX_COLD static ad_status adx_check_others(const ad_tape *t, size_t n,
                                                       : ADREV_OK;
 }
 
-// run: the ids of x follow one another, so that the ends stand for all.
+// Checks values. run: the ids of x are consecutive, so the first and the last
+// stand for all.
 ADX_INLINE ad_status adx_check_values(const ad_tape *t, size_t n,
                                       const ad_rev x[], bool some, bool run)
 {
@@ -5542,11 +5595,12 @@ static inline bool adx_is_run(size_t n, const ad_rev x[])
     return n > 16 && x != NULL && adx_in_steps(n, x, adx_word(x), 1);
 }
 
-// Not to be swept as a whole. Of a recorded function the result would be a
-// constant that no guard watches, so that it fails.
+// Refuses to sweep a tape with open forks, or one on which a function is being
+// recorded: there the result would be a constant that no guard watches, so the
+// tape fails.
 ADX_COLD static ad_status adx_check_open(ad_tape *t)
 {
-    // by ad_grad or its kin, inside: behind the inputs of what is recorded
+    // but not ad_grad or its kin, which sweep only what they recorded
     if (t->floor.adx_block != NULL
         || (t->observer != NULL && t->floor.adx_seq > 0))
         return ADREV_OK;
@@ -5557,8 +5611,8 @@ ADX_COLD static ad_status adx_check_open(ad_tape *t)
     return ADREV_EHOOK;
 }
 
-// What all queries check, for outputs y and independents x. `missing`: another
-// array is NULL or impossible. Lengths are checked before anything is read.
+// What all queries check, for outputs y and inputs x. `missing`: another array
+// is NULL or impossible. Lengths are checked before anything is read.
 ADX_INLINE ad_status adx_check(ad_tape *t, size_t m, const ad_rev y[],
                                size_t n, const ad_rev x[], bool missing,
                                bool *run)
@@ -5580,8 +5634,8 @@ ADX_INLINE ad_status adx_check(ad_tape *t, size_t m, const ad_rev y[],
     return status;
 }
 
-// For short arrays, for which the C library may use masked stores: the loads of
-// the sweep that follows wait for them.
+// For short arrays. The C library may clear these by masked stores, for which
+// the loads of the following sweep would have to wait.
 ADX_INLINE void adx_zero_few(ad_real *p, size_t n)
 {
     static const ad_real none[4] = {0};
@@ -5604,8 +5658,8 @@ static inline void adx_zero(ad_real *p, size_t n)
         adx_zero_few(p, n);
 }
 
-// Adjoints, zero from the floor on. A reverse sweep writes below it, but does
-// not read there; a forward sweep reads everywhere, and has floor 0.
+// Adjoints, zero from the floor on. A reverse sweep writes below the floor but
+// does not read there. A forward sweep reads everywhere, and passes floor 0.
 static inline ad_real *adx_cleared(ad_tape *t, size_t width, size_t floor)
 {
     size_t values = adx_live(t)->seq;
@@ -5649,14 +5703,15 @@ ADX_NOINLINE static ad_status adx_pullback(ad_tape *t, size_t m,
 
 #define ADX_FEW ((size_t)16)
 
-// Whether t has few values, and is of itself all that there is to sweep.
+// Whether t has few values, and nothing but t is to be swept.
 ADX_INLINE bool adx_is_few(const ad_tape *t)
 {
     return adx_live(t)->seq <= ADX_FEW && t->block == t->first
         && t->status == ADREV_OK && t->observer == NULL && t->annex == NULL;
 }
 
-// Of the newest segment: older ones, too, are of this tape, but rare.
+// Whether all of x are of the newest segment. Values of older ones are valid,
+// too, but rare.
 ADX_INLINE bool adx_all_newest(const adx_context *c, size_t n, const ad_rev x[])
 {
     const uint64_t first = adx_compound((uint32_t)c->job, 1);
@@ -5666,8 +5721,8 @@ ADX_INLINE bool adx_all_newest(const adx_context *c, size_t n, const ad_rev x[])
     return true;
 }
 
-// The gradient by a small tape, with adjoints on the stack. False: not by this
-// way; nothing has been written. (mul, bench/: 17.6 instead of 20.9 ns.)
+// The gradient of a small tape, with adjoints on the stack. False: not possible
+// in this way, and nothing was written. (mul, bench/: 17.6 instead of 20.9 ns.)
 ADX_INLINE bool adx_gradient_of_few(const ad_tape *t, ad_rev y, size_t n,
                                     const ad_rev x[], ad_real g[])
 {
@@ -5742,7 +5797,7 @@ ADX_API ad_status ad_pushforward(ad_tape *t, size_t n, const ad_rev x[],
 
 /* --- Jacobian ------------------------------------------------------------ */
 
-// Directions of the next sweep when so many are left.
+// How many directions the next sweep does when `left` are left.
 static size_t adx_width(size_t left, size_t most)
 {
     size_t width = left > 4 ? ADX_WIDEST : left > 1 ? 4 : 1;
@@ -5755,7 +5810,7 @@ static bool adx_afford(ad_tape *t, size_t width)
         && (t->annex == NULL || t->annex->afford(t, width));
 }
 
-// Rows of a Jacobian in one sweep; adj is cleared.
+// One reverse sweep for `width` rows of a Jacobian; adj is cleared.
 static bool adx_rows(const ad_tape *t, ad_real adj[], size_t width,
                      size_t first, size_t m, const ad_rev y[], size_t n,
                      const ad_rev x[], ad_real J[])
@@ -5774,6 +5829,7 @@ static bool adx_rows(const ad_tape *t, ad_real adj[], size_t width,
     return true;
 }
 
+// One forward sweep for `width` columns; tan is cleared.
 static bool adx_columns(const ad_tape *t, ad_real tan[], size_t width,
                         size_t first, size_t m, const ad_rev y[], size_t n,
                         const ad_rev x[], ad_real J[])
@@ -5823,7 +5879,8 @@ ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
 }
 
 /* === sweep/session ==========================================================
- * ad_grad and ad_jac: record a function, ask, and leave the tape as it was.
+ * ad_grad and ad_jac: record a function, query it, and leave the tape as it
+ * was.
  *
  *   needs   number/recording tape/layout tape/entries tape/hooks tape/life
  *           sweep/queries
@@ -5832,8 +5889,8 @@ ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
  *           adx_unset adx_all_set
  * ========================================================================== */
 
-// A stretch of recording of its own: above what stands on the current tape,
-// or on a tape that lives as long as the call.
+// A stretch of a recording: behind what is on the current tape, or, if none is
+// current, on a tape that lives as long as the call.
 typedef struct adx_session {
     ad_tape *tape;
     ad_tape *own;
@@ -5842,7 +5899,7 @@ typedef struct adx_session {
     uint32_t job;
 } adx_session;
 
-// Memory for n numbers, on the tape. NULL: the tape's status says why.
+// Memory for n numbers, on the tape. NULL: the status of the tape says why.
 static ad_rev *adx_array(adx_session *s, size_t n)
 {
     adx_context *c = &adx_now;
@@ -5882,8 +5939,8 @@ static ad_status adx_open(adx_session *s)
     return ADREV_OK;
 }
 
-// Whether the program has left its tape as it found it: not cleared, not
-// rewound to before it began.
+// Whether the user's function has left the session's tape intact: not cleared,
+// and not rewound to before the session.
 static bool adx_alive(const adx_session *s)
 {
     const ad_tape *t = s->tape;
@@ -5906,7 +5963,7 @@ static ad_status adx_close(adx_session *s, ad_status status)
     return status;
 }
 
-// y as a value of this very tape, if it is one of the recording.
+// y as a value of t itself, imported if another tape of the recording has it.
 static ad_rev adx_on_tape(ad_tape *t, ad_rev y)
 {
     if (y.job == 0 || adx_member(t, y) || t->annex == NULL
@@ -5918,9 +5975,9 @@ static ad_rev adx_on_tape(ad_tape *t, ad_rev y)
     return y;
 }
 
-// Results of a program that are of branches which had joined before it began:
-// the sweep of its session does not come to their tapes. Inputs stand for them,
-// and so they are constant to those asked for, as the tape's own older values.
+// A result may belong to a branch that joined before the session began. The
+// sweep of the session does not reach its tape. An input stands for it, so it
+// counts as constant, like the older values of the tape itself.
 static void adx_own_results_of(ad_tape *t, size_t m, ad_rev y[])
 {
     for (size_t i = 0; t->annex != NULL && i < m; i++)
@@ -5928,8 +5985,9 @@ static void adx_own_results_of(ad_tape *t, size_t m, ad_rev y[])
             y[i] = adx_on_tape(t, y[i]);
 }
 
-// Arrays that a function is given have so many numbers more, of no recording:
-// a function that takes n or m for larger than they are uses these.
+// The arrays that a function is given have this many further numbers, which are
+// of no recording. A function that takes n or m for larger than they are uses
+// them, and that is noticed.
 #define ADX_BEYOND ((size_t)4)
 
 static void adx_close_off(size_t n, ad_rev x[])
@@ -5938,7 +5996,7 @@ static void adx_close_off(size_t n, ad_rev x[])
         x[i] = (ad_rev){ ADX_K(NAN), 1, ADX_JOB_BEYOND };
 }
 
-// Whether f has left them as they were.
+// Whether f has left these numbers as they were.
 static bool adx_is_closed_off(size_t n, const ad_rev x[])
 {
     for (size_t i = n; i < n + ADX_BEYOND; i++)
@@ -5958,14 +6016,15 @@ static ad_rev *adx_array_closed_off(adx_session *s, size_t n)
 
 #define ADX_NOT_SET UINT32_MAX      // seq of a result that no function has set
 
-// Results, before a function is called; what is added to them begins at 0.
+// Results before a function is called. Sums that are added up in them begin at
+// 0.
 static void adx_unset(size_t n, ad_rev y[])
 {
     for (size_t i = 0; i < n; i++)
         y[i] = (ad_rev){ 0, ADX_NOT_SET, 0 };
 }
 
-// Whether it set them all.
+// Whether the function has set all of them.
 static bool adx_all_set(size_t n, const ad_rev y[])
 {
     for (size_t i = 0; i < n; i++)
@@ -5984,7 +6043,7 @@ static void adx_begin_inputs(size_t n, const ad_real x[], ad_rev in[],
         in[i] = adx_passive(x[i]);
 }
 
-// What a query would say of results of which only the value is wanted.
+// The status that a query would give for results whose values alone are wanted.
 static ad_status adx_check_results(const ad_tape *t, size_t m,
                                    const ad_rev y[])
 {
@@ -6062,7 +6121,8 @@ ADX_API ad_status ad_jac(ad_vector_fn *f, void *ctx, size_t n,
 }
 
 /* === core/table =============================================================
- * The rows of the operator table as data, and digamma, too long to inline.
+ * The rows of the operator table as data; also digamma, which is too long to
+ * inline.
  *
  *   needs   core/config core/types core/operations
  *   offers  adx_pi_cot_pi
@@ -6163,10 +6223,11 @@ ADX_API ad_real adx_digamma(ad_real x)
 }
 
 /* === array/operands =========================================================
- * Statements that are not a list of partials. Most are linear (array/linear): spans of
- * operands with their partials, and either one sum or n results. What is saved
- * lies behind the struct, in the same entry of the tape. Loops run over W
- * directions; with one direction and evenly spaced ids they are vector loops.
+ * Statements that are not a list of partials. Most of them are linear
+ * (array/linear): spans of operands with their partials, and either one sum or
+ * n results. What a statement saves lies behind its struct, in the same entry
+ * of the tape. Loops run over W directions; with one direction and evenly
+ * spaced ids they are vector loops.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           sweep/queries
@@ -6625,7 +6686,8 @@ static void adx_put_results(const adx_extended *e, size_t first, size_t n,
 }
 
 /* === array/linear ===========================================================
- * Linear statements: spans of operands with partials, one sum or n results.
+ * Linear statements: spans of operands with their partials, and one sum or n
+ * results.
  *
  *   needs   tape/layout sweep/sweep array/operands
  *   offers  adx_axpy adx_inner adx_finite_all adx_copy_few adx_finite_few
@@ -6972,7 +7034,7 @@ static ad_rev adx_sum_of(ad_real v, size_t n, const adx_part *part)
 }
 
 /* === array/sums =============================================================
- * Sums, what is done element by element, softmax.
+ * Sums, operations element by element, and softmax.
  *
  *   needs   number/recording tape/layout array/operands array/linear
  *   offers  adx_products adx_scalar_product adx_length adx_largest
@@ -7970,7 +8032,8 @@ ADX_API void (ad_trimatvec)(size_t n, const ad_rev d[], const ad_rev l[],
 }
 
 /* === array/external =========================================================
- * Forms without strides; statements with the user's own rule.
+ * Forms of the array statements without strides, and statements with a rule of
+ * the user's own.
  *
  *   needs   tape/layout tape/memory array/operands array/linear
  *   offers  adx_external adx_external_kind adx_add_external
@@ -8207,11 +8270,12 @@ ADX_API ad_status (ad_external)(const ad_external_rule *rule,
 }
 
 /* === check/differences ======================================================
- * Finding mistakes. ad_check compares with differences at many steps; that it
- * neither lies nor alarms rests on three sizes: the spread of the extrapolated
- * differences, the rounding of f, and the sum of the absolute values of all
- * paths from x to y, which bounds the rounding of the gradient itself. The
- * other tools walk over the entries; kinds that they do not know are passed by.
+ * Finding mistakes. ad_check compares derivatives with differences at many
+ * steps. That it neither misses mistakes nor raises false alarms rests on three
+ * sizes: the spread of the extrapolated differences, the rounding of f, and the
+ * sum of the absolute values of all paths from x to y, which bounds the
+ * rounding of the gradient itself. The other tools walk over the entries and
+ * skip kinds that they do not know.
  *
  *   needs   number/recording tape/layout tape/life sweep/session
  *   offers  ADX_NARROW ADX_EPSILON ADX_TIGHT ADX_ROWS ADX_PASSES adx_row
@@ -8536,7 +8600,8 @@ static ad_verdict adx_judge_kink(const adx_row *first, const adx_row *begin,
 ADX_SELDOM_END
 
 /* === check/examine ==========================================================
- * ad_check and ad_check_jac: one direction, one input, a report.
+ * ad_check and ad_check_jac: how one direction and one input are examined, and
+ * the report.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/walk
  *           sweep/sweep sweep/session check/differences
@@ -8946,7 +9011,8 @@ ADX_API bool ad_check_passed(const ad_check_report *report)
 ADX_SELDOM_END
 
 /* === check/explain ==========================================================
- * What is not finite, where a number comes from, and what a region holds.
+ * Which values are not finite, where a number comes from, and what a region
+ * holds.
  *
  *   needs   number/recording tape/layout tape/entries tape/hooks tape/walk
  *           sweep/sweep sweep/queries check/differences
@@ -9273,7 +9339,7 @@ ADX_API size_t ad_tape_regions(const ad_tape *t, size_t room,
 ADX_SELDOM_END
 
 /* === check/print ============================================================
- * Dumps of a recording, and a report of ad_check in words.
+ * Dumps of a recording, and the report of ad_check in words.
  *
  *   needs   number/recording tape/layout tape/memory tape/walk check/examine
  *           check/explain

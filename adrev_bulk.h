@@ -4,8 +4,8 @@
  *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
  *     #include "adrev_bulk.h"           // before adrev.h
  *
- * A function of every element is one statement, of which the tape keeps the
- * arguments only:
+ * Applying a function to every element is one statement; the tape keeps only
+ * its arguments:
  *
  *     #include <stdio.h>
  *
@@ -33,8 +33,8 @@
  *
  *     success: 39, gradient 6 12 -6, 6 3      3 x^2 + 7 for x = 1, 2, -1
  *
- * Operators of linear algebra are in adrev.h; loops in adrev_loop.h, which
- * includes this header.
+ * Linear algebra is in adrev.h; loops are in adrev_loop.h, which includes this
+ * header.
  *
  * Rooms, each of which begins with a line `=== room`:
  *
@@ -55,113 +55,118 @@
 
 /* --- configuration ------------------------------------------------------- */
 
-// ADREV_REPLAY_FROM   elements or steps from which on a function is recorded
-//                     (adrev_function.h) and replayed.             default 64
-//   Recording it costs as much as some 20 runs.
+// ADREV_REPLAY_FROM   a function of this many elements or steps, or more, is
+//                     recorded (adrev_function.h) and replayed.    default 64
+//   Recording a function costs as much as some 20 runs of it.
 #ifndef ADREV_REPLAY_FROM
 #define ADREV_REPLAY_FROM 64
 #endif
 
 /* --- interface --------------------------------------------------------------
- * Every function returns ADREV_OK or why it failed. Then the current tape fails
- * with it, so that the status may be dropped, and the results are constants,
- * NaN, if their number is possible: also those that stand where an argument did. */
+ * Every function returns ADREV_OK, or why it failed. If it fails the current
+ * tape fails with it, so the status may be ignored. Then the results, if their
+ * number is possible, are constants, NaN; also where results stand in the place
+ * of an argument. */
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* --- functions of rows ------------------------------------------------------
- * Operators on arrays with a derivative rule of their own. An array of rows is
- * dense: row i, of `size` numbers, begins at x[i*size]. Functions and operators
- * f and op are run again in each sweep: they must do the same then, and ctx
- * must stay as it is as long as the recording. Numbers that they bring along
- * by ctx are inputs, too; plain numbers they take by ad_value, not by .v: a
- * recording must see that. Results overlap no argument, unless that is said.
+ * Operators on arrays that have derivative rules of their own. An array of rows
+ * is dense: row i, of `size` numbers, begins at x[i*size]. The functions f and
+ * op are run again in each sweep: they must do the same then, and *ctx must not
+ * change as long as the recording lasts. Recorded numbers that they bring along
+ * through ctx are inputs, too. They take plain numbers by ad_value, not by .v,
+ * so that a recording sees it. Results overlap no argument, unless the contract
+ * says so.
  *
- * In fixed memory, under a trace hook and where no tape is current, functions
- * are simply called, and what they do is recorded.
+ * In fixed memory, under a trace hook, and where no tape is current, the
+ * functions are simply called, and what they do is recorded.
  *
  * If adrev_function.h is included before this header where both are
- * implemented, a map of ADREV_REPLAY_FROM elements and more is recorded once,
- * and runs in SIMD lanes; elements that take another path are done by
- * themselves. If adrev_parallel.h is, parts of fixed size run on the pool, as
+ * implemented, a map of at least ADREV_REPLAY_FROM elements is recorded once
+ * and runs in SIMD lanes; elements that take another path are done one by one.
+ * If adrev_parallel.h is included so, parts of fixed size run on the pool, as
  * the branches of a fork do, and are added in order: the bits do not depend on
- * threads. Either of them after this header does not compile.                */
+ * threads. Including either of them after this header does not compile.     */
 
 // An argument of a map: element i is given the numbers from x[i*step] on.
 //
 //   step == size     element i has row i
-//   step == 0        a parameter: all elements have the same numbers
-//   step < size      windows that overlap: a stencil. Negative: from behind
+//   step == 0        a parameter: all elements get the same numbers
+//   step < size      windows that overlap: a stencil. Negative: backwards
 typedef struct ad_rows {
     const ad_rev *x;
     size_t size;
     ptrdiff_t step;
 } ad_rows;
 
-// y = f of every element, the elements independent of each other.
+// y = f of every element. The elements are independent of each other.
 //
 //   f            in    [sum of the sizes of x] -> [m]
-//   x   [args]   in    arguments; f finds them one behind the other. Those of
-//                      step 0 and of windows are operands once
+//   x   [args]   in    arguments, which f finds one behind the other. A number
+//                      of a parameter (step 0), or in several windows, is only
+//                      one operand
 //   y   [n*m]    out   rows of m results
 //
 //   returns      ADREV_OK; ADREV_EFOREIGN: f uses numbers of another recording;
-//                ADREV_ESHAPE: an array or f is missing, sizes that cannot be,
-//                f did not set all of its results; ADREV_ENOMEM, ADREV_EFULL;
-//                what f itself meets. What goes wrong in a sweep is
-//                ADREV_EEXTERNAL there
-//   cost         f once, for the first element twice; in a sweep, for each
-//                direction, once more, and its reverse
-//   memory       8 bytes per operand, 12 if their ids are not evenly spaced,
-//                whatever f does, and as of ad_external a number per operand
-//                and result once per tape; in a sweep a recording of about
-//                2048 values, or of one element
+//                ADREV_ESHAPE: an array or f is missing, sizes are impossible,
+//                or f did not set all of its results; ADREV_ENOMEM;
+//                ADREV_EFULL; whatever status f itself leaves. In a sweep,
+//                ADREV_EEXTERNAL for all of these
+//   cost         f once for each element, twice for the first; in a sweep, for
+//                each direction, f once more and its reverse sweep
+//   memory       8 bytes per operand, or 12 if their ids are not evenly spaced,
+//                whatever f does; once per tape a number per operand and
+//                result, as for ad_external; in a sweep a recording of about
+//                2048 values, or of one element if that is longer
 //   see          tests/bulk/bulk.c
 ADX_API ad_status ad_map(ad_vector_fn *f, void *ctx, size_t n, size_t args,
                          const ad_rows x[], size_t m, ad_rev y[]);
 
-// y = x[0] op x[1] op ... op x[n-1] for rows of d numbers and an associative
-// op, in this order. Parts of 32 rows (fewer if d is above 16) are combined
-// from the left, then their results in the same way. No division.
+// y = x[0] op x[1] op ... op x[n-1], in this order, for rows of d numbers and
+// an associative op. Parts of 32 rows (fewer if d is above 16) are combined
+// from the left, and then their results in the same way. The derivative
+// needs no division.
 //
 //   op           in    [d + d] -> [d]
 //   x   [n*d]    in    rows
-//   neutral [d]  in    the result of n = 0; may be NULL if n is not 0
+//   neutral [d]  in    the result for n = 0; may be NULL if n is not 0
 //   y   [d]      out
 //
-//   returns, cost: as ad_map, with n - 1 runs of op in place of n of f
-//   memory       as ad_map, and 8 bytes for every 31 numbers (for d above 16 of
-//                fewer, above 128 of 3); in a sweep 2 n*d numbers, and
-//                recordings of a part
+//   returns, cost: as ad_map, with n - 1 runs of op in place of n runs of f
+//   memory       as ad_map, and 8 bytes for every 31 numbers (for d above 16,
+//                for fewer; for d above 128, for 3); in a sweep 2 n*d numbers,
+//                and recordings of a part
 ADX_API ad_status ad_reduce(ad_vector_fn *op, void *ctx, size_t n, size_t d,
                             const ad_rev x[], const ad_real neutral[],
                             ad_rev y[]);
 
-// y[i] = x[0] op ... op x[i]: inclusive, in this order. Parts of 256 rows, or
-// fewer if d is above 16, go on from the prefix of the results of those before.
+// y[i] = x[0] op ... op x[i]: inclusive prefixes, in this order. Parts of 256
+// rows (fewer if d is above 16) each continue from the combined result of the
+// parts before.
 //
 //   y   [n*d]    out
 //
 //   returns      as ad_reduce
-//   cost         n - 1 runs of op within a part; else nearly 2 n, and as many
-//                in a sweep: what parts in parallel take. On one thread ad_scan
-//                (adrev_loop.h) takes n
-//   memory       as ad_reduce; 8 bytes for every 128 numbers (for d above 16 of
-//                fewer, above 128 of 16)
+//   cost         n - 1 runs of op if there is one part; else nearly 2 n, and as
+//                many in a sweep: the price of parts in parallel. On one thread
+//                ad_scan (adrev_loop.h) takes n
+//   memory       as ad_reduce; 8 bytes for every 128 numbers (for d above 16,
+//                for fewer; for d above 128, for 16)
 ADX_API ad_status ad_prefix(ad_vector_fn *op, void *ctx, size_t n, size_t d,
                             const ad_rev x[], ad_rev y[]);
 
-// ad_reduce or ad_prefix of what ad_map yields; only the arguments of the map
-// are kept, and sweeps do it again. ctx is that of both.
+// ad_reduce or ad_prefix of the results of ad_map. Only the arguments of the
+// map are kept; sweeps do the map again. Both functions get the same ctx.
 //
 //   f            in    [sum of the sizes of x] -> [d]
-//   op           in    NULL: the sum, number by number
+//   op           in    NULL: the sum, element by element
 //   neutral [d]  in    as for ad_reduce; not used if op is NULL
 //   y            out   [d]; ad_map_prefix: [n*d]
 //
-//   memory       as ad_map and ad_reduce; n*d numbers while it runs
+//   memory       as ad_map and ad_reduce together; n*d numbers while it runs
 ADX_API ad_status ad_map_reduce(ad_vector_fn *f, ad_vector_fn *op, void *ctx,
                                 size_t n, size_t args, const ad_rows x[],
                                 size_t d, const ad_real neutral[], ad_rev y[]);
@@ -171,12 +176,13 @@ ADX_API ad_status ad_map_prefix(ad_vector_fn *f, ad_vector_fn *op, void *ctx,
 
 /* --- arrays and rows of the operator table ----------------------------------
  * op is ADREV_OP_add, _mul, _min or _max; any other is ADREV_ESHAPE. A minimum
- * or maximum is one of the numbers themselves, with no statement: of equal ones
- * that with the lowest index (where ad_max shares), and NaN counts as missing.
- * Products have no division: zeros are right, one or many. These are passes
- * over memory, by one thread: 2 to 6 ns a number, 2 to 14 in a sweep.        */
+ * or maximum is one of the given numbers itself, without a statement. Of equal
+ * numbers it is the one with the lowest index (ad_max shares the derivative
+ * instead); NaN counts as missing. Derivatives of products use no division, so
+ * they are right with one zero or with many. These operators are passes over
+ * memory by one thread: 2 to 6 ns a number, and 2 to 14 ns in a sweep.       */
 
-// y = x[0] op ... op x[n-1]; of n = 0: 0, 1, +inf, -inf.
+// y = x[0] op ... op x[n-1]. For n = 0 this is 0, 1, +inf or -inf.
 //
 //   memory       one statement; add: as ad_sum; mul: 8 or 12 bytes per operand
 ADX_API ad_status ad_reduce_op(ad_opcode op, size_t n, const ad_rev x[],
@@ -188,9 +194,9 @@ ADX_API ad_status ad_reduce_op(ad_opcode op, size_t n, const ad_rev x[],
 ADX_API ad_status ad_prefix_op(ad_opcode op, size_t n, const ad_rev x[],
                                ad_rev y[]);
 
-// bin[k] = bin[k] op all v[i] with ix[i] == k.
+// bin[k] = bin[k] op (all v[i] with ix[i] == k).
 //
-//   ix  [n]      in    other values than 0 ... m - 1: v[i] is ignored
+//   ix  [n]      in    v[i] is ignored where ix[i] is not in 0 ... m - 1
 //   bin [m]      in/out
 //
 //   cost         n + m
@@ -199,34 +205,36 @@ ADX_API ad_status ad_histogram(ad_opcode op, size_t n, const ptrdiff_t ix[],
                                const ad_rev v[], size_t m, ad_rev bin[]);
 
 /* --- movements --------------------------------------------------------------
- * Numbers know where they come from: moving them is copying, and costs nothing
- * in a sweep. So a reshaped or split array is the array itself, a[i] is plain
- * C, and so is a[i] = v. The functions below also check indices, and that the
- * result overlaps no argument; if that is not so, it is ADREV_ESHAPE. Arrays
- * are of rows of `size` numbers. On a pool, and not in a branch, rows with many
- * numbers in all are moved in parallel, but for a scatter.                  */
+ * A number knows where it comes from, so moving numbers is copying, and costs
+ * nothing in a sweep. A reshaped or split array is the array itself; a[i] is
+ * plain C, and so is a[i] = v. The functions below also check indices, and that
+ * the result overlaps no argument; if a check fails, they return ADREV_ESHAPE.
+ * Arrays consist of rows of `size` numbers. If a pool is in use, and outside of
+ * branches, large moves run in parallel; a scatter never does.               */
 
-// y[k] = x[ix[k]] for k < n, of m rows x.
+// y[k] = x[ix[k]] for k < n. x has m rows.
 ADX_API ad_status ad_gather(size_t n, const ptrdiff_t ix[], size_t m,
                             size_t size, const ad_rev x[], ad_rev y[]);
 
-// y[ix[k]] = v[k] for k < n, of m rows y. Rows outside are ignored; of several
-// in the same place the last wins.
+// y[ix[k]] = v[k] for k < n. y has m rows. A v[k] whose index is outside y is
+// ignored; of several with the same index the last wins.
 ADX_API ad_status ad_scatter(size_t n, const ptrdiff_t ix[], const ad_rev v[],
                              size_t m, size_t size, ad_rev y[]);
 
-// n times the row x.
+// y = n copies of the row x.
 ADX_API ad_status ad_replicate(size_t n, size_t size, const ad_rev x[],
                                ad_rev y[]);
 
-// y[j*m + i] = x[i*n + j]: n x m, of a matrix of m rows and n columns.
+// y[j*m + i] = x[i*n + j]: the n x m transpose of a matrix x with m rows and n
+// columns.
 ADX_API ad_status ad_transpose(size_t m, size_t n, const ad_rev x[],
                                ad_rev y[]);
 
 // Dimension k of y is dimension order[k] of x: {1, 0} transposes.
 //
-//   shape [dims] in    of x, the slowest dimension first; dims: at most 16
-//   order [dims] in    each dimension once
+//   shape [dims] in    sizes of x, the slowest dimension first; dims is at most
+//                      16
+//   order [dims] in    has each dimension once
 ADX_API ad_status ad_rearrange(size_t dims, const size_t shape[],
                                const size_t order[], const ad_rev x[],
                                ad_rev y[]);
@@ -235,12 +243,13 @@ ADX_API ad_status ad_rearrange(size_t dims, const size_t shape[],
 ADX_API ad_status ad_concat(size_t parts, const size_t n[],
                             const ad_rev *const x[], size_t size, ad_rev y[]);
 
-// y[k] = x[first + k*step] for k < n, of m rows x. (m - 1, -1, m: reversed.)
+// y[k] = x[first + k*step] for k < n. x has m rows. (With first = m - 1,
+// step = -1 and n = m: x reversed.)
 ADX_API ad_status ad_slice(size_t m, size_t size, const ad_rev x[],
                            size_t first, ptrdiff_t step, size_t n,
                            ad_rev y[]);
 
-// y[k] = x[k + by], around the end; by may be negative.
+// y[k] = x[k + by], where indices wrap around; by may be negative.
 ADX_API ad_status ad_rotate(size_t n, size_t size, ptrdiff_t by,
                             const ad_rev x[], ad_rev y[]);
 
@@ -255,12 +264,13 @@ ADX_API ad_status ad_rotate(size_t n, size_t size, ptrdiff_t by,
 #define ADREV_BULK_IMPLEMENTED
 
 /* === bulk/folds =============================================================
- * Three kinds of operators. Those of table rows are statements of their own
- * with the partials at hand. Movements are copies (bulk/movements). Functions
- * are one external statement that keeps its operands' values (bulk/tours): a
- * sweep takes the elements chunk by chunk, records each chunk on a private tape
- * and sweeps that. Where chunks end depends on the program alone, and what they
- * contribute is added in their order: so the bits do not depend on threads.
+ * There are three kinds of bulk operators. Those given by a row of the operator
+ * table are statements of their own, with the partials at hand. Movements are
+ * copies (bulk/movements). Operators given by a function are one external
+ * statement, which keeps the values of its operands (bulk/tours). A sweep takes
+ * their elements chunk by chunk, records each chunk on a private tape and
+ * sweeps that tape. Where chunks end depends on the program alone, and their
+ * contributions are added in their order, so the bits do not depend on threads.
  *
  *   needs   number/recording number/operators number/fronts tape/layout
  *           tape/memory array/operands array/linear array/sums
@@ -784,12 +794,13 @@ ADX_API ad_status ad_histogram(ad_opcode op, size_t n, const ptrdiff_t ix[],
 }
 
 /* === bulk/movements =========================================================
- * Rows of y are independent of each other: many are moved in parallel, in parts
- * of 2^14 numbers. Two threads of one core take half the time for 2^22 numbers
- * (ns each: gather at random 9.5 -> 5.3, transpose 4.6 -> 2.1), and up to half
- * for 2^18; fewer are done before another thread is awake. Not so in a branch:
- * a thread that waits does other work, and a copy is no place for that. A
- * scatter has an order, and is not cut.
+ * Rows of y are independent of each other, so large moves run in parallel, in
+ * parts of 2^14 numbers. Two threads of one core take half the time for 2^22
+ * numbers (ns each: gather at random 9.5 -> 5.3, transpose 4.6 -> 2.1), and up
+ * to half for 2^18. Fewer numbers are moved before another thread is awake.
+ * Inside a branch one thread moves all: a thread that waits does other work,
+ * and a copy is no place for that. A scatter has an order, so it is not cut
+ * into parts.
  *
  *   needs   tape/memory parallel/pool bulk/folds
  * ========================================================================== */
@@ -1085,8 +1096,9 @@ ADX_API ad_status ad_rotate(size_t n, size_t size, ptrdiff_t by,
 }
 
 /* === bulk/tours =============================================================
- * Functions of rows: their operands, the private tapes on which a chunk is
- * recorded, and tours through all chunks.
+ * Operators given by a function of rows: their operands, the private tapes on
+ * which a chunk is recorded, and the tours, each of which does one thing with
+ * all chunks.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           sweep/session array/operands array/linear parallel/api
@@ -1754,8 +1766,8 @@ static ad_status adx_do_tour(adx_tour *p)
 }
 
 /* === bulk/maps ==============================================================
- * A recorded f runs in lanes; elements that take another path are left by it,
- * and come after all others.
+ * A recorded f runs in lanes. Elements that take another path drop out, and are
+ * done after all others.
  *
  *   needs   tape/memory function/api bulk/tours
  *   offers  adx_is_empty adx_is_sampled adx_next_power adx_next_sample
@@ -1995,9 +2007,10 @@ static ad_status adx_map_values(adx_bulk *b, ad_real to[])
 }
 
 /* === bulk/reductions ========================================================
- * Level 0 are the rows, level 1 the results of parts of level 0, and so on: of
- * a reduction to the one result; of prefixes only those that another part goes
- * on from. All but that result are kept: a part is recorded from them.
+ * Level 0 is the rows. Level k + 1 is the results of the parts of level k: for
+ * a reduction, up to the one result; for prefixes, only those results from
+ * which another part continues. All levels except that one result are kept,
+ * because a sweep records a part again from its rows.
  *
  *   needs   bulk/tours
  *   offers  adx_levels adx_levels_of adx_fold_values adx_fold_pull
@@ -2180,7 +2193,8 @@ static ad_status adx_prefix_push(adx_bulk *b, const ad_real z[],
 }
 
 /* === bulk/statement =========================================================
- * The one statement on the tape: what it keeps, and its rule.
+ * The one statement that a bulk operator puts on the tape: what it keeps, and
+ * its rule.
  *
  *   needs   number/recording tape/layout tape/memory array/operands
  *           array/external function/api bulk/api bulk/folds bulk/tours
@@ -2523,9 +2537,10 @@ static ad_status adx_bulk_statement(adx_bulk *b, const ad_rows x[],
 }
 
 /* === bulk/calls =============================================================
- * Under a hook, in fixed memory and without a tape: the same operations in the
- * same order, on the numbers themselves. Rows that op combines are put into
- * levels as they come: a part that is full is a row of the level above.
+ * Under a hook, in fixed memory and without a tape, the same operations run in
+ * the same order, on the numbers themselves. A row to be combined by op enters
+ * level 0 as soon as it is made. When a part of a level is full, its result
+ * enters the level above as a row.
  *
  *   needs   number/recording tape/layout tape/memory sweep/session bulk/api
  *           bulk/folds bulk/tours bulk/reductions bulk/statement

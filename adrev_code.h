@@ -1,11 +1,11 @@
 /* Made from src/ by `make headers`: changes belong there. */
-/* adrev_code.h - recorded functions as C code, as files, as machine code.
+/* adrev_code.h - recorded functions as C code, as machine code, as files.
  *
  *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
  *     #include "adrev_function.h"       // includes this header
  *
- * A recorded function and its derivatives, written as C99 that needs nothing
- * but <math.h>:
+ * Writes a recorded function and its derivatives as C99 that needs nothing but
+ * <math.h>:
  *
  *     #include <stdio.h>
  *
@@ -41,8 +41,9 @@
  *         g[1] = v6;
  *         return 0;
  *
- * ad_fn_compile has the system's compiler make machine code of that text, for
- * the function at hand; ad_fn_save and ad_fn_load keep a function in a file.
+ * ad_fn_compile has the system's compiler turn that text into machine code and
+ * evaluates the function by it; ad_fn_save and ad_fn_load keep a function in a
+ * file.
  *
  * Rooms, each of which begins with a line `=== room`:
  *
@@ -60,15 +61,15 @@
 #define ADREV_CODE_H
 
 /* === code/api ===============================================================
- * C code, machine code and files of recorded functions: the interface.
+ * Recorded functions as C code, as machine code and as files: the interface.
  *
  *   needs   function/api
  * ========================================================================== */
 
 /* --- configuration ------------------------------------------------------- */
 
-// ADREV_COMPILE      0: without ad_fn_compile.     default 1 where <dlfcn.h> is,
-//   but with ADREV_NO_STDLIB
+// ADREV_COMPILE      0: no ad_fn_compile.          default 1 where <dlfcn.h>
+//   exists, unless ADREV_NO_STDLIB is defined
 #ifndef ADREV_COMPILE
 #if defined __has_include && !defined ADREV_NO_STDLIB
 #if __has_include(<dlfcn.h>) && __has_include(<sys/stat.h>)
@@ -88,8 +89,8 @@ extern "C" {
 
 /* --- C code -----------------------------------------------------------------
  * The function and its derivatives as C99 that needs nothing but <math.h>: for
- * machines that have a compiler and nothing else, or as fast as it gets. A
- * function for each of what is asked for, with the name in front:
+ * machines that have a compiler and little else, or for the greatest speed.
+ * There is one function for each result asked for, with the name in front:
  *
  *     #define f_value_WORK 12           numbers of `work`, at least 1
  *     int f_value(const double *x, double *y, double *work);
@@ -109,13 +110,15 @@ extern "C" {
  *     int f_hessian_sparse(const double *x, const double *w, double *H,
  *                          double *work);
  *
- * They return 0, or 1 + the guard that x did not pass; then nothing but work has
- * been written. Arrays are as in adrev_function.h (evaluation), and do not overlap
- * (restrict). Several functions with different names may stand in one file.
- * Jacobian and Hessian are programs of their own, up to so many times as long
- * as they have rows; sparse ones, up to so many times as they have directions.
- * Entries of these are in the order of adrev_function.h (sparse matrices), the Hessian's is
- * its lower triangle; the constants of their patterns have one number at least.
+ * They return 0, or 1 + the guard that x did not pass; then nothing but `work`
+ * has been written. Arrays are as in adrev_function.h (evaluation), but do not
+ * overlap (restrict). Several functions with different names may stand in one
+ * file. A Jacobian and a Hessian are programs of their own, at most as many
+ * times the length of the function as they have rows; sparse ones, at most as
+ * many times as they have directions. The entries of sparse ones come in the
+ * order of adrev_function.h (sparse matrices); of the Hessian only the lower
+ * triangle. The constants of a pattern have at least one element, even if it is
+ * empty.
  */
 
 enum {
@@ -125,31 +128,32 @@ enum {
     ADREV_C_LINEARIZE = 512
 };
 
-enum { ADREV_C_COUNT = 10 };     // how many there are, none of them
+enum { ADREV_C_COUNT = 10 };     // how many functions there are to ask for
 
-// How it is written. All-zero: as the comments say first.
+// How the code is written. All-zero: as the comments say first.
 typedef struct ad_c_options {
     const char *name;       // in front of all names; NULL: "f". An identifier
-                            // of C with at most 100 characters, which is no
-                            // keyword and no name of <math.h>
+                            // of C with at most 100 characters that is neither
+                            // a keyword nor a name of <math.h>
     unsigned functions;     // ADREV_C_VALUE | ...; 0: value and vjp, and the
                             // gradient of a function with one result
     bool single;            // float instead of double
-    bool absorbing;         // zeros in the chain rule absorb infinities, as in
-                            // adrev_function.h; otherwise 0*inf is NaN
-    bool exported;          // extern functions and patterns; otherwise static,
-                            // to be included where they are called: compilers
-                            // warn of those that nobody calls
+    bool absorbing;         // a zero factor in the chain rule absorbs
+                            // infinities, as in adrev_function.h; otherwise
+                            // 0*inf is NaN
+    bool exported;          // functions and patterns are extern; otherwise
+                            // static, for a file that includes the code and
+                            // calls them: compilers warn of uncalled ones
     size_t split;           // statements of one C function at most; 0: 2000
-    bool casadi;            // CasADi's entry points besides: see below; not
+    bool casadi;            // also write CasADi's entry points: see below; not
                             // with single
-    const char *header;     // the code includes it first: "f.h", as written by
-                            // ad_fn_write_h, so that compilers compare the two;
-                            // NULL: none. With exported only
+    const char *header;     // a header that the code includes first: "f.h", as
+                            // written by ad_fn_write_h, so that the compiler
+                            // compares the two; NULL: none. With exported only
 } ad_c_options;
 
-// What CasADi's external("f", "./f.so"), acados and others load, besides the
-// functions above, which they call. Arrays are columns of n or m numbers:
+// The entry points that CasADi's external("f", "./f.so"), acados and others
+// load. They call the functions above. Arrays are columns of n or m numbers:
 //
 //   ADREV_C_VALUE      f         (x) -> (y)
 //   ADREV_C_JVP        fwd1_f    (x, out_y, fwd_x) -> (fwd_y)
@@ -162,74 +166,75 @@ typedef struct ad_c_options {
 //   ADREV_C_HVP        hvp_f     (x, w, v) -> (hv)
 //   a Hessian          hess_f    (x, w) -> (h)      both triangles, n x n
 //
-// Down to jac_adj1_f, these are the names where CasADi looks for derivatives of
-// f, and for second ones. out_y and out_adj_x are not read: they have no
-// entries, nor has jac_adj_x_out_y. A matrix is sparse if the sparse function
-// is asked for, else dense, and stored by columns as CasADi has it.
+// The names down to jac_adj1_f are those under which CasADi looks for the first
+// and second derivatives of f. out_y and out_adj_x are not read: they have no
+// entries, and neither has jac_adj_x_out_y. A matrix is sparse if the sparse
+// function is asked for, else dense, and stored by columns, as in CasADi.
 //
 //     int f(const casadi_real **arg, casadi_real **res, casadi_int *iw,
 //           casadi_real *w, int mem);
 //
-// arg[i] NULL: zeros. res[i] NULL: not asked for. Answers other than 0 are as
-// above. With each come f_n_in, f_n_out, f_name_in, f_name_out, f_sparsity_in,
-// f_sparsity_out, f_work, f_default_in, f_alloc_mem, f_init_mem, f_free_mem,
-// f_checkout, f_release, f_incref and f_decref; there is no state, so threads
-// need only w of their own. casadi_int is long long int, unless it is defined
-// before (-Dcasadi_int=int: acados takes that). CasADi reads double only, so
-// there are none of single code.
+// arg[i] NULL stands for zeros, and res[i] NULL for a result not asked for. The
+// return value is as above. With each function come f_n_in, f_n_out, f_name_in,
+// f_name_out, f_sparsity_in, f_sparsity_out, f_work, f_default_in, f_alloc_mem,
+// f_init_mem, f_free_mem, f_checkout, f_release, f_incref and f_decref. There
+// is no state, so a thread needs only a w of its own. casadi_int is long long
+// int unless it is defined before (-Dcasadi_int=int, as acados expects). CasADi
+// reads only double, so single code has no entry points.
 
-// Writes C code. Only numbers of the recording and constants are in it, with
-// all digits.
+// Writes C code. The numbers in it are those of the recording and constants,
+// with all their digits.
 //
 //   bytes        out   how many were written, or would be; may be NULL
-//   write        in    called often, with short pieces; NULL: only counts
+//   write        in    called often, with short pieces; NULL: only count
 //
-//   returns      ADREV_OK; ADREV_ENOMEM; ADREV_ESHAPE: no such function, no such
-//                name (of the header: with a quote, a line's end or more than 200
-//                characters, or of static functions), a gradient of several
-//                results, or casadi with single;
+//   returns      ADREV_OK; ADREV_ENOMEM; ADREV_ESHAPE: no such function, no
+//                such name, a gradient of several results, casadi with single,
+//                or a header if its name has a quote, a line break or more than
+//                200 characters, or if the functions are static;
 //                ADREV_EEXTERNAL: lgamma, whose derivatives have no C text, or
 //                an external statement
 ADX_TRY ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
                                 ad_write_fn *write, void *user,
                                 size_t *bytes);
 
-// Writes the header of the code that ad_fn_write_c writes with the same options,
-// which say exported: prototypes for C and C++, with the length and meaning of
-// each array in a comment, how many numbers of `work` each function needs, and
-// the patterns of sparse matrices. (`split` makes no difference.) Units are those
-// of x and y: an entry of a gradient has that of y divided by that of its x.
+// Writes the header of the code that ad_fn_write_c writes with the same options
+// (which must say exported): prototypes for C and C++, with the length and
+// meaning of each array in a comment, how many numbers of `work` each function
+// needs, and the patterns of sparse matrices. `split` makes no difference. The
+// comments derive units from those of x and y: an entry of a gradient has the
+// unit of y divided by that of its x.
 //
-//   bytes, write       as of ad_fn_write_c
+//   bytes, write       as for ad_fn_write_c
 //
-//   returns      as ad_fn_write_c; ADREV_ESHAPE: also of static functions
-//   cost         as of the code: the same programs are made
+//   returns      as ad_fn_write_c; ADREV_ESHAPE: also for static functions
+//   cost         as for the code: the same programs are made
 ADX_TRY ad_status ad_fn_write_h(ad_fn *fn, const ad_c_options *options,
                                 ad_write_fn *write, void *user,
                                 size_t *bytes);
 
-// What a function of the code needs.
+// The size of one C function.
 typedef struct ad_c_size {
-    size_t statements;      // operations; those on arrays count once, as loops
+    size_t statements;      // operations; one on arrays counts once, as a loop
     size_t work;            // numbers of `work`
-    size_t constants;       // numbers in the text, each counted once
-    size_t bytes;           // of its text
+    size_t constants;       // different numbers in the text
+    size_t bytes;           // of the function's text
 } ad_c_size;
 
-// What ad_fn_write_c would write, exactly, and that nothing would refuse it.
+// The exact size of what ad_fn_write_c would write. Fails where that would.
 //
-//   size [ADREV_C_COUNT]  out  number k is of the function 1 << k; zeros if it
-//                           is not asked for
+//   size [ADREV_C_COUNT]  out  element k is that of the function 1 << k; zeros
+//                           if it is not asked for
 //   bytes        out   of the whole text, with helper functions and entry
 //                      points; may be NULL
 //
 //   returns      as ad_fn_write_c
-//   cost         half of it, and mostly that of making the programs, so that an
+//   cost         half of writing it. Most of that is making the programs, so an
 //                estimate would hardly be cheaper
 ADX_TRY ad_status ad_fn_c_size(ad_fn *fn, const ad_c_options *options,
                                ad_c_size size[], size_t *bytes);
 
-// Why ad_fn_compile answered ADREV_ECOMPILE, and what `text` of its report is.
+// Why ad_fn_compile returned ADREV_ECOMPILE, and what its report's `text` is.
 #define ADREV_COMPILE_TABLE(ROW)                                                        \
     ROW( DONE,        "nothing was refused" )                                           \
     ROW( NOWHERE,     "this system, or this build of adrev, loads no machine code" )    \
@@ -251,92 +256,96 @@ typedef enum ad_compile_reason {
 // The reason in words; never NULL.
 ADX_API const char *ad_compile_message(ad_compile_reason reason);
 
-// What a call of ad_fn_compile met.
+// What happened in a call of ad_fn_compile.
 typedef struct ad_compile_report {
     ad_compile_reason reason;   // of ADREV_ECOMPILE; else ADREV_COMPILE_DONE
     size_t bytes;               // of C code; 0: none was written
-    char text[2000];            // what the reason speaks of: the directory, the
+    char text[2000];            // details of the reason: the directory, the
                                 // words, the beginning of what the compiler or
-                                // the system said. Its end is cut off if it is
-                                // longer; "": there is nothing to add
+                                // the system said, cut off if it is longer;
+                                // "": there is nothing to add
 } ad_compile_report;
 
 // How ad_fn_compile works. All-zero: as the comments say first.
 //
-// compiler and flags are words, as CC and CFLAGS of a makefile are: "ccache gcc",
-// "-O2 -DX='\"s\"' -Wl,-rpath,$ORIGIN". Blanks end a word unless they are quoted;
-// quotes and backslashes are those of a shell. All else is taken as it stands:
-// $HOME, *, ; and > have no meaning, and variables are set by "env X=1 gcc". But
-// the compiler is a program that is run, and flags can have it load plugins or
-// write any file: neither may come from somebody else's input.
+// compiler and flags are lists of words, as CC and CFLAGS of a makefile are:
+// "ccache gcc", "-O2 -DX='\"s\"' -Wl,-rpath,$ORIGIN". Blanks end a word unless
+// they are quoted; quotes and backslashes work as in a shell. All else is taken
+// literally: $HOME, *, ; and > have no meaning, and variables are set by
+// "env X=1 gcc". But the compiler is a program that is run, and flags can make
+// it load plugins or write any file: never take either from untrusted input.
 typedef struct ad_compile_options {
     const char *compiler;   // NULL: "cc"
     const char *flags;      // NULL: "-O3 -march=native -ffp-contract=off
                             // -fno-semantic-interposition
-                            // -fno-tree-slp-vectorize", as gcc and clang know
-    const char *cache;      // a directory that is made if need be, for this
-                            // user only; NULL: $XDG_CACHE_HOME/adrev, or
+                            // -fno-tree-slp-vectorize", which gcc and clang
+                            // know
+    const char *cache;      // a directory, created if need be, for this user
+                            // only; NULL: $XDG_CACHE_HOME/adrev, or
                             // $HOME/.cache/adrev
-    size_t limit;           // bytes of C code that are still compiled;
+    size_t limit;           // the most bytes of C code that are compiled;
                             // 0: 2 MB
-    unsigned functions;     // ADREV_C_VALUE | ...: only these, of which
+    unsigned functions;     // ADREV_C_VALUE | ...: only these; here
                             // ADREV_C_JACOBIAN and ADREV_C_GRADIENT mean
                             // ADREV_C_LINEARIZE; 0: see below
-    ad_compile_report *report;  // out: why not; NULL: of no interest
+    ad_compile_report *report;  // out: the reason of a failure; may be NULL
 } ad_compile_options;
 
-// Evaluates the function from now on by machine code: value, products, gradient,
-// Hessian product and, up to 1000 entries, the Jacobian at one point (also with
-// the value: ad_fn_linearize); or what `functions` says. All else is replayed, also
-// what an earlier call compiled. For matrices of large functions ask for these
-// alone: their code may be several times as long as that of the value (see
-// ad_fn_c_size), and compilers take seconds for each megabyte.
+// From now on the function is evaluated by machine code: its value, products,
+// gradient, Hessian product and, if it has up to 1000 entries, the Jacobian at
+// one point (also with the value: ad_fn_linearize); or what `functions` says.
+// Everything else is replayed, even what an earlier call has compiled. To
+// compile matrices of large functions, ask for these alone: their code may be
+// several times as long as that of the value (see ad_fn_c_size), and compilers
+// take seconds for each megabyte.
 //
-// It pays for functions that are small and evaluated often: the code has every
-// operation once, without loops. A gradient of 10, 1000, 10 000 inputs took 82 ns,
-// 8.2 us, 86 us replayed, 12 ns, 3.2 us, 68 us compiled, and the compiler 0.1, 4 and
-// 90 s; on a tape the last one took 56 us. Beyond about 1 MB of C code, and where
-// fewer than some 10^6 evaluations follow, it does not pay (docs/compiling.md).
+// Compiling pays for small functions that are evaluated often: the code has
+// every operation once, without loops. Gradients of 10, 1000 and 10 000 inputs
+// took 82 ns, 8.2 us and 86 us replayed, and 12 ns, 3.2 us and 68 us compiled;
+// the compiler took 0.1, 4 and 90 s; on a tape the last gradient took 56 us.
+// Compiling does not pay beyond about 1 MB of C code, nor for fewer than about
+// 10^6 evaluations (docs/compiling.md).
 //
-// The code is written as C, compiled by the system's compiler and kept in the
+// The code is written as C, compiled by the system's compiler, and kept in the
 // cache under the XXH128 of the code, the flags, the compiler's version and, on
-// Linux, what the processor is; next time, in any process, it is only loaded. A
-// file of the cache is loaded only if it and its directory belong to the user
-// and nobody else can write them, and if its hash is that of what was compiled.
-// Nobody else but root may be able to put another directory in the cache's
-// place: those above it belong to the user or to root, and are not writable by a
-// group or by all, unless they are sticky, as /tmp is; so do links on the way.
-// Where that is not so, nothing is made.
+// Linux, the kind of processor. The next time, in any process, it is only
+// loaded. A file of the cache is loaded only if it and its directory belong to
+// the user, if nobody else can write them, and if its hash is that of what was
+// compiled. Nobody but the user and root may be able to put another directory
+// in the cache's place: the directories above it must belong to the user or to
+// root, and must not be writable by a group or by all, unless they are sticky
+// as /tmp is. The same holds for links on the way. Where it does not hold,
+// nothing is created.
 //
-// The compiler runs in a process that this one waits for: where a handler of
-// SIGCHLD waits for any child, it may meet this one. Its signals and its umask
-// are its own, and no file of this program is open in it but those that the
-// program hands on to all.
+// The compiler runs in a child process, for which this one waits; a SIGCHLD
+// handler that waits for any child may meet it. The child has a signal mask and
+// a umask of its own, and has open only those files that this program passes on
+// to all its children.
 //
 //   returns      ADREV_OK; ADREV_ECOMPILE: see ad_compile_reason; the function
 //                is evaluated as before; ADREV_ESHAPE: no such function; else
-//                as ad_fn_write_c. Nothing is printed, nor what the compiler
-//                says: the options' report has that
-//   threads      while no other thread uses the function
+//                as ad_fn_write_c. Nothing is printed, not
+//                even what the compiler says: that is in the options' report
+//   threads      no other thread may use the function meanwhile
 ADX_TRY ad_status ad_fn_compile(ad_fn *fn, const ad_compile_options *options);
 
 /* --- files ------------------------------------------------------------------
- * A saved function is the same on every machine: little-endian, with numbers in
- * the format of IEEE 754, and a checksum at its end (docs/saved-functions.md).
- * A function that was recorded with double cannot be loaded where ad_real is
- * float, or the other way round.                                             */
+ * A saved function is the same bytes on every machine: integers little-endian,
+ * numbers in the format of IEEE 754, a checksum at the end
+ * (docs/saved-functions.md). A function recorded with double cannot be loaded
+ * where ad_real is float, nor the other way round.                           */
 
-// Writes the function, in one piece.
+// Writes the function, in one call of `write`.
 //
-//   returns      ADREV_OK; ADREV_ENOMEM; ADREV_ESHAPE; ADREV_EEXTERNAL: an
-//                external statement, whose rule is no part of a file
+//   returns      ADREV_OK; ADREV_ENOMEM; ADREV_ESHAPE; ADREV_EEXTERNAL: it has
+//                an external statement, whose rule cannot be saved
 ADX_TRY ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user);
 
-// The function that was saved. Whatever the bytes are, nothing else happens
-// than that a function is made or a status returned.
+// Makes the function that was saved. Any bytes are safe: the only outcomes are
+// a function or a status.
 //
-//   out          out   to be freed with ad_fn_free; NULL unless ADREV_OK
-//   data [bytes] in    all of what was written
+//   out          out   to be freed with ad_fn_free; NULL on failure
+//   data [bytes] in    everything that was written
 //   options      in    `plain` is not used; may be NULL
 //
 //   returns      ADREV_OK; ADREV_EFILE; ADREV_ENOMEM; ADREV_ESHAPE
@@ -359,7 +368,8 @@ ADX_TRY ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
 
 /* === code/text ==============================================================
  * A program as text. A number is written as a literal, an input, a local
- * variable or, if another C function or an array needs it, a place in `work`.
+ * variable or, if another C function or an array needs it, as a place in
+ * `work`.
  *
  *   needs   function/formulas
  *   offers  adx_text adx_put_text adx_say adx_say_index adx_infinity
@@ -584,7 +594,8 @@ static void adx_say_helpers(adx_text *t, const bool needed[])
 ADX_SELDOM_END
 
 /* === code/layout ============================================================
- * Where numbers are: literals, inputs, locals, or places in `work`.
+ * Where a number is in C code: a literal, an input, a local variable, or a
+ * place in `work`.
  *
  *   needs   tape/memory function/operations function/program function/copy
  *           function/pattern code/text
@@ -1193,14 +1204,14 @@ static void adx_say_many(adx_writing *k, const adx_node *s)
 }
 
 /* === code/matrix ============================================================
- * Of a sum of terms, each of a row of A and of x, the derivative needs the
- * product of the transposed A, too. As the adjoint of a row's product needs no
- * other row, one loop does all that belongs to a row: it reads A once. What
- * goes along a row is done block by block, and so with the product itself where
- * its adjoint is known before. (matvec: 0.61 instead of 0.74 ms, by hand 0.62;
- * where its numbers come from memory 1.33 instead of 1.77, by hand 1.32. The
- * gradient of |A x - b|^2 0.65 instead of 0.72 ms, and 1.6 instead of 1.8.
- * Blocks of 32 to 256 are level.)
+ * The derivative of a product A x also needs a product with the transposed A.
+ * The adjoint of one row's product needs no other row, so one loop does
+ * everything that belongs to a row, and reads A once. What runs along the row
+ * is done block by block: with the row's product itself if the product's
+ * adjoint is known before, else after it. (matvec: 0.61 instead of 0.74 ms, by
+ * hand 0.62; where its numbers come from memory 1.33 instead of 1.77, by hand
+ * 1.32. The gradient of |A x - b|^2: 0.65 instead of 0.72 ms, and 1.6 instead
+ * of 1.8. Blocks of 32 to 256 are equally fast.)
  *
  *   needs   tape/memory function/operations function/program function/copy
  *           code/text code/layout code/statements
@@ -1379,7 +1390,8 @@ static void adx_say_of_row(adx_writing *k, const adx_row_loop *r,
 ADX_SELDOM_END
 
 /* === code/functions =========================================================
- * C functions: prologue, body, results, and parts of what is too long for one.
+ * C functions: prologue, body and results, and how a long one is split into
+ * several.
  *
  *   needs   tape/memory function/operations function/program function/copy
  *           function/places function/functions function/pattern code/text
@@ -2032,7 +2044,7 @@ static void adx_say_loop(adx_writing *k, size_t carried, size_t parameters)
 ADX_SELDOM_END
 
 /* === code/wanted ============================================================
- * Which C functions are asked for, and the programs that they are made from.
+ * Which C functions are asked for, and the programs from which they are made.
  *
  *   needs   tape/memory function/api function/operations function/program
  *           function/unique function/copy function/adjoints function/matrices
@@ -2325,9 +2337,10 @@ static ad_status adx_do_kinds(adx_job *job, bool mark, bool write)
 ADX_SELDOM_END
 
 /* === code/casadi ============================================================
- * They call the functions of code/functions and put matrices into the order of columns.
- * Work begins with zeros for inputs that are not given, then has room for
- * results that are not asked for or must be reordered.
+ * CasADi's entry points call the functions of code/functions and store matrices
+ * by columns. Their working memory begins with zeros, for inputs that are not
+ * given. Behind these is room for results that are not asked for or must be
+ * reordered.
  *
  *   needs   tape/memory function/api function/functions function/pattern
  *           function/plans code/api code/text code/functions code/wanted
@@ -2733,7 +2746,7 @@ static ad_status adx_write_points(ad_fn *fn, unsigned asked, adx_text *t)
 ADX_SELDOM_END
 
 /* === code/write =============================================================
- * All of the file, and its header.
+ * The whole C file, and its header.
  *
  *   needs   function/api function/formulas code/api code/text code/wanted
  *           code/casadi
@@ -2902,10 +2915,11 @@ ADX_API ad_status ad_fn_c_size(ad_fn *fn, const ad_c_options *options,
 ADX_SELDOM_END
 
 /* === code/save ==============================================================
- * Written as it stands in memory, number by number; when it is read, nothing is
- * believed: every index is compared with what has been read before it, and what
- * a node does not use must be as it would have been written. So only what a
- * recording can make is accepted, and would be written as the same bytes.
+ * A function is written as it stands in memory, number by number. When it is
+ * read, nothing is believed: every index is compared with what was read before
+ * it, and whatever a node does not use must be as it would have been written.
+ * So a file is accepted only if a recording can make the function, and saving
+ * the function again gives the same bytes.
  *
  *   needs   tape/memory function/api function/operations function/program
  *           function/formulas function/adjoints function/record
@@ -3481,11 +3495,11 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
 ADX_SELDOM_END
 
 /* === code/compile ===========================================================
- * The C code of code/write, the system's compiler, and a cache. Each call
- * compiles in a directory of its own, and the library appears in the cache at
- * once, by rename, under a name that has the hash of its contents: processes
- * that compile the same function at the same time replace equal files, and
- * nobody finds a part of one.
+ * Compiles the C code of code/write by the system's compiler and keeps the
+ * library in a cache. Each call compiles in a directory of its own. Then it
+ * puts the library into the cache by a rename, under a name that contains the
+ * hash of its contents. So processes that compile the same function at the same
+ * time replace equal files, and none of them finds an incomplete one.
  *
  *   needs   tape/memory function/api function/operations function/formulas
  *           function/functions code/api code/wanted code/write code/save

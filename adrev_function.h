@@ -1,11 +1,11 @@
 /* Made from src/ by `make headers`: changes belong there. */
-/* adrev_function.h - record once, then anything.
+/* adrev_function.h - functions recorded once, evaluated anywhere.
  *
  *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
  *     #include "adrev_function.h"       // before adrev.h; needs <xxhash.h>
  *
- * A function is run once and kept as a program of elementary operations. From
- * the program come its value and its derivatives at any point:
+ * A function is run once and kept as a program of elementary operations. Its
+ * value and its derivatives at any point are computed from the program:
  *
  *     #include <stdio.h>
  *
@@ -33,12 +33,13 @@
  *     2.4717 -1.1312 -1.1312 -2.4717
  *
  * A program has no branches: every comparison that f made is kept as a guard.
- * At a point where one comes out differently the answer is ADREV_EPATH, and
- * nothing else has happened: record again there, or let ad_traced do it.
+ * Where a guard comes out differently, the answer is ADREV_EPATH and nothing is
+ * written. Record the function again at that point, or let ad_traced do it.
  *
  * Derivatives are programs, too: the rows of the operator table are read as
- * formulas (function/formulas), and differentiating a program yields a program. As C
- * code, as files and as machine code they are in adrev_code.h, which comes along.
+ * formulas (function/formulas), so differentiating a program yields a program.
+ * adrev_code.h, which this header includes, writes programs as C code, as
+ * machine code and as files.
  *
  * Rooms, each of which begins with a line `=== room`:
  *
@@ -65,28 +66,29 @@
 #define ADREV_FUNCTION_H
 
 /* === function/api ===========================================================
- * Recorded functions: switches, types, and the interface with its contracts.
+ * Recorded functions: the switches, the types, and every public function with
+ * its contract.
  * ========================================================================== */
 
 /* --- configuration ------------------------------------------------------- */
 
-// ADREV_TRACE   see adrev.h. Here the default is 1: functions of this file can be
-//   recorded. A file that records long tapes, but no such functions, should say
-//   0 before it includes this header.
+// ADREV_TRACE   see adrev.h. Its default here is 1: functions in this file can
+//   be recorded. Define it as 0 before this header in a file that records long
+//   tapes but no such functions.
 
 // ADREV_LANES_MOST   points evaluated side by side.       default 32, 4 to 256
-//   A number of the program takes this many numbers of memory: more of them
-//   hide the cost of reading the program, fewer stay in the cache.
+//   Each number of a program takes the memory of this many numbers. More lanes
+//   hide the cost of reading the program; fewer stay in the cache.
 #ifndef ADREV_LANES_MOST
 #define ADREV_LANES_MOST 32
 #endif
 
-// ADREV_MATRIX_MOST  a Jacobian or a Hessian is one program if its rows or
-//   columns (whichever are fewer) times the operations of the function are not
-//   more.                                        default 8000; 0: row by row
-//   Such a program is up to eight times as fast, and takes up to 1 ms to make
-//   when the matrix is first asked for; longer with large arrays, each of whose
-//   operations counts as one.
+// ADREV_MATRIX_MOST  a Jacobian or a Hessian is computed by one program if its
+//   rows or columns, whichever are fewer, times the operations of the function
+//   come to at most this.                        default 8000; 0: row by row
+//   Such a program is up to eight times as fast. Making it, when the matrix is
+//   first asked for, takes up to 1 ms, or longer for a function with large
+//   arrays: an operation on a whole array counts as one.
 #ifndef ADREV_MATRIX_MOST
 #define ADREV_MATRIX_MOST 8000
 #endif
@@ -98,7 +100,7 @@ ADX_STATIC_ASSERT(ADREV_LANES_MOST >= 4 && ADREV_LANES_MOST <= 256
 
 typedef struct ad_fn ad_fn;
 
-// How a function is recorded. All-zero: as ad_fn_record does it.
+// How a function is recorded. All-zero: as by ad_fn_record.
 typedef struct ad_fn_options {
     const ad_allocator *allocator;  // NULL: malloc and free; ADREV_NO_STDLIB:
                                     // ADREV_ENOMEM. Called from all threads
@@ -108,25 +110,26 @@ typedef struct ad_fn_options {
                                     // is then never returned
 } ad_fn_options;
 
-// What a recorded function is, and what simplifying it removed. Some array
-// statements are taken apart (ad_sqdist, ad_logsumexp, ad_softmax ...): recorded
-// as one operation, they are several, and `operations` may exceed `recorded`.
-// Comparisons and steps (floor ...) count in `guards` only; those of a function
-// called by ad_fn_call as operations, too.
+// The size of a recorded function, and what simplifying it removed.
+// `operations` may exceed `recorded`: some array statements (ad_sqdist,
+// ad_logsumexp, ad_softmax ...) are recorded as one operation and kept as
+// several. Comparisons and steps (floor ...) count only as `guards`; those of a
+// function called by ad_fn_call count as operations, too.
 typedef struct ad_fn_report {
     size_t recorded;        // operations that f made
-    size_t constant;        // of these: of constants alone
-    size_t common;          // the same as one before; of long functions not
-                            // all are found
-    size_t identity;        // x*1, x - 0, -(-x) ...: results that are operands
-    size_t dead;            // no result depends on them
+    size_t constant;        // of these: those of constants alone
+    size_t common;          // the same as an earlier one; in long functions
+                            // some of these are not found
+    size_t identity;        // x*1, x - 0, -(-x) ...: the result is an operand
+    size_t dead;            // those on which no result depends
     size_t operations;      // kept
     size_t arrays;          // of these: operations on arrays and external
-                            // statements, each counted once
-    size_t guards;          // comparisons and steps that must not change
+                            // statements, one each
+    size_t guards;          // comparisons and steps whose results must not
+                            // change
 } ad_fn_report;
 
-// A comparison (or floor, ad_value ...) that must come out as it was recorded.
+// A comparison (or floor, ad_value ...) that must give the recorded result.
 typedef struct ad_guard {
     size_t index;           // in the order in which f made them
     const char *file;       // NULL and 0 unless f was compiled with ADREV_DEBUG
@@ -134,23 +137,25 @@ typedef struct ad_guard {
 } ad_guard;
 
 /* --- interface --------------------------------------------------------------
- * A recorded function does not change: all threads may use it at once. What a
- * derivative needs is made when it is first asked for. Results are written
- * only if the answer is ADREV_OK (of many points, 3.5, those that passed are);
- * else it is
+ * A recorded function does not change: any number of threads may use it at
+ * once. What a derivative needs is made when that derivative is first asked
+ * for. Results are written only if ADREV_OK is returned; the functions for many
+ * points also write the results of the points that passed. Otherwise the
+ * status is
  *
  *     ADREV_EPATH    a guard came out differently at x: see ad_fn_guard
  *     ADREV_ENOMEM   the allocator returned NULL
  *     ADREV_ESHAPE   an array is NULL that must not be
  *     ADREV_EEXTERNAL  an external statement cannot do this, or not at x
  *
- * Values are those of f on a tape to the last bit, if the compiler contracts no
- * products and sums to one rounding: so it is with -ffp-contract=off, and with
- * gcc -std=c11. Else results of array statements (ad_axpy, ad_sqdist,
- * ad_trimatvec) may differ in the last place, and a guard on them may not be
- * passed at the very point of the recording. Machine code has the same bits if it
- * is compiled so, too; matrices of functions with arrays may differ in the last
- * place. A zero factor in the chain rule gives zero, as on a tape.          */
+ * Values are those of f on a tape to the last bit, if the compiler does not
+ * contract a product and a sum into one rounding. gcc -std=c11 does not, nor
+ * does any compiler given -ffp-contract=off. With contraction, the results of
+ * array statements (ad_axpy, ad_sqdist, ad_trimatvec) may differ in the last
+ * place, and a guard on them may fail even at the point of the recording.
+ * Machine code that is compiled without contraction has the same bits, too,
+ * except that matrices of functions with arrays may differ in the last place.
+ * As on a tape, a zero factor in the chain rule gives zero.                 */
 
 #ifdef __cplusplus
 extern "C" {
@@ -158,41 +163,43 @@ extern "C" {
 
 /* --- recording ----------------------------------------------------------- */
 
-// Runs f at x, and keeps what it computes. Then f is run once more, close by,
-// with constants on an empty tape, and compared with what was kept.
+// Runs f at x and keeps what it computes. Then runs f once more at a nearby
+// point, with constants on an empty tape, and compares the results with those
+// of the recording.
 //
-//   out          out   the function, to be freed with ad_fn_free; NULL unless
-//                      ADREV_OK is returned
+//   out          out   the function, to be freed with ad_fn_free; NULL on
+//                      failure
 //   f            in    must be compiled with ADREV_TRACE (this header does it).
-//                      A number that it takes by ad_value or ad_dual is one of
-//                      this point: elsewhere that is a guard not passed. One
-//                      that it reads as x.v is one of this point, too, but the
-//                      recording does not see that: use ad_value. Its external
-//                      statements are evaluated by their rules' replay
-//                      (ad_external_point), at this point, too
-//   x   [n]      in    where f is run; decides which way its branches go
-//   m            in    results of f, one at least
+//                      A number that f takes by ad_value or ad_dual belongs to
+//                      this point: where it would differ, a guard fails. A
+//                      number that f reads as x.v belongs to this point, too,
+//                      but the recording does not see that: use ad_value. The
+//                      external statements of f are evaluated by the replay of
+//                      their rules (ad_external_point), at this point, too
+//   x   [n]      in    where f is run; decides which branches f takes
+//   m            in    number of results of f, at least 1
 //
 //   returns      ADREV_OK; ADREV_EHOOK: f was compiled without ADREV_TRACE, or
-//                sets the hooks of the tape on which it runs, or asks it for
-//                derivatives (those of ad_grad, or of another tape, are numbers
-//                of this point; what is dumped or counted of it are variables,
-//                but for ADREV_DEBUG);
+//                sets the hooks of the tape on which it runs, or asks that tape
+//                for derivatives (derivatives by ad_grad, or of another tape,
+//                are numbers of this point; dumps and statistics of this tape
+//                show operations as inputs, unless ADREV_DEBUG is 1);
 //                ADREV_EFOREIGN: f uses numbers of another recording;
 //                ADREV_EEXTERNAL: the rule of a statement has no replay;
-//                ADREV_EFROZEN: a little way from x, f gives other values than
-//                what was recorded, though all guards are passed: it read x.v,
-//                computed in plain numbers, or depends on more than x. Not
-//                noticed where ad_value, or no step from an eighth of x down to
-//                1e-4, lets guards pass; nor of a branch on x.v that is the same
-//                nearby: see ad_fn_check;
+//                ADREV_EFROZEN: near x, f gives other values than what was
+//                recorded although all guards pass: f read x.v, computed in
+//                plain numbers, or depends on more than x. That goes unnoticed
+//                if, at every distance tried (from an eighth of x down to
+//                1e-4), a guard fails, as one of ad_value does; and if f
+//                branches on an x.v with the same outcome nearby: see
+//                ad_fn_check;
 //                ADREV_EBEYOND: f used x[n] or wrote y[m], or one of the three
-//                behind them; ADREV_ESHAPE: or f did not set all of y;
-//                ADREV_ENOMEM; ADREV_ELIMIT: more than 2^31 numbers;
-//                ad_fn_reason says which cause it was
-//   cost         4 to 7 gradients on a tape, 20 where all memory is new: every
-//                operation is looked up; an evaluation of f, and the first one
-//                of the function
+//                behind them; ADREV_ESHAPE: as above, or f did not set all of
+//                y; ADREV_ENOMEM; ADREV_ELIMIT: more than 2^31 numbers;
+//                ad_fn_reason says what the cause was
+//   cost         4 to 7 gradients on a tape, 20 where all memory is new, since
+//                every operation is looked up; also an evaluation of f, and the
+//                first evaluation of the function
 #ifndef ADREV_NO_STDLIB
 ADX_TRY ad_status ad_fn_record(ad_fn **out, ad_vector_fn *f, void *ctx,
                                size_t n, const ad_real x[], size_t m);
@@ -202,43 +209,47 @@ ADX_TRY ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
                                     const ad_real x[], size_t m);
 ADX_API void ad_fn_free(ad_fn *fn);
 
-// Whether f is at x what was recorded: runs it there, with constants on an empty
-// tape. For points of your choice, such as those on other sides of its branches.
+// Whether f at x still is what was recorded: runs f there, with constants on an
+// empty tape, and compares. Call it at points of your choice, for instance on
+// the other sides of the branches of f.
 //
-//   returns      ADREV_OK; ADREV_EPATH and others of ad_fn_eval, or an error of
-//                f: nothing was compared; ADREV_EFROZEN: results differ by more than rounding
-//                (1e-7 of them; with float 1e-3), or are not set
-//   cost         an evaluation of each
+//   returns      ADREV_OK; ADREV_EFROZEN: results differ by more than rounding
+//                (a relative 1e-7; with float 1e-3), or are not set;
+//                ADREV_EPATH and others of ad_fn_eval, or an error of f:
+//                nothing was compared
+//   cost         an evaluation of the function and one of f
 ADX_TRY ad_status ad_fn_check(ad_fn *fn, ad_vector_fn *f, void *ctx,
                               const ad_real x[]);
 
 // Why the last recording on this thread did not become a function, in one
-// sentence: as ad_tape_reason says it. Never NULL, and always valid.
+// sentence as in ad_tape_reason. Never NULL, and always valid.
 ADX_API const char *ad_fn_reason(void);
 
 ADX_API size_t ad_fn_inputs(const ad_fn *fn);
 ADX_API size_t ad_fn_outputs(const ad_fn *fn);
 
-// What a function is. All zero: NULL, or a function of constants alone.
+// The report on a function. All zero if fn is NULL, or if the function is of
+// constants alone.
 //
-//   returns      `dead`, `operations` and `arrays` are counted now: 0 if there
-//                is no memory for that
+//   returns      `dead`, `operations` and `arrays` are counted by this call: 0
+//                if there is no memory for that
 //   cost         1 to 2 ns for each operation; a loaded function has been
-//                counted
+//                counted already
 //   memory       a byte for each number, while it counts
-//   threads      any at once, by an allocator that may be called so
+//   threads      any number at once, if the allocator allows that
 ADX_API ad_fn_report ad_fn_about(const ad_fn *fn);
 
-// The guard for which this thread was last answered ADREV_EPATH, but by ad_fn_map
-// and its kin: these say it point by point. `file` may belong to the function
-// whose guard it is, and end with it.
+// The guard that failed when this thread was last answered ADREV_EPATH. Not set
+// by ad_fn_map and its kin, which say it point by point. `file` may belong to
+// the function that has the guard; then it is valid as long as that function.
 ADX_API ad_guard ad_fn_guard(void);
 
 /* --- evaluation -------------------------------------------------------------
- * Arguments are read before a vector of results is written, which may lie where
- * they do, replayed or compiled: ad_fn_eval(fn, x, x). Only a matrix (J, H, and
- * the values of sparse matrices) is written as it comes, and overlaps no argument; the g of
- * ad_fn_gradient is a vector. Two results never overlap.                     */
+ * All arguments are read before a vector of results is written, so that vector
+ * may lie where they do: ad_fn_eval(fn, x, x). This holds replayed or compiled.
+ * A matrix (J, H, and the values of sparse matrices) is written as it is
+ * computed, and must not overlap an argument; the g of ad_fn_gradient is a
+ * vector. Two results never overlap.                                         */
 
 //   x   [n]      in    any point
 //   y   [m]      out   f(x)
@@ -252,7 +263,7 @@ ADX_TRY ad_status ad_fn_jvp(ad_fn *fn, const ad_real x[], const ad_real v[],
 ADX_TRY ad_status ad_fn_vjp(ad_fn *fn, const ad_real x[], const ad_real w[],
                             ad_real dx[]);
 
-// Of a function with one result: its value (y may be NULL) and gradient.
+// Value (y may be NULL) and gradient of a function with one result.
 ADX_TRY ad_status ad_fn_gradient(ad_fn *fn, const ad_real x[], ad_real *y,
                                  ad_real g[]);
 
@@ -260,70 +271,72 @@ ADX_TRY ad_status ad_fn_gradient(ad_fn *fn, const ad_real x[], ad_real *y,
 ADX_TRY ad_status ad_fn_hvp(ad_fn *fn, const ad_real x[], const ad_real w[],
                             const ad_real v[], ad_real hv[]);
 
-// Value (y may be NULL) and Jacobian at once, J[i*n + j] = dy[i]/dx[j]: what
-// Newton's method, a filter or a fit of residuals needs in each step.
+// Value (y may be NULL) and Jacobian in one call, J[i*n + j] = dy[i]/dx[j]:
+// what Newton's method, a filter or a fit of residuals needs in each step.
 //
-//   cost         of small functions that of one program for all of it, which
-//                is made first (ADREV_MATRIX_MOST); else of a value and a
-//                Jacobian
+//   cost         for small functions, one program computes both; it is made
+//                first (ADREV_MATRIX_MOST); for others, a value and a Jacobian
 ADX_TRY ad_status ad_fn_linearize(ad_fn *fn, const ad_real x[], ad_real y[],
                                   ad_real J[]);
 
 // Dense: J as above, H[i*n + j] = d2(w y)/dx[i]dx[j].
 //
-//   cost         of large functions, J: n/ADREV_LANES_MOST forward passes or
-//                m/ADREV_LANES_MOST reverse ones, whichever is less; H:
+//   cost         for large functions, J takes n/ADREV_LANES_MOST forward passes
+//                or m/ADREV_LANES_MOST reverse ones, whichever is less; H takes
 //                n/ADREV_LANES_MOST of both
 ADX_TRY ad_status ad_fn_jacobian(ad_fn *fn, const ad_real x[], ad_real J[]);
 ADX_TRY ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
                                 const ad_real w[], ad_real H[]);
 
-// Taylor coefficients: y[k*m + i] is that of t^k in y[i] along x + t v, for
-// k = 0 ... order; derivatives are k! times as large.
+// Taylor coefficients of f along x + t v: y[k*m + i] is the coefficient of t^k
+// in y[i], for k = 0 ... order. The k-th derivative is k! times as large.
 //
 //   order        in    at most 100000, else ADREV_ESHAPE
 //   y  [(order + 1)*m]  out
 //
-//   returns      as above; ADREV_EEXTERNAL wherever a result needs an external
+//   returns      as above; ADREV_EEXTERNAL whenever a result needs an external
 //                statement
-//   cost         order^2 times an evaluation; operations on arrays are taken
-//                apart
+//   cost         order^2 times an evaluation; operations on arrays are split
+//                into operations on numbers
 ADX_TRY ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
                                const ad_real v[], size_t order, ad_real y[]);
 
-// y = f(x) as one statement of the current recording. While a function is
-// recorded, the operations of fn become a part of it. The function may be freed at
+// y = f(x) as one statement of the current recording. While a function is being
+// recorded, the operations of fn become part of it instead. fn may be freed at
 // any time: recordings keep what they need of it.
 //
 //   x   [n]      in    recorded numbers or constants
-//   y   [m]      out   may lie where x does; constants if x is, or on failure
+//   y   [m]      out   may lie where x does; constants if all of x are, or on
+//                      failure
 //
-//   returns      ADREV_OK; as ad_fn_eval; else the status of the tape. While a
-//                function is recorded, a call that fails is the end of that:
-//                ad_fn_record returns the same status
+//   returns      ADREV_OK; as ad_fn_eval; else the status of the tape. A call
+//                that fails while a function is being recorded ends that
+//                recording: ad_fn_record returns the same status
 ADX_TRY ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[]);
 
 /* --- sparse matrices --------------------------------------------------------
- * Where a matrix may have entries at all is found once, from the program; so is
- * a colouring: columns that share no row (of a Hessian: that can be told apart
- * by symmetry) are computed in one direction. Rows or columns that are nearly
- * full are computed by themselves. Of an external statement every result
- * depends on every input, and is curved in all of them. Entries are sorted by
- * row, then column: CSR, or triplets as Ipopt takes them. Ask for their number,
+ * The pattern of a matrix, the entries that may be nonzero at all, is found
+ * once, from the program. So is a colouring: columns that share no row are
+ * computed in one direction (columns of a Hessian also if symmetry tells them
+ * apart). Rows or columns that are nearly full are computed by themselves. In
+ * an external statement every result is taken to depend on every input, with
+ * second derivatives for every pair of them. Entries are sorted by row, then
+ * column: CSR, or triplets as Ipopt takes them. Ask for the number of entries,
  * then for the pattern, then for values at as many points as you like.       */
 
 typedef struct ad_sparsity {
     size_t nonzeros;
     size_t directions;      // of all sweeps for one matrix
-    size_t apart;           // of these: of full rows or columns of a Jacobian
+    size_t apart;           // of these: for nearly full rows or columns of a
+                            // Jacobian
 } ad_sparsity;
 
-// Entries of the Jacobian; of the Hessian its lower triangle with the diagonal,
-// of all functions w f.
+// The pattern of the Jacobian, and that of the Hessian: its lower triangle with
+// the diagonal, for whatever weights w.
 //
 //   about        out   may be NULL
-//   start [m+1]  out   first entry of each row, and their number; may be NULL
-//                      (Hessian: [n+1])
+//   start [m+1]  out   where each row begins, then the number of all entries;
+//                      may be NULL (Hessian: [n+1])
 //   row, column [nonzeros]   out   of each entry; may be NULL
 ADX_TRY ad_status ad_fn_jacobian_pattern(ad_fn *fn, ad_sparsity *about,
                                          size_t start[], size_t row[],
@@ -339,16 +352,16 @@ ADX_TRY ad_status ad_fn_hessian_sparse(ad_fn *fn, const ad_real x[],
                                        const ad_real w[], ad_real value[]);
 
 /* --- paths ------------------------------------------------------------------
- * A function with branches as a collection of recorded functions, one for each
- * path that was taken so far.                                                */
+ * A function with branches is kept as a collection of recorded functions, one
+ * for each path taken so far.                                                */
 
 typedef struct ad_traced ad_traced;
 
-//   limit        most paths to be kept; the one used longest ago goes first;
-//                0: 64
+//   limit        how many paths are kept at most: the one unused for longest
+//                goes first; 0: 64
 //
-//   options      of all recordings; the allocator, which is copied, keeps the
-//                paths, too
+//   options      of all recordings. The allocator, which is copied, is also
+//                that of the paths
 //
 //   returns      NULL: out of memory. To be freed with ad_traced_free
 #ifndef ADREV_NO_STDLIB
@@ -360,20 +373,20 @@ ADX_API ad_traced *ad_traced_new_with(const ad_fn_options *options,
                                       size_t m, size_t limit);
 ADX_API void ad_traced_free(ad_traced *traced);
 
-// The function on the path that x takes: one that is known, or f recorded at
-// x. It belongs to `traced`, and lives until the next call.
+// The function for the path that x takes: a known one, or f recorded at x. It
+// belongs to `traced`, and lives until the next call.
 //
-//   fn           out   has passed all guards at x; NULL unless ADREV_OK
+//   fn           out   passes all its guards at x; NULL on failure
 //
-//   returns      ADREV_OK; as ad_fn_record and ad_fn_eval; ADREV_EPATH: what was
-//                recorded at x does not pass its own guards there. Such are
-//                functions that look at more than x (a counter), or at the last
-//                bits of an array statement where these are not those of a
-//                replay (see above). The same x is not recorded again
-//   cost         an evaluation of the path used last; then, as long as x leaves
-//                a path, one of a path that parts from it at that guard: of 2^k
-//                paths by k comparisons, k + 1 evaluations at most. Where none
-//                is right, a recording and one more
+//   returns      ADREV_OK; as ad_fn_record and ad_fn_eval; ADREV_EPATH: what
+//                was recorded at x does not pass its own guards there, because
+//                f depends on more than x (a counter), or on the last bits of
+//                an array statement where a replay has others (see the top of
+//                the interface). f is not recorded again at the same x
+//   cost         an evaluation on the path used last; then, each time x leaves
+//                a path at a guard, an evaluation on a path that branches off
+//                there: for 2^k paths by k comparisons, at most k + 1
+//                evaluations. If no path fits, a recording and one evaluation
 //   threads      one at a time
 ADX_TRY ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
                                ad_fn **fn);
@@ -382,18 +395,18 @@ ADX_TRY ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
 ADX_API size_t ad_traced_paths(const ad_traced *traced, size_t *recordings);
 
 /* --- many points ------------------------------------------------------------
- * The same function at many points, ADREV_LANES_MOST at a time side by side
- * (compiled, up to four times as many), with the same bits as one at a time;
- * compiled, those beside one whose results are not finite may be replayed.
- * Numbers are given by column: input i of point p is x[i].v[p*x[i].step]. Step
- * 0: a parameter that all points share. Columns may overlap: a stencil is a
- * function over shifted columns of one array. If adrev_parallel.h is included
- * before this header where both are implemented, blocks of points run on the
- * pool, with the same bits (the file defines ADREV_TRACE first, since
- * adrev_parallel.h includes adrev.h).                                        */
+ * The same function at many points, ADREV_LANES_MOST of them side by side (or
+ * up to four times as many, compiled). The bits are those of one point at a
+ * time. Points next to one whose results are not finite may be replayed even
+ * where there is machine code. Numbers are given by column: input i of point p
+ * is x[i].v[p*x[i].step]. A column with step 0 is a parameter that all points
+ * share. Columns may overlap: a stencil is a function of shifted columns of one
+ * array. If adrev_parallel.h is included before this header where both are
+ * implemented, blocks of points run on the pool, with the same bits. (Such a
+ * file defines ADREV_TRACE first, since adrev_parallel.h includes adrev.h.)  */
 
 typedef struct ad_column {
-    ad_real *v;             // NULL: this one is not wanted (results, dx)
+    ad_real *v;             // NULL: not wanted (results and dx only)
     ptrdiff_t step;
 } ad_column;
 
@@ -401,9 +414,9 @@ typedef struct ad_column {
 //
 //   x   [n]      in    columns of the inputs
 //   y   [m]      in    columns of the results, which overlap none of x
-//   left [points] out  0, or 1 + the guard that the point did not pass, or
-//                      UINT32_MAX: an external statement failed there; may be
-//                      NULL
+//   left [points] out  for each point: 0; or 1 + the guard that failed there;
+//                      or UINT32_MAX: an external statement failed there.
+//                      `left` may be NULL
 //
 //   returns      ADREV_OK; ADREV_EPATH: some points were left: their results
 //                are not written, all others are; ADREV_EEXTERNAL: the same,
@@ -451,10 +464,10 @@ ADX_TRY ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
 #include <stdatomic.h>
 
 /* === function/operations ====================================================
- * A program is a list of nodes, each of which makes one number (or, of arrays,
- * several) from numbers made before; nothing is ever overwritten. Numbers are
- * known by where they stand: first the inputs, then constants and results in
- * the order in which they were asked for.
+ * A program is a list of nodes. Each node makes one number (an array node may
+ * make several) from numbers made before. No number is ever overwritten. A
+ * number is identified by its place: first come the inputs, then constants and
+ * results in the order in which they were asked for.
  *
  *   needs   tape/memory core/table
  *   offers  ADX_CHAIN ADX_DERIVED ADX_OP_* ADX_OP_COUNT ADX_OP_guard
@@ -1050,7 +1063,8 @@ ADX_INLINE void adx_visit_reads(const adx_program *p, const adx_node *s,
 }
 
 /* === function/unique ========================================================
- * Each number once: a hash of what a node computes.
+ * Each number is made once: a hash of what a node computes finds an earlier
+ * node that computes the same.
  *
  *   needs   tape/memory function/operations function/program
  *   offers  adx_key adx_node_key adx_guard_key adx_seen adx_enter_number
@@ -1236,9 +1250,10 @@ static uint32_t adx_fixed(adx_program *p, ad_real v)
 }
 
 /* === function/emit ==========================================================
- * Identities keep every bit of values: x + 0 is not one, for -0 + 0 is 0. The
- * product x x becomes a square, and its adjoint one term instead of two. (Its
- * factor 2 x overflows only where x x has done so long before.)
+ * Adds a node to a program, unless an identity gives its result. Identities
+ * keep every bit of a value: x + 0 is not simplified, because -0 + 0 is 0. The
+ * product x x becomes a square, whose adjoint is one term instead of two. (Its
+ * factor 2 x overflows only where x x has overflowed long before.)
  *
  *   needs   tape/memory function/operations function/program function/unique
  *   offers  adx_compute adx_emit_of adx_emit adx_emit2 adx_emit_guard
@@ -1566,8 +1581,9 @@ static uint32_t adx_emit_external(adx_program *p, const adx_many *of,
 }
 
 /* === function/formulas ======================================================
- * The cells of the tables are C expressions. They are read here, and become
- * nodes of a program: that is how a partial comes into it, and its partials.
+ * The cells of the operator tables are C expressions. They are parsed here and
+ * become nodes of a program. In this way partials enter a program, and partials
+ * of partials.
  *
  *     choice  = either [ "?" choice ":" choice ]
  *     either  = both { "||" both }            both  = relation { "&&" relation }
@@ -1843,8 +1859,9 @@ static adx_numbers adx_partial_of(adx_program *p, size_t n, uint32_t op, int i,
 ADX_SELDOM_END
 
 /* === function/copy ==========================================================
- * From a program its tangent and its adjoint: programs again, which compute
- * what they need of the first one. (Griewank & Walther, chapter 3.)
+ * From a program its tangent and its adjoint are made: programs again, into
+ * which the nodes that they need of the first one are copied. (Griewank &
+ * Walther, chapter 3.)
  *
  *   needs   tape/memory function/operations function/program function/unique
  *           function/emit function/formulas
@@ -2319,7 +2336,7 @@ static ad_status adx_make_tangent(adx_program *q, const adx_program *p,
 ADX_SELDOM_END
 
 /* === function/adjoints ======================================================
- * The adjoint of a program (vjp), and what array nodes hand back.
+ * The adjoint of a program (vjp), and the adjoints of array nodes.
  *
  *   needs   tape/memory function/operations function/program function/unique
  *           function/emit function/copy
@@ -2767,8 +2784,8 @@ static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
 ADX_SELDOM_END
 
 /* === function/matrices ======================================================
- * All directions in one program, each a vector of zeros and ones: what is zero
- * in a direction is found zero when the program is made.
+ * One program for all directions of a matrix, each a vector of zeros and ones.
+ * What is zero in a direction is found to be zero while the program is made.
  *
  *   needs   tape/memory function/operations function/program function/unique
  *           function/emit function/copy function/tangents function/adjoints
@@ -3150,7 +3167,8 @@ static ad_status adx_make_train(adx_program *q, const adx_program *p)
 ADX_SELDOM_END
 
 /* === function/record ========================================================
- * The function runs on a tape of its own, whose trace hook writes the program.
+ * The function to be recorded runs on a tape of its own. The trace hook of that
+ * tape writes the program.
  *
  *   needs   tape/layout tape/memory tape/hooks sweep/session function/api
  *           function/operations function/program function/unique function/emit
@@ -3615,8 +3633,8 @@ static void adx_record_outputs(adx_recorder *r, const ad_tape *t, size_t m,
 }
 
 /* === function/places ========================================================
- * A machine is a program made ready: what no result depends on is gone, and
- * numbers whose last use is over give their place to others.
+ * A machine is a program made ready for replay: nodes on which no result
+ * depends are gone, and a number after its last use gives its place to another.
  *
  *   needs   tape/memory function/operations function/program function/copy
  *           function/matrices
@@ -4089,7 +4107,7 @@ static adx_machine *adx_make_machine(const adx_program *p)
 }
 
 /* === function/arrays ========================================================
- * Array nodes, for one point and for lanes of points.
+ * Replay of array nodes, for one point and for lanes of points.
  *
  *   needs   array/operands array/linear array/sums function/api
  *           function/operations function/program function/places
@@ -4403,7 +4421,7 @@ static void adx_run_many(const adx_machine *m, const adx_node *s, ad_real w[],
 }
 
 /* === function/run ===========================================================
- * The interpreter: one point, or many side by side in lanes.
+ * The interpreter of programs, for one point or for many side by side in lanes.
  *
  *   needs   tape/memory function/api function/operations function/program
  *           function/places function/arrays
@@ -4676,6 +4694,8 @@ static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
 }
 
 /* === function/functions =====================================================
+ * A recorded function: its program, the programs derived from it, and the
+ * machine of each. A derived program is made when it is first asked for.
  *
  *   needs   number/recording tape/memory sweep/session function/api
  *           function/operations function/program function/copy
@@ -5420,8 +5440,8 @@ ADX_API ad_status ad_fn_hvp(ad_fn *fn, const ad_real x[], const ad_real w[],
 }
 
 /* === function/directions ====================================================
- * Rows or columns of a matrix, a lane each. All lanes are at the same point, so
- * a guard that one of them does not pass, none passes.
+ * Several rows or columns of a matrix at once, one in each lane. All lanes are
+ * at the same point, so a guard fails either in every lane or in none.
  *
  *   needs   tape/memory function/api function/places function/arrays
  *           function/run function/functions function/evaluate
@@ -5576,11 +5596,11 @@ static ad_status adx_fill_dense(const adx_directions *d, ad_real to[],
 }
 
 /* === function/points ========================================================
- * Block by block: by machine code, or filled and replayed by as many lanes as
- * a replay has, and its results taken. Adjoints wait until their block is done,
- * or where blocks run in parallel, all blocks of a batch; one thread adds them
- * then, block by block. Where a result of machine code is not finite, the block
- * is done piece by piece, and replayed where that does not help.
+ * Points are done block by block: either by machine code, or by a replay of as
+ * many lanes as it has. Adjoints wait until their block is done or, where
+ * blocks run in parallel, until all blocks of a batch are done; then one thread
+ * adds them, block by block. If machine code gives a result that is not finite,
+ * the block is done in smaller pieces, and replayed where that does not help.
  *
  *   needs   tape/memory parallel/api function/api function/places
  *           function/arrays function/run function/functions
@@ -6085,7 +6105,7 @@ ADX_API ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
 }
 
 /* === function/calls =========================================================
- * A recorded function called where another recording is made.
+ * Calls of a recorded function while something else is recorded.
  *
  *   needs   tape/layout tape/memory array/operands function/api
  *           function/program function/record
@@ -6189,7 +6209,7 @@ ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[])
 }
 
 /* === function/paths =========================================================
- * Guards, and the functions that were recorded on other paths.
+ * Guards, and collections of functions that were recorded on different paths.
  *
  *   needs   tape/memory function/api function/operations function/program
  *           function/run function/functions
@@ -6468,11 +6488,12 @@ ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
 }
 
 /* === function/taylor ========================================================
- * A program of sums, products and quotients has recurrences; for any other
- * operation v of x, v' = p x' with the partial p, whose own coefficients are
- * found in the same way (Griewank & Walther, chapter 13). So the program is
- * continued by the partials of its nodes, by theirs, and so on: to the depth
- * of the order, where only the value of a partial is needed.
+ * Sums, products and quotients have recurrences for their Taylor coefficients.
+ * For any other operation v of x, v' = p x' with the partial p, whose own
+ * coefficients are found in the same way (Griewank & Walther, chapter 13). So
+ * the program is extended by the partials of its nodes, then by the partials of
+ * these, and so on. The depth is the order; at that depth only the value of a
+ * partial is needed.
  *
  *   needs   tape/memory function/api function/operations function/program
  *           function/emit function/formulas function/copy function/adjoints
@@ -6638,8 +6659,8 @@ ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
 
 /* === function/compare =======================================================
  * A recording does not see what f does with plain numbers. So f is run again,
- * at a point that passes all guards; what differs there depends on something
- * that was frozen.
+ * at a point where all guards pass. If results differ there, they depend on
+ * something that the recording froze.
  *
  *   needs   number/recording tape/memory sweep/session array/linear
  *           check/differences function/api function/operations
@@ -6834,8 +6855,8 @@ static ad_status adx_compare_nearby(ad_fn *fn, ad_vector_fn *f, void *ctx,
 ADX_SELDOM_END
 
 /* === function/pattern =======================================================
- * Patterns, colourings, and values from few directions. (Gebremedhin, Manne &
- * Pothen, What color is your Jacobian?)
+ * Patterns, colourings, and the values of sparse matrices from few directions.
+ * (Gebremedhin, Manne & Pothen, What color is your Jacobian?)
  *
  *   needs   tape/memory function/operations function/program function/emit
  *           function/formulas function/copy
@@ -7471,7 +7492,8 @@ static uint32_t adx_best_colouring(const ad_allocator *a, const adx_entries *g,
 ADX_SELDOM_END
 
 /* === function/plans =========================================================
- * In which direction each entry of a matrix is found, and at which result.
+ * For each entry of a sparse matrix, the direction in which it is found, and
+ * the result of that direction that holds it.
  *
  *   needs   tape/memory function/api function/program function/adjoints
  *           function/places function/functions function/evaluate

@@ -4,7 +4,7 @@
  *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
  *     #include "adrev_loop.h"           // before adrev.h
  *
- * A loop of 100 000 steps as one statement, of which the tape keeps 20 states:
+ * A loop of 100 000 steps is one statement; the tape keeps 20 of its states:
  *
  *     #include <stdio.h>
  *
@@ -35,13 +35,14 @@
  *
  *     success: y = 1.895494, dy/dr = 0.578584
  *
- * ad_checkpoint does the same for one call; operators on whole arrays (ad_map,
- * ad_reduce ...) are in adrev_bulk.h, which comes along. Second derivatives:
- * record a function with the loop in it (ad_fn_record of adrev_function.h).
+ * ad_checkpoint does the same for one call. Operators on whole arrays (ad_map,
+ * ad_reduce ...) are in adrev_bulk.h, which this header includes. For second
+ * derivatives record a function that contains the loop (ad_fn_record of
+ * adrev_function.h).
  *
  * If adrev_function.h is included before this header where both are
- * implemented, a step is recorded once, and replayed as long as it takes the
- * same path. The other order does not compile.
+ * implemented, a step is recorded once, and replayed while it takes the same
+ * path. The other order does not compile.
  *
  * Rooms, each of which begins with a line `=== room`:
  *
@@ -58,53 +59,55 @@
 #define ADREV_LOOP_H
 
 /* === loop/api ===============================================================
- * Checkpoints, loops and scans: types and the interface.
+ * Checkpoints, loops and scans: the types and the interface.
  * ========================================================================== */
 
 /* --- types --------------------------------------------------------------- */
 
-// What is kept of a call for the reverse pass.
+// What a checkpoint keeps of its call for the reverse sweep.
 typedef enum ad_keep {
-    ADREV_KEEP_INPUTS,      // and the call is recorded again
+    ADREV_KEEP_INPUTS,      // the inputs; the call is recorded again
     ADREV_KEEP_ALL,         // its recording
     ADREV_KEEP_AUTOMATIC    // its recording, as long as there is room
 } ad_keep;
 
 typedef struct ad_checkpoint_options {
     ad_keep keep;
-    size_t budget;          // AUTOMATIC: bytes that the recordings of all
-                            // checkpoints of the current tape may have together
-    size_t context;         // bytes of *ctx that are copied; 0: none, *ctx
-                            // must stay as it is as long as the recording
-    size_t *evaluations;    // counts calls of f, also those of later sweeps;
+    size_t budget;          // AUTOMATIC: bytes for the recordings of all
+                            // checkpoints of the current tape together
+    size_t context;         // bytes of *ctx that are copied; 0: none, and *ctx
+                            // must not change as long as the recording lasts
+    size_t *evaluations;    // counts calls of f, also those in later sweeps;
                             // may be NULL
-    const ad_allocator *allocator;  // NULL: that of the tape; a fixed tape has
-                                    // none, and f is recorded on it
+    const ad_allocator *allocator;  // NULL: that of the tape. A tape in fixed
+                                    // memory has none: f is recorded on it
 } ad_checkpoint_options;
 
-// What one step of a scan is given, and what it returns. If it needs a plain
-// number it takes it by ad_value, not by .v: a recording must see that.
+// What one step of a scan is given, and what it returns. If the step needs a
+// plain number it takes it by ad_value, not by .v, so that a recording sees it.
 typedef struct ad_step {
-    const ad_rev *const *state;     // [states] of numbers: tap after tap, as
-                                    // listed, each of `size`
+    const ad_rev *const *state;     // [states] the rows of each state, tap by
+                                    // tap as listed, each of `size` numbers
     const ad_rev *const *sequence;  // [sequences] likewise
     const ad_rev *parameter;        // [parameters]
-    ad_rev *const *next;            // [states] the new row of each; all of it
-                                    // must be set
+    ad_rev *const *next;            // [states] the new row of each; the step
+                                    // must set all of it
     ad_rev *const *output;          // [outputs] likewise
-    void *untraced;                 // carried from step to step, to be changed
-    bool stop;                      // true: this was the last step
-    ad_status status;               // not ADREV_OK: the step failed, and so
-                                    // does the scan
+    void *untraced;                 // plain data, carried from step to step;
+                                    // the step may change it
+    bool stop;                      // set to true: this was the last step
+    ad_status status;               // set to another than ADREV_OK: the step
+                                    // failed, and so does the scan
     struct adx_stepping *adx_owner;
 } ad_step;
 
 typedef void ad_step_fn(ad_step *s, void *ctx);
 
-// A carried state: a sequence of rows. Tap -k is the row written k steps ago,
-// and depth is the largest k: so many rows there must be at the beginning.
+// A state that steps carry on: a sequence of rows. Tap -k is the row written k
+// steps ago. The depth of a state is its largest k: that many rows must be
+// there at the beginning.
 typedef struct ad_scan_state {
-    size_t size;            // numbers of a row
+    size_t size;            // numbers in a row
     const ad_rev *initial;  // [depth*size] in, oldest row first
     ad_rev *last;           // [depth*size] out: the last rows; may be NULL, or
                             // `initial`
@@ -113,8 +116,9 @@ typedef struct ad_scan_state {
     const int *tap;         // [taps] below 0
 } ad_scan_state;
 
-// Rows that the steps read: step s, tap k: row s + k - (the smallest tap, if
-// that is below 0), which must be there for all steps.
+// Rows that the steps read. For tap k, step s reads row s + k; or, if the
+// smallest tap is below 0, row s + k - (smallest tap). All these rows must be
+// there.
 typedef struct ad_scan_sequence {
     size_t size;
     size_t rows;            // as many as `steps` steps read, or more
@@ -133,45 +137,48 @@ typedef struct ad_scan_output {
 // What a scan keeps of its states for the reverse pass.
 typedef enum ad_schedule_kind {
     ADREV_STORE_ALL,        // the state before each step
-    ADREV_EVERY,            // before each n-th: n more states in a sweep
+    ADREV_EVERY,            // the state before each n-th step; a sweep keeps n
+                            // more
     ADREV_BINOMIAL,         // n states, the first included, where they save
-                            // most (Griewank and Walther 2000), and the one
-                            // before the last step
-    ADREV_BYTES             // as BINOMIAL, with as many as fit into n bytes; if
-                            // none does: ADREV_ESHAPE. A state is its rows up
-                            // to the depth, and the untraced data; to second
-                            // order (`whole`) twice the rows. Beyond n: the
-                            // state before the last step, sequences,
-                            // parameters, and some 16 bytes for each state
+                            // most evaluations (Griewank and Walther 2000), and
+                            // the one before the last step
+    ADREV_BYTES             // as BINOMIAL, with as many states as fit into n
+                            // bytes; if none fits: ADREV_ESHAPE. A state is its
+                            // rows up to the depth, and the untraced data; to
+                            // second order (`whole`) twice the rows. Not
+                            // counted in n: the state before the last step,
+                            // sequences, parameters, and some 16 bytes for each
+                            // state
 } ad_schedule_kind;
 
-// Where states of one scan may be kept besides memory: a file, another memory.
-// They are numbered from 0; each is put once, and got any number of times.
-// False: it failed. A store of its own for each scan, also for each run of an
-// inner one: `bytes` are those of the state and 16 that say whose it is, and
-// one that another scan has put fails as a get that returns false.
+// Where the states of one scan may be kept besides memory: a file, another
+// memory. States are numbered from 0; each is put once, and got any number of
+// times. A function returns false if it failed. Each scan needs a store of its
+// own, and so does each run of an inner scan: `bytes` are those of the state
+// and 16 that say whose it is. Finding another scan's state counts as a failed
+// get.
 typedef struct ad_store {
     bool (*put)(void *user, size_t number, const void *state, size_t bytes);
     bool (*get)(void *user, size_t number, void *state, size_t bytes);
-    void (*drop)(void *user);       // none is needed any more; may be NULL
+    void (*drop)(void *user);       // no state is needed any more; may be NULL
     void *user;
-    size_t every;           // the state before each of so many steps is put;
+    size_t every;           // the state before each every-th step is put;
                             // between two of them the schedule is followed
 } ad_store;
 
 typedef struct ad_schedule {
     ad_schedule_kind kind;
     size_t n;
-    const ad_store *store;  // NULL: memory alone; must outlive the recording
+    const ad_store *store;  // NULL: memory alone. Must outlive the recording
 } ad_schedule;
 
-// Functions that replay a step, kept from scan to scan.
+// Recorded functions that replay a step, kept from scan to scan.
 typedef struct ad_replays ad_replays;
 
 typedef struct ad_scan_desc {
     ad_step_fn *step;
-    void *ctx;                          // must stay as it is as long as the
-                                        // recording, as must what it points to
+    void *ctx;                          // *ctx, and what it points to, must not
+                                        // change as long as the recording lasts
     size_t steps;                       // at most
     size_t states;
     const ad_scan_state *state;
@@ -181,61 +188,69 @@ typedef struct ad_scan_desc {
     const ad_scan_output *output;
     size_t parameters;                  // the same in all steps
     const ad_rev *parameter;
-    void *untraced;                     // in/out: plain data, carried along;
-                                        // as it was if the scan fails
+    void *untraced;                     // in/out: plain data, carried from step
+                                        // to step; unchanged if the scan fails
     size_t untraced_bytes;
     bool open_ended;                    // `steps` will hardly be reached: keep
-                                        // states for any number of them. Costs
-                                        // up to n - 1 more evaluations of n
-    bool truncated;                     // only the last steps are reversed:
-    size_t reversed;                    // so many. Derivatives of any order
-                                        // are those of a function in which the
+                                        // states for any number of steps. A
+                                        // sweep over n steps then costs up to
+                                        // n - 1 more evaluations
+    bool truncated;                     // reverse only the last `reversed`
+    size_t reversed;                    // steps. Derivatives of any order are
+                                        // those of a function in which the
                                         // state before them is a constant
     ad_schedule schedule;
-    bool whole;                         // under ad_fn_record: one step of the
-                                        // function, see ad_scan
-    bool unreplayed;                    // never replay steps. The last bits of
-                                        // a gradient may differ between steps
-                                        // on a tape, replayed and compiled, as
-                                        // partials are multiplied and adjoints
-                                        // added in another order (one that
+    bool whole;                         // under ad_fn_record: be one step of
+                                        // the function, see ad_scan
+    bool unreplayed;                    // never replay steps. Steps on a tape,
+                                        // replayed and compiled may differ in
+                                        // the last bits of a gradient: partials
+                                        // are multiplied and adjoints added in
+                                        // another order. (An adjoint that
                                         // overflows only before it is weighted
-                                        // is infinite); in each of these ways
-                                        // all schedules give the same bits
+                                        // is infinite.) Within each of the
+                                        // three, all schedules give the same
+                                        // bits
     bool compiled;                      // replay them by ad_fn_compile
     ad_replays *replays;                // NULL: those of this scan alone
-    const ad_allocator *allocator;      // NULL: that of the tape; a fixed tape
-                                        // has none, and all is recorded on it
+    const ad_allocator *allocator;      // NULL: that of the tape. A tape in
+                                        // fixed memory has none: all steps are
+                                        // recorded on it
 } ad_scan_desc;
 
-// What a scan did; sweeps go on counting. All 0 if it failed.
+// What a scan did; its sweeps go on counting. All 0 if the scan failed.
 typedef struct ad_scan_report {
     size_t steps;           // that ran
     size_t evaluations;     // of the step, in all, by whatever means
     size_t recorded;        // of these: on a tape
     size_t replayed;        // of these: by a recorded function
     size_t paths;           // functions that were recorded
-    size_t checks;          // further runs, to compare them with the step
-    size_t snapshots;       // most states that the schedule had in memory at a
-                            // time; the one before the last step is not counted
-    size_t bytes;           // most of memory for the reverse pass: states, that
-                            // one too, sequences, parameters
+    size_t checks;          // further runs, to compare the functions with the
+                            // step
+    size_t snapshots;       // the most states that the schedule had in memory
+                            // at once, without the one before the last step
+    size_t bytes;           // the most memory for reverse sweeps: all states
+                            // (that one too), sequences, parameters
     size_t put;             // states that went to the store
 } ad_scan_report;
 
 /* --- interface --------------------------------------------------------------
  * Each call is one statement of the current tape, whatever happens within. It
- * returns ADREV_OK or why it failed. Then the tape fails with it, so that the
- * status may be dropped, and the results are constants, NaN, if their number is
- * possible: also those that stand where an argument did. Numbers that f or a step brings along from
- * outside (by ctx) are inputs like the others, as long as they are of the same
- * recording; such a step is not replayed. While f or a step runs, it may record
- * and sweep, but it must not clear, free or change the current tape.
- * Under a trace hook, so in a function that is recorded, in fixed memory and
+ * returns ADREV_OK, or why it failed. If it fails the tape fails with it, so
+ * the status may be ignored. Then the results, if their number is possible, are
+ * constants, NaN; also where results stand in the place of an argument.
+ *
+ * Numbers that f or a step brings along from outside, through ctx, are inputs
+ * like the others, if they belong to the same recording; a step that does so is
+ * not replayed. While f or a step runs, it may record and sweep, but it must
+ * not clear, free or change the current tape. Whatever f or a step uses through
+ * ctx must last as long as the recording, even if the call is made within
+ * another step or call.
+ *
+ * Under a trace hook (so in a function that is recorded), in fixed memory, and
  * where no tape is current, f or the steps simply run, and what they do is
- * recorded. What goes wrong in a sweep is ADREV_EEXTERNAL there. Whatever f or
- * a step uses by ctx must last as long as the recording: within another step or
- * call, beyond that.                                                        */
+ * recorded. A failure in a sweep is reported by that sweep as ADREV_EEXTERNAL.
+ */
 
 #ifdef __cplusplus
 extern "C" {
@@ -244,9 +259,9 @@ extern "C" {
 /* --- one call ------------------------------------------------------------ */
 
 // y = f(x), without recording it: its inputs are kept, and each reverse sweep
-// records it again on a tape of its own. Calls may nest.
+// records f again, on a tape of its own. Calls may be nested.
 //
-//   f, ctx       in    run again later, with the same x: it must do the same
+//   f, ctx       in    run again later with the same x, and must do the same
 //   x   [n]      in    numbers
 //   y   [m]      out   results; f must set all of them
 //
@@ -254,92 +269,94 @@ extern "C" {
 //                ADREV_ESHAPE: f, x or y is missing; f did not set all of y
 //                ADREV_EFOREIGN: x, or what f brings along, is of another
 //                recording
-//                ADREV_EMARK: f left another tape in use
+//                ADREV_EMARK: f left another tape current
 //                ADREV_ENOMEM; ADREV_EFULL: no memory
-//                the status of a tape that has failed, or that f failed with
+//                the status of a tape that had failed, or that failed in f
 //                in a sweep ADREV_EEXTERNAL for all of these
-//   cost         in a sweep: f once more, and its reverse
+//   cost         in a sweep: f once more, and the reverse sweep of f
 //   memory       n numbers; in a sweep a recording of f
 //   see          tests/loop/checkpoint.c
 ADX_API ad_status ad_checkpoint(ad_vector_fn *f, void *ctx, size_t n,
                                 const ad_rev x[], size_t m, ad_rev y[]);
 
-// The same with hints, which do not change a bit of the derivatives.
+// The same with hints. They do not change a bit of the derivatives.
 //
 //   options      in    NULL: as ad_checkpoint
 //
-//   returns      as ad_checkpoint; ADREV_ESHAPE also: there is no such `keep`,
-//                or a `context` of nothing
+//   returns      as ad_checkpoint; ADREV_ESHAPE also: no such `keep`, or a
+//                `context` although ctx is NULL
 ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
                                      ad_vector_fn *f, void *ctx, size_t n,
                                      const ad_rev x[], size_t m, ad_rev y[]);
 
 /* --- loops --------------------------------------------------------------- */
 
-// Runs the steps. All arrays of `scan` are read or written during the call.
+// Runs the steps. All arrays in `scan` are read or written during the call.
 //
-// In a function that is recorded (ad_fn_record) its steps become steps of the
-// function. If the scan is to be `whole` it is one step instead, evaluated by
-// its schedule, to second order: values, gradients, Hessian products and
-// Hessians of long loops in little memory. That needs adrev_function.h to be
-// implemented in the same file, steps that bring nothing along, no store and no
-// truncation (else it is not whole), and as many steps at every point
-// (ADREV_EEXTERNAL).
+// While a function is recorded (ad_fn_record), the steps of the scan become
+// steps of the function. If the scan is to be `whole`, it becomes a single step
+// instead, evaluated by its schedule, to second order: values, gradients,
+// Hessian products and Hessians of long loops in little memory. That needs
+// adrev_function.h implemented in the same file, steps that bring nothing
+// along, no store and no truncation; else the scan is not whole. The scan must
+// take as many steps at every point (else ADREV_EEXTERNAL).
 //
 //   report       out   may be NULL; otherwise it must outlive the recording
 //
 //   returns      ADREV_OK
 //                ADREV_ESHAPE: the step or an array is missing; a tap of a
 //                state is 0 or above; a sequence has fewer rows than are read;
-//                sizes that cannot be; a schedule that is none, of 0 states or
+//                impossible sizes; a schedule of no known kind, of 0 states or
 //                bytes, or without room for a state; a store without put, get
 //                or every; a step did not set a result
-//                ADREV_EEXTERNAL: the store failed; in a sweep also, if it has
-//                states of another scan, and for whatever goes wrong there
+//                ADREV_EEXTERNAL: the store failed; in a sweep also if the
+//                store has states of another scan, and for any other failure
 //                ADREV_EFOREIGN: a number of another recording
-//                ADREV_EMARK: a step left another tape in use
+//                ADREV_EMARK: a step left another tape current
 //                ADREV_ENOMEM; ADREV_EFULL: no memory
-//                the status of a tape that has failed, or that a step set
-//   cost         in a sweep, with n steps: n evaluations and their reverse,
-//                those that the schedule repeats, and for each step a pass over
-//                the parameters and over what is brought along by ctx
-//   memory       the states kept (with `replays`, up to half as much again, or
-//                four numbers, and one number for each), the sequences and
-//                parameters; in a sweep a recording of one step
+//                the status of a tape that had failed, or that a step set
+//   cost         in a sweep over n steps: n evaluations and the reverse sweeps
+//                of these; the evaluations that the schedule repeats; and for
+//                each step a pass over the parameters and over what the step
+//                brings along through ctx
+//   memory       the states kept (with `replays`, for each state also up to
+//                half as many numbers, or four, and one more), the sequences
+//                and parameters; in a sweep a recording of one step
 //   see          examples/14_wave.c, tests/loop/scan.c
 ADX_API ad_status ad_scan(const ad_scan_desc *scan, ad_scan_report *report);
 
-// For a scan that is made again and again, as in a fit: its step is recorded in
-// the first one only. In the next ones the recording may run forwards, too, in
-// place of the step. Where the states of all steps of a range are kept, results
-// of the math library are kept with them, half as many as a state has numbers,
-// or four, so that going back need not compute them again. The memory is kept
-// from scan to scan. Scans with the same step, ctx and sizes may share one, as
-// long as *ctx and what it points to stay as they are. Fastest where states have
-// the tap -1 alone and nothing is untraced.
+// For a scan that is made again and again, as in a fit: its step is recorded
+// only in the first scan. In the following ones the recording may also run
+// forwards in place of the step. Where the states of all steps of a range are
+// kept, results of the math library are kept with them, half as many as a state
+// has numbers, or four, so that the way back need not compute them again. The
+// memory is kept from scan to scan. Scans with the same step, ctx and sizes may
+// share one object, as long as *ctx and what it points to do not change.
+// Fastest where states have the single tap -1 and nothing is untraced.
 //
-// A few steps of each scan also run themselves, to be compared. If one is not
-// what was recorded (it reads x.v past the recording), the scan begins anew
-// without recordings; if only a sweep finds that, it fails (ADREV_EEXTERNAL).
+// A few steps of each scan also run by themselves, for comparison. If one of
+// them differs from the recording (it reads x.v, which a recording does not
+// see), the scan starts again without recordings. If only a sweep finds that,
+// the sweep fails (ADREV_EEXTERNAL).
 //
 //   allocator    in    NULL: malloc and free
 //
-//   returns      NULL: no memory. To be freed when no scan that was given it is
-//                recorded any more
-//   threads      one at a time; clearing or freeing a tape with such a scan
-//                counts
+//   returns      NULL: no memory. Free it when no scan that was given it is on
+//                a tape any more
+//   threads      one at a time; clearing or freeing a tape that holds such a
+//                scan counts as use
 ADX_API ad_replays *ad_replays_new(const ad_allocator *allocator);
 ADX_API void ad_replays_free(ad_replays *replays);
 
 // The number of the step, from 0. A scan whose steps ask for it is not
-// replayed: a recording would take it for a constant.
+// replayed, because a recording would take the number for a constant.
 ADX_API size_t ad_step_index(ad_step *s);
 
-// The same as a number without derivative (of float, exact up to 2^24): it may
-// be replayed.
+// The same as a number without a derivative (in float, exact up to 2^24). A
+// step that uses this one may be replayed.
 ADX_API ad_rev ad_step_number(ad_step *s);
 
-// x = f(x, p), so many times: a scan of one state.
+// x = f(x, p), repeated `steps` times: a scan of one state.
 //
 //   f            in    [n + np] -> [n]
 //   x   [n]      in/out
@@ -350,11 +367,11 @@ ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
                           ad_rev x[], size_t np, const ad_rev p[],
                           ad_schedule schedule);
 
-// P(n, s): evaluations of a step that a binomial schedule takes to come from
-// its s states (the first included) to each of n steps. A scan and a sweep
-// evaluate n + 1 + P(n, s) steps, as report.evaluations says: each of them once
-// on a tape, and the last one once more for its value. A further sweep: at most
-// n + P(n, s).
+// P(n, s): how many evaluations of a step a binomial schedule takes to come
+// from its s states (the first included) to each of n steps. A scan and one
+// sweep evaluate n + 1 + P(n, s) steps, as report.evaluations says: each step
+// once on a tape, and the last one once more for its value. A further sweep
+// evaluates at most n + P(n, s).
 //
 //   see          tests/loop/scan.c
 ADX_API size_t ad_binomial_repeats(size_t n, size_t s);
@@ -363,22 +380,23 @@ ADX_API size_t ad_binomial_repeats(size_t n, size_t s);
 
 typedef enum ad_connection {
     ADREV_DISCONNECTED,     // the derivative is 0, whatever the values are
-    ADREV_CONNECTED,        // there is a derivative; it may be 0 here, as where
-                            // a truncated scan cuts it off
+    ADREV_CONNECTED,        // there is a derivative, which may be 0 here; for
+                            // instance where a truncated scan cuts it off
     ADREV_NOT_ASKED         // x is a constant
 } ad_connection;
 
-// Whether any of y depends on x, from the recording alone.
+// Whether any of y depends on each of x, found from the recording alone.
 //
-//   answer [n]   out   of each of x
+//   answer [n]   out   for each of x
 //
 //   returns      as ad_pullback, but constants among x are allowed;
 //                ADREV_EFOREIGN also for a recording with forks;
 //                ADREV_EEXTERNAL also for statements of other headers
 //   cost         as ad_pullback; checkpoints and steps of scans run again.
-//                Functions given to adrev_bulk.h connect all of an element with
-//                all, and a user's external statements all with all; so do the
-//                steps of a truncated scan that are not reversed
+//                Some statements connect all their operands with all their
+//                results: functions given to adrev_bulk.h, for each element; a
+//                user's external statements; and those steps of a truncated
+//                scan that are not reversed
 ADX_TRY ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
                                size_t n, const ad_rev x[],
                                ad_connection answer[]);
@@ -396,10 +414,10 @@ ADX_TRY ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
 #include <limits.h>
 
 /* === loop/stage =============================================================
- * A tape apart, on which a part of a program runs: with constants, for its
- * values, or recorded, for a sweep. Numbers that it takes from outside reach
- * the foreign hook of that tape and become further inputs. What runs on a
- * stage may need one itself: that is the inner stage.
+ * A stage is a tape apart, on which a part of a program runs: with constants,
+ * for its values; or recorded, for a sweep. Numbers that the part takes from
+ * outside reach the foreign hook of that tape and become further inputs. What
+ * runs on a stage may itself need a stage: that is the inner stage.
  *
  *   needs   number/recording tape/layout tape/memory tape/hooks array/external
  *           parallel/threads bulk/tours
@@ -700,6 +718,8 @@ static ad_status adx_stage_push(const adx_stage *s, size_t m, const ad_rev y[],
 }
 
 /* === loop/checkpoint ========================================================
+ * A checkpoint keeps the inputs of a call, and perhaps its recording. A sweep
+ * that finds no recording runs the call again on a stage and sweeps that.
  *
  *   needs   number/recording tape/layout tape/memory sweep/session bulk/folds
  *           bulk/tours loop/api loop/stage
@@ -1014,10 +1034,11 @@ ADX_API ad_status ad_checkpoint(ad_vector_fn *f, void *ctx, size_t n,
 }
 
 /* === loop/schedule ==========================================================
- * States are plain bytes here. A loop is gone through backwards in ranges,
- * level by level: at one level each so many-th state is kept, at the next the
- * same is done between two of them; the last level, of a binomial schedule,
- * keeps a stack of states where they save most.
+ * A state is plain bytes here. The way back goes through a loop in ranges,
+ * level by level. A level keeps the state before every so-many-th step; the
+ * next level does the same between two of these. The last level, if the
+ * schedule is binomial, keeps a stack of states, placed where they save most
+ * evaluations.
  *
  *   needs   tape/layout tape/memory loop/api
  *   offers  ADX_STEPS_MOST adx_shelf adx_kept_level adx_timetable
@@ -1584,11 +1605,12 @@ static ad_status adx_make_timetable(adx_timetable *p, const ad_schedule *s,
 ADX_SELDOM_END
 
 /* === loop/scan ==============================================================
- * The numbers of a step lie one behind the other: in, the taps of the states,
- * then of the sequences, the parameters and the step's number; out, the new
- * rows of the states and the outputs. What a step carries on is the window:
- * of each state the last `depth` rows, oldest first. The first run calls the
- * step with constants. Going back, the adjoints of the window are carried.
+ * The numbers of a step lie one behind the other. Inputs are the taps of the
+ * states, then those of the sequences, the parameters and the number of the
+ * step. Outputs are the new rows of the states and the outputs of the step.
+ * What a step carries on is the window: the last `depth` rows of each state,
+ * oldest first. The first run calls the step with constants. The way back
+ * carries the adjoints of the window.
  *
  *   needs   tape/memory array/linear function/api function/places function/run
  *           function/functions function/evaluate bulk/tours loop/api
@@ -2340,9 +2362,10 @@ static ad_status adx_connect_run(const adx_stage *s, size_t m,
                                  const adx_captured *k, ad_real da[]);
 
 /* === loop/replay ============================================================
- * With adrev_function.h. Going back, a step is recorded as a function the first
- * time, and again when a step has taken another path twice. What an earlier
- * scan has recorded runs forwards, too, and hands on what going back needs.
+ * Steps are replayed only together with adrev_function.h. On the way back a
+ * step is recorded as a function the first time, and again when a step has
+ * taken another path twice. What an earlier scan recorded also runs forwards,
+ * and hands on what the way back needs.
  *
  *   needs   number/recording tape/memory sweep/session array/linear
  *           function/api function/operations function/program
@@ -3520,7 +3543,7 @@ static const ad_external_rule adx_scan_rule = {
 };
 
 /* === loop/first =============================================================
- * The first run, and the statement that it leaves on the tape.
+ * The first run of a scan, and the statement that it leaves on the tape.
  *
  *   needs   tape/memory loop/api loop/stage loop/checkpoint loop/schedule
  *           loop/scan loop/step loop/replay loop/sweep
@@ -3799,8 +3822,8 @@ static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
 }
 
 /* === loop/unrolled ==========================================================
- * Where all is to be recorded as it happens: under a hook, or in fixed memory.
- * The same steps on the numbers themselves.
+ * Under a hook and in fixed memory everything is recorded as it happens: the
+ * same steps run on the numbers themselves.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries bulk/api
  *           bulk/folds loop/api loop/stage loop/checkpoint loop/schedule
@@ -4091,10 +4114,10 @@ ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
 }
 
 /* === loop/recorded ==========================================================
- * A scan at any point: a copy of it runs with other inputs. To second order the
- * window has tangents behind it, which are kept with it; going back, adjoints
- * and their tangents are carried, and a step is differentiated twice as a
- * recorded function.
+ * A `whole` scan in a recorded function: to evaluate it at another point, a
+ * copy of it runs with other inputs. To second order the window is followed by
+ * its tangents, which are kept with it. The way back carries adjoints and their
+ * tangents, and differentiates each step twice, as a recorded function.
  *
  *   needs   tape/memory function/api loop/schedule loop/scan loop/step
  *           loop/replay loop/sweep
@@ -4324,8 +4347,9 @@ static bool adx_scan_replay(const void *saved, const ad_external_point *at)
 #endif
 
 /* === loop/connections =======================================================
- * A reverse sweep over marks in place of adjoints: 1, whatever the partial is,
- * and 0. A statement that is run again marks what its run connects.
+ * A reverse sweep that has marks in place of adjoints: 1 where y depends on a
+ * value, whatever the partials are, and else 0. A statement that runs again in
+ * a sweep marks what its run connects.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           tape/walk sweep/queries array/operands array/linear array/sums

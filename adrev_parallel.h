@@ -4,8 +4,8 @@
  *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
  *     #include "adrev_parallel.h"       // includes adrev.h; needs <xxhash.h>
  *
- * Branches record what they compute; the reverse pass forks where the program
- * joined, and joins where it forked:
+ * Each branch records what it computes. The reverse pass forks where the
+ * program joined, and joins where it forked:
  *
  *     #include <stdio.h>
  *
@@ -35,11 +35,11 @@
  *
  *     success: dy/dx = 0.505811
  *
- * The gradient has the same bits with any number of threads and under every
+ * The gradient has the same bits with any number of threads, under every
  * schedule, and without a pool. A branch may use every value from before its
- * fork, and whoever comes after the join may use the values of the branches;
- * two branches of a fork may not use each other's: that is ADREV_ERACE,
- * whatever the order in which they ran.
+ * fork, and what follows the join may use the values of the branches. Two
+ * branches of a fork may not use each other's values: that is ADREV_ERACE, in
+ * whatever order they ran.
  *
  * Rooms, each of which begins with a line `=== room`:
  *
@@ -56,15 +56,15 @@
 #define ADREV_PARALLEL_H
 
 /* === parallel/api ===========================================================
- * Forks, pools and job graphs: switches, types and the interface.
+ * Forks, pools and job graphs: the switches, the types and the interface.
  *
  *   offers  adx_task adx_fork adx_team adx_worker
  * ========================================================================== */
 
 /* --- configuration ----------------------------------------------------------
- * Both count where ADREV_IMPLEMENTATION is.                                 */
+ * Both take effect in the file that defines ADREV_IMPLEMENTATION.           */
 
-// ADREV_PTHREADS   1: threads of POSIX instead of C11's.
+// ADREV_PTHREADS   1: POSIX threads; 0: C11 threads.
 //   default 0; 1 where <threads.h> is missing. ThreadSanitizer needs 1.
 #ifndef ADREV_PTHREADS
 #if defined __STDC_NO_THREADS__
@@ -81,16 +81,16 @@
 #endif
 
 // ADREV_CHAOS      1: random delays and random refusals.           default 0
-//   For tests: branches are stolen that otherwise never would be.
+//   For tests: branches get stolen that otherwise never would be.
 #ifndef ADREV_CHAOS
 #define ADREV_CHAOS 0
 #endif
 
 /* --- types ------------------------------------------------------------------
- * A job is a sequential stretch of a program: from a fork, a join or the
- * beginning to the next fork, join or end. A task is a branch, from its fork
- * to its end, and has one or more jobs. (Names as in Smeding & Vakar,
- * Parallel dual-numbers reverse AD.)                                        */
+ * A job is a sequential stretch of a program: from the beginning, a fork or a
+ * join to the next fork, the next join or the end. A task is a branch, from its
+ * fork to its end, and consists of one or more jobs. (Names as in Smeding &
+ * Vakar, Parallel dual-numbers reverse AD.)                                 */
 
 typedef struct ad_pool ad_pool;
 typedef struct adx_task adx_task;
@@ -102,10 +102,10 @@ typedef struct adx_worker adx_worker;
 typedef void ad_call_fn(size_t i, void *arg);
 typedef void ad_execute_fn(size_t n, ad_call_fn *call, void *arg, void *user);
 
-// An open fork. It may lie on the stack; nothing of it is for the user.
+// An open fork. It may lie on the stack; the user touches no field of it.
 typedef struct ad_fork {
     adx_team *adx_crew;             // NULL: nothing is recorded in branches
-    adx_fork *adx_record;           // NULL: no memory
+    adx_fork *adx_record;           // NULL: out of memory
     ad_tape *adx_tape;              // current where it was opened
     adx_worker *adx_host;           // current there while it is open
     size_t adx_n;
@@ -127,20 +127,20 @@ typedef struct ad_branch {
     void *adx_user;
 } ad_branch;
 
-// A job of a recording. Jobs are numbered as if one thread had run them: a fork
-// of k branches takes k + 1 numbers, the last for what follows the join.
+// A job of a recording. Jobs are numbered as if one thread had run them. A fork
+// of k branches takes k + 1 numbers; the last is that of what follows the join.
 typedef struct ad_job {
-    size_t branches;        // of the fork that ends it; 0: the task ends
-    size_t fork;            // the first branch's first job; what follows the
-                            // join is fork + branches
-    size_t join;            // of the last job of a branch: what follows the
-                            // join; else 0
+    size_t branches;        // of the fork that ends this job; 0: the task ends
+    size_t fork;            // the first job of that fork's first branch; the
+                            // job that follows the join is fork + branches
+    size_t join;            // in the last job of a branch: the job that follows
+                            // the join; else 0
     size_t values;          // inputs and statements of its own
     size_t statements;
     size_t operands;
-    size_t imports;         // uses of values of other tasks, each once
-    double primal;          // seconds, if ad_tape_measure was on; else 0
-    double reverse;         // of the last reverse sweep
+    size_t imports;         // values of other tasks that it uses, each once
+    double primal;          // seconds if ad_tape_measure was on; else 0
+    double reverse;         // the same, of the last reverse sweep
 } ad_job;
 
 // What a job graph allows. Times are 0 unless they were measured.
@@ -150,12 +150,13 @@ typedef struct ad_parallelism {
     size_t tasks;           // branches, and the program itself
     size_t work;            // statements of all jobs
     size_t span;            // statements on the longest path
-    double parallelism;     // work/span: no number of threads gives more
+    double parallelism;     // work/span: the most that any number of threads
+                            // can gain
     double primal_work, primal_span;        // seconds
     double reverse_work, reverse_span;
 } ad_parallelism;
 
-// Batches of branches that a block collects: see ADREV_PARALLEL.
+// The branches that a block collects: see ADREV_PARALLEL.
 typedef struct ad_scope {
     void (**adx_f)(void *);
     void **adx_arg;
@@ -168,23 +169,23 @@ typedef struct ad_scope {
 } ad_scope;
 
 /* --- interface --------------------------------------------------------------
- * Everything below records on the current tape of the calling thread and in
- * its name: a branch finds a tape current that belongs to the recording. If
- * no tape is current, nothing is recorded, and branches run all the same.
+ * Everything below records on the current tape of the calling thread. Inside a
+ * branch the current tape is one of the same recording. If no tape is current,
+ * nothing is recorded, and branches run all the same.
  *
- * In a branch: do not clear, free, query or ad_use the tape of the recording
- * (ADREV_EBUSY), and leave no other tape current. ad_grad, ad_jac and tapes of
- * the branch's own are fine. A tape in fixed memory, and one whose operations
- * are traced, is recorded by one thread: the branches run one after another,
- * as if they were called.
+ * In a branch, do not clear, free, query or ad_use the tape of the recording
+ * (ADREV_EBUSY), and do not leave another tape current. ad_grad, ad_jac and
+ * tapes of the branch's own are fine. One thread records a tape in fixed
+ * memory, or one whose operations are traced: the branches run one after
+ * another, as if they were called.
  *
- * An allocator given to the tape (ad_tape_new_with) is called from all
- * threads, callbacks of external statements, too, those of one statement by
- * several at once if rows of a Jacobian are swept in parallel.
+ * All threads call the allocator that was given to the tape (ad_tape_new_with),
+ * and the callbacks of external statements. If rows of a Jacobian are swept in
+ * parallel, several threads may call the callbacks of one statement at once.
  *
  * Memory: about 1.5 kB for a fork of two small branches. Stack: 700 bytes for
  * each level of nesting. Dumps and regions show what lies on the tape itself,
- * not what branches recorded; for those see ad_tape_serial.                 */
+ * not what branches recorded; for that see ad_tape_serial.                  */
 
 #ifdef __cplusplus
 extern "C" {
@@ -194,36 +195,37 @@ extern "C" {
 
 // Threads that run branches.
 //
-//   threads      in all, the one that forks among them, at most 512; 0: one
-//                per processor. Fewer if the system gives no more: see
-//                ad_pool_threads
+//   threads      how many in all, with the one that forks; at most 512; 0: one
+//                per processor. The pool has fewer if the system gives no more:
+//                see ad_pool_threads
 //
 //   returns      a pool, to be freed with ad_pool_free; NULL: out of memory
 //   memory       about 70 kB per thread
 ADX_API ad_pool *ad_pool_new(unsigned threads);
 
-// The same with memory of its own choice.
+// The same with an allocator of the caller's choice.
 ADX_API ad_pool *ad_pool_new_with(unsigned threads,
                                   const ad_allocator *allocator);
 
-// Ends the threads. The pool may be NULL, or current on this thread only.
-// Refused while it is current on another thread, or runs a fork: then it
-// lives on, and ad_pool_status says ADREV_EBUSY.
+// Ends the threads and frees the pool. The pool may be NULL, or current on this
+// thread. If it is current on another thread, or runs a fork, the call is
+// refused: the pool lives on, and ad_pool_status says ADREV_EBUSY.
 ADX_API void ad_pool_free(ad_pool *pool);
 
-// Whether the last ad_pool_free was refused; else ADREV_OK. NULL: ENOTAPE.
+// ADREV_EBUSY if the last ad_pool_free was refused, else ADREV_OK; of NULL
+// ADREV_ENOTAPE.
 ADX_TRY ad_status ad_pool_status(const ad_pool *pool);
 
-// How many threads it has, the one that forks among them.
+// How many threads it has, with the one that forks.
 ADX_API unsigned ad_pool_threads(const ad_pool *pool);
 
-// From now on forks of this thread, and the sweeps of recordings with forks,
-// run on this pool; NULL: on this thread alone. Any number of threads may use
-// a pool at once, each with recordings of its own.
+// From now on the forks of this thread, and the sweeps of recordings with
+// forks, run on this pool; NULL: on this thread alone. Any number of threads
+// may use a pool at once, each with recordings of its own.
 //
-//   returns      ADREV_OK; ADREV_EBUSY: in a branch; ADREV_ELIMIT: 1024
-//                threads, its own among them, use the pool; ADREV_ENOMEM.
-//                Nothing has changed then
+//   returns      ADREV_OK; ADREV_EBUSY: in a branch; ADREV_ELIMIT: the pool has
+//                1024 users already, its own threads among them; ADREV_ENOMEM.
+//                On failure nothing has changed
 //
 // A thread that uses a pool must leave it (NULL) before it ends: otherwise the
 // pool cannot be freed.
@@ -231,32 +233,34 @@ ADX_TRY ad_status ad_pool_use(ad_pool *pool);
 
 /* --- forks --------------------------------------------------------------- */
 
-// Runs f(a) and g(b), in parallel if a pool is current; returns when both are
-// done. What went wrong in a branch is the status of the tape. No fork at all
-// costs nothing; a fork of two branches that record one statement each, 0.25
-// microseconds with its reverse pass, on one thread (bench/parallel.c).
+// Runs f(a) and g(b), in parallel if a pool is current, and returns when both
+// are done. If a branch fails, the tape has its status. A program without forks
+// pays nothing. A fork of two branches that record one statement each takes
+// 0.25 microseconds with its reverse pass, on one thread (bench/parallel.c).
 //
-// A thread that waits for a branch runs others meanwhile, on the same stack: no
-// lock may be held across a fork, and what is thread-local may have changed.
+// A thread that waits for a branch runs other branches meanwhile, on the same
+// stack. So hold no lock across a fork, and expect thread-local data to have
+// changed after it.
 ADX_API void ad_fork2(void (*f)(void *), void *a, void (*g)(void *), void *b);
 
 // The same for f(0, ctx), ..., f(n - 1, ctx).
 ADX_API void ad_fork_n(size_t n, void (*f)(size_t i, void *ctx), void *ctx);
 
-// f for consecutive parts of 0, ..., n - 1, of `grain` each but the last.
+// Calls f for consecutive parts of 0, ..., n - 1, each of `grain` numbers
+// except the last.
 //
-//   grain        0: 256 parts, or n if that is less; never a question of
-//                threads, so that results are the same with any number
+//   grain        0: 256 parts, or n if that is less. The parts never depend on
+//                the number of threads, so results are the same with any number
 ADX_API void ad_parallel_for(size_t n, size_t grain,
                              void (*f)(size_t begin, size_t end, void *ctx),
                              void *ctx);
 
-// combine(...combine(combine(p0, p1), p2)..., pk), where pi is f of the i-th
-// part, in that order.
+// combine(...combine(combine(p0, p1), p2)..., pk), in this order, where pi is f
+// of the i-th part.
 //
 //   combine      NULL: the sum, as one statement
 //
-//   returns      the result; of n = 0 the constant 0
+//   returns      the result; for n = 0 the constant 0
 ADX_API ad_rev ad_parallel_reduce(size_t n, size_t grain,
                                   ad_rev (*f)(size_t begin, size_t end,
                                               void *ctx),
@@ -272,7 +276,7 @@ ADX_API ad_rev ad_parallel_reduce(size_t n, size_t grain,
 //             ADREV_FORK(scope, g, b);
 //     }                                   // all are done
 //
-// Leave it at its end only: a break or return runs none of them.
+// Leave the block only at its end: a break or return runs none of the branches.
 #define ADREV_PARALLEL(scope)                                               \
     for (ad_scope scope = ad_scope_open(); scope.adx_open;                  \
          ad_scope_close(&scope))
@@ -282,31 +286,32 @@ ADX_API ad_scope ad_scope_open(void);
 ADX_API void ad_scope_add(ad_scope *scope, void (*f)(void *), void *arg);
 ADX_API void ad_scope_close(ad_scope *scope);
 
-// x as values of this task. The first use of a value of another task makes an
-// input and an entry in a table, 40 bytes in all, in 25 ns; every further use
-// finds it there, in 5 ns (bench/parallel.c). Where a branch uses the same
-// values very often, this makes them its own once, and their use costs nothing.
+// Makes the values x values of this task. When a task uses a value of another
+// task for the first time, that makes an input and an entry in a table: 40
+// bytes in all, in 25 ns. Every further use finds the entry, in 5 ns
+// (bench/parallel.c). A branch that uses the same values very often can take
+// them over once by this function; from then on their use costs nothing.
 //
 //   x [n]        in
 //   y [n]        out   the same values; may be x
 ADX_API void ad_capture(size_t n, const ad_rev x[], ad_rev y[]);
 
-// ad_jacobian, 8 rows or columns on each thread at a time. A recording with
-// forks is swept as by ad_jacobian: its branches in parallel, not its rows. A
-// checkpoint or a scan (adrev_loop.h) is swept for one thread at a time, which
-// then runs the forks within it alone.
+// ad_jacobian with 8 rows or columns at a time on each thread. A recording with
+// forks is swept as by ad_jacobian: its branches run in parallel, not its rows.
+// Only one thread at a time sweeps a checkpoint or a scan (adrev_loop.h), and
+// it runs the forks within by itself.
 //
 //   returns      as ad_jacobian
-//   memory       on each thread, from the allocator of the tape, what a sweep
-//                needs: 64 bytes per value
+//   memory       for each thread what a sweep needs, from the allocator of the
+//                tape: 64 bytes per value
 ADX_TRY ad_status ad_parallel_jacobian(ad_tape *t, size_t m, const ad_rev y[],
                                        size_t n, const ad_rev x[],
                                        ad_real J[]);
 
 /* --- other runtimes ---------------------------------------------------------
- * What the forks above are made of. A runtime of tasks, as OpenMP or oneTBB,
- * or a loop, opens a fork, enters and leaves its branches on whatever threads
- * it likes, each once, and closes it when all have left:
+ * The parts of the forks above. A task runtime such as OpenMP or oneTBB, or a
+ * plain loop, opens a fork, enters and leaves each branch once, on whatever
+ * threads it likes, and closes the fork when all branches have been left:
  *
  *     ad_fork f;
  *     ad_fork_open(&f, n);
@@ -319,53 +324,54 @@ ADX_TRY ad_status ad_parallel_jacobian(ad_tape *t, size_t m, const ad_rev y[],
  *     }
  *     ad_fork_close(&f);
  *
- * A branch that is never entered is as one that recorded nothing. A branch is
- * left on the thread that entered it, and a fork closed on the one that opened
- * it: no untied tasks. LLVM 14's OpenMP crashes now and then, with or without
- * this library, where nested teams need more than 32 threads, and in tasks that
- * run when another host thread with tasks has ended.                        */
+ * A branch that is never entered counts as one that recorded nothing. A branch
+ * is left on the thread that entered it, and a fork is closed on the thread
+ * that opened it: no untied tasks. LLVM 14's OpenMP crashes now and then, with
+ * or without this library: where nested teams need more than 32 threads, and in
+ * tasks that run after another host thread with tasks has ended.             */
 
 ADX_API void ad_fork_open(ad_fork *f, size_t n);
 ADX_API void ad_branch_enter(ad_branch *b, ad_fork *f, size_t i);
 ADX_API void ad_branch_leave(ad_branch *b);
 ADX_API void ad_fork_close(ad_fork *f);
 
-// Whether branches may run on different threads: not of a tape in fixed memory
-// or under a trace hook. Then enter and leave them in order, on this thread.
+// Whether branches may run on different threads. They may not if the tape is in
+// fixed memory or under a trace hook: then enter and leave them in order, on
+// this thread.
 ADX_API bool ad_fork_parallel(const ad_fork *f);
 
-// Forks of this thread, and its sweeps, by another runtime than the pool; in
-// branches it is the same. NULL: by the pool again.
+// From now on another runtime than the pool runs the forks of this thread, and
+// its sweeps; in branches it is the same runtime. NULL: the pool again.
 //
 //   returns      ADREV_OK; ADREV_EBUSY: in a branch
 ADX_TRY ad_status ad_executor_use(ad_execute_fn *execute, void *user);
 
-// Whether forks of this tape's recordings are plain calls from now on: all of a
-// recording is on the tape then, for ad_explain, ad_find_nonfinite, dumps and
+// on: from now on the forks of this tape's recordings are plain calls. All of a
+// recording is then on the tape, for ad_explain, ad_find_nonfinite, dumps and
 // regions.
 ADX_API void ad_tape_serial(ad_tape *t, bool on);
 
 /* --- the job graph ------------------------------------------------------- */
 
-// Whether the times of jobs are taken from now on: 25 ns at each of their ends.
+// on: from now on the times of jobs are taken, at 25 ns for each of their ends.
 ADX_API void ad_tape_measure(ad_tape *t, bool on);
 
-// The jobs of a recording. A fork of which no branch recorded anything has left
-// no trace.
+// The jobs of a recording. A fork none of whose branches recorded anything does
+// not appear.
 //
-//   job [room]   out   the first of them
+//   job [room]   out   the first `room` of them
 //
 //   returns      how many there are
 //   cost         one pass over the tape
 ADX_API size_t ad_tape_jobs(const ad_tape *t, size_t room, ad_job job[]);
 
-// What the graph of these n jobs, all of a recording, allows; all 0 if there
-// cannot be so many.
+// What the graph of these n jobs allows; they must be all jobs of a recording.
+// All 0 if n is impossible.
 ADX_API ad_parallelism ad_job_parallelism(size_t n, const ad_job job[]);
 
-// Seconds that the jobs take on so many workers, of which none is idle while a
-// job is ready (Graham's bound: less than twice the best), by the measured
-// times; overhead of threads is not in them.
+// How many seconds the jobs take on that many workers, none of which is idle
+// while a job is ready (Graham's bound: less than twice the best). Computed
+// from the measured times, without the overhead of threads.
 //
 //   primal, reverse   out   may be NULL
 //
@@ -374,7 +380,8 @@ ADX_TRY ad_status ad_job_predict(size_t n, const ad_job job[],
                                  unsigned workers, double *primal,
                                  double *reverse);
 
-// The job graph for `dot -Tsvg`: boxes with values, statements and imports.
+// Writes the job graph for `dot -Tsvg`: a box for each job, with its values,
+// statements and imports.
 //
 //   returns      the status of the tape, ADREV_ENOMEM
 ADX_TRY ad_status ad_dump_jobs_dot(const ad_tape *t, ad_write_fn *write,
@@ -406,6 +413,7 @@ ADX_TRY ad_status ad_dump_jobs_dot(const ad_tape *t, ad_write_fn *write,
 
 /* === parallel/threads =======================================================
  * What is used of the system: threads, a mutex, a condition variable, a clock.
+ * On top of these: deques from which other threads steal.
  *
  *   needs   parallel/api
  *   offers  adx_mutex adx_condition adx_outcome ADX_THREAD_START
@@ -601,14 +609,17 @@ static bool adx_has_work(const adx_seat *s)
 }
 
 /* === parallel/pool ==========================================================
- * n calls are split in two until one is left: the upper half is pushed, the
- * lower run, and then the upper popped and run, or waited for. Who waits runs
- * what it can steal, from its thief first, which has pieces of the very thing.
+ * n calls are halved until one is left. A thread pushes the upper half on its
+ * deque and runs the lower half; then it pops the upper half and runs it. If
+ * another thread has stolen the upper half, the first one waits, and meanwhile
+ * runs what it can steal: first from the thief, whose deque most often holds
+ * pieces of the awaited half.
  *
- * Who finds nothing for a while sleeps. It raises `sleepers`, then looks at all
- * deques and at what it waits for a last time; who pushes or finishes looks at
- * `sleepers` afterwards. All four are sequentially consistent, loads as well,
- * so that one of the two sees the other; and both changes of mind happen under
+ * A thread that finds nothing to do for a while sleeps. It raises `sleepers`,
+ * then looks a last time at all deques and at what it waits for. A thread that
+ * pushes work or finishes looks at `sleepers` afterwards. All four accesses,
+ * loads as well, are sequentially consistent, so at least one of the two
+ * threads sees the other. A thread decides to sleep, and is woken, only under
  * the mutex (tests/parallel/models/join.pml).
  *
  *   needs   tape/layout tape/memory parallel/api parallel/threads
@@ -968,28 +979,30 @@ ADX_API ad_status ad_executor_use(ad_execute_fn *execute, void *user)
 }
 
 /* === parallel/tasks =========================================================
- * A recording has the tape on which it began, its root, and for every thread
- * that runs a branch at the same time another one, taken when a branch is
- * entered and idle again when it is left. The statements of a task lie on one
- * tape, those of the branches that the same thread runs while the task waits
- * between them: a fork is two entries there, and a sweep leaps from one to the
- * other (adx_leap). The job number in a value names the task that made it.
+ * A recording consists of the tape on which it began, its root, and further
+ * tapes: one for each thread that runs a branch at the same time, taken when a
+ * branch is entered and idle again when it is left. The statements of a task
+ * lie on one tape. Branches that the same thread runs while the task waits lie
+ * there too, in between: a fork is two entries, and a sweep of the task leaps
+ * from one to the other (adx_leap). The job number in a value names the task
+ * that made it.
  *
  * A value of another task is imported: the first use makes an input, and an
- * entry (input, value) in the import table. No task writes adjoints of another:
- * what reached its inputs is applied at the fork of the lowest task T that
- * both descend from, by the thread that sweeps T, after all branches of that
- * fork are done, in the order of the program. Therefore a table's entries are
- * listed by the depth of T, deepest first. At a join the lists of the branches
- * become lists of the task that forked, but for those of its own depth, which
- * stay with the fork. A value of a branch that has joined is applied where the
- * using task's own sweep comes to its latest fork.
+ * entry (input, value) in the import table. No task writes adjoints of another.
+ * Let T be the lowest task from which the importing task and the value's task
+ * both descend. The thread that sweeps T adds the adjoints of such inputs to
+ * those of the values, at the fork of T, after all branches of that fork are
+ * done, in the order of the program. To that end a table's entries are listed
+ * by the depth of T, deepest first. At a join the lists of the branches become
+ * lists of the task that forked, except those of its own depth, which stay with
+ * the fork. A value of a branch that has joined is applied where the sweep of
+ * the task that uses it comes to its latest fork.
  *
- * So the order of all additions depends on the program only, and there is one
- * writer. The same distinction finds races: T is the first task above a
- * value's own that has not joined; if it is not above the task that uses the
- * value, both may run at the same time (as in the bags of Feng & Leiserson's
- * determinacy race detector).
+ * So every adjoint has one writer, and the order of all additions depends on
+ * the program only. The same distinction finds races. Let T be the first task,
+ * from the value's own task upwards, that has not joined. If T is neither the
+ * task that uses the value nor above it, both may run at the same time (as in
+ * the bags of Feng & Leiserson's determinacy race detector).
  *
  *   needs   number/recording tape/layout tape/memory sweep/sweep
  *           parallel/threads
@@ -1288,8 +1301,9 @@ static void adx_forget(adx_worker *w, adx_task *task)
 }
 
 /* === parallel/imports =======================================================
- * Most tasks import little, and a task that waits keeps its table: it begins
- * with 16 entries, and a worker keeps one for the next task.
+ * The import table of a task. Most tasks import little, and a task that waits
+ * keeps its table, so a table begins with 16 entries. A worker keeps one table
+ * for its next task.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           array/operands parallel/api parallel/tasks
@@ -1536,7 +1550,7 @@ ADX_API void ad_capture(size_t n, const ad_rev x[], ad_rev y[])
 }
 
 /* === parallel/team ==========================================================
- * The tapes and threads of one recording, and what a rewind does to them.
+ * The tapes and threads of one recording, and how a rewind changes them.
  *
  *   needs   number/recording tape/layout tape/memory tape/life parallel/api
  *           parallel/threads parallel/tasks parallel/imports
@@ -1926,10 +1940,11 @@ static void adx_rewound(ad_tape *t)
 }
 
 /* === parallel/sweep =========================================================
- * Reverse, a sweep that comes to a join applies what the task has imported
- * since, then forks: each branch is a stretch of a tape, swept by whoever is
- * free. When all are done, it applies their imports, and goes on before the
- * fork. Forward, the same the other way round.
+ * A reverse sweep that comes to a join applies what the task has imported
+ * since, then forks. Each branch is a stretch of a tape, swept by whichever
+ * thread is free. When all branches are done, the sweep applies their imports
+ * and goes on before the fork. A forward sweep does the same in the other
+ * direction.
  *
  *   needs   tape/layout tape/memory tape/walk sweep/sweep sweep/queries
  *           parallel/api parallel/threads parallel/pool parallel/tasks
@@ -2200,7 +2215,8 @@ ADX_API ad_status ad_parallel_jacobian(ad_tape *t, size_t m, const ad_rev y[],
 }
 
 /* === parallel/forks =========================================================
- * A fork is opened, its branches run, and joined; its forms for C programs.
+ * How a fork is opened, its branches run, and joined; and the forms of a fork
+ * for C programs.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
  *           array/operands parallel/api parallel/threads parallel/pool
@@ -2769,8 +2785,8 @@ ADX_API void ad_scope_close(ad_scope *scope)
 }
 
 /* === parallel/graph =========================================================
- * The job graph is not stored: it is read off the tapes, where a job ends at
- * an entry of a fork.
+ * The job graph is not stored. It is read off the tapes, where each entry of a
+ * fork ends a job.
  *
  *   needs   tape/layout tape/memory tape/entries tape/walk sweep/sweep
  *           check/print parallel/api parallel/team parallel/sweep

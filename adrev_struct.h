@@ -65,8 +65,8 @@
 #define ADREV_STRUCT_H
 
 /* === struct/api =============================================================
- * A list of fields makes types, tables and functions; all code is in the
- * functions of struct/walk, which read the tables.
+ * A list of fields makes types, tables and functions. All code is in
+ * struct/walk, whose functions read the tables.
  *
  *   needs   number/recording number/expression tape/walk
  *   offers  adx_visit_task ADX_TASK_INPUTS ADX_TASK_CONSTANTS ADX_TASK_VALUES
@@ -330,9 +330,9 @@ ADX_TRY ad_status adx_struct_check(adx_struct_fn *of, const void *plain,
 #define ADREV_STRUCT_IMPLEMENTED
 
 /* === struct/walk ============================================================
- * One walk through the fields of a struct and of its twin serves all
- * conversions; for some of them one of the two is NULL. Where there may be
- * pointers, a first walk only checks that nodes match.
+ * All conversions are one walk through the fields of a struct and of its twin;
+ * for some of them one of the two is NULL. If there may be pointers, a first
+ * walk only checks that the nodes match.
  *
  *   needs   number/recording tape/layout tape/memory tape/walk sweep/queries
  *           sweep/session check/examine struct/api
