@@ -207,7 +207,8 @@ ADX_TRY ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
 //
 //   bytes, write       as for ad_fn_write_c
 //
-//   returns      as ad_fn_write_c; ADREV_ESHAPE: also for static functions
+//   returns      as ad_fn_write_c; ADREV_ESHAPE: also for static functions,
+//                and so without options
 //   cost         as for the code: the same programs are made
 ADX_TRY ad_status ad_fn_write_h(ad_fn *fn, const ad_c_options *options,
                                 ad_write_fn *write, void *user,
