@@ -218,10 +218,9 @@ ADX_TRY ad_status ad_fn_linearize(ad_fn *fn, const ad_real x[], ad_real y[],
 //
 //   cost         for large functions, J takes n/ADREV_LANES_MOST forward passes
 //                or m/ADREV_LANES_MOST reverse ones, whichever is less; H takes
-//                n/ADREV_LANES_MOST of both. Where at most a quarter of the
-//                entries is not zero, and their colouring (ad_fn_jacobian_pattern)
-//                has at most half as many directions, it takes these; whether
-//                it has is found out by the first call
+//                n/ADREV_LANES_MOST of both. Where few entries are not
+//                zero, rows or columns that have none in common share a pass;
+//                the first call finds out which
 ADX_TRY ad_status ad_fn_jacobian(ad_fn *fn, const ad_real x[], ad_real J[]);
 ADX_TRY ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
                                 const ad_real w[], ad_real H[]);

@@ -5,46 +5,125 @@
  * all of it, a direction for each row or column, or the directions of the
  * colouring, where most entries are zero.
  *
- *   needs   tape/memory function/api function/functions function/evaluate
- *           function/directions function/plans
+ *   needs   tape/memory function/api function/program function/adjoints
+ *           function/functions function/evaluate function/directions
+ *           function/pattern function/colour function/plans
  * ========================================================================== */
 
-// The plan of a large matrix with few entries that needs at most half of the
-// directions; NULL: there is none, or no memory to find out.
-static const adx_pattern *adx_thrifty_plan(ad_fn *fn, bool hessian)
+// A plan in which each entry is found as it is without one: in a direction of its
+// column (by_rows: row), at the result of its row. So it has the same bits. The
+// major of the two is what a direction is no part of.
+static bool adx_plan_thriftily(adx_pattern *s, const adx_entries *t)
 {
-    size_t n = fn->n;
-    size_t m = hessian ? n : fn->m;
-    size_t least = m < n ? m : n;
-    adx_pattern *s;
-    if (least <= ADREV_LANES_MOST
-        || atomic_load_explicit(&fn->crowded[hessian], memory_order_relaxed)
-        || adx_pattern_within(fn, hessian, n / 4 * m, &s) != ADREV_OK)
-        return NULL;
-    if (s == NULL) {
-        atomic_store_explicit(&fn->crowded[hessian], true,
-                              memory_order_relaxed);
-        return NULL;
+    const adx_entries *major = s->by_rows ? t : &s->g;
+    const adx_entries *minor = s->by_rows ? &s->g : t;
+    adx_plan plan = { .full = UINT32_MAX - 1 };
+    plan.colour = (uint32_t *)adx_take(s->memory, major->cols,
+                                       sizeof *plan.colour);
+    bool ok = plan.colour != NULL;
+    if (ok)
+        plan.colours = adx_best_colouring(s->memory, major, minor, plan.full,
+                                          adx_colour_columns, plan.colour);
+    ok = ok && plan.colours != UINT32_MAX && adx_follow(s, &plan, major);
+    adx_drop(s->memory, plan.colour);
+    return ok;
+}
+
+// Whether there may be a gain: few entries, and no colour for each of so many
+// directions, of which a full row has one for each of its entries.
+static bool adx_is_thin(const adx_entries *major)
+{
+    size_t most = major->rows / 16 * major->cols;
+    if (major->start[major->rows] > most)
+        return false;
+    for (size_t i = 0; i < major->rows; i++)
+        if (major->start[i + 1] - major->start[i] > major->cols / 2)
+            return false;
+    return true;
+}
+
+// All entries: of a Hessian both triangles.
+static bool adx_full_graph(adx_program *p, bool hessian, const ad_allocator *a,
+                           adx_entries *g)
+{
+    adx_entries lower = {0};
+    if (!hessian)
+        return adx_jacobian_graph(p, g);
+    bool ok = adx_hessian_graph(p, &lower) && adx_symmetric(a, &lower, g);
+    adx_free_graph(a, &lower);
+    return ok;
+}
+
+// *out stays NULL if it would not help.
+static ad_status adx_make_thrifty(ad_fn *fn, bool hessian, adx_pattern **out)
+{
+    const ad_allocator *a = &fn->memory;
+    adx_program p;
+    adx_entries t = {0};
+    ad_status status = adx_make_scalar(&p, &fn->program, true);
+    adx_pattern *s = adx_new_pattern(a);
+    bool ok = status == ADREV_OK && s != NULL
+           && adx_full_graph(&p, hessian, a, &s->g)
+           && adx_transpose(a, &s->g, &t);
+    bool helps = ok;
+    if (ok) {
+        s->by_rows = !hessian && fn->n >= fn->m;
+        const adx_entries *major = s->by_rows ? &t : &s->g;
+        helps = adx_is_thin(major);
+        ok = !helps || adx_plan_thriftily(s, &t);
+        helps = helps && ok && s->groups <= major->cols / 2;
     }
-    size_t all = hessian ? n : n >= m ? 2 * m : n;
-    size_t few = hessian ? s->groups
-               : s->by_rows ? 2 * (size_t)s->groups + s->aparts
-                            : s->groups + 2 * (size_t)s->aparts;
-    return few <= all / 2 ? s : NULL;
+    if (status == ADREV_OK)
+        status = p.status;
+    adx_free_program(&p);
+    adx_free_graph(a, &t);
+    *out = s;
+    if (!helps) {
+        adx_free_pattern(s);
+        *out = NULL;
+    }
+    return ok || status != ADREV_OK ? status : ADREV_ENOMEM;
+}
+
+// Found out once, as patterns are. *out NULL: it does not help.
+static ad_status adx_thrifty_plan(ad_fn *fn, bool hessian,
+                                  const adx_pattern **out)
+{
+    size_t least = hessian || fn->n < fn->m ? fn->n : fn->m;
+    *out = NULL;
+    if (least <= ADREV_LANES_MOST
+        || atomic_load_explicit(&fn->crowded[hessian], memory_order_relaxed))
+        return ADREV_OK;
+    // acquire: pairs with the release below, which publishes what it points to.
+    adx_pattern *s = atomic_load_explicit(&fn->thrifty[hessian],
+                                          memory_order_acquire);
+    if (s == NULL) {
+        ad_status status = adx_make_thrifty(fn, hessian, &s);
+        if (s == NULL && status != ADREV_ENOMEM)
+            atomic_store_explicit(&fn->crowded[hessian], true,
+                                  memory_order_relaxed);
+        if (s == NULL)
+            return status == ADREV_ENOMEM ? status : ADREV_OK;
+        adx_pattern *other = NULL;
+        if (!atomic_compare_exchange_strong_explicit(
+                &fn->thrifty[hessian], &other, s, memory_order_acq_rel,
+                memory_order_acquire)) {
+            adx_free_pattern(s);
+            s = other;
+        }
+    }
+    *out = s;
+    return ADREV_OK;
 }
 
 // Entries into a matrix of n columns.
 static void adx_spread_entries(const adx_pattern *s, const ad_real value[],
-                               bool both, size_t n, ad_real to[])
+                               size_t n, ad_real to[])
 {
     memset(to, 0, s->g.rows * n * sizeof *to);
     for (size_t i = 0; i < s->g.rows; i++)
-        for (size_t k = s->g.start[i]; k < s->g.start[i + 1]; k++) {
-            size_t j = s->g.col[k];
-            to[i * n + j] = value[k];
-            if (both)
-                to[j * n + i] = value[k];
-        }
+        for (size_t k = s->g.start[i]; k < s->g.start[i + 1]; k++)
+            to[i * n + s->g.col[k]] = value[k];
 }
 
 // w NULL: the Jacobian, else the Hessian of w f.
@@ -58,7 +137,7 @@ static ad_status adx_fill_by_plan(ad_fn *fn, const adx_pattern *s,
                      : w == NULL ? adx_jacobian_entries(fn, s, x, value)
                                  : adx_hessian_entries(fn, s, x, w, value);
     if (status == ADREV_OK)
-        adx_spread_entries(s, value, w != NULL, fn->n, to);
+        adx_spread_entries(s, value, fn->n, to);
     adx_drop(&fn->memory, value);
     return status;
 }
@@ -83,8 +162,10 @@ static ad_status adx_jacobian_in_lanes(ad_fn *fn, const ad_real x[],
 static ad_status adx_jacobian_in_turn(ad_fn *fn, const ad_real x[],
                                       ad_real J[])
 {
-    const adx_pattern *s = adx_thrifty_plan(fn, false);
-    return s == NULL ? adx_jacobian_in_lanes(fn, x, J)
+    const adx_pattern *s;
+    ad_status status = adx_thrifty_plan(fn, false, &s);
+    return status != ADREV_OK ? status
+         : s == NULL ? adx_jacobian_in_lanes(fn, x, J)
                      : adx_fill_by_plan(fn, s, x, NULL, J);
 }
 
@@ -137,10 +218,11 @@ ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
     const adx_wanted wanted[] = { { 0, n * n, H } };
     if (adx_is_short(fn, n) || adx_has_code(&fn->compiled[ADX_KIND_hessian]))
         return adx_evaluate_fn(fn, ADX_KIND_hessian, 2, d.given, 1, wanted);
-    const adx_pattern *s = adx_thrifty_plan(fn, true);
-    if (s != NULL)
-        return adx_fill_by_plan(fn, s, x, w, H);
-    ad_status status = adx_fill_dense(&d, H, n, 1);
+    const adx_pattern *s;
+    ad_status status = adx_thrifty_plan(fn, true, &s);
+    if (status == ADREV_OK)
+        status = s != NULL ? adx_fill_by_plan(fn, s, x, w, H)
+                           : adx_fill_dense(&d, H, n, 1);
     for (size_t i = 0; status == ADREV_OK && i < n; i++)
         for (size_t j = 0; j < i; j++)
             H[j * n + i] = H[i * n + j];

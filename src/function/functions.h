@@ -91,7 +91,8 @@ struct ad_fn {
     adx_file_name *files;       // and those of functions that it calls
     _Atomic(adx_machine *) machine[ADX_KINDS];      // NULL: not made yet
     _Atomic(adx_pattern *) pattern[2];              // Jacobian, Hessian
-    atomic_bool crowded[2];     // their patterns: most entries are not zero
+    _Atomic(adx_pattern *) thrifty[2];              // the same, for dense ones
+    atomic_bool crowded[2];                         // for these there is none
     void *library;                                  // NULL: not compiled
     void (*unload)(void *library);
     adx_compiled compiled[ADX_KINDS];
@@ -165,9 +166,12 @@ ADX_API void ad_fn_free(ad_fn *fn)
         // relaxed: nobody else has the function any more
         adx_free_machine(atomic_load_explicit(&fn->machine[i],
                                               memory_order_relaxed));
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < 2; i++) {
         adx_free_pattern(atomic_load_explicit(&fn->pattern[i],
                                               memory_order_relaxed));
+        adx_free_pattern(atomic_load_explicit(&fn->thrifty[i],
+                                              memory_order_relaxed));
+    }
     for (size_t i = 0; i < ADX_KINDS; i++)      // relaxed as above
         adx_drop_spares(fn, &fn->compiled[i]);
     if (fn->library != NULL)

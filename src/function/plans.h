@@ -7,8 +7,8 @@
  *   needs   tape/memory function/api function/program function/adjoints
  *           function/places function/functions function/evaluate
  *           function/directions function/pattern function/colour
- *   offers  adx_symmetric adx_pattern_within adx_pattern_of
- *           adx_jacobian_entries adx_hessian_entries
+ *   offers  adx_free_pattern adx_new_pattern adx_plan adx_follow adx_symmetric
+ *           adx_pattern_of adx_jacobian_entries adx_hessian_entries
  * ========================================================================== */
 
 struct adx_pattern {
@@ -37,6 +37,16 @@ static void adx_free_pattern(adx_pattern *s)
     adx_drop(s->memory, s->entry);
     adx_drop(s->memory, s->first);
     adx_drop(s->memory, s);
+}
+
+static adx_pattern *adx_new_pattern(const ad_allocator *a)
+{
+    adx_pattern *s = (adx_pattern *)adx_take(a, 1, sizeof *s);
+    if (s != NULL) {
+        memset(s, 0, sizeof *s);
+        s->memory = a;
+    }
+    return s;
 }
 
 // Room for what belongs to entries.
@@ -206,49 +216,36 @@ static bool adx_plan_hessian(adx_pattern *s)
 
 /* --- values -------------------------------------------------------------- */
 
-// *out stays NULL if it has more entries than `most`.
-static ad_status adx_make_pattern(ad_fn *fn, bool hessian, size_t most,
-                                  adx_pattern **out)
+static ad_status adx_make_pattern(ad_fn *fn, bool hessian, adx_pattern **out)
 {
     const ad_allocator *a = &fn->memory;
     adx_program p;
     ad_status status = adx_make_scalar(&p, &fn->program, true);
-    adx_pattern *s = (adx_pattern *)adx_take(a, 1, sizeof *s);
+    adx_pattern *s = adx_new_pattern(a);
     bool ok = status == ADREV_OK && s != NULL;
-    bool fits = true;
-    if (s != NULL) {
-        memset(s, 0, sizeof *s);
-        s->memory = a;
-    }
     if (ok)
-        ok = hessian ? adx_hessian_graph(&p, &s->g)
-                     : adx_jacobian_graph(&p, &s->g);
-    if (ok) {
-        fits = s->g.start[s->g.rows] <= most;
-        ok = !fits || (hessian ? adx_plan_hessian(s) : adx_plan_jacobian(s));
-    }
+        ok = hessian ? adx_hessian_graph(&p, &s->g) && adx_plan_hessian(s)
+                     : adx_jacobian_graph(&p, &s->g) && adx_plan_jacobian(s);
     if (status == ADREV_OK)
         status = p.status;
     adx_free_program(&p);
-    if (!ok || !fits) {
+    if (!ok) {
         adx_free_pattern(s);
-        s = NULL;
+        return status == ADREV_OK ? ADREV_ENOMEM : status;
     }
     *out = s;
-    return ok || status != ADREV_OK ? status : ADREV_ENOMEM;
+    return ADREV_OK;
 }
 
 // Made once, as machines are.
-static ad_status adx_pattern_within(ad_fn *fn, bool hessian, size_t most,
-                                    adx_pattern **out)
+static ad_status adx_pattern_of(ad_fn *fn, bool hessian, adx_pattern **out)
 {
     // acquire: pairs with the release below, which publishes what it points to.
     adx_pattern *s = atomic_load_explicit(&fn->pattern[hessian],
                                           memory_order_acquire);
     if (s == NULL) {
-        ad_status status = adx_make_pattern(fn, hessian, most, &s);
-        *out = NULL;
-        if (status != ADREV_OK || s == NULL)
+        ad_status status = adx_make_pattern(fn, hessian, &s);
+        if (status != ADREV_OK)
             return status;
         adx_pattern *other = NULL;
         if (!atomic_compare_exchange_strong_explicit(
@@ -260,11 +257,6 @@ static ad_status adx_pattern_within(ad_fn *fn, bool hessian, size_t most,
     }
     *out = s;
     return ADREV_OK;
-}
-
-static ad_status adx_pattern_of(ad_fn *fn, bool hessian, adx_pattern **out)
-{
-    return adx_pattern_within(fn, hessian, SIZE_MAX, out);
 }
 
 static ad_status adx_give_pattern(ad_fn *fn, bool hessian, ad_sparsity *about,

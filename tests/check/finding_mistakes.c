@@ -962,7 +962,7 @@ static void test_dump(void)
         "v3 = 0.25 v1 + -1.09951163e+012 v2\nv4 = sum v3 + 8 v2\n"
         "end: a \\\"part\\\"\nv5: input\nv6 = 3 const + 1 v4 + 1 v5\n";
     CHECK(!PLAIN || strcmp(dumped, text) == 0, "text:\n%s", dumped);
-    CHECK(!ADREV_DEBUG || strstr(dumped, "finding.c:") != NULL, "sites");
+    CHECK(!ADREV_DEBUG || strstr(dumped, "finding_mistakes.c:") != NULL, "sites");
     for (size_t room = 0; room < length + 3; room++) {
         char part[1000] = "#";
         memset(part + 1, '#', sizeof part - 1);

@@ -1061,6 +1061,62 @@ static void test_stride(void)
     }
 }
 
+// Numbers put together from several arrays: runs at even and at uneven places,
+// forwards and backwards, among constants and single results, are those of the
+// replay; and a long run is short to say.
+enum { PICKED = 400 };
+
+static void pick(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const size_t n = *(const size_t *)ctx;
+    ad_rev a[PICKED], b[PICKED], c[PICKED];
+    for (size_t i = 0; i < n; i++)
+        a[i] = x[i * 7 % n];
+    a[n / 2] = ad_rec(2.5);
+    a[n / 3] = ad_rec(ad_mul(x[0], x[1]));
+    ad_each(ADREV_OP_sin, n, a, NULL, NULL, b);
+    for (size_t i = 0; i < n; i++)
+        c[i] = i < n / 2 ? b[n - 1 - i] : i % 5 == 0 ? x[i] : b[i * i % n];
+    y[0] = ad_dot(n, c, x);
+    y[1] = ad_sum(n, c);
+}
+
+static void count_bytes(const char *text, size_t length, void *user)
+{
+    (void)text;
+    *(size_t *)user += length;
+}
+
+static void test_picked(void)
+{
+    static const size_t sizes[] = { 6, 9, 10, 40, PICKED };
+    static const ad_real weight[2] = { 1.5, -0.25 };
+    ad_real x[PICKED], y[2][2], dx[2][PICKED];
+    size_t bytes[sizeof sizes / sizeof *sizes] = { 0 };
+    for (size_t i = 0; i < PICKED; i++)
+        x[i] = (ad_real)(0.1 + 0.013 * (double)i);
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        size_t n = sizes[k];
+        const ad_c_options value = { .functions = ADREV_C_VALUE };
+        ad_fn *fn = NULL;
+        CHECK(ad_fn_record(&fn, pick, &n, n, x, 2) == ADREV_OK, "record");
+        for (int compiled = 0; compiled < 2; compiled++) {
+            CHECK(!compiled || compile(fn, NULL) == ADREV_OK, "compile");
+            CHECK(ad_fn_eval(fn, x, y[compiled]) == ADREV_OK
+                  && ad_fn_vjp(fn, x, weight, dx[compiled]) == ADREV_OK, "ask");
+        }
+        CHECK(memcmp(y[0], y[1], sizeof y[0]) == 0
+              && memcmp(dx[0], dx[1], n * sizeof **dx) == 0, "%zu picked", n);
+        CHECK(ad_fn_write_c(fn, &value, count_bytes, &bytes[k], NULL)
+              == ADREV_OK, "write");
+        ad_fn_free(fn);
+    }
+    // Three lists, of 27 bytes for each statement, or 5 for each place of a table:
+    // all in statements would be 80 bytes a number, and two half lists are.
+    CHECK(bytes[4] - bytes[3] < (PICKED - 40) * 50, "%zu bytes, and %zu",
+          bytes[3], bytes[4]);
+}
+
 // Whatever was done to the files: the function is compiled anew, and right.
 static void test_touched(const char *command)
 {
@@ -1372,6 +1428,7 @@ int main(void)
     test_signs();
     test_no_infinity();
     test_stride();
+    test_picked();
     test_untouched();
     test_many();
     test_asked();
