@@ -28,7 +28,7 @@
  *     body_pack(&plain, n, real)                  numbers to an array
  *     body_unpack(n, real, &plain)                and back; other fields stay
  *     body_check(f, ctx, &plain, &twin, &report)  as ad_check, of a function
- *                                                 ad_rev f(const body_rev *, ctx)
+ *                                               ad_rev f(const body_rev *, ctx)
  *     body_make_rev(allocator, &plain, &twin)     makes nodes behind pointers
  *     body_make_plain(allocator, &twin, &plain)
  *     size_t n = body_count(&twin)                n of this very struct

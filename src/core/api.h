@@ -331,10 +331,10 @@ ADX_API const char *ad_version(void);
  * says so, its output may be an input, element by element; otherwise outputs
  * overlap no input. Memory per operand: 8 bytes for its partial, unless all
  * partials are equal; and 4 bytes for its id, unless ids are evenly spaced, as
- * those of inputs or results of one call are. If an array is NULL and its length
- * is not 0, the tape fails with ADREV_ESHAPE; a number that would be returned is
- * then NaN, and arrays are left as they are. Under a trace hook without `array`
- * the tape fails with ADREV_EHOOK.                                             */
+ * those of inputs or results of one call are. If an array is NULL and its
+ * length is not 0, the tape fails with ADREV_ESHAPE; a number that would be
+ * returned is then NaN, and arrays are left as they are. Under a trace hook
+ * without `array` the tape fails with ADREV_EHOOK.                           */
 
 // What `replay` is given, and what it is asked for. With y = F(x), tangents
 // (..d) along xd and adjoints (..b) for weights yb:
