@@ -23,10 +23,10 @@
  *
  *     success: y = 1.496242, dy/dx = 1.103601          sin x + x cos x
  *
- * Operators build an expression; ad_rec records the whole of it as one
- * statement on the tape of the calling thread. A number that was never an
- * input, and every plain C number, is a constant: it has no derivative.
- * ad_fwd is the same arithmetic in forward mode and needs no tape.
+ * Operators build an expression; ad_rec records the whole expression as one
+ * statement on the tape of the calling thread. Plain C numbers are constants,
+ * and so is what is computed from constants alone: they have no derivative.
+ * The same operators on ad_fwd are forward mode, which needs no tape.
  *
  * Not included: complex numbers, GPU.
  *
@@ -53,9 +53,9 @@
 #error adrev needs C11 or later: compile with -std=c11
 #endif
 
-// gcc shows each macro on the way to a mistake, three lines a time, unless they
-// are of a system header. ADREV_STRICT brings them back, and warnings about the
-// header itself: for work on adrev.
+// When gcc reports a mistake, it shows each macro on the way to it, three lines
+// at a time, except for macros of a system header. For work on adrev itself
+// ADREV_STRICT brings these lines back, and warnings about the header.
 #if defined __GNUC__ && !defined __clang__ && !defined ADREV_STRICT
 #pragma GCC system_header
 #endif
@@ -69,13 +69,19 @@
      + ADREV_VERSION_PATCH)
 
 /* === core/config ============================================================
- * Define a switch before the header is included. ADREV_REAL and
- * ADREV_NO_THREADS must be the same in every file of a program; otherwise gcc
- * and clang do not link it. ADREV_FUSE and ADREV_TRACE must be the same in
- * files that pass expressions to one another. ADREV_DEBUG is each file's own
- * choice. The other switches take effect in the file that defines
- * ADREV_IMPLEMENTATION. Do not compile with -ffast-math: zero times infinity is
- * then whatever the compiler likes.
+ * Define a switch before the header is included. Where it must be defined:
+ *
+ *     ADREV_REAL, ADREV_NO_THREADS   alike in all files of the program; if they
+ *                                    differ, gcc and clang refuse to link it
+ *     ADREV_FUSE, ADREV_TRACE        alike in files that pass expressions to
+ *                                    one another
+ *     ADREV_DEBUG, ADREV_STATIC      in each file as that file needs it
+ *     ADREV_COUNT                    in the file with ADREV_IMPLEMENTATION, and
+ *                                    in those whose operations are counted
+ *     the others                     in the file with ADREV_IMPLEMENTATION
+ *
+ * Do not compile with -ffast-math: zero times infinity is then whatever the
+ * compiler likes.
  *
  *   offers  ADX_EXTERN ADX_ZERO ADX_STATIC_ASSERT ADX_INLINE ADX_CHECKED
  *           ADX_COLD ADX_NOINLINE ADX_APART ADX_UNUSED ADX_UNLIKELY ADX_LIKELY
@@ -90,21 +96,22 @@
 #define ADREV_REAL double
 #endif
 
-// ADREV_TRACE   1: operations can be watched, see ad_hooks.      default 0
-//   Costs a test of one thread-local word per operation: nothing in nn and
-//   particles (bench/), a fifth in loop and lstm, and recording burgers takes
-//   1.6 times as long with clang 14, 3 times with gcc 12. For files whose
-//   functions are recorded by adrev_function.h.
+// ADREV_TRACE   1: hooks can watch operations, see ad_hooks.     default 0
+//   For files whose functions are recorded by adrev_function.h. Each operation
+//   tests one thread-local word. That costs nothing in nn and particles
+//   (bench/) and a fifth in loop and lstm; recording burgers takes 1.6 times as
+//   long with clang 14, 3 times with gcc 12.
 #ifndef ADREV_TRACE
 #define ADREV_TRACE 0
 #define ADX_TRACE_UNSET         // adrev_function.h asks for it
 #endif
 
 // ADREV_FUSE    most operands of one statement.         default 12, 1 to 12
-//   An expression with more is split. 1: each operator is a call and a statement,
-//   the smallest code. 12 holds a five-point stencil (burgers, bench/: 1.2 times
-//   as fast as 8). With gcc and ADREV_TRACE the default is 6: wider expressions
-//   gcc 12 then keeps in memory (a cell of lstm: 6 times as long with 7 as with 6).
+//   An expression with more operands is split. 12 is enough for a five-point
+//   stencil (burgers, bench/: 1.2 times as fast as with 8). 1: each operator is
+//   a function call and makes a statement, which is the smallest code. With gcc
+//   and ADREV_TRACE the default is 6, because gcc 12 then keeps wider
+//   expressions in memory (a cell of lstm takes 6 times as long with 7).
 #ifndef ADREV_FUSE
 #if ADREV_TRACE && defined __GNUC__ && !defined __clang__
 #define ADREV_FUSE 6
@@ -114,47 +121,48 @@
 #endif
 
 // ADREV_BLOCK   bytes of a growing tape's first block.       default 65536
-//   Every further block doubles the tape. Smaller than one statement is
-//   rounded up to one statement.
+//   Each further block doubles the tape, until a block has 256 MiB. A block
+//   that would be too small for a statement is made larger.
 #ifndef ADREV_BLOCK
 #define ADREV_BLOCK 65536
 #endif
 
 // ADREV_MARKS   depth to which rewound marks may nest.          default 16
-//   12 bytes of the tape each.
+//   Each level takes 12 bytes of the tape.
 #ifndef ADREV_MARKS
 #define ADREV_MARKS 16
 #endif
 
 // ADREV_VALUES  most values in one recording.             default 2^32 - 2
-//   Ids are 32 bits wide; one more value than this is ADREV_ELIMIT.
+//   Ids are 32 bits wide. One value more fails the tape with ADREV_ELIMIT.
 #ifndef ADREV_VALUES
 #define ADREV_VALUES 4294967294u
 #endif
 
 // ADREV_DEBUG   1: every statement knows its file and line.      default 0
-//   26 bytes and a function call per statement.
+//   Costs 26 bytes and a function call per statement.
 #ifndef ADREV_DEBUG
 #define ADREV_DEBUG 0
 #endif
 
-// ADREV_STATIC     every function private to the including file: no symbols.
+// ADREV_STATIC     all functions are private to the including file: no symbols.
 //                  Numbers must not pass from such a file to another.
 // ADREV_NO_THREADS plain static state instead of thread-local, for targets
 //                  without thread-local storage.
-// ADREV_NO_STDLIB  no malloc: only ad_tape_in and ad_tape_new_with, and recorded
-//                  functions with an allocator in their options. (Threads call
-//                  it all the same: adrev_parallel.h.)
+// ADREV_NO_STDLIB  no malloc: tapes come only from ad_tape_in and
+//                  ad_tape_new_with, and recorded functions need an allocator
+//                  in their options. (adrev_parallel.h calls malloc all the
+//                  same.)
 
-// ADREV_COUNT   1: counts operations: ad_counts.             default 0
-//   For tests of how much work a derivative is: slow.
+// ADREV_COUNT   1: operations are counted, see ad_counts.     default 0
+//   For tests of how much work a derivative takes. Slow.
 #ifndef ADREV_COUNT
 #define ADREV_COUNT 0
 #endif
 
 /* --- base -------------------------------------------------------------------
  * The C library's headers, and the few things that compilers spell
- * differently. core/ and number/ are the common subset of C11 and C++17.      */
+ * differently. core/ and number/ keep to what C11 and C++17 both have.       */
 
 #include <math.h>
 #include <stdbool.h>
@@ -202,11 +210,11 @@
 #define ADX_OPAQUE(pointer) ((void)0)
 #endif
 
-// Asks for memory that far ahead of a place where it is written or read in
-// order, long before it is needed. (bench/, gcc: burgers 28 instead of 42 times
-// the plain program, matvec 14 instead of 19, dot-1e7 18.4 instead of 20.8, loop
-// 1.8 instead of 2.1; nn, which is in the cache, 15.3 instead of 14.9. From 2 to
-// 20 kB it is level.) Not on 32 bits: microcontrollers have no caches to fill.
+// Prefetches memory that is written or read in order, this far ahead. (bench/,
+// gcc: burgers takes 28 instead of 42 times as long as the plain program,
+// matvec 14 instead of 19, dot-1e7 18.4 instead of 20.8, loop 1.8 instead of
+// 2.1; nn, which is in the cache, 15.3 instead of 14.9. Any distance from 2 to
+// 20 kB does as well.) Not on 32 bits: microcontrollers have no caches to fill.
 #define ADX_FAR 4800            /* bytes */
 #if (defined __GNUC__ || defined __clang__) && UINTPTR_MAX > 0xffffffff
 #define ADX_FETCH(address) __builtin_prefetch((const void *)(address))
@@ -214,16 +222,18 @@
 #define ADX_FETCH(address) ((void)(address))
 #endif
 
-// Whether an expression is recorded as one statement: that takes GNU C's blocks
-// that are expressions. Else each operator is called and recorded.
+// Whether an expression is recorded as one statement, which takes GNU C's
+// statement expressions. If not, each operator is called, and recorded by
+// itself.
 #if (defined __GNUC__ || defined __clang__) && ADREV_FUSE > 1
 #define ADX_FUSES 1
 #else
 #define ADX_FUSES 0
 #endif
 
-// Around names that hide those of an operator further out, as is meant. gcc is
-// silent about a system header; with ADREV_STRICT it is told so for all of a file.
+// Around names that hide those of an enclosing operator, on purpose. gcc gives
+// no warnings in a system header; with ADREV_STRICT, where it would, this one
+// is off in the whole file.
 #ifdef __clang__
 #define ADX_QUIET                                                           \
     _Pragma("clang diagnostic push")                                        \
@@ -238,12 +248,12 @@
 #pragma GCC diagnostic ignored "-Wshadow"
 #endif
 
-// Around functions that run once for many sweeps or replays: checks, dumps, what
-// prints, saves, loads, plans or derives one program from another. Compilers
-// spend a third (gcc) to a half (clang) of the time on them. No loop over the
-// numbers of a recording belongs there, nor a helper of one; deriving takes 5 %
-// longer for it. Not at -O0, whose code is meant to stay as written, nor where
-// size was asked for.
+// Around functions that run once for many sweeps or replays: checks, dumps, and
+// whatever prints, saves, loads, plans or derives one program from another.
+// Compilers spend a third (gcc) to a half (clang) of the time on them. Loops over
+// the numbers of a recording do not belong there, nor do their helpers; deriving
+// takes 5 % longer for it. Off at -O0, where code should stay as it is written,
+// and where the whole file is compiled for size.
 #if !defined __OPTIMIZE__ || defined __OPTIMIZE_SIZE__
 #define ADX_SELDOM_BEGIN
 #define ADX_SELDOM_END
@@ -272,12 +282,12 @@
 #define ADX_API ADX_EXTERN
 #endif
 
-// A function that may fail, and nothing but its status says so: compilers warn
-// where that is dropped. (What fails and leaves that on the tape is ADX_API.)
+// A function whose status alone says that it failed: compilers warn where it is
+// dropped. (A function that leaves its status on the tape is ADX_API.)
 #define ADX_TRY ADX_API ADX_CHECKED
 
-// Thread-local without a constructor. In a shared library, initial-exec saves
-// a call for each access; elsewhere the compiler chooses no worse by itself.
+// Thread-local without a constructor. In a shared library, initial-exec saves a
+// call for each access; elsewhere the compiler's own choice is as good.
 #ifdef ADREV_NO_THREADS
 #define ADX_THREAD
 #elif (defined __GNUC__ || defined __clang__) && defined __PIC__            \
@@ -294,15 +304,15 @@ ADX_STATIC_ASSERT(ADREV_MARKS >= 1, "ADREV_MARKS: at least 1");
 ADX_STATIC_ASSERT(ADREV_VALUES <= 4294967294u, "ids are 32 bits wide");
 
 /* === core/types =============================================================
- * Conventions. Arrays are dense. A Jacobian is m x n, row by row: J[i*n + j] =
- * dy[i]/dx[j]. A tangent (forward) is given for inputs first, an adjoint
- * (reverse) for outputs first. Angles are in radians. Non-finite values follow
- * IEEE 754, with one exception, everywhere and in every mode: in the chain rule
- * a factor of exactly zero gives zero, whatever the other factor is. So a
- * branch not taken never spoils a gradient, however a program is cut into
- * statements. (The cut may change the last bit: if a variable occurs twice in a
- * statement, its partials are added in the statement; if it occurs in two
- * statements, the sweep adds the products.)
+ * Conventions: arrays are dense. A Jacobian is m x n, row by row:
+ * J[i*n + j] = dy[i]/dx[j]. Tangents (forward) start at the inputs, adjoints
+ * (reverse) at the outputs. Angles are in radians. Non-finite values follow
+ * IEEE 754, with one exception, everywhere and in every mode: in the chain
+ * rule a factor of exactly zero gives zero, whatever the other factor is. So a
+ * branch that is not taken never spoils a gradient, however a program is cut
+ * into statements. (The last bit may depend on the cut: if a variable occurs
+ * twice in one statement, its partials are added when that is recorded; if it
+ * occurs in two statements, what they contribute is added in the sweep.)
  *
  *   needs   core/config
  *   offers  adx_now adx_operand adx_slot adx_head ADX_WIDTHS adx_number
@@ -311,9 +321,10 @@ ADX_STATIC_ASSERT(ADREV_VALUES <= 4294967294u, "ids are 32 bits wide");
 
 typedef ADREV_REAL ad_real;
 
-// Files that do not agree on what a number is must not be linked. Each refers
-// to a symbol that says what it was compiled for, and only that of the
-// implementation is defined. Private copies (ADREV_STATIC) agree with nobody.
+// Files that do not agree on what a number is must not be linked. Each file
+// refers to a symbol whose name says how it was compiled, and only the symbol
+// of the implementation is defined. Private copies (ADREV_STATIC) take no part
+// in this.
 #ifdef ADREV_NO_THREADS
 #define adx_now adx_now_without_threads     // else the linker says less
 #define ADX_ALIKE_(real)                                                    \
@@ -328,7 +339,8 @@ ADX_EXTERN const char ADX_ALIKE;
 static const char *const adx_agreement __attribute__((used)) = &ADX_ALIKE;
 #endif
 
-// The names of the structs are what compilers add to a message about a type.
+// Compilers print the names of these structs in their messages about types: so
+// the names say what to do.
 
 // A number that remembers where it came from. Plain data: copy it as you
 // like. All-zero bytes are the constant 0.
@@ -344,8 +356,8 @@ typedef struct ad_fwd {
     ad_real d;          // derivative along the chosen direction
 } ad_fwd;
 
-// One factor of the chain rule: 12 bytes with double, 8 with float. The
-// packing only halves the alignment of a double.
+// One factor of the chain rule: 12 bytes with double, 8 with float. All that
+// the packing does is to halve the alignment of a double.
 #pragma pack(push, 4)
 typedef struct adx_operand {
     ad_real d;          // partial derivative of the statement
@@ -353,14 +365,15 @@ typedef struct adx_operand {
 } adx_operand;
 #pragma pack(pop)
 
-// The same in an expression: the operand still has its compound id. One field
-// for both halves, because gcc 12 keeps no more than 32 fields in registers.
+// The same in an expression, where an operand still has its compound id. Both
+// halves are one field, because gcc 12 keeps no more than 32 fields in
+// registers.
 typedef struct adx_slot {
     ad_real d;
     uint64_t id;                    // job * 2^32 + seq
 } adx_slot;
 
-// What an expression that is not recorded yet begins with.
+// The head of an expression, which is not recorded yet.
 typedef struct adx_head {
     ad_real v;                      // value
     unsigned zero;                  // bits: slots with a factor of exactly zero
@@ -369,7 +382,7 @@ typedef struct adx_head {
 } adx_head;
 
 #if ADX_FUSES
-// Expressions of N recorded numbers. They live in registers.
+// Expressions with N slots, for recorded numbers. They live in registers.
 #define ADX_WIDTHS(ROW)                                                     \
     ROW(1) ROW(2) ROW(3) ROW(4) ROW(5) ROW(6) ROW(7) ROW(8) ROW(9) ROW(10)  \
     ROW(11) ROW(12)
@@ -391,8 +404,8 @@ typedef struct ad_expr_of_ad_fwd_use_ad_dual {
 } ad_expr_dual;
 #endif
 
-// A number of any kind, or an operation that is recorded already, where operators
-// are called.
+// Where operators are called (ADX_FUSES is 0): a number of any kind, or the
+// result of an operation, which is recorded already.
 typedef struct ad_expr_use_ad_rec_to_record_it {
     ad_real v;
     ad_real d;                      // of ad_fwd
@@ -431,9 +444,9 @@ typedef enum ad_status {
 } ad_status;
 #undef ADX_ENUM
 
-// Where a tape's memory comes from. Both functions or neither. Blocks are
-// returned with the pointer they came with, and only when the tape is freed
-// or outgrows its array of adjoints.
+// Where a tape's memory comes from. Set both functions, or neither. `free` is
+// given the pointer that `alloc` returned, and is called only when the tape is
+// freed or outgrows its array of adjoints.
 typedef struct ad_allocator {
     void *(*alloc)(size_t bytes, void *user);    // aligned as by malloc; or NULL
     void (*free)(void *block, void *user);
@@ -453,15 +466,15 @@ typedef struct ad_mark {
     ad_status adx_status;
 } ad_mark;
 
-// What a recording holds, and what its tape holds for it.
+// The size of a recording, and the memory that its tape holds for it.
 typedef struct ad_stats {
-    size_t values;          // inputs and statements: the adjoints of a sweep
+    size_t values;          // of inputs and statements: a sweep's adjoints
     size_t statements;
     size_t operands;
     size_t bytes;           // needed: see ad_tape_bytes
-    size_t bytes_most;      // the same at its highest, rewound parts (and what
-                            // ad_grad and ad_jac needed) included
-    size_t bytes_held;      // allocated, or the size of the fixed memory
+    size_t bytes_most;      // the most that was needed so far, with what has
+                            // been rewound and what ad_grad and ad_jac took
+    size_t bytes_held;      // allocated; or the size of the fixed memory
 } ad_stats;
 
 /* === core/operations ========================================================
@@ -953,20 +966,20 @@ ADREV_STEPS(ADX_DEFINE)
 #undef ADX_DEFINE
 
 /* === core/api ===============================================================
- * The public functions. Each comment states what a function costs and what it
- * does on bad input. Unless a comment says otherwise:
+ * Every function states what it costs and what it does on bad input. Unless
+ * it says otherwise:
  *
  *   - a status other than ADREV_OK leaves the outputs untouched
- *   - a tape may be NULL; then a query says ADREV_ENOTAPE
- *   - a tape is used by one thread at a time; different threads may use
- *     different tapes at once
+ *   - a tape may be NULL, and a query then returns ADREV_ENOTAPE
+ *   - one thread at a time uses a tape; different threads may use different
+ *     tapes at once
  *   - nothing is allocated
  *
- * Compilers warn if a status is dropped; ad_ignore drops it on purpose. They do
- * not warn for what records on the current tape (ad_external; ad_map, ad_scan
- * and the like), since the tape keeps that status and the next query returns
- * it; nor for ad_check_print, ad_dump_text and ad_dump_dot, whose status says
- * nothing new.
+ * Compilers warn where a status is dropped; ad_ignore drops it on purpose. They
+ * do not warn for functions that record on the current tape (ad_external;
+ * ad_map, ad_scan and the like), because the tape keeps the status and the next
+ * query returns it; nor for ad_check_print, ad_dump_text and ad_dump_dot, whose
+ * status says nothing new.
  *
  *   needs   core/config core/types core/operations
  *   offers  ADX_TALLY adx_counts adx_count_op adx_count_back
@@ -978,103 +991,108 @@ typedef void ad_vector_fn(const ad_rev *x, ad_rev *y, void *ctx);
 
 /* --- tapes --------------------------------------------------------------- */
 
-// A growing tape. Its memory is kept from recording to recording.
+// A growing tape. It keeps its memory from recording to recording.
 //
 //   returns      the tape, not yet current; NULL if out of memory
-//   memory       a few hundred bytes now, blocks of ADREV_BLOCK bytes and
-//                more when recording, adjoints when sweeping
+//   memory       a few hundred bytes now; when recording, blocks of ADREV_BLOCK
+//                bytes and more; when sweeping, adjoints
 //   see          examples/01_derivative.c
 #ifndef ADREV_NO_STDLIB
 ADX_API ad_tape *ad_tape_new(void);
 #endif
 
-// The same with the caller's allocator, which is copied.
+// The same with the caller's allocator. The struct is copied.
 //
 //   returns      NULL if out of memory, or if a function is missing
 ADX_API ad_tape *ad_tape_new_with(const ad_allocator *allocator);
 
 // A tape in fixed memory: nothing is ever allocated. The adjoints of a sweep
-// lie in the same buffer, too: room for one adjoint per value is kept free.
+// lie in the same buffer, where room for one adjoint per value is kept free.
 //
 //   buffer [bytes]  stays the caller's, and must outlive the tape
 //   returns      the tape; NULL if the buffer is NULL or too small
 //   see          ad_tape_bytes; examples/05_fixed_memory.c
 ADX_API ad_tape *ad_tape_in(void *buffer, size_t bytes);
 
-// Gives everything back; if the tape is current on this thread, none is then.
-// NULL is allowed. After ad_tape_in optional.
+// Gives all memory back. If the tape was current on this thread, no tape is
+// afterwards. NULL is allowed. After ad_tape_in the call is optional, unless a
+// statement has something to destroy (ad_external_rule).
 ADX_API void ad_tape_free(ad_tape *t);
 
 // Starts a new recording: values recorded so far become foreign, a failed tape
-// works again, memory is kept. A statement that has a foreign value among its
-// operands fails; what needs its number only need not (comparisons, ad_floor,
-// ad_value, ad_detach, ad_dual, the side that ad_select leaves). Cost: some
-// counters, whatever the length.
+// works again, memory is kept. A statement with a foreign value among its
+// operands fails the tape. Operations that need only the number of a foreign
+// value still work: comparisons, ad_floor, ad_value, ad_detach, ad_dual, and
+// ad_select for the side that it does not take. Cost: some counters, whatever
+// the length.
 ADX_API void ad_tape_clear(ad_tape *t);
 
 // Bytes of fixed memory that the present recording needs, exactly: ad_tape_in
-// with a buffer of this size (aligned as by malloc) records and sweeps the
-// same program. 12 per operand, 2 per statement, 8 per value, and the tape.
-// Measure on a growing tape (one that is full counts what it has recorded) and
-// with the compiler and level that the buffer is for: they merge operands. With
-// rewinds, ad_grad or ad_jac take bytes_most of ad_tape_stats instead.
+// with a buffer of this size (aligned as by malloc) records and sweeps the same
+// program. That is 12 bytes per operand, 2 per statement, 8 per value, and the
+// tape itself. Measure on a growing tape, since one that is full counts only
+// what it has recorded; and with the compiler and the optimisation level that
+// the buffer is for, since they decide which operands are merged. If the
+// program rewinds or calls ad_grad or ad_jac, take bytes_most of ad_tape_stats
+// instead.
 ADX_API size_t ad_tape_bytes(const ad_tape *t);
 
 ADX_API ad_stats ad_tape_stats(const ad_tape *t);
 
-// Makes room now, so that this many more statements with this many operands
-// altogether, and their sweep, need no allocation.
+// Makes room now, so that so many more statements, with so many operands in
+// all, can be recorded and swept without an allocation.
 //
-//   returns      ADREV_OK; ADREV_ENOMEM or ADREV_EFULL, the tape as it was
+//   returns      ADREV_OK; ADREV_ENOMEM or ADREV_EFULL, with the tape unchanged
 ADX_TRY ad_status ad_tape_reserve(ad_tape *t, size_t statements,
                                   size_t operands);
 
 // Makes a tape current on the calling thread: what is computed from now on is
-// recorded there. NULL: nothing is recorded, every value is a constant.
+// recorded there. NULL: nothing is recorded, and every value is a constant.
 //
-// Before a thread ends, or hands its tape to another: ad_use(NULL).
+// Call ad_use(NULL) before a thread ends or hands its tape to another thread.
 //
 //   returns      the tape that was current, or NULL
 ADX_API ad_tape *ad_use(ad_tape *t);
 
-// Recording cannot return a status. A tape that met an error remembers it,
-// records nothing more, and every query returns it, until ad_tape_clear.
+// Recording cannot return a status. So a tape that met an error remembers it
+// and records nothing more, and every query returns it until the tape is
+// cleared, or rewound to before the error.
 ADX_TRY ad_status ad_tape_status(const ad_tape *t);
 
 // The status in words; never NULL.
 ADX_API const char *ad_message(ad_status status);
 
-// A status that may be dropped here: ad_ignore(ad_pool_use(pool)). (gcc warns
-// in spite of a cast to void.)
+// Drops a status on purpose: ad_ignore(ad_pool_use(pool)). (With a cast to void
+// gcc still warns.)
 ADX_INLINE void ad_ignore(ad_status status) { (void)status; }
 
-// Where the error of a failed tape happened. Known if the statement was
-// compiled with ADREV_DEBUG.
+// Where a failed tape met its error. Known if the statement was compiled with
+// ADREV_DEBUG.
 //
 //   file, line   out   NULL and 0 if unknown
 ADX_API void ad_tape_failure(const ad_tape *t, const char **file, int *line);
 
-// Whether the tape is to fail, with ADREV_ENONFINITE, at the first input or
-// result that is infinite or NaN. ad_tape_failure names the place; a debugger
-// stops there with a breakpoint on adx_fail_because (docs/debugging.md). Of
-// statements compiled with ADREV_DEBUG, and arrays and inputs if the
-// implementation is; others pass unnoticed, and cost nothing. Stays until it is
-// taken back.
+// Makes the tape fail with ADREV_ENONFINITE at the first input or result that
+// is infinite or NaN; false takes that back, ad_tape_clear does not.
+// ad_tape_failure names the place; a debugger stops there with a breakpoint on
+// adx_fail_because (docs/debugging.md). Only statements compiled with
+// ADREV_DEBUG are looked at, and inputs and array statements if the
+// implementation is; others pass unnoticed, and cost nothing.
 ADX_API void ad_tape_stop_nonfinite(ad_tape *t, bool stop);
 
-// Why the tape failed, in one sentence: what ad_message says of its status or,
-// where that has several causes (ADREV_EHOOK), which of them it was. Never NULL,
-// and always valid.
+// Why the tape failed, in one sentence: the text of ad_message or, if the
+// status has several causes (ADREV_EHOOK), the one that it was. Never NULL, and
+// always valid.
 ADX_API const char *ad_tape_reason(const ad_tape *t);
 
-// Bytes by which fixed memory was too small for the statement at which the tape
-// failed with ADREV_EFULL, its adjoints included: with so many more, and no
-// fewer, it is recorded. What comes after it needs more; ad_tape_bytes of a tape
-// that grows says how much in all. 0: the tape has not failed so, or what was
-// missing is no part of it.
+// Bytes that fixed memory lacked, adjoints included, for the statement at which
+// the tape failed with ADREV_EFULL: that statement needs exactly so many more.
+// What comes after it needs more still; ad_tape_bytes of a growing tape says
+// how much in all. 0: the tape has not failed in this way, or what was missing
+// is not part of the tape.
 ADX_API size_t ad_tape_missing(const ad_tape *t);
 
-// Where a value was recorded, likewise. Cost: one pass over the tape.
+// Where a value was recorded, in the same way. Cost: one pass over the tape.
 ADX_API void ad_tape_where(const ad_tape *t, ad_rev x, const char **file,
                            int *line);
 
@@ -1082,25 +1100,26 @@ ADX_API void ad_tape_where(const ad_tape *t, ad_rev x, const char **file,
 ADX_API ad_mark ad_tape_mark(ad_tape *t);
 
 // Forgets what was recorded since the mark. Values from before it stay valid,
-// later ones become foreign; an error since then is forgotten, too. A mark may
-// be returned to any number of times.
+// later ones become foreign, and an error since then is forgotten, too. A tape
+// may be rewound to the same mark any number of times.
 //
-//   returns      ADREV_OK; ADREV_EMARK if the mark is not on this recording
-//                or rewound marks nest deeper than ADREV_MARKS; ADREV_ENOTAPE
-//   cost         constant; afterwards a value from before the mark costs a
-//                function call at each use
+//   returns      ADREV_OK; ADREV_EMARK if the mark is not on this recording or
+//                rewound marks nest deeper than ADREV_MARKS; ADREV_EBUSY while
+//                a fork is open; ADREV_ENOTAPE
+//   cost         constant; afterwards each use of a value from before the mark
+//                costs a function call
 ADX_TRY ad_status ad_tape_rewind(ad_tape *t, ad_mark mark);
 
 /* --- inputs -------------------------------------------------------------- */
 
-// A new independent variable on the current tape; without one, a constant.
-// (A constant on purpose is ad_rec(2.5), or a struct of zeros.)
+// A new input on the current tape; without a current tape, a constant. (To make
+// a constant on purpose, write ad_rec(2.5); a struct of zeros is one, too.)
 // Inputs made one after the other share one entry of 14 bytes; those at the
 // start of a recording need none.
 ADX_API ad_rev ad_input(ad_real v);
 
 //   x    [n]     in    values
-//   out  [n]     out   the variables; constants if the tape fails
+//   out  [n]     out   the inputs; constants if the tape fails
 ADX_API void ad_inputs(size_t n, const ad_real x[], ad_rev out[]);
 
 /* --- derivatives --------------------------------------------------------- */
@@ -1108,12 +1127,13 @@ ADX_API void ad_inputs(size_t n, const ad_real x[], ad_rev out[]);
 // Gradient of one recorded value.
 //
 //   y            in    a value recorded on t
-//   x   [n]      in    values recorded on t; mostly inputs
+//   x   [n]      in    values recorded on t, usually inputs
 //   g   [n]      out   g[i] = dy/dx[i]             unit: y per x[i]
 //
 //   returns      ADREV_OK; the error of a failed tape; ADREV_EFOREIGN,
 //                ADREV_EPASSIVE (y or an x is a constant), ADREV_ESHAPE (n
-//                above the number of values, or NULL); ADREV_ENOMEM
+//                above the number of values, or NULL); ADREV_ENOMEM;
+//                ADREV_EEXTERNAL (a user's rule failed, or lacks a function)
 //   cost         one reverse sweep over the recording
 //   memory       8 bytes per value, kept for the next sweep
 //   see          examples/01_derivative.c, tests/core/tape.c
@@ -1122,8 +1142,8 @@ ADX_TRY ad_status ad_gradient(ad_tape *t, ad_rev y, size_t n,
 
 // Adjoints of x for given adjoints of y: dx = dy J. May be repeated.
 //
-//   y   [m]      in    outputs; constants among them contribute nothing, but
-//                      if all are, that is ADREV_EPASSIVE
+//   y   [m]      in    outputs; constants among them contribute nothing, but if
+//                      all are constants, the status is ADREV_EPASSIVE
 //   dy  [m]      in    weights of the outputs
 //   dx  [n]      out   dx[j] = sum over i of dy[i] dy[i]/dx[j]
 //
@@ -1135,7 +1155,7 @@ ADX_TRY ad_status ad_pullback(ad_tape *t, size_t m, const ad_rev y[],
 // Tangents of y for given tangents of x: dy = J dx. May be repeated.
 //
 //   dx  [n]      in    direction
-//   dy  [m]      out   0 for outputs that are constants, unless all are
+//   dy  [m]      out   0 for outputs that are constants, if not all are
 //
 //   returns, cost, memory: as ad_pullback, with one forward sweep
 ADX_TRY ad_status ad_pushforward(ad_tape *t, size_t n, const ad_rev x[],
@@ -1148,32 +1168,36 @@ ADX_TRY ad_status ad_pushforward(ad_tape *t, size_t n, const ad_rev x[],
 //                      with ADREV_EEXTERNAL
 //
 //   returns      as ad_pullback
-//   cost         a sweep for each 8 outputs (reverse) or, if there are fewer
-//                inputs than outputs, for each 8 inputs (forward)
-//   memory       64 bytes per value; fixed memory that has less does with it
+//   cost         a reverse sweep for every 8 outputs or a forward sweep for
+//                every 8 inputs, whichever makes fewer sweeps; reverse if a
+//                statement cannot go forward
+//   memory       64 bytes per value; where there is less, sweeps are narrower,
+//                and there are more of them
 ADX_TRY ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
                               size_t n, const ad_rev x[], ad_real J[]);
 
-// The whole job in one call: inputs, program, sweep. Uses the current tape
-// above what is recorded there, and leaves it as it was; without one, a tape
-// of its own, which allocates.
+// Everything in one call: inputs, program, sweep. Records on the current tape,
+// behind what is there, and leaves the tape as it was; without a current tape,
+// on one of its own, which allocates.
 //
 //   x   [n]      in    point
 //   y            out   value; may be NULL
-//   g   [n]      out   gradient; NULL: the value only. Then f is given constants,
-//                      nothing is swept, and a result that is a constant will do
+//   g   [n]      out   gradient; NULL: only the value. Then f is given
+//                      constants, nothing is swept, and f may return a constant
 //
-//   returns      as ad_gradient, and any error met while f was recorded; the
-//                first is the cause. ADREV_EBEYOND: f used x[n], or one of the
-//                three behind it; ADREV_ESHAPE: neither y nor g, but n > 0
+//   returns      as ad_gradient, and any error met while f was recorded; of
+//                several the first. ADREV_EBEYOND: f used x[n] or one of the
+//                three numbers behind it; ADREV_ESHAPE: both y and g are NULL,
+//                and n > 0
 ADX_TRY ad_status ad_grad(ad_scalar_fn *f, void *ctx, size_t n,
                           const ad_real x[], ad_real *y, ad_real g[]);
 
 //   y   [m]      out   values; may be NULL
-//   J   [m*n]    out   Jacobian, row by row; NULL: the values only, as above
+//   J   [m*n]    out   Jacobian, row by row; NULL: only the values, as above
 //
-//   returns      as ad_grad; ADREV_EBEYOND: or f wrote y[m], or one of the three
-//                behind it; ADREV_ESHAPE: or f did not set all of y
+//   returns      as ad_grad; ADREV_EBEYOND also if f wrote y[m] or one of the
+//                three numbers behind it; ADREV_ESHAPE also if f did not set
+//                all of y
 ADX_TRY ad_status ad_jac(ad_vector_fn *f, void *ctx, size_t n,
                          const ad_real x[], size_t m, ad_real y[],
                          ad_real J[]);
@@ -1185,7 +1209,7 @@ typedef struct ad_external_rule ad_external_rule;
 // One operation, as a hook is told of it.
 typedef struct ad_operation {
     ad_opcode code;
-    ad_rev result;          // a comparison: its outcome, as a constant 0 or 1
+    ad_rev result;          // of a comparison: the constant 0 or 1
     ad_rev arg[3];          // job 0: a constant
     const char *file;       // NULL unless compiled with ADREV_DEBUG
     int line;
@@ -1199,8 +1223,8 @@ typedef enum ad_array_kind {
     ADREV_ARRAY_trimatvec, ADREV_ARRAY_external
 } ad_array_kind;
 
-// An operand: element (i, j) is x[i*rs + j*cs] or, where x is NULL, the
-// constant c[i*rs + j*cs]. A vector is one row.
+// An operand: element (i, j) is x[i*rs + j*cs] or, if x is NULL, the constant
+// c[i*rs + j*cs]. A vector is one row.
 typedef struct ad_array_view {
     const ad_rev *x;
     const ad_real *c;
@@ -1213,39 +1237,39 @@ typedef struct ad_array_view {
 typedef struct ad_array_operation {
     ad_array_kind kind;
     ad_opcode code;         // of ADREV_ARRAY_each
-    ad_array_view arg[3];   // as many as the function of that name has, in its
+    ad_array_view arg[3];   // what the function of that name takes, in its
                             // order; valid during the call
-    ad_rev result;          // the first of them; ids follow one another. v: 0
+    ad_rev result;          // the first one; the ids of the others follow. v: 0
     size_t results;
     const ad_external_rule *rule;
-    const void *saved;      // NULL and 0 but for ADREV_ARRAY_external
+    const void *saved;      // these are NULL and 0 but for ADREV_ARRAY_external
     size_t bytes;
     const char *file;       // NULL unless compiled with ADREV_DEBUG
     int line;
-    bool *kept;             // out, of ADREV_ARRAY_external: the hook sets it if
-                            // it has copied what was saved. It calls destroy
-                            // with the copy, once, when the tape is gone; the
-                            // tape does not
+    bool *kept;             // out, of ADREV_ARRAY_external: a hook that copied
+                            // what was saved sets it. Then it is the hook, not
+                            // the tape, that calls destroy: once, with the
+                            // copy, when the tape is gone
 } ad_array_operation;
 
-// trace        told of every operation that has a recorded operand, every
-//              step function and every comparison of one, in an order in
-//              which C may evaluate them. While it is set, each operation is a
-//              statement of its own, and ad_detach is an operation. So are
-//              ad_value and ad_dual of a recorded number, with a constant as
-//              their result: the program goes on with a plain number and may
-//              do anything with it. Code compiled without
-//              ADREV_TRACE cannot tell: when it records, the tape fails with
-//              ADREV_EHOOK (its comparisons pass unnoticed); so it does for an
-//              ad_expr made before the hook was set.
-// array        told of every array and external statement that is recorded
-//              while trace is set. NULL: with them the tape fails with
+// trace        is told of every operation, step function and comparison with a
+//              recorded operand, in an order in which C may evaluate them.
+//              While it is set, each operation is a statement of its own, and
+//              ad_detach is an operation. So are ad_value and ad_dual of a
+//              recorded number, with a constant as their result, because the
+//              program may do anything with the plain number. Code compiled
+//              without ADREV_TRACE does not tell the hook: when it records, the
+//              tape fails with ADREV_EHOOK (its comparisons pass unnoticed).
+//              The tape also fails so for an ad_expr that was made before the
+//              hook was set.
+// array        is told of every array and external statement that is recorded
+//              while trace is set. NULL: such a statement fails the tape with
 //              ADREV_EHOOK.
-// foreign      asked for a value that is not of this recording; returns one
-//              that is, or a constant, or x itself to say no. Only the id of
-//              x is known; x.v is 0. It may be asked again for the same x, and
-//              must answer the same.
-// Any may be NULL.
+// foreign      is asked for a value that is not of this recording. It returns a
+//              value that is, or a constant, or x itself to say no. Only the id
+//              of x is known; x.v is 0. It may be asked again for the same x,
+//              and must then give the same answer.
+// Any of them may be NULL.
 typedef struct ad_hooks {
     void (*trace)(void *user, const ad_operation *operation);
     ad_rev (*foreign)(void *user, ad_rev x);
@@ -1253,71 +1277,78 @@ typedef struct ad_hooks {
     void (*array)(void *user, const ad_array_operation *operation);
 } ad_hooks;
 
-// Sets the hooks of a tape (copied); NULL: none, as at the beginning. While a
-// function that has inputs is recorded on it (adrev_function.h), the tape fails
-// with ADREV_EHOOK.
+// Sets the hooks of a tape. The struct is copied; NULL sets none, as at the
+// beginning. While a function that has inputs is recorded on the tape
+// (adrev_function.h), this call fails the tape with ADREV_EHOOK.
 ADX_API void ad_tape_hooks(ad_tape *t, const ad_hooks *hooks);
 
 // The rows of core/operations, [ADREV_OP_COUNT].
 ADX_API const ad_op_info *ad_op_table(void);
 
-// "0.1.0": the version of the implementation that was linked.
+// The version of the implementation that was linked: "0.1.0".
 ADX_API const char *ad_version(void);
 
 /* --- external and array statements ------------------------------------------
- * Each is one statement, however many operands it has. Matrices are given by
- * strides, counted in elements: element (i, j) of A lies at A[i*ars + j*acs].
+ * Each call is one statement, however many operands it has. Matrices are given
+ * by strides, counted in elements: element (i, j) of A is A[i*ars + j*acs].
  * Strides may be 0 (the same number again) or negative. Inputs may overlap one
- * another, and constants among them cost nothing in reverse. Outputs may be an
- * input, element by element, where that is said; else they overlap no input.
- * Memory: 8 bytes per operand whose ids are evenly spaced, as those of inputs
- * or results of one call are, else 4 more; 0 where all partials are equal.
- * With a null array of some length the tape fails with ADREV_ESHAPE; a number
- * that was to be returned is NaN, arrays are left as they are. Under a trace
- * hook without `array` the tape fails with ADREV_EHOOK.                         */
+ * another, and constants among them cost nothing in reverse. Where a function
+ * says so, its output may be an input, element by element; otherwise outputs
+ * overlap no input. Memory per operand: 8 bytes for its partial, unless all
+ * partials are equal; and 4 bytes for its id, unless ids are evenly spaced, as
+ * those of inputs or results of one call are. If an array is NULL and its
+ * length is not 0, the tape fails with ADREV_ESHAPE; a number that would be
+ * returned is then NaN, and arrays are left as they are. Under a trace hook
+ * without `array` the tape fails with ADREV_EHOOK.                           */
 
-// What `replay` is given and asked for: with y = F(x), tangents (..d) along xd
-// and adjoints (..b) for weights yb
+// What `replay` is given, and what it is asked for. With y = F(x), tangents
+// (..d) along xd and adjoints (..b) for weights yb:
 //
 //     y   = F(x)              yd  = J(x) xd
 //     xb  = yb J(x)           xbd = ybd J(x) + yb (dJ/dx xd)
 //
-// NULL: not given, or not asked for. Asked for are y, or xb with yb given; in
-// one direction y and yd with xd given, or xb and xbd with all given. What is
-// asked for is 0 before, and overlaps nothing.
+// A pointer that is NULL is not given, or not asked for. A call asks for one of
 //
-// A replay takes from `saved` only what does not depend on x: the rest belongs
+//     y                  given x              xb              given x, yb
+//     y and yd           given x, xd          xb and xbd      given all
+//
+// What is asked for is 0 before the call, and overlaps nothing.
+//
+// A replay takes from `saved` only what does not depend on x; the rest belongs
 // to the point where the statement was recorded. It returns false if it cannot
-// do this, or not here; several threads may call it at once. Where all adjoints
-// are 0 it is not called, and where all tangents are, not with them; nor twice
-// in a row with the same numbers, for points or directions side by side.
+// do what is asked, or not at this point. Several threads may call it at once.
+// It is not called where all adjoints are 0, and is given no tangents where all
+// of them are 0. For points or directions side by side, it is not called twice
+// in a row with the same numbers.
 typedef struct ad_external_point {
     size_t n;               // inputs
     size_t m;               // results
     const ad_real *x;       // [n] inputs, always given
-    const ad_real *xd;      // [n] tangents of them
+    const ad_real *xd;      // [n] their tangents
     const ad_real *yb;      // [m] adjoints of the results
-    const ad_real *ybd;     // [m] tangents of these
+    const ad_real *ybd;     // [m] tangents of yb
     ad_real *y;             // [m] out: results
-    ad_real *yd;            // [m] out: tangents of them
+    ad_real *yd;            // [m] out: their tangents
     ad_real *xb;            // [n] out: adjoints of the inputs
-    ad_real *xbd;           // [n] out: tangents of these
+    ad_real *xbd;           // [n] out: tangents of xb
 } ad_external_point;
 
-// A user's own derivative. Every function is given what was saved and returns
-// whether it worked; if not, the query returns ADREV_EEXTERNAL. No tape is
-// current while it runs: it may use others, or ad_grad, but not this one.
+// A user's own derivative. All functions are given what was saved, and all but
+// destroy return whether they worked; if not, the query returns
+// ADREV_EEXTERNAL. No tape is current while they run: they may use other tapes,
+// or ad_grad, but not this tape.
 //
-// pullback     adds to dx[n] the adjoints of the inputs: dx += dy J
-// pushforward  sets dy[m] to the tangents of the outputs: dy = J dx; may be
-//              NULL: no query can go forward then
-// destroy      called once for each statement, when it leaves the tape (clear,
-//              rewind, free) with the copy of saved, or at once with saved
-//              itself if it was not recorded; v may lie in what it frees. Of a
-//              statement in a recorded function (adrev_function.h): when the
-//              last function that has it is freed. May be NULL
+// pullback     adds the adjoints of the inputs to dx[n]: dx += dy J
+// pushforward  sets dy[m] to the tangents of the outputs: dy = J dx. NULL: no
+//              query can go forward then
+// destroy      is called once for each statement: with the copy of saved, when
+//              the statement leaves the tape (clear, rewind, free); or, if it
+//              was not recorded, at once and with saved itself. v may lie in
+//              what it frees. For a statement in a recorded function
+//              (adrev_function.h) it is called when the last function that has
+//              the statement is freed. May be NULL
 // replay       evaluates the statement at any point: see ad_external_point.
-//              NULL: functions with it cannot be recorded
+//              NULL: a function with this statement cannot be recorded
 struct ad_external_rule {
     const char *name;
     bool (*pullback)(const void *saved, size_t m, const ad_real dy[],
@@ -1328,29 +1359,30 @@ struct ad_external_rule {
     bool (*replay)(const void *saved, const ad_external_point *at);
 };
 
-// Records m results v of x as one statement with the user's own derivative.
+// Records the m results v, computed from x, as one statement with the user's
+// own derivative.
 //
 //   rule             in    stays the caller's, and must outlive the recording
 //   saved [bytes]    in    copied onto the tape, aligned as by malloc
 //   x     [n]        in    numbers
 //   v     [m]        in    values of the results
-//   y     [m]        out   the results, which may lie where x does; constants if
-//                          x is, or the tape fails
+//   y     [m]        out   the results, which may lie where x does; constants
+//                          if all of x are, or if the tape fails
 //
 //   returns      ADREV_OK; the error of a failed tape; ADREV_EEXTERNAL (no
-//                pullback) or ADREV_ESHAPE (m is 0, or NULL), and the tape
-//                fails with it
-//   cost         a call of pullback in each reverse sweep and direction; it is
-//                not made where all of dy is 0
-//   memory       4 bytes per operand if the ids are not evenly spaced, bytes,
-//                and 100; n + m numbers once per tape
-//   see          examples/09_linear_solve.c; a solve with a replay in
+//                pullback) or ADREV_ESHAPE (m is 0, or NULL), with which the
+//                tape fails, too
+//   cost         in each reverse sweep, a call of pullback per direction,
+//                except where all of dy is 0
+//   memory       `bytes`, about 100 bytes, and 4 per operand if the ids are not
+//                evenly spaced; once per tape, n + m numbers
+//   see          examples/09_linear_solve.c; with a replay,
 //                tests/function/function_external.c
 ADX_API ad_status ad_external(const ad_external_rule *rule, const void *saved,
                               size_t bytes, size_t n, const ad_rev x[],
                               size_t m, const ad_real v[], ad_rev y[]);
 
-// Sum of x, of x*y, and of x*c. n = 0: the constant 0.
+// Sum of x (ad_sum), of x*y (ad_dot) and of x*c (ad_dotc). n = 0: constant 0.
 ADX_API ad_rev ad_sum(size_t n, const ad_rev x[]);
 ADX_API ad_rev ad_sum_s(size_t n, const ad_rev *x, ptrdiff_t incx);
 ADX_API ad_rev ad_dot(size_t n, const ad_rev x[], const ad_rev y[]);
@@ -1360,7 +1392,7 @@ ADX_API ad_rev ad_dotc(size_t n, const ad_rev x[], const ad_real c[]);
 ADX_API ad_rev ad_dotc_s(size_t n, const ad_rev *x, ptrdiff_t incx,
                          const ad_real *c, ptrdiff_t incc);
 
-// Euclidean length, scaled against overflow. At 0 the derivative is 0.
+// Euclidean norm, scaled against overflow. At 0 the derivative is 0.
 ADX_API ad_rev ad_norm2(size_t n, const ad_rev x[]);
 ADX_API ad_rev ad_norm2_s(size_t n, const ad_rev *x, ptrdiff_t incx);
 
@@ -1369,18 +1401,18 @@ ADX_API ad_rev ad_sqdist(size_t n, const ad_rev x[], const ad_rev y[]);
 ADX_API ad_rev ad_sqdist_s(size_t n, const ad_rev *x, ptrdiff_t incx,
                            const ad_rev *y, ptrdiff_t incy);
 
-// log of the sum of exp(x), for entries of any size. If the largest is +inf
-// (-inf, or n = 0), so is the result; infinite entries that tie share the
-// derivative equally.
+// log of the sum of exp(x), for entries of any size. If the largest entry is
+// infinite, it is the result; -inf if n = 0. Infinite entries that tie share
+// the derivative equally.
 ADX_API ad_rev ad_logsumexp(size_t n, const ad_rev x[]);
 ADX_API ad_rev ad_logsumexp_s(size_t n, const ad_rev *x, ptrdiff_t incx);
 
-// y = exp(x) / sum of exp(x), the derivative of ad_logsumexp. y may be x.
+// y = exp(x) / sum of exp(x), the gradient of ad_logsumexp. y may be x.
 ADX_API void ad_softmax(size_t n, const ad_rev x[], ad_rev y[]);
 ADX_API void ad_softmax_s(size_t n, const ad_rev *x, ptrdiff_t incx,
                           ad_rev *y, ptrdiff_t incy);
 
-// y = a x + y, and y = a x, which may be x.
+// y = a x + y (ad_axpy), and y = a x (ad_scale), where y may be x.
 ADX_API void ad_axpy(size_t n, ad_rev a, const ad_rev x[], ad_rev y[]);
 ADX_API void ad_axpy_s(size_t n, ad_rev a, const ad_rev *x, ptrdiff_t incx,
                        ad_rev *y, ptrdiff_t incy);
@@ -1389,10 +1421,11 @@ ADX_API void ad_scale_s(size_t n, ad_rev a, const ad_rev *x, ptrdiff_t incx,
                         ad_rev *y, ptrdiff_t incy);
 
 // A row of the operator table, element by element: y[i] = op(a[i], b[i], c[i]).
-// Arguments that the row does not have are NULL; y may be any of the others.
+// Arguments that the row does not have are NULL; y may be one of the others.
 //
-//   op           in    not a comparison (the tape fails with ADREV_ESHAPE, y
-//                      is not written); of select, a is the condition
+//   op           in    not a comparison (with one the tape fails with
+//                      ADREV_ESHAPE, and y is not written); the condition of
+//                      select is a
 //   see          docs/operations.md
 ADX_API void ad_each(ad_opcode op, size_t n, const ad_rev a[],
                      const ad_rev b[], const ad_rev c[], ad_rev y[]);
@@ -1401,7 +1434,7 @@ ADX_API void ad_each_s(ad_opcode op, size_t n, const ad_rev *a,
                        const ad_rev *c, ptrdiff_t incc, ad_rev *y,
                        ptrdiff_t incy);
 
-// y = A x, with A of m rows and n columns; c: with a constant matrix.
+// y = A x, where A has m rows and n columns. ad_matvecc: with a constant A.
 ADX_API void ad_matvec(size_t m, size_t n, const ad_rev A[], const ad_rev x[],
                        ad_rev y[]);
 ADX_API void ad_matvec_s(size_t m, size_t n, const ad_rev *A, ptrdiff_t ars,
@@ -1410,7 +1443,7 @@ ADX_API void ad_matvec_s(size_t m, size_t n, const ad_rev *A, ptrdiff_t ars,
 ADX_API void ad_matvecc(size_t m, size_t n, const ad_real A[],
                         const ad_rev x[], ad_rev y[]);
 
-// C = A B, with A of m x k, B of k x n, C of m x n.
+// C = A B, where A is m x k, B is k x n, and C is m x n.
 ADX_API void ad_matmul(size_t m, size_t k, size_t n, const ad_rev A[],
                        const ad_rev B[], ad_rev C[]);
 ADX_API void ad_matmul_s(size_t m, size_t k, size_t n, const ad_rev *A,
@@ -1418,16 +1451,18 @@ ADX_API void ad_matmul_s(size_t m, size_t k, size_t n, const ad_rev *A,
                          ptrdiff_t brs, ptrdiff_t bcs, ad_rev *C,
                          ptrdiff_t crs, ptrdiff_t ccs);
 
-// y = L x, with L lower triangular: d[n] on its diagonal (NULL: ones), below
-// it l[n(n-1)/2], column by column: (1,0), (2,0) ... (n-1,0), (2,1) ...
+// y = L x, where L is lower triangular: d[n] is its diagonal (NULL: ones), and
+// l[n(n-1)/2] is what lies below, column by column: (1,0), (2,0) ... (n-1,0),
+// (2,1) ...
 ADX_API void ad_trimatvec(size_t n, const ad_rev d[], const ad_rev l[],
                           const ad_rev x[], ad_rev y[]);
 
 /* --- operation counts -------------------------------------------------------
  * With ADREV_COUNT: what the calling thread has computed on recorded numbers.
- * A product with 1 or -1 is none, nor is the first contribution to an adjoint
- * an addition. In reverse, what fusing multiplies while recording counts, too.
- * Only sweeps in one direction (gradient, pullback) are counted.               */
+ * Of sweeps, only those in one direction (gradient, pullback) are counted. In
+ * `reverse`, a product with 1 or -1 does not count, and the first contribution
+ * to an adjoint is no addition; partials that are multiplied while an
+ * expression is recorded do count.                                           */
 
 #if ADREV_COUNT
 typedef struct ad_operations {
@@ -1442,7 +1477,7 @@ typedef struct ad_count_both {
     ad_operations reverse;
 } ad_count_both;
 
-// Set it to zero to begin.
+// Set it to zero before you begin.
 #ifdef ADREV_STATIC
 static ADX_THREAD ad_count_both ad_counts ADX_UNUSED;
 #else
@@ -1457,7 +1492,7 @@ ADX_INLINE bool adx_counts(ad_real factor)
     return factor != 1 && factor != -1;
 }
 
-// One operation with so many recorded arguments.
+// Counts one operation with so many recorded arguments.
 ADX_INLINE void adx_count_op(ad_opcode op, unsigned active)
 {
     bool add = op == ADREV_OP_add || op == ADREV_OP_sub;
@@ -1488,92 +1523,93 @@ ADX_INLINE void adx_count_back(ad_real factor, ad_real adjoint)
 typedef enum ad_verdict {
     ADREV_AGREES,           // gradient and differences, within their error
     ADREV_DISAGREES,
-    ADREV_KINK,             // the slopes on both sides differ, or are there on
-                            // one side only, or grow without bound; and the
-                            // gradient is not outside of them
+    ADREV_KINK,             // the slopes to the left and right differ, or there
+                            // is only one, or they grow without bound; and the
+                            // gradient does not lie outside of them
     ADREV_NOISY,            // the error of the differences is too large
     ADREV_VERDICT_COUNT
 } ad_verdict;
 
-// One check: of the derivative by one input or, of very many inputs, along a
-// random direction in some of them.
+// One check: of the derivative with respect to one input or, if there are very
+// many inputs, along a random direction in a group of them.
 typedef struct ad_check_entry {
     size_t output;          // of ad_check_jac; else 0
-    size_t index;           // of the input; of the first of them
-    size_t inputs;          // 1: this input alone, and d/dx. More: steps are
-                            // relative to each x
+    size_t index;           // of the input, or of the first one of the group
+    size_t inputs;          // 1: this input alone, and derivatives are d/dx.
+                            // More: steps are relative to the size of each x
     ad_verdict verdict;
-    ad_real gradient;       // as recorded
+    ad_real gradient;       // the derivative as recorded
     ad_real difference;     // the same from differences
     ad_real error;          // of the difference, estimated
-    ad_real left, right;    // slopes at the last step to either side
+    ad_real left, right;    // slopes to either side, at the last step
     ad_real mismatch;       // |gradient - difference|; 1: the most allowed
 } ad_check_entry;
 
 // Begin with zeros: ad_check_report report = {0};
 typedef struct ad_check_report {
-    ad_check_entry *entry;  // in [room]: filled with all checks if there is
-    size_t room;            // room for n (m*n, input by input); or else with
+    ad_check_entry *entry;  // in [room]: is given all checks if room is n or
+    size_t room;            // more (ad_check_jac: m*n, input by input), else
                             // those that do not agree
-    size_t limit;           // in: most checks of the n inputs (of each output);
-                            // 0: 1000
+    size_t limit;           // in: most checks of the n inputs (for each
+                            // output); 0: 1000
     bool filled;            // false: no check was made, or the latest failed
-    size_t outputs;         // checked: 1, or m
-    size_t listed;          // entries filled
+    size_t outputs;         // how many were checked: 1, or m
+    size_t listed;          // entries that were filled
     size_t checks;
     size_t counts[ADREV_VERDICT_COUNT];     // how many of each verdict
-    ad_check_entry worst;   // disagrees before kink before noisy; the largest
-                            // mismatch of these
-    ad_real value;          // of f at x: of the output of `worst`
-    ad_real forward;        // derivative along a random direction: in a
-    ad_real reverse;        // forward sweep, and from the gradient. Of the
-                            // output with the largest
+    ad_check_entry worst;   // disagrees is worse than kink, kink than noisy; of
+                            // two alike, the one with the larger mismatch
+    ad_real value;          // of f at x: the output of `worst`
+    ad_real forward;        // derivative along a random direction, by a forward
+    ad_real reverse;        // sweep, and by the gradient; of the output with
+                            // the largest gap
     ad_real gap;            // between the two; 1: the most rounding explains
     size_t evaluations;     // of f
 } ad_check_report;
 
-// Checks the gradient of f against differences, extrapolated, with an estimate
-// of their error, at steps from a large part of |x| to a very small one; and
-// reverse against forward. For the differences f is given constants, and
-// nothing is recorded. More inputs than `limit` are checked in groups; in a
-// group that does not agree one input is searched for that does not.
+// Checks the gradient of f against differences, and reverse against forward.
+// The differences take steps from a large part of |x| to a very small one; they
+// are extrapolated, and their error is estimated. For them f is given
+// constants, and nothing is recorded. If there are more inputs than `limit`,
+// they are checked in groups; in a group that does not agree, one input that
+// does not is searched for.
 //
 //   x   [n]      in    point
 //   report       in    entry, room, limit
-//                out   all else; on failure only `filled`, which is false then,
-//                      and entry[]
+//                out   everything else; on failure only entry[] and `filled`,
+//                      which is then false
 //
-//   returns      ADREV_OK, whatever was found: see ad_check_passed; as ad_grad,
-//                but a constant y is no error: its gradient is 0
+//   returns      ADREV_OK, whatever was found (see ad_check_passed); as
+//                ad_grad, but a constant y is no error: its gradient is 0
 //   cost         about 12 evaluations of f for each check that agrees, up to
 //                100 for any other
-//   memory       on the tape, as ad_grad, and 16 bytes per input
+//   memory       on the tape: as ad_grad, and 16 bytes per input
 //   see          docs/finding-mistakes.md, tests/check/finding_mistakes.c
 ADX_TRY ad_status ad_check(ad_scalar_fn *f, void *ctx, size_t n,
                            const ad_real x[], ad_check_report *report);
 
-// The same of a Jacobian: every output by every input, with the gradient of each
-// output by a reverse sweep of its own. Of a structure's numbers: name_check of
-// adrev_struct.h.
+// The same for a Jacobian: every output is checked with respect to every input,
+// and each output has a reverse sweep of its own. For functions of a struct
+// there is name_check of adrev_struct.h.
 //
 //   returns      as ad_check, and as ad_jac
-//   cost         m reverse sweeps; an evaluation of f serves all outputs: 12 to
-//                25 for each input whose checks agree
-//   memory       on the tape, as ad_jac, and about 8 (m + 2) (n + 35) bytes
+//   cost         m reverse sweeps; 12 to 25 evaluations of f for each input
+//                whose checks agree, as an evaluation serves all outputs
+//   memory       on the tape: as ad_jac, and about 8 (m + 2) (n + 35) bytes
 ADX_TRY ad_status ad_check_jac(ad_vector_fn *f, void *ctx, size_t n,
                                const ad_real x[], size_t m,
                                ad_check_report *report);
 
 // Whether the report is filled, every check agrees, and forward agrees with
-// reverse. NULL is allowed: no.
+// reverse. Of NULL: false.
 ADX_API bool ad_check_passed(const ad_check_report *report);
 
 // A statement of a recording.
 typedef struct ad_statement {
-    ad_rev result;          // job 0: no statement. v: if file is known, else 0
-    size_t operands;        // how many; the first ADREV_SHOWN of them:
+    ad_rev result;          // job 0: no statement. v is 0 unless file is known
+    size_t operands;        // how many it has; the first ADREV_SHOWN of them:
 #define ADREV_SHOWN 16
-    ad_rev operand[ADREV_SHOWN];        // job 0: a constant. v: always 0
+    ad_rev operand[ADREV_SHOWN];        // job 0: a constant. v is always 0
     ad_real partial[ADREV_SHOWN];
     ad_real adjoint;        // dy/dresult
     const char *file;       // NULL and 0 unless compiled with ADREV_DEBUG
@@ -1581,31 +1617,33 @@ typedef struct ad_statement {
 } ad_statement;
 
 typedef struct ad_nonfinite {
-    ad_statement value;     // the first one whose value is not finite; only of
+    ad_statement value;     // the first one whose value is not finite, among
                             // those compiled with ADREV_DEBUG
     ad_statement partial;   // the first one with a partial that is not finite
-    ad_statement adjoint;   // the first that a reverse sweep from y meets whose
-                            // adjoint is not: the last one recorded
+    ad_statement adjoint;   // the last one recorded whose adjoint is not
+                            // finite: a reverse sweep from y meets it first
 } ad_nonfinite;
 
-// Where infinities and NaNs come from. Values are not on the tape: without
-// ADREV_DEBUG a NaN is seen by the partials of the statements that use it
-// nonlinearly, an infinity by those of the statement after, or nowhere.
+// Where infinities and NaNs come from. Values are not on the tape. So without
+// ADREV_DEBUG a NaN shows only in the partials of statements that use it
+// nonlinearly, and an infinity in those of the statement after it, or nowhere.
 //
 //   y            in    the value whose gradient is wrong; may be a constant
 //   found        out   statements; job 0 where there is none
 //
-//   returns      ADREV_OK, found or not; ADREV_EFOREIGN: of a recording with
-//                forks (see ad_tape_serial); else as ad_gradient
-//   cost, memory as ad_gradient, and two passes
+//   returns      ADREV_OK, whether anything was found or not; ADREV_EFOREIGN if
+//                the recording has forks (see ad_tape_serial); else as
+//                ad_gradient
+//   cost, memory as ad_gradient, and two passes over the tape
 ADX_TRY ad_status ad_find_nonfinite(ad_tape *t, ad_rev y, ad_nonfinite *found);
 
 // A use of x in a statement, and what it contributes to dy/dx.
 typedef struct ad_term {
-    ad_rev result;          // of the statement; explain(y, result) goes on. v: 0
+    ad_rev result;          // of the statement; v is 0. To go on from here, ask
+                            // for the terms of dy/dresult
     ad_real partial;        // dresult/dx, of this use
     ad_real adjoint;        // dy/dresult
-    ad_real product;        // of both: the term
+    ad_real product;        // of the two: the term
     const char *file;       // NULL and 0 unless compiled with ADREV_DEBUG
     int line;
 } ad_term;
@@ -1613,53 +1651,54 @@ typedef struct ad_term {
 typedef struct ad_explanation {
     ad_real derivative;     // dy/dx: the sum of the terms
     ad_real size;           // the sum of their absolute values
-    ad_real condition;      // size/|derivative|: 1e8 is 8 digits cancelled
-    size_t terms;           // all of them
-    size_t listed;          // those in term[]
+    ad_real condition;      // size/|derivative|; 1e8: 8 digits cancel
+    size_t terms;           // how many there are
+    size_t listed;          // how many of them are in term[]
 } ad_explanation;
 
-// What a derivative is the sum of: the largest terms, largest first.
+// The terms that a derivative is the sum of, the largest first.
 //
 //   term [room]  out   may be NULL if room is 0
 //   sum          out
 //
-//   returns, cost, memory: as ad_gradient, and one pass; ADREV_EFOREIGN: of a
-//                recording with forks (see ad_tape_serial)
+//   returns, cost, memory: as ad_gradient, and one pass over the tape;
+//                ADREV_EFOREIGN if the recording has forks (see ad_tape_serial)
 ADX_TRY ad_status ad_explain(ad_tape *t, ad_rev y, ad_rev x, size_t room,
                              ad_term term[], ad_explanation *sum);
 
-// Names what is recorded on the current tape between these two calls. Regions
-// may be nested, and entered again. The name is not copied.
-// Memory: 38 bytes of the tape for each call with double, 26 with float.
+// Give a name to what is recorded on the current tape between these two calls.
+// Regions may be nested, and may be entered again. The name is not copied.
+// Memory: 38 bytes of the tape for each call; 26 with float.
 ADX_API void ad_region_begin(const char *name);
 ADX_API void ad_region_end(const char *name);
 
 typedef struct ad_region {
     const char *name;
-    size_t entered;         // how often; within itself not counted
-    size_t statements;      // in it and in regions within it
+    size_t entered;         // how often, not counting entries from within
+    size_t statements;      // in it and in the regions within it
     size_t operands;
     size_t values;          // statements and inputs
     size_t bytes;           // of the tape, adjoints included
     size_t adx_open;
 } ad_region;
 
-// Statistics of each region, in the order in which they were first entered; of
-// those still open, so far.
+// Statistics of each region, in the order in which they were first entered. A
+// region that is still open is counted up to here.
 //
 //   region [room] out
 //
-//   returns      how many are written; a name more than `room` is left out
-//   cost         one pass over the tape, times open regions
+//   returns      how many are written; names beyond `room` are left out
+//   cost         one pass over the tape, times the number of open regions
 ADX_API size_t ad_tape_regions(const ad_tape *t, size_t room,
                                ad_region region[]);
 
 typedef void ad_write_fn(const char *text, size_t length, void *user);
 
-// A report in words: a table of the checks that it lists, at most 100 of them,
-// worst first (without a list: of the worst one), and what to do about them.
+// The report in words: a table of the checks that it lists, worst first and at
+// most 100 of them (without a list only the worst one), and what to do about
+// them.
 //
-//   write        called often, with short pieces
+//   write        called often, with short pieces of text
 //
 //   returns      ADREV_OK; ADREV_ESHAPE: report or write is NULL
 ADX_API ad_status ad_check_print(const ad_check_report *report,
@@ -1669,25 +1708,26 @@ ADX_API ad_status ad_check_print(const ad_check_report *report,
 //
 //     v5 = 1 v4 + -0.5 v2 + 3 const     example.c:12, value 0.25
 //
-// says that its partials are 1, -0.5 and 3 (of something constant). `sum v4`
-// is a partial of 1 that takes no memory: see ad_acc. Numbers have 9 digits.
+// says that the partials of v5 are 1, -0.5 and 3, the last one with respect to
+// a constant. `sum v4` is a partial of 1 that takes no memory: see ad_acc.
+// Numbers have 9 digits.
 //
-//   write        called often, with short pieces
+//   write        called often, with short pieces of text
 //
-//   returns      the status of the tape; a failed one is written, too
+//   returns      the status of the tape; a failed tape is written, too
 ADX_API ad_status ad_dump_text(const ad_tape *t, ad_write_fn *write,
                                void *user);
 
-// The same text into memory: as much of it as there is room for, and a 0 behind.
-// For debuggers, which can call it (docs/debugging.md).
+// Writes the same text into memory: as much as there is room for, with a 0 at
+// the end. For debuggers, which can call it (docs/debugging.md).
 //
-//   text [room]  out   NULL if room is 0
+//   text [room]  out   may be NULL if room is 0
 //
 //   returns      the length of the whole text, without the 0
 ADX_API size_t ad_dump_string(const ad_tape *t, size_t room, char text[]);
 
-// The same as a graph: `dot -Tsvg`. Inputs are boxes, regions clusters, edges
-// go from a statement to its operands.
+// The recording as a graph, for `dot -Tsvg`. Inputs are boxes, regions are
+// clusters, and edges go from a statement to its operands.
 ADX_API ad_status ad_dump_dot(const ad_tape *t, ad_write_fn *write,
                               void *user);
 
@@ -3008,37 +3048,36 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
 #endif // ADX_FUSES
 
 /* === number/fronts ==========================================================
- * What users write. An operand may be an ad_rev, an ad_fwd, an expression or any
- * arithmetic type (a bit-field as +s.b), and is evaluated once. An ad_fwd and an
- * ad_rev do not meet in one expression: take ad_value of one of them.
+ * What users write. An operand may be an ad_rev, an ad_fwd, an expression or of
+ * any arithmetic type (write a bit-field as +s.b), and is evaluated once. One
+ * expression cannot have both an ad_fwd and an ad_rev: take ad_value of one.
  *
- *     ad_rec(e)      records an expression as one statement (ADREV_FUSE operands;
- *                    longer ones are split). Of constants alone it is a constant.
- *                    Of an ad_rev it is that value.
- *     ad_dual(e)     evaluates one in forward mode. Of recorded numbers it is
- *                    their ad_value: a constant, with derivative 0.
- *     ad_acc(s, e)   is s += e, for a pointer s to ad_rev or ad_fwd. A sum whose
- *                    last term was the last thing recorded costs only the
- *                    operands of the new term; of a variable that was it, only
- *                    the sum.
- *     ad_value(x)    is the plain number; asking for it is not a use of the
- *                    recording.
+ *     ad_rec(e)      records the expression e as one statement; with more than
+ *                    ADREV_FUSE operands it is split. Constants alone give a
+ *                    constant, an ad_rev gives the value that it is.
+ *     ad_dual(e)     evaluates the expression e in forward mode. Of recorded
+ *                    numbers it is the value, with derivative 0.
+ *     ad_acc(s, e)   is *s += e, where s points to an ad_rev or ad_fwd. If *s
+ *                    is the last value recorded, only operands of e are stored;
+ *                    if e is the last value recorded, only one for *s.
+ *     ad_value(x)    is the plain number. Taking it is no use of the recording:
+ *                    x may also be of an earlier one.
  *     ad_detach(x)   is the same value without its derivative.
- *     ad_expr e = x; keeps an expression for later. It is of the type that fits:
- *                    ad_expr_3 has three recorded operands, and functions that
- *                    take or return expressions say so (static inline: only then
- *                    are they in registers).
- *     ad_expr_of(x)  is the expression of a number: ad_expr_1 of an ad_rev.
+ *     ad_expr e = x; keeps an expression for later. Its type is the one that
+ *                    fits: ad_expr_3 has three recorded operands. A function
+ *                    that takes or returns expressions names such a type, and
+ *                    should be static inline: only then they stay in registers.
+ *     ad_expr_of(x)  makes a number an expression: of an ad_rev, an ad_expr_1.
  *
  *   needs   number/recording number/expression number/operators
  * ========================================================================== */
 
-// The value of a where the condition holds, else of b. Both are evaluated; the
-// one not taken has no influence on any derivative.
+// a where the condition holds, else b. Both are evaluated; the one that is not
+// taken has no influence on any derivative.
 #define ad_select(condition, a, b)                                          \
     (ADX_TAKE_CHOICE (condition) ADX_AND_Y (a) ADX_AND_Z (b) ADX_MAKE_CHOICE)
 
-// Integer exponents: int, and a parameter, not an operand.
+// The exponent k is an int. It is a parameter, not an operand.
 #define ad_powi(a, k)                                                       \
     (ADX_TAKE_2 (a) ADX_AND_Y (ADX_EXPONENT(k)) ADX_MAKE_2(powi))
 #define ad_ldexp(a, k)                                                      \
@@ -3115,7 +3154,7 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
 #define ad_fmin ad_min
 #define ad_fmax ad_max
 
-// With ADREV_DEBUG each statement has its place in the source.
+// With ADREV_DEBUG each statement knows its place in the source.
 #if ADREV_DEBUG
 #define ADX_PLACED(call) (adx_here(__FILE__, __LINE__), call)
 #define ad_input(...)       ADX_PLACED(ad_input(__VA_ARGS__))

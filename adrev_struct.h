@@ -4,8 +4,8 @@
  *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
  *     #include "adrev_struct.h"
  *
- * From one list of fields: a struct of plain numbers, its twin of recorded
- * numbers, and the ways between them and flat arrays.
+ * One list of fields gives a struct of plain numbers, its twin of recorded
+ * numbers, and functions that convert between them and flat arrays.
  *
  *     #define BODY(FIELD)                  \       plain           twin
  *         FIELD(real,    mass)             \       ad_real         ad_rev
@@ -17,39 +17,41 @@
  *         FIELD(pointer, body, next)               body *          body_rev *
  *     ADREV_STRUCT(body, BODY);
  *
- * declares the types body and body_rev, and body_most: how many numbers are in
- * one, a constant. Each function returns a status:
+ * declares the types body and body_rev, and the constant body_most: the most
+ * numbers that one holds, not counting those behind pointers or visited by hand
+ * (ADREV_STRUCT_VISITED). These functions return a status, except body_count:
  *
- *     body_inputs(&plain, &twin)                  every number an input
+ *     body_inputs(&plain, &twin)                  every number as an input
  *     body_values(&twin, &plain)                  the plain numbers
  *     body_gradient(t, y, &twin, &plain)          dy/d(every number)
  *     body_pullback(t, m, y, dy, &twin, &plain)   as ad_pullback
  *     body_gather(&twin, n, rev)                  to an array, for ad_jacobian
  *     body_pack(&plain, n, real)                  numbers to an array
- *     body_unpack(n, real, &plain)                and back; the rest stays
+ *     body_unpack(n, real, &plain)                and back; other fields stay
  *     body_check(f, ctx, &plain, &twin, &report)  as ad_check, of a function
- *                                                 ad_rev f(const body_rev *, ctx)
- *     body_make_rev(allocator, &plain, &twin)     nodes for pointers to lead to
+ *                                               ad_rev f(const body_rev *, ctx)
+ *     body_make_rev(allocator, &plain, &twin)     makes nodes behind pointers
  *     body_make_plain(allocator, &twin, &plain)
- *     size_t n = body_count(&twin)                n in this very struct
+ *     size_t n = body_count(&twin)                n of this very struct
  *
- *   other fields are those of the struct that is read, in a cotangent, too
+ *   other fields are copied from the struct that is read, also into a gradient
  *   returns      ADREV_OK; ADREV_ESHAPE (a null argument, an n that is not
  *                the count, lists of different lengths); as ad_pullback
- *   check        needs the twin as room for the copies that f is given: with
- *                nodes for pointers to lead to. An index counts the numbers as
- *                body_gather does. f records nothing of its own in it
- *   derivatives  0 for numbers that are constants (ad_detach freezes one),
- *                unless all are: ADREV_EPASSIVE
- *   pointers     NULL, or to lists and trees of the caller's nodes: as many on
- *                the side that is written as on the other. make_... allocates
- *                them one by one and zeroes all numbers; on ADREV_ENOMEM the
- *                output holds the nodes that were made. A last field is
- *                followed in a loop, others by recursion.
- *   cost         a pass over the struct, two if there are pointers
+ *   check        f is given the twin, again and again, with other numbers in
+ *                it. So the twin must have its nodes, and f stores nothing in
+ *                it. An index counts the numbers in the order of body_gather
+ *   derivatives  0 for numbers that are constants (ad_detach makes one), but
+ *                ADREV_EPASSIVE if all are
+ *   pointers     are NULL, or lead to lists and trees of the caller's nodes:
+ *                as many on the side that is written as on the other. make_...
+ *                allocates the nodes one by one and zeroes all numbers; on
+ *                ADREV_ENOMEM the output holds the nodes that were made. A
+ *                pointer that is the last field is followed in a loop, others
+ *                by recursion
+ *   cost         one or two passes over the struct
  *   see          examples/08_camera.c, tests/struct/structs.c
  *
- * Needs adrev.h, which it includes; the switches are described there.
+ * Includes adrev.h, which describes the switches.
  *
  * Rooms, each of which begins with a line `=== room`:
  *
@@ -58,15 +60,16 @@
  * SPDX-License-Identifier: MIT-0           (the text stands at the end)
  */
 
-// Outside the guard: with ADREV_IMPLEMENTATION a second time brings that.
+// Outside the guard: a second time, with ADREV_IMPLEMENTATION, it brings the
+// implementation.
 #include "adrev.h"
 
 #ifndef ADREV_STRUCT_H
 #define ADREV_STRUCT_H
 
 /* === struct/api =============================================================
- * A list of fields makes types, tables and functions. All code is in
- * struct/walk, whose functions read the tables.
+ * Macros make types, tables and functions from a list of fields. What these
+ * functions do is in struct/walk, which reads the tables.
  *
  *   needs   number/recording number/expression tape/walk
  *   offers  adx_visit_task ADX_TASK_INPUTS ADX_TASK_CONSTANTS ADX_TASK_VALUES
@@ -85,9 +88,10 @@
     ADX_STRUCT_FUNCTIONS(name)
 
 // A tagged union, { int tag; union { two x; ... } as; }, from a list of
-// CASE(tag, two, x), where two is a record. It is a record, too, of which only
-// the case of the tag is looked at. If that has pointers, both sides must have
-// the tag. _most is a bound.
+// CASE(tag, two, x), where `two` is the name of a record. The union is a record
+// itself, and may be a field. Only the case that its tag names is looked at. If
+// this case has pointers, both sides must have the same tag. name_most is an
+// upper bound.
 #define ADREV_UNION(name, CASES)                                            \
     ADREV_STRUCT_AHEAD(name);                                               \
     struct name { int tag; union { CASES(ADX_CASE_PLAIN) } as; };           \
@@ -96,15 +100,15 @@
     ADX_SHAPE(name, ADX_TAG_ENTRY CASES(ADX_CASE_ENTRY))                    \
     ADX_STRUCT_FUNCTIONS(name)
 
-// For pointers to a type whose fields are not listed yet.
+// Declares a type whose fields are listed later: for pointers to it.
 #define ADREV_STRUCT_AHEAD(name)                                            \
     typedef struct name name;                                               \
     typedef struct name##_rev name##_rev;                                   \
     static inline ADX_UNUSED const ad_shape *name##_shape(void)
 
-// For two structs name and name_rev that are declared by hand: the visitor
-// calls ad_visit_... for all parts of both in the same order. Either may be
-// NULL, and is passed on as NULL.
+// For two structs name and name_rev that are declared by hand. The visitor
+// calls ad_visit_... for all parts of both, always in the same order. Either
+// struct may be NULL, and its parts are then passed on as NULL. name_most is 0.
 #define ADREV_STRUCT_VISITED(name, visitor)                                 \
     ADREV_STRUCT_AHEAD(name);                                               \
     enum { name##_most = 0 };                                               \
@@ -118,7 +122,7 @@
 
 /* --- visit ------------------------------------------------------------------
  * One walk through both structs serves all conversions. A visitor written by
- * hand takes part in it through two functions.                              */
+ * hand takes part in it by calling two functions.                           */
 
 typedef enum adx_visit_task {
     ADX_TASK_INPUTS, ADX_TASK_CONSTANTS, ADX_TASK_VALUES, ADX_TASK_ADJOINTS,
@@ -126,14 +130,14 @@ typedef enum adx_visit_task {
     ADX_TASK_SPREAD, ADX_TASK_PACK, ADX_TASK_UNPACK
 } adx_visit_task;
 
-// A conversion on its way through both structs.
+// A conversion while it walks through both structs.
 typedef struct ad_visitor {
-    bool from_rev;              // the twin is the one that is read
-    const ad_allocator *make;   // not NULL: make nodes in the other one
+    bool from_rev;              // the twin is read, the plain struct written
+    const ad_allocator *make;   // not NULL: make nodes on the side written
     ad_status status;           // anything but ADREV_OK ends the walk
     adx_visit_task adx_work;
     bool adx_check;             // compare only
-    bool adx_active;            // a number is not a constant
+    bool adx_active;            // some number is not a constant
     size_t adx_count;           // numbers so far
     const ad_tape *adx_tape;
     ad_real *adx_real;
@@ -142,7 +146,7 @@ typedef struct ad_visitor {
 
 typedef void ad_visit_fn(ad_visitor *v, void *plain, void *twin);
 
-// n numbers in a row, or bytes to be copied, of both structs.
+// Parts of both structs: n numbers in a row, and bytes to be copied.
 ADX_API void ad_visit_reals(ad_visitor *v, size_t n, ad_real *plain,
                             ad_rev *twin);
 ADX_API void ad_visit_other(ad_visitor *v, size_t bytes, void *plain,
@@ -155,16 +159,16 @@ typedef enum adx_field_kind {
 typedef struct adx_field {
     adx_field_kind kind;
     int tag;                                // of a case
-    size_t count;                           // numbers, bytes, records
-    size_t plain;                           // offsets
-    size_t twin;
-    const struct ad_shape *(*shape)(void);  // of what is there
+    size_t count;                           // of numbers, bytes or records
+    size_t plain;                           // offset in the plain struct
+    size_t twin;                            // offset in the twin
+    const struct ad_shape *(*shape)(void);  // of a record, or behind a pointer
 } adx_field;
 
 typedef struct ad_shape {
-    size_t plain;                           // sizes
-    size_t twin;
-    size_t count;
+    size_t plain;                           // size of the plain struct
+    size_t twin;                            // size of the twin
+    size_t count;                           // of fields
     const adx_field *field;
     ad_visit_fn *visit;                     // not NULL: instead of fields
 } ad_shape;
@@ -185,7 +189,7 @@ ADX_TRY ad_status adx_struct_pullback(const ad_shape *s, ad_tape *t, size_t m,
 ADX_TRY ad_status adx_struct_gradient(const ad_shape *s, ad_tape *t, ad_rev y,
                                       const void *twin, void *plain);
 
-// A function of a struct, for ad_check: `call` knows its type.
+// A function of a struct, for ad_check: `call` knows the type of f.
 typedef struct adx_struct_fn {
     ad_rev (*call)(const struct adx_struct_fn *of, const void *twin);
     void (*f)(void);
@@ -201,7 +205,8 @@ ADX_TRY ad_status adx_struct_check(adx_struct_fn *of, const void *plain,
 /* --- fields -----------------------------------------------------------------
  * What ADREV_STRUCT and ADREV_UNION are made of.                            */
 
-// Each kind of field: types, name, dimensions, kind, how many, numbers, shape.
+// For each kind of field: plain type, twin's type, name, dimensions, kind, how
+// many, numbers in it (at most), shape.
 #define ADX_FIELD_real(DO, name)                                            \
     DO(ad_real, ad_rev, name, , ADX_REALS, 1, 1, NULL)
 #define ADX_FIELD_reals(DO, name, dims)                                     \
@@ -253,13 +258,13 @@ ADX_TRY ad_status adx_struct_check(adx_struct_fn *of, const void *plain,
         return &adx_own_shape;                                              \
     }
 
-#if ADREV_DEBUG     // inputs are found at the line of ADREV_STRUCT
+#if ADREV_DEBUG     // the place of inputs is the line of ADREV_STRUCT
 #define ADX_HERE adx_here(__FILE__, __LINE__)
 #else
 #define ADX_HERE (void)0
 #endif
 
-// Parameters have names that no type, variable or macro of the user has.
+// The names of parameters are those of no type, variable or macro of the user.
 #define ADX_STRUCT_FUNCTIONS(name)                                          \
     ADX_STRUCT_CONVERSIONS(name)                                            \
     ADX_STRUCT_ARRAYS(name)                                                 \
@@ -267,7 +272,7 @@ ADX_TRY ad_status adx_struct_check(adx_struct_fn *of, const void *plain,
     ADX_STRUCT_CHECK(name)                                                  \
     typedef struct name name
 
-// What a function of a struct returns: compilers warn where it is dropped.
+// What a struct's functions return: compilers warn where it is dropped.
 #define ADX_STATUS ADX_INLINE ADX_CHECKED ad_status
 
 #define ADX_STRUCT_CONVERSIONS(name)                                        \

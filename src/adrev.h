@@ -22,10 +22,10 @@
  *
  *     success: y = 1.496242, dy/dx = 1.103601          sin x + x cos x
  *
- * Operators build an expression; ad_rec records the whole of it as one
- * statement on the tape of the calling thread. A number that was never an
- * input, and every plain C number, is a constant: it has no derivative.
- * ad_fwd is the same arithmetic in forward mode and needs no tape.
+ * Operators build an expression; ad_rec records the whole expression as one
+ * statement on the tape of the calling thread. Plain C numbers are constants,
+ * and so is what is computed from constants alone: they have no derivative.
+ * The same operators on ad_fwd are forward mode, which needs no tape.
  *
  * Not included: complex numbers, GPU.
  *
@@ -52,9 +52,9 @@
 #error adrev needs C11 or later: compile with -std=c11
 #endif
 
-// gcc shows each macro on the way to a mistake, three lines a time, unless they
-// are of a system header. ADREV_STRICT brings them back, and warnings about the
-// header itself: for work on adrev.
+// When gcc reports a mistake, it shows each macro on the way to it, three lines
+// at a time, except for macros of a system header. For work on adrev itself
+// ADREV_STRICT brings these lines back, and warnings about the header.
 #if defined __GNUC__ && !defined __clang__ && !defined ADREV_STRICT
 #pragma GCC system_header
 #endif

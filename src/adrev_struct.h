@@ -3,8 +3,8 @@
  *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
  *     #include "adrev_struct.h"
  *
- * From one list of fields: a struct of plain numbers, its twin of recorded
- * numbers, and the ways between them and flat arrays.
+ * One list of fields gives a struct of plain numbers, its twin of recorded
+ * numbers, and functions that convert between them and flat arrays.
  *
  *     #define BODY(FIELD)                  \       plain           twin
  *         FIELD(real,    mass)             \       ad_real         ad_rev
@@ -16,39 +16,41 @@
  *         FIELD(pointer, body, next)               body *          body_rev *
  *     ADREV_STRUCT(body, BODY);
  *
- * declares the types body and body_rev, and body_most: how many numbers are in
- * one, a constant. Each function returns a status:
+ * declares the types body and body_rev, and the constant body_most: the most
+ * numbers that one holds, not counting those behind pointers or visited by hand
+ * (ADREV_STRUCT_VISITED). These functions return a status, except body_count:
  *
- *     body_inputs(&plain, &twin)                  every number an input
+ *     body_inputs(&plain, &twin)                  every number as an input
  *     body_values(&twin, &plain)                  the plain numbers
  *     body_gradient(t, y, &twin, &plain)          dy/d(every number)
  *     body_pullback(t, m, y, dy, &twin, &plain)   as ad_pullback
  *     body_gather(&twin, n, rev)                  to an array, for ad_jacobian
  *     body_pack(&plain, n, real)                  numbers to an array
- *     body_unpack(n, real, &plain)                and back; the rest stays
+ *     body_unpack(n, real, &plain)                and back; other fields stay
  *     body_check(f, ctx, &plain, &twin, &report)  as ad_check, of a function
- *                                                 ad_rev f(const body_rev *, ctx)
- *     body_make_rev(allocator, &plain, &twin)     nodes for pointers to lead to
+ *                                               ad_rev f(const body_rev *, ctx)
+ *     body_make_rev(allocator, &plain, &twin)     makes nodes behind pointers
  *     body_make_plain(allocator, &twin, &plain)
- *     size_t n = body_count(&twin)                n in this very struct
+ *     size_t n = body_count(&twin)                n of this very struct
  *
- *   other fields are those of the struct that is read, in a cotangent, too
+ *   other fields are copied from the struct that is read, also into a gradient
  *   returns      ADREV_OK; ADREV_ESHAPE (a null argument, an n that is not
  *                the count, lists of different lengths); as ad_pullback
- *   check        needs the twin as room for the copies that f is given: with
- *                nodes for pointers to lead to. An index counts the numbers as
- *                body_gather does. f records nothing of its own in it
- *   derivatives  0 for numbers that are constants (ad_detach freezes one),
- *                unless all are: ADREV_EPASSIVE
- *   pointers     NULL, or to lists and trees of the caller's nodes: as many on
- *                the side that is written as on the other. make_... allocates
- *                them one by one and zeroes all numbers; on ADREV_ENOMEM the
- *                output holds the nodes that were made. A last field is
- *                followed in a loop, others by recursion.
- *   cost         a pass over the struct, two if there are pointers
+ *   check        f is given the twin, again and again, with other numbers in
+ *                it. So the twin must have its nodes, and f stores nothing in
+ *                it. An index counts the numbers in the order of body_gather
+ *   derivatives  0 for numbers that are constants (ad_detach makes one), but
+ *                ADREV_EPASSIVE if all are
+ *   pointers     are NULL, or lead to lists and trees of the caller's nodes:
+ *                as many on the side that is written as on the other. make_...
+ *                allocates the nodes one by one and zeroes all numbers; on
+ *                ADREV_ENOMEM the output holds the nodes that were made. A
+ *                pointer that is the last field is followed in a loop, others
+ *                by recursion
+ *   cost         one or two passes over the struct
  *   see          examples/08_camera.c, tests/struct/structs.c
  *
- * Needs adrev.h, which it includes; the switches are described there.
+ * Includes adrev.h, which describes the switches.
  *
  * Rooms, each of which begins with a line `=== room`:
  *
@@ -57,7 +59,8 @@
  * SPDX-License-Identifier: MIT-0           (the text stands at the end)
  */
 
-// Outside the guard: with ADREV_IMPLEMENTATION a second time brings that.
+// Outside the guard: a second time, with ADREV_IMPLEMENTATION, it brings the
+// implementation.
 #include "adrev.h"
 
 #ifndef ADREV_STRUCT_H

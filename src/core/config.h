@@ -1,13 +1,19 @@
 #pragma once
 
 /* === core/config ============================================================
- * Define a switch before the header is included. ADREV_REAL and
- * ADREV_NO_THREADS must be the same in every file of a program; otherwise gcc
- * and clang do not link it. ADREV_FUSE and ADREV_TRACE must be the same in
- * files that pass expressions to one another. ADREV_DEBUG is each file's own
- * choice. The other switches take effect in the file that defines
- * ADREV_IMPLEMENTATION. Do not compile with -ffast-math: zero times infinity is
- * then whatever the compiler likes.
+ * Define a switch before the header is included. Where it must be defined:
+ *
+ *     ADREV_REAL, ADREV_NO_THREADS   alike in all files of the program; if they
+ *                                    differ, gcc and clang refuse to link it
+ *     ADREV_FUSE, ADREV_TRACE        alike in files that pass expressions to
+ *                                    one another
+ *     ADREV_DEBUG, ADREV_STATIC      in each file as that file needs it
+ *     ADREV_COUNT                    in the file with ADREV_IMPLEMENTATION, and
+ *                                    in those whose operations are counted
+ *     the others                     in the file with ADREV_IMPLEMENTATION
+ *
+ * Do not compile with -ffast-math: zero times infinity is then whatever the
+ * compiler likes.
  *
  *   offers  ADX_EXTERN ADX_ZERO ADX_STATIC_ASSERT ADX_INLINE ADX_CHECKED
  *           ADX_COLD ADX_NOINLINE ADX_APART ADX_UNUSED ADX_UNLIKELY ADX_LIKELY
@@ -22,21 +28,22 @@
 #define ADREV_REAL double
 #endif
 
-// ADREV_TRACE   1: operations can be watched, see ad_hooks.      default 0
-//   Costs a test of one thread-local word per operation: nothing in nn and
-//   particles (bench/), a fifth in loop and lstm, and recording burgers takes
-//   1.6 times as long with clang 14, 3 times with gcc 12. For files whose
-//   functions are recorded by adrev_function.h.
+// ADREV_TRACE   1: hooks can watch operations, see ad_hooks.     default 0
+//   For files whose functions are recorded by adrev_function.h. Each operation
+//   tests one thread-local word. That costs nothing in nn and particles
+//   (bench/) and a fifth in loop and lstm; recording burgers takes 1.6 times as
+//   long with clang 14, 3 times with gcc 12.
 #ifndef ADREV_TRACE
 #define ADREV_TRACE 0
 #define ADX_TRACE_UNSET         // adrev_function.h asks for it
 #endif
 
 // ADREV_FUSE    most operands of one statement.         default 12, 1 to 12
-//   An expression with more is split. 1: each operator is a call and a statement,
-//   the smallest code. 12 holds a five-point stencil (burgers, bench/: 1.2 times
-//   as fast as 8). With gcc and ADREV_TRACE the default is 6: wider expressions
-//   gcc 12 then keeps in memory (a cell of lstm: 6 times as long with 7 as with 6).
+//   An expression with more operands is split. 12 is enough for a five-point
+//   stencil (burgers, bench/: 1.2 times as fast as with 8). 1: each operator is
+//   a function call and makes a statement, which is the smallest code. With gcc
+//   and ADREV_TRACE the default is 6, because gcc 12 then keeps wider
+//   expressions in memory (a cell of lstm takes 6 times as long with 7).
 #ifndef ADREV_FUSE
 #if ADREV_TRACE && defined __GNUC__ && !defined __clang__
 #define ADREV_FUSE 6
@@ -46,47 +53,48 @@
 #endif
 
 // ADREV_BLOCK   bytes of a growing tape's first block.       default 65536
-//   Every further block doubles the tape. Smaller than one statement is
-//   rounded up to one statement.
+//   Each further block doubles the tape, until a block has 256 MiB. A block
+//   that would be too small for a statement is made larger.
 #ifndef ADREV_BLOCK
 #define ADREV_BLOCK 65536
 #endif
 
 // ADREV_MARKS   depth to which rewound marks may nest.          default 16
-//   12 bytes of the tape each.
+//   Each level takes 12 bytes of the tape.
 #ifndef ADREV_MARKS
 #define ADREV_MARKS 16
 #endif
 
 // ADREV_VALUES  most values in one recording.             default 2^32 - 2
-//   Ids are 32 bits wide; one more value than this is ADREV_ELIMIT.
+//   Ids are 32 bits wide. One value more fails the tape with ADREV_ELIMIT.
 #ifndef ADREV_VALUES
 #define ADREV_VALUES 4294967294u
 #endif
 
 // ADREV_DEBUG   1: every statement knows its file and line.      default 0
-//   26 bytes and a function call per statement.
+//   Costs 26 bytes and a function call per statement.
 #ifndef ADREV_DEBUG
 #define ADREV_DEBUG 0
 #endif
 
-// ADREV_STATIC     every function private to the including file: no symbols.
+// ADREV_STATIC     all functions are private to the including file: no symbols.
 //                  Numbers must not pass from such a file to another.
 // ADREV_NO_THREADS plain static state instead of thread-local, for targets
 //                  without thread-local storage.
-// ADREV_NO_STDLIB  no malloc: only ad_tape_in and ad_tape_new_with, and recorded
-//                  functions with an allocator in their options. (Threads call
-//                  it all the same: adrev_parallel.h.)
+// ADREV_NO_STDLIB  no malloc: tapes come only from ad_tape_in and
+//                  ad_tape_new_with, and recorded functions need an allocator
+//                  in their options. (adrev_parallel.h calls malloc all the
+//                  same.)
 
-// ADREV_COUNT   1: counts operations: ad_counts.             default 0
-//   For tests of how much work a derivative is: slow.
+// ADREV_COUNT   1: operations are counted, see ad_counts.     default 0
+//   For tests of how much work a derivative takes. Slow.
 #ifndef ADREV_COUNT
 #define ADREV_COUNT 0
 #endif
 
 /* --- base -------------------------------------------------------------------
  * The C library's headers, and the few things that compilers spell
- * differently. core/ and number/ are the common subset of C11 and C++17.      */
+ * differently. core/ and number/ keep to what C11 and C++17 both have.       */
 
 #include <math.h>
 #include <stdbool.h>
@@ -134,11 +142,11 @@
 #define ADX_OPAQUE(pointer) ((void)0)
 #endif
 
-// Asks for memory that far ahead of a place where it is written or read in
-// order, long before it is needed. (bench/, gcc: burgers 28 instead of 42 times
-// the plain program, matvec 14 instead of 19, dot-1e7 18.4 instead of 20.8, loop
-// 1.8 instead of 2.1; nn, which is in the cache, 15.3 instead of 14.9. From 2 to
-// 20 kB it is level.) Not on 32 bits: microcontrollers have no caches to fill.
+// Prefetches memory that is written or read in order, this far ahead. (bench/,
+// gcc: burgers takes 28 instead of 42 times as long as the plain program,
+// matvec 14 instead of 19, dot-1e7 18.4 instead of 20.8, loop 1.8 instead of
+// 2.1; nn, which is in the cache, 15.3 instead of 14.9. Any distance from 2 to
+// 20 kB does as well.) Not on 32 bits: microcontrollers have no caches to fill.
 #define ADX_FAR 4800            /* bytes */
 #if (defined __GNUC__ || defined __clang__) && UINTPTR_MAX > 0xffffffff
 #define ADX_FETCH(address) __builtin_prefetch((const void *)(address))
@@ -146,16 +154,18 @@
 #define ADX_FETCH(address) ((void)(address))
 #endif
 
-// Whether an expression is recorded as one statement: that takes GNU C's blocks
-// that are expressions. Else each operator is called and recorded.
+// Whether an expression is recorded as one statement, which takes GNU C's
+// statement expressions. If not, each operator is called, and recorded by
+// itself.
 #if (defined __GNUC__ || defined __clang__) && ADREV_FUSE > 1
 #define ADX_FUSES 1
 #else
 #define ADX_FUSES 0
 #endif
 
-// Around names that hide those of an operator further out, as is meant. gcc is
-// silent about a system header; with ADREV_STRICT it is told so for all of a file.
+// Around names that hide those of an enclosing operator, on purpose. gcc gives
+// no warnings in a system header; with ADREV_STRICT, where it would, this one
+// is off in the whole file.
 #ifdef __clang__
 #define ADX_QUIET                                                           \
     _Pragma("clang diagnostic push")                                        \
@@ -170,12 +180,12 @@
 #pragma GCC diagnostic ignored "-Wshadow"
 #endif
 
-// Around functions that run once for many sweeps or replays: checks, dumps, what
-// prints, saves, loads, plans or derives one program from another. Compilers
-// spend a third (gcc) to a half (clang) of the time on them. No loop over the
-// numbers of a recording belongs there, nor a helper of one; deriving takes 5 %
-// longer for it. Not at -O0, whose code is meant to stay as written, nor where
-// size was asked for.
+// Around functions that run once for many sweeps or replays: checks, dumps, and
+// whatever prints, saves, loads, plans or derives one program from another.
+// Compilers spend a third (gcc) to a half (clang) of the time on them. Loops over
+// the numbers of a recording do not belong there, nor do their helpers; deriving
+// takes 5 % longer for it. Off at -O0, where code should stay as it is written,
+// and where the whole file is compiled for size.
 #if !defined __OPTIMIZE__ || defined __OPTIMIZE_SIZE__
 #define ADX_SELDOM_BEGIN
 #define ADX_SELDOM_END
@@ -204,12 +214,12 @@
 #define ADX_API ADX_EXTERN
 #endif
 
-// A function that may fail, and nothing but its status says so: compilers warn
-// where that is dropped. (What fails and leaves that on the tape is ADX_API.)
+// A function whose status alone says that it failed: compilers warn where it is
+// dropped. (A function that leaves its status on the tape is ADX_API.)
 #define ADX_TRY ADX_API ADX_CHECKED
 
-// Thread-local without a constructor. In a shared library, initial-exec saves
-// a call for each access; elsewhere the compiler chooses no worse by itself.
+// Thread-local without a constructor. In a shared library, initial-exec saves a
+// call for each access; elsewhere the compiler's own choice is as good.
 #ifdef ADREV_NO_THREADS
 #define ADX_THREAD
 #elif (defined __GNUC__ || defined __clang__) && defined __PIC__            \

@@ -1,15 +1,15 @@
 #pragma once
 
 /* === core/types =============================================================
- * Conventions. Arrays are dense. A Jacobian is m x n, row by row: J[i*n + j] =
- * dy[i]/dx[j]. A tangent (forward) is given for inputs first, an adjoint
- * (reverse) for outputs first. Angles are in radians. Non-finite values follow
- * IEEE 754, with one exception, everywhere and in every mode: in the chain rule
- * a factor of exactly zero gives zero, whatever the other factor is. So a
- * branch not taken never spoils a gradient, however a program is cut into
- * statements. (The cut may change the last bit: if a variable occurs twice in a
- * statement, its partials are added in the statement; if it occurs in two
- * statements, the sweep adds the products.)
+ * Conventions: arrays are dense. A Jacobian is m x n, row by row:
+ * J[i*n + j] = dy[i]/dx[j]. Tangents (forward) start at the inputs, adjoints
+ * (reverse) at the outputs. Angles are in radians. Non-finite values follow
+ * IEEE 754, with one exception, everywhere and in every mode: in the chain
+ * rule a factor of exactly zero gives zero, whatever the other factor is. So a
+ * branch that is not taken never spoils a gradient, however a program is cut
+ * into statements. (The last bit may depend on the cut: if a variable occurs
+ * twice in one statement, its partials are added when that is recorded; if it
+ * occurs in two statements, what they contribute is added in the sweep.)
  *
  *   needs   core/config
  *   offers  adx_now adx_operand adx_slot adx_head ADX_WIDTHS adx_number
@@ -18,9 +18,10 @@
 
 typedef ADREV_REAL ad_real;
 
-// Files that do not agree on what a number is must not be linked. Each refers
-// to a symbol that says what it was compiled for, and only that of the
-// implementation is defined. Private copies (ADREV_STATIC) agree with nobody.
+// Files that do not agree on what a number is must not be linked. Each file
+// refers to a symbol whose name says how it was compiled, and only the symbol
+// of the implementation is defined. Private copies (ADREV_STATIC) take no part
+// in this.
 #ifdef ADREV_NO_THREADS
 #define adx_now adx_now_without_threads     // else the linker says less
 #define ADX_ALIKE_(real)                                                    \
@@ -35,7 +36,8 @@ ADX_EXTERN const char ADX_ALIKE;
 static const char *const adx_agreement __attribute__((used)) = &ADX_ALIKE;
 #endif
 
-// The names of the structs are what compilers add to a message about a type.
+// Compilers print the names of these structs in their messages about types: so
+// the names say what to do.
 
 // A number that remembers where it came from. Plain data: copy it as you
 // like. All-zero bytes are the constant 0.
@@ -51,8 +53,8 @@ typedef struct ad_fwd {
     ad_real d;          // derivative along the chosen direction
 } ad_fwd;
 
-// One factor of the chain rule: 12 bytes with double, 8 with float. The
-// packing only halves the alignment of a double.
+// One factor of the chain rule: 12 bytes with double, 8 with float. All that
+// the packing does is to halve the alignment of a double.
 #pragma pack(push, 4)
 typedef struct adx_operand {
     ad_real d;          // partial derivative of the statement
@@ -60,14 +62,15 @@ typedef struct adx_operand {
 } adx_operand;
 #pragma pack(pop)
 
-// The same in an expression: the operand still has its compound id. One field
-// for both halves, because gcc 12 keeps no more than 32 fields in registers.
+// The same in an expression, where an operand still has its compound id. Both
+// halves are one field, because gcc 12 keeps no more than 32 fields in
+// registers.
 typedef struct adx_slot {
     ad_real d;
     uint64_t id;                    // job * 2^32 + seq
 } adx_slot;
 
-// What an expression that is not recorded yet begins with.
+// The head of an expression, which is not recorded yet.
 typedef struct adx_head {
     ad_real v;                      // value
     unsigned zero;                  // bits: slots with a factor of exactly zero
@@ -76,7 +79,7 @@ typedef struct adx_head {
 } adx_head;
 
 #if ADX_FUSES
-// Expressions of N recorded numbers. They live in registers.
+// Expressions with N slots, for recorded numbers. They live in registers.
 #define ADX_WIDTHS(ROW)                                                     \
     ROW(1) ROW(2) ROW(3) ROW(4) ROW(5) ROW(6) ROW(7) ROW(8) ROW(9) ROW(10)  \
     ROW(11) ROW(12)
@@ -98,8 +101,8 @@ typedef struct ad_expr_of_ad_fwd_use_ad_dual {
 } ad_expr_dual;
 #endif
 
-// A number of any kind, or an operation that is recorded already, where operators
-// are called.
+// Where operators are called (ADX_FUSES is 0): a number of any kind, or the
+// result of an operation, which is recorded already.
 typedef struct ad_expr_use_ad_rec_to_record_it {
     ad_real v;
     ad_real d;                      // of ad_fwd
@@ -138,9 +141,9 @@ typedef enum ad_status {
 } ad_status;
 #undef ADX_ENUM
 
-// Where a tape's memory comes from. Both functions or neither. Blocks are
-// returned with the pointer they came with, and only when the tape is freed
-// or outgrows its array of adjoints.
+// Where a tape's memory comes from. Set both functions, or neither. `free` is
+// given the pointer that `alloc` returned, and is called only when the tape is
+// freed or outgrows its array of adjoints.
 typedef struct ad_allocator {
     void *(*alloc)(size_t bytes, void *user);    // aligned as by malloc; or NULL
     void (*free)(void *block, void *user);
@@ -160,13 +163,13 @@ typedef struct ad_mark {
     ad_status adx_status;
 } ad_mark;
 
-// What a recording holds, and what its tape holds for it.
+// The size of a recording, and the memory that its tape holds for it.
 typedef struct ad_stats {
-    size_t values;          // inputs and statements: the adjoints of a sweep
+    size_t values;          // of inputs and statements: a sweep's adjoints
     size_t statements;
     size_t operands;
     size_t bytes;           // needed: see ad_tape_bytes
-    size_t bytes_most;      // the same at its highest, rewound parts (and what
-                            // ad_grad and ad_jac needed) included
-    size_t bytes_held;      // allocated, or the size of the fixed memory
+    size_t bytes_most;      // the most that was needed so far, with what has
+                            // been rewound and what ad_grad and ad_jac took
+    size_t bytes_held;      // allocated; or the size of the fixed memory
 } ad_stats;

@@ -1,37 +1,36 @@
 #pragma once
 
 /* === number/fronts ==========================================================
- * What users write. An operand may be an ad_rev, an ad_fwd, an expression or any
- * arithmetic type (a bit-field as +s.b), and is evaluated once. An ad_fwd and an
- * ad_rev do not meet in one expression: take ad_value of one of them.
+ * What users write. An operand may be an ad_rev, an ad_fwd, an expression or of
+ * any arithmetic type (write a bit-field as +s.b), and is evaluated once. One
+ * expression cannot have both an ad_fwd and an ad_rev: take ad_value of one.
  *
- *     ad_rec(e)      records an expression as one statement (ADREV_FUSE operands;
- *                    longer ones are split). Of constants alone it is a constant.
- *                    Of an ad_rev it is that value.
- *     ad_dual(e)     evaluates one in forward mode. Of recorded numbers it is
- *                    their ad_value: a constant, with derivative 0.
- *     ad_acc(s, e)   is s += e, for a pointer s to ad_rev or ad_fwd. A sum whose
- *                    last term was the last thing recorded costs only the
- *                    operands of the new term; of a variable that was it, only
- *                    the sum.
- *     ad_value(x)    is the plain number; asking for it is not a use of the
- *                    recording.
+ *     ad_rec(e)      records the expression e as one statement; with more than
+ *                    ADREV_FUSE operands it is split. Constants alone give a
+ *                    constant, an ad_rev gives the value that it is.
+ *     ad_dual(e)     evaluates the expression e in forward mode. Of recorded
+ *                    numbers it is the value, with derivative 0.
+ *     ad_acc(s, e)   is *s += e, where s points to an ad_rev or ad_fwd. If *s
+ *                    is the last value recorded, only operands of e are stored;
+ *                    if e is the last value recorded, only one for *s.
+ *     ad_value(x)    is the plain number. Taking it is no use of the recording:
+ *                    x may also be of an earlier one.
  *     ad_detach(x)   is the same value without its derivative.
- *     ad_expr e = x; keeps an expression for later. It is of the type that fits:
- *                    ad_expr_3 has three recorded operands, and functions that
- *                    take or return expressions say so (static inline: only then
- *                    are they in registers).
- *     ad_expr_of(x)  is the expression of a number: ad_expr_1 of an ad_rev.
+ *     ad_expr e = x; keeps an expression for later. Its type is the one that
+ *                    fits: ad_expr_3 has three recorded operands. A function
+ *                    that takes or returns expressions names such a type, and
+ *                    should be static inline: only then they stay in registers.
+ *     ad_expr_of(x)  makes a number an expression: of an ad_rev, an ad_expr_1.
  *
  *   needs   number/recording number/expression number/operators
  * ========================================================================== */
 
-// The value of a where the condition holds, else of b. Both are evaluated; the
-// one not taken has no influence on any derivative.
+// a where the condition holds, else b. Both are evaluated; the one that is not
+// taken has no influence on any derivative.
 #define ad_select(condition, a, b)                                          \
     (ADX_TAKE_CHOICE (condition) ADX_AND_Y (a) ADX_AND_Z (b) ADX_MAKE_CHOICE)
 
-// Integer exponents: int, and a parameter, not an operand.
+// The exponent k is an int. It is a parameter, not an operand.
 #define ad_powi(a, k)                                                       \
     (ADX_TAKE_2 (a) ADX_AND_Y (ADX_EXPONENT(k)) ADX_MAKE_2(powi))
 #define ad_ldexp(a, k)                                                      \
@@ -108,7 +107,7 @@
 #define ad_fmin ad_min
 #define ad_fmax ad_max
 
-// With ADREV_DEBUG each statement has its place in the source.
+// With ADREV_DEBUG each statement knows its place in the source.
 #if ADREV_DEBUG
 #define ADX_PLACED(call) (adx_here(__FILE__, __LINE__), call)
 #define ad_input(...)       ADX_PLACED(ad_input(__VA_ARGS__))
