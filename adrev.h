@@ -35,7 +35,7 @@
  *   core/config core/types core/operations core/api
  *   number/recording number/expression number/operators number/called
  *   number/fronts
- *   tape/layout tape/memory tape/entries tape/hooks tape/statements tape/life
+ *   tape/layout tape/memory tape/entries tape/hooks tape/apart tape/life
  *   tape/walk
  *   sweep/sweep sweep/queries sweep/session
  *   core/table
@@ -1787,7 +1787,7 @@ ADX_EXTERN ADX_THREAD adx_context adx_now;
 #define ADX_NOTED   0x1000u     // compiled with ADREV_DEBUG
 #define ADX_HOW ((ADREV_TRACE ? ADX_WATCHED : 0u) | (ADREV_DEBUG ? ADX_NOTED : 0u))
 
-// Cold paths: tape/statements.
+// Functions of the implementation, in tape/apart and tape/hooks.
 ADX_API ad_rev adx_record_apart(ad_real v, unsigned how, adx_slot slot[],
                                 unsigned zero, uint64_t into);
 ADX_API ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a, ad_real fa,
@@ -1940,9 +1940,9 @@ extern const ad_rev adx_x_, adx_y_, adx_z_;
 #endif
 
 // Known to be neither zero nor infinite nor NaN: times anything it is what IEEE
-// says. Here and in number/expression no && and ||: each branch costs time to compile, also
-// where it is known how it goes. (With them clang 14 takes 36 instead of 22 s for
-// 400 statements.)
+// says. No && and || here, nor in what number/expression does with each slot: a
+// branch costs time to compile, also where it is known how it goes. (With them
+// clang 14 takes 36 instead of 22 s for 400 statements.)
 ADX_INLINE bool adx_proper(ad_real f)
 {
     return (ADX_KNOWN(f) != 0) & (f != 0) & (f - f == 0);
@@ -2001,6 +2001,9 @@ ad_real adx_no_exponent(long double k);         // that nobody defines
 #endif
 
 /* === number/expression ======================================================
+ * What an expression is, and how it is written to the tape as one statement
+ * (rec, write); unusual ones go to tape/apart.
+ *
  * There is a type of expression for each number of slots, so unused slots are
  * never compiled. (With a single type of twelve slots, 100 statements took gcc
  * 12 41 s and 1.7 GB; now they take 3 s.) All types have the same functions,
@@ -2298,7 +2301,7 @@ ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
 //        operand: w - a*w, or sin(x)*exp(x). The later slots are added to the
 //        first and left out. (burgers, bench/: 7 operands a statement instead of
 //        12; loop: 4 of 6.)
-// apart  otherwise tape/statements records it, which merges the same slots
+// apart  otherwise tape/apart records it, which merges the same slots
 // rec    the one or the other
 // split  records what has no room in an expression further out; returns its id
 #define ADX_INTO(k)      (into >> 4 * (k) & 15)
@@ -2887,7 +2890,7 @@ template <class Any> ADX_INLINE auto ad_detach(const Any &x)
 #endif // ADX_FUSES
 
 /* === number/called ==========================================================
- * Every operator is a function call (tape/statements) and a statement of its
+ * Every operator is a function call (tape/apart) and a statement of its
  * own. That is the least code, and plain C11.
  *
  *   needs   number/recording
@@ -4149,8 +4152,9 @@ ADX_API ad_rev (ad_input)(ad_real v)
 }
 
 /* === tape/hooks =============================================================
- * The user's hooks, which are told of foreign values, traced operations and
- * array statements.
+ * Values of other recordings: imported by an annex, asked of the foreign hook,
+ * or refused. Then the trace hook, and the observer of a function that is
+ * recorded, which are told of operations and array statements.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
  *   offers  adx_segment_of adx_member adx_resolve adx_known adx_known_here
@@ -4393,7 +4397,7 @@ ADX_API void ad_tape_hooks(ad_tape *t, const ad_hooks *hooks)
         adx_settle(t, c, 0);
 }
 
-/* === tape/statements ========================================================
+/* === tape/apart ========================================================
  * Statements that the inlined code does not write itself: those with values of
  * other tapes, with a NaN, under a hook, or in a new block. Also the called
  * operators.
@@ -4661,7 +4665,7 @@ ADX_SELDOM_END
  * How a tape is made, cleared, rewound to a mark and freed.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
- *   offers  adx_reset adx_begin_segment adx_return
+ *   offers  adx_reset adx_begin_segment adx_return_to
  * ========================================================================== */
 
 /* --- the life of a tape -------------------------------------------------- */
@@ -4883,7 +4887,7 @@ static bool adx_drop_segment(ad_tape *t)
 }
 
 // Puts the tape back into the state in which the mark was made.
-static void adx_return(ad_tape *t, const ad_mark *mark)
+static void adx_return_to(ad_tape *t, const ad_mark *mark)
 {
     adx_context *c = adx_live(t);
     size_t bytes = ad_tape_bytes(t);
@@ -4922,7 +4926,7 @@ ADX_API ad_status ad_tape_rewind(ad_tape *t, ad_mark mark)
         i--;
     }
 
-    adx_return(t, &mark);
+    adx_return_to(t, &mark);
     adx_begin_segment(t, i, &mark, adx_new_job(), false);
     return ADREV_OK;
 }
@@ -5994,7 +5998,7 @@ static ad_status adx_close(adx_session *s, ad_status status)
     if (!adx_alive(s))
         status = ADREV_EMARK;
     else {
-        adx_return(t, &s->mark);
+        adx_return_to(t, &s->mark);
         t->segments = (uint32_t)s->segment;
         adx_live(t)->job = t->segment[s->segment - 1].job;
     }
@@ -8406,7 +8410,7 @@ static ad_real adx_scale_of(ad_real x)
 static void adx_restart(adx_probe *p)
 {
     adx_session *s = &p->session;
-    adx_return(s->tape, &p->mark);
+    adx_return_to(s->tape, &p->mark);
     s->job = adx_new_job();
     adx_begin_segment(s->tape, s->segment, &p->mark, s->job, true);
 }

@@ -2040,8 +2040,8 @@ static adx_levels adx_levels_of(const adx_bulk *b)
     return l;
 }
 
-// Rows of a part of so many.
-static size_t adx_part_of(const adx_bulk *b, size_t rows)
+// How many rows one part takes: the radix, or all of them if they are fewer.
+static size_t adx_part_rows(const adx_bulk *b, size_t rows)
 {
     return rows < b->radix ? rows : b->radix;
 }
@@ -2053,7 +2053,7 @@ static adx_tour adx_fold_tour(adx_bulk *b, const adx_levels *l, size_t k,
     size_t whole = l->rows[k + 1] * b->radix;
     return (adx_tour){ .b = b, .shape = ADX_SHAPE_fold,
                            .items = whole < l->rows[k] ? whole : l->rows[k],
-                           .chunk = adx_part_of(b, l->rows[k]),
+                           .chunk = adx_part_rows(b, l->rows[k]),
                            .v = k == 0 ? z : b->part + l->at[k],
                            .unit = k == 0 ? unit : 1 };
 }
@@ -2129,7 +2129,7 @@ static adx_tour adx_prefix_tour(adx_bulk *b, const adx_levels *l, size_t k,
 {
     return (adx_tour){ .b = b, .shape = ADX_SHAPE_prefix,
                            .items = l->rows[k],
-                           .chunk = adx_part_of(b, l->rows[k]),
+                           .chunk = adx_part_rows(b, l->rows[k]),
                            .v = k == 0 ? z : b->part + l->at[k],
                            .unit = k == 0 ? unit : 1,
                            .before = k == l->count ? NULL

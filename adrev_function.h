@@ -3607,7 +3607,6 @@ static void adx_record_inputs(adx_recorder *r, size_t n, const ad_rev x[])
         adx_name_number(r, x[i].seq, (uint32_t)i);
 }
 
-// The results of f, which may be inputs, constants, or foreign.
 // The first reason stays.
 static void adx_refuse_recording(adx_recorder *r, ad_status status,
                                  const char *why)
@@ -3617,6 +3616,7 @@ static void adx_refuse_recording(adx_recorder *r, ad_status status,
     adx_spoil(r->p, status);
 }
 
+// The results of f, which may be inputs, constants, or foreign.
 static void adx_record_outputs(adx_recorder *r, const ad_tape *t, size_t m,
                                const ad_rev y[])
 {
@@ -6861,8 +6861,9 @@ static ad_status adx_compare_nearby(ad_fn *fn, ad_vector_fn *f, void *ctx,
 ADX_SELDOM_END
 
 /* === function/pattern =======================================================
- * Patterns, colourings, and the values of sparse matrices from few directions.
- * (Gebremedhin, Manne & Pothen, What color is your Jacobian?)
+ * Which entries of a Jacobian or a Hessian may be other than zero. Colourings
+ * are in function/colour, values in function/plans. (Gebremedhin, Manne &
+ * Pothen, What color is your Jacobian?)
  *
  *   needs   tape/memory function/operations function/program function/emit
  *           function/formulas function/copy
@@ -7420,7 +7421,7 @@ static uint32_t adx_colour_columns(const adx_greedy *k)
     return colours;
 }
 
-// Two steps away from v by way of w. (Algorithm 4.1 there.)
+// Two edges away from v by way of w. (Gebremedhin, Manne & Pothen, algorithm 4.1.)
 static void adx_take_star(const adx_greedy *k, uint32_t v, uint32_t w)
 {
     const adx_entries *g = k->g;

@@ -34,7 +34,7 @@
  *   core/config core/types core/operations core/api
  *   number/recording number/expression number/operators number/called
  *   number/fronts
- *   tape/layout tape/memory tape/entries tape/hooks tape/statements tape/life
+ *   tape/layout tape/memory tape/entries tape/hooks tape/apart tape/life
  *   tape/walk
  *   sweep/sweep sweep/queries sweep/session
  *   core/table
@@ -91,7 +91,7 @@
 #include "tape/memory.h"
 #include "tape/entries.h"
 #include "tape/hooks.h"
-#include "tape/statements.h"
+#include "tape/apart.h"
 #include "tape/life.h"
 #include "tape/walk.h"
 #include "sweep/sweep.h"

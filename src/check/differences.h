@@ -98,7 +98,7 @@ static ad_real adx_scale_of(ad_real x)
 static void adx_restart(adx_probe *p)
 {
     adx_session *s = &p->session;
-    adx_return(s->tape, &p->mark);
+    adx_return_to(s->tape, &p->mark);
     s->job = adx_new_job();
     adx_begin_segment(s->tape, s->segment, &p->mark, s->job, true);
 }

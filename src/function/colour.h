@@ -103,7 +103,7 @@ static uint32_t adx_colour_columns(const adx_greedy *k)
     return colours;
 }
 
-// Two steps away from v by way of w. (Algorithm 4.1 there.)
+// Two edges away from v by way of w. (Gebremedhin, Manne & Pothen, algorithm 4.1.)
 static void adx_take_star(const adx_greedy *k, uint32_t v, uint32_t w)
 {
     const adx_entries *g = k->g;

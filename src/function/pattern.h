@@ -1,8 +1,9 @@
 #pragma once
 
 /* === function/pattern =======================================================
- * Patterns, colourings, and the values of sparse matrices from few directions.
- * (Gebremedhin, Manne & Pothen, What color is your Jacobian?)
+ * Which entries of a Jacobian or a Hessian may be other than zero. Colourings
+ * are in function/colour, values in function/plans. (Gebremedhin, Manne &
+ * Pothen, What color is your Jacobian?)
  *
  *   needs   tape/memory function/operations function/program function/emit
  *           function/formulas function/copy

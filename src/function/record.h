@@ -439,7 +439,6 @@ static void adx_record_inputs(adx_recorder *r, size_t n, const ad_rev x[])
         adx_name_number(r, x[i].seq, (uint32_t)i);
 }
 
-// The results of f, which may be inputs, constants, or foreign.
 // The first reason stays.
 static void adx_refuse_recording(adx_recorder *r, ad_status status,
                                  const char *why)
@@ -449,6 +448,7 @@ static void adx_refuse_recording(adx_recorder *r, ad_status status,
     adx_spoil(r->p, status);
 }
 
+// The results of f, which may be inputs, constants, or foreign.
 static void adx_record_outputs(adx_recorder *r, const ad_tape *t, size_t m,
                                const ad_rev y[])
 {

@@ -18,7 +18,8 @@
 // Loops are planned for so many steps at most.
 #define ADX_STEPS_MOST ((size_t)-1 >> 24 | 0xffffff)
 
-// C(n, k), or 2^62 if that is less.
+// C(n, k), or 2^62 if that is less. Computed in double: beyond 2^53 it may be off
+// in the last digits, which makes a schedule no worse than that.
 static uint64_t adx_binomial(uint64_t n, uint64_t k)
 {
     const double most = 4611686018427387904.0;

@@ -1,7 +1,7 @@
 #pragma once
 
 /* === number/called ==========================================================
- * Every operator is a function call (tape/statements) and a statement of its
+ * Every operator is a function call (tape/apart) and a statement of its
  * own. That is the least code, and plain C11.
  *
  *   needs   number/recording

@@ -1,6 +1,9 @@
 #pragma once
 
 /* === number/expression ======================================================
+ * What an expression is, and how it is written to the tape as one statement
+ * (rec, write); unusual ones go to tape/apart.
+ *
  * There is a type of expression for each number of slots, so unused slots are
  * never compiled. (With a single type of twelve slots, 100 statements took gcc
  * 12 41 s and 1.7 GB; now they take 3 s.) All types have the same functions,
@@ -298,7 +301,7 @@ ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
 //        operand: w - a*w, or sin(x)*exp(x). The later slots are added to the
 //        first and left out. (burgers, bench/: 7 operands a statement instead of
 //        12; loop: 4 of 6.)
-// apart  otherwise tape/statements records it, which merges the same slots
+// apart  otherwise tape/apart records it, which merges the same slots
 // rec    the one or the other
 // split  records what has no room in an expression further out; returns its id
 #define ADX_INTO(k)      (into >> 4 * (k) & 15)

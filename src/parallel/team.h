@@ -327,7 +327,7 @@ static void adx_rewind_worker(adx_worker *w)
     mark.adx_seq = (uint32_t)end->seq;
     mark.adx_one_way = w->tape->one_way;
     adx_drop_chunks(w, in);
-    adx_return(w->tape, &mark);
+    adx_return_to(w->tape, &mark);
     w->scratch = latest->stretch.scratch + latest->scratch;
 }
 

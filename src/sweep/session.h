@@ -77,7 +77,7 @@ static ad_status adx_close(adx_session *s, ad_status status)
     if (!adx_alive(s))
         status = ADREV_EMARK;
     else {
-        adx_return(t, &s->mark);
+        adx_return_to(t, &s->mark);
         t->segments = (uint32_t)s->segment;
         adx_live(t)->job = t->segment[s->segment - 1].job;
     }

@@ -1,8 +1,9 @@
 #pragma once
 
 /* === tape/hooks =============================================================
- * The user's hooks, which are told of foreign values, traced operations and
- * array statements.
+ * Values of other recordings: imported by an annex, asked of the foreign hook,
+ * or refused. Then the trace hook, and the observer of a function that is
+ * recorded, which are told of operations and array statements.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
  *   offers  adx_segment_of adx_member adx_resolve adx_known adx_known_here

@@ -4,7 +4,7 @@
  * How a tape is made, cleared, rewound to a mark and freed.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
- *   offers  adx_reset adx_begin_segment adx_return
+ *   offers  adx_reset adx_begin_segment adx_return_to
  * ========================================================================== */
 
 /* --- the life of a tape -------------------------------------------------- */
@@ -226,7 +226,7 @@ static bool adx_drop_segment(ad_tape *t)
 }
 
 // Puts the tape back into the state in which the mark was made.
-static void adx_return(ad_tape *t, const ad_mark *mark)
+static void adx_return_to(ad_tape *t, const ad_mark *mark)
 {
     adx_context *c = adx_live(t);
     size_t bytes = ad_tape_bytes(t);
@@ -265,7 +265,7 @@ ADX_API ad_status ad_tape_rewind(ad_tape *t, ad_mark mark)
         i--;
     }
 
-    adx_return(t, &mark);
+    adx_return_to(t, &mark);
     adx_begin_segment(t, i, &mark, adx_new_job(), false);
     return ADREV_OK;
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-/* === tape/statements ========================================================
+/* === tape/apart ========================================================
  * Statements that the inlined code does not write itself: those with values of
  * other tapes, with a NaN, under a hook, or in a new block. Also the called
  * operators.
