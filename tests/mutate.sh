@@ -14,15 +14,17 @@ if [ "$jobs" = one ]; then
     log=$dir/log
     mkdir "$dir/tests"
     cp "$root"/tests/core/*.c "$root"/tests/array/*.c "$root"/tests/support/*.h \
-        "$dir/tests"
+        "$root"/tests/function/function_ops.c "$dir/tests"
+    cp "$root"/adrev_*.h "$dir"
     fate=survived
     for test in $(cat "$dir/tested"); do
-        gcc -std=c11 -O0 -I"$dir" -I"$dir/tests" "$dir/tests/$test.c" -o "$dir/run" -lm > "$log" 2>&1 \
+        gcc -std=c11 -O0 -I"$dir" -I"$dir/tests" "$dir/tests/$test.c" \
+            -o "$dir/run" -lm -pthread > "$log" 2>&1 \
             || { fate=broken; break; }
         "$dir/run" > "$log" 2>&1 || { fate=killed; break; }
     done
     echo "$fate $(cat "$dir/what")"
-    rm -rf "$dir/run" "$dir/adrev.h" "$dir/tests"
+    rm -rf "$dir/run" "$dir"/adrev*.h "$dir/tests"
     exit 0
 fi
 
@@ -70,7 +72,7 @@ awk -v out="$out" '
                 close(dir "/adrev.h")
                 print name ", partial " k - 3 ": " old > (dir "/what")
                 close(dir "/what")
-                print "operations" > (dir "/tested")
+                print "operations function_ops" > (dir "/tested")
                 close(dir "/tested")
             }
     }' "$root/adrev.h"
