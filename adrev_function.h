@@ -7505,8 +7505,9 @@ ADX_SELDOM_END
  *   needs   tape/memory function/api function/program function/adjoints
  *           function/places function/functions function/evaluate
  *           function/directions function/pattern function/colour
- *   offers  adx_free_pattern adx_new_pattern adx_plan adx_follow adx_symmetric
- *           adx_pattern_of adx_jacobian_entries adx_hessian_entries
+ *   offers  adx_free_pattern adx_new_pattern adx_plan adx_make_plan adx_follow
+ *           adx_symmetric adx_published adx_publish_pattern adx_pattern_of
+ *           adx_jacobian_entries adx_hessian_entries
  * ========================================================================== */
 
 struct adx_pattern {
@@ -7588,10 +7589,11 @@ typedef struct adx_plan {
     uint32_t aparts;
 } adx_plan;
 
+// Rows with more than `full` entries are left to themselves.
 static bool adx_make_plan(const ad_allocator *a, const adx_entries *g,
-                          const adx_entries *t, adx_plan *plan)
+                          const adx_entries *t, uint32_t full, adx_plan *plan)
 {
-    plan->full = adx_full_from(g, a);
+    plan->full = full;
     plan->colour = (uint32_t *)adx_take(a, g->cols, sizeof *plan->colour);
     if (plan->colour == NULL || plan->full == UINT32_MAX)
         return false;
@@ -7640,8 +7642,8 @@ static bool adx_plan_jacobian(adx_pattern *s)
     adx_plan columns = {0};
     adx_plan rows = {0};
     bool ok = adx_transpose(a, &s->g, &t)
-           && adx_make_plan(a, &s->g, &t, &columns)
-           && adx_make_plan(a, &t, &s->g, &rows);
+           && adx_make_plan(a, &s->g, &t, adx_full_from(&s->g, a), &columns)
+           && adx_make_plan(a, &t, &s->g, adx_full_from(&t, a), &rows);
     if (ok) {
         s->by_rows = 2 * rows.colours + rows.aparts
                    < columns.colours + 2 * columns.aparts;
@@ -7735,23 +7737,34 @@ static ad_status adx_make_pattern(ad_fn *fn, bool hessian, adx_pattern **out)
     return ADREV_OK;
 }
 
-// Made once, as machines are.
+// Made once, as machines are: NULL until somebody has published one. The acquire
+// of the one pairs with the release of the other.
+static adx_pattern *adx_published(_Atomic(adx_pattern *) *at)
+{
+    return atomic_load_explicit(at, memory_order_acquire);
+}
+
+// The one that was there first stays, and is returned.
+static adx_pattern *adx_publish_pattern(_Atomic(adx_pattern *) *at,
+                                        adx_pattern *s)
+{
+    adx_pattern *other = NULL;
+    if (atomic_compare_exchange_strong_explicit(at, &other, s,
+                                                memory_order_acq_rel,
+                                                memory_order_acquire))
+        return s;
+    adx_free_pattern(s);
+    return other;
+}
+
 static ad_status adx_pattern_of(ad_fn *fn, bool hessian, adx_pattern **out)
 {
-    // acquire: pairs with the release below, which publishes what it points to.
-    adx_pattern *s = atomic_load_explicit(&fn->pattern[hessian],
-                                          memory_order_acquire);
+    adx_pattern *s = adx_published(&fn->pattern[hessian]);
     if (s == NULL) {
         ad_status status = adx_make_pattern(fn, hessian, &s);
         if (status != ADREV_OK)
             return status;
-        adx_pattern *other = NULL;
-        if (!atomic_compare_exchange_strong_explicit(
-                &fn->pattern[hessian], &other, s, memory_order_acq_rel,
-                memory_order_acquire)) {
-            adx_free_pattern(s);
-            s = other;
-        }
+        s = adx_publish_pattern(&fn->pattern[hessian], s);
     }
     *out = s;
     return ADREV_OK;
@@ -7937,7 +7950,7 @@ ADX_API ad_status ad_fn_hessian_sparse(ad_fn *fn, const ad_real x[],
  *
  *   needs   tape/memory function/api function/program function/adjoints
  *           function/functions function/evaluate function/directions
- *           function/pattern function/colour function/plans
+ *           function/pattern function/plans
  * ========================================================================== */
 
 // A plan in which each entry is found as it is without one: in a direction of its
@@ -7947,14 +7960,10 @@ static bool adx_plan_thriftily(adx_pattern *s, const adx_entries *t)
 {
     const adx_entries *major = s->by_rows ? t : &s->g;
     const adx_entries *minor = s->by_rows ? &s->g : t;
-    adx_plan plan = { .full = UINT32_MAX - 1 };
-    plan.colour = (uint32_t *)adx_take(s->memory, major->cols,
-                                       sizeof *plan.colour);
-    bool ok = plan.colour != NULL;
-    if (ok)
-        plan.colours = adx_best_colouring(s->memory, major, minor, plan.full,
-                                          adx_colour_columns, plan.colour);
-    ok = ok && plan.colours != UINT32_MAX && adx_follow(s, &plan, major);
+    const uint32_t none = UINT32_MAX - 1;       // is full
+    adx_plan plan = {0};
+    bool ok = adx_make_plan(s->memory, major, minor, none, &plan)
+           && adx_follow(s, &plan, major);
     adx_drop(s->memory, plan.colour);
     return ok;
 }
@@ -8024,9 +8033,7 @@ static ad_status adx_thrifty_plan(ad_fn *fn, bool hessian,
     if (least <= ADREV_LANES_MOST
         || atomic_load_explicit(&fn->crowded[hessian], memory_order_relaxed))
         return ADREV_OK;
-    // acquire: pairs with the release below, which publishes what it points to.
-    adx_pattern *s = atomic_load_explicit(&fn->thrifty[hessian],
-                                          memory_order_acquire);
+    adx_pattern *s = adx_published(&fn->thrifty[hessian]);
     if (s == NULL) {
         ad_status status = adx_make_thrifty(fn, hessian, &s);
         if (s == NULL && status != ADREV_ENOMEM)
@@ -8034,13 +8041,7 @@ static ad_status adx_thrifty_plan(ad_fn *fn, bool hessian,
                                   memory_order_relaxed);
         if (s == NULL)
             return status == ADREV_ENOMEM ? status : ADREV_OK;
-        adx_pattern *other = NULL;
-        if (!atomic_compare_exchange_strong_explicit(
-                &fn->thrifty[hessian], &other, s, memory_order_acq_rel,
-                memory_order_acquire)) {
-            adx_free_pattern(s);
-            s = other;
-        }
+        s = adx_publish_pattern(&fn->thrifty[hessian], s);
     }
     *out = s;
     return ADREV_OK;

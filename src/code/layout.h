@@ -6,8 +6,9 @@
  *
  *   needs   tape/memory function/operations function/program function/copy
  *           function/pattern code/text
- *   offers  adx_results adx_writing adx_say_input adx_say_number adx_array_of
- *           ADX_HOME_ONE adx_end_writing adx_begin_writing
+ *   offers  adx_results adx_writing adx_input_array adx_say_input
+ *           adx_say_number adx_array_of ADX_HOME_ONE adx_end_writing
+ *           adx_begin_writing
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -43,17 +44,27 @@ typedef struct adx_writing {
     const adx_entries *entries; // of a sparse matrix; else NULL
 } adx_writing;
 
-static void adx_say_input(adx_writing *k, uint32_t x)
+// The array of an input, and its place there.
+static const char *adx_input_array(const adx_writing *k, uint32_t x,
+                                   uint32_t *at)
 {
     size_t i = 0;
+    for (; x >= k->length[i]; i++)
+        x -= (uint32_t)k->length[i];
+    *at = x;
+    return k->array[i];
+}
+
+static void adx_say_input(adx_writing *k, uint32_t x)
+{
+    uint32_t at;
     if (k->block) {
         adx_say(k->text, "x%lu[l]", (unsigned long)x);
         return;
     }
-    for (; x >= k->length[i]; i++)
-        x -= (uint32_t)k->length[i];
-    adx_put_text(k->text, k->array[i], strlen(k->array[i]));
-    adx_say_index(k->text, "[", x, "]");
+    const char *array = adx_input_array(k, x, &at);
+    adx_put_text(k->text, array, strlen(array));
+    adx_say_index(k->text, "[", at, "]");
 }
 
 static void adx_say_number(adx_writing *k, uint32_t x)

@@ -3,8 +3,7 @@
 /* === code/statements ========================================================
  * One C statement for each node.
  *
- *   needs   tape/memory function/operations function/program code/text
- *           code/layout
+ *   needs   function/operations function/program code/text code/layout
  *   offers  adx_value_text adx_say_guard adx_say_node adx_adds_in_place
  *           adx_tells_at_home adx_say_one adx_say_eight adx_say_sum_of_eight
  *           adx_say_row adx_is_inner adx_say_term adx_say_zeros adx_say_many
@@ -168,83 +167,91 @@ enum { ADX_RUN_LEAST = 8 };     // numbers of a gather that become a loop
 // The array that a number stands in, and its place there; NULL: in none.
 static const char *adx_array_with(const adx_writing *k, uint32_t x, long *at)
 {
-    size_t i = 0;
-    if (k->stored[x]) {
-        *at = (long)k->place[x];
-        return "work";
-    }
-    if (k->block || adx_is_constant_number(k->p, x)
-        || k->p->from[x] != ADX_FROM_INPUT)
-        return NULL;
-    for (; x >= k->length[i]; i++)
-        x -= (uint32_t)k->length[i];
-    *at = (long)x;
-    return k->array[i];
+    const char *array = "work";
+    uint32_t place = 0;
+    if (k->stored[x])
+        place = k->place[x];
+    else if (k->block || adx_is_constant_number(k->p, x)
+             || k->p->from[x] != ADX_FROM_INPUT)
+        array = NULL;
+    else
+        array = adx_input_array(k, x, &place);
+    *at = (long)place;
+    return array;
 }
 
-// How many numbers of the list, from `begin` on, stand in the same array; their
-// places. 0: the first one stands in none.
-static size_t adx_find_run(const adx_writing *k, const adx_many *m,
-                           size_t begin, long at[])
+// Numbers of a list that stand in one array, at even places or not.
+typedef struct adx_picked {
+    const uint32_t *number;
+    size_t n;
+    const char *array;          // NULL: the first one stands in none
+    long first, step;
+    bool even;
+    bool narrow;                // places fit into 16 bits
+} adx_picked;
+
+static adx_picked adx_find_run(const adx_writing *k, const uint32_t number[],
+                            size_t most)
 {
-    const char *array = adx_array_with(k, m->list[begin], &at[0]);
-    size_t n = 0;
-    while (array != NULL && begin + n < m->n
-           && adx_array_with(k, m->list[begin + n], &at[n]) == array)
-        n++;
-    return n;
+    adx_picked r = { .number = number, .even = true, .narrow = true };
+    long before = 0;
+    long at;
+    r.array = adx_array_with(k, number[0], &r.first);
+    for (; r.array != NULL && r.n < most
+           && adx_array_with(k, number[r.n], &at) == r.array; r.n++) {
+        if (r.n == 1)
+            r.step = at - before;
+        r.even = r.even && (r.n == 0 || at - before == r.step);
+        r.narrow = r.narrow && at <= 0xffff;
+        before = at;
+    }
+    return r;
 }
 
 // Places as a table, ten in a line.
-static void adx_say_table(adx_text *t, const long at[], size_t n)
+static void adx_say_table(const adx_writing *k, const adx_picked *r)
 {
-    bool narrow = true;
-    for (size_t i = 0; i < n; i++)
-        narrow = narrow && at[i] <= 0xffff;
-    adx_say(t, "        static const unsigned %s place[%lu] = {",
-            narrow ? "short" : "long", (unsigned long)n);
-    for (size_t i = 0; i < n; i++)
-        adx_say(t, "%s%ld%s", i % 10 == 0 ? "\n            " : " ", at[i],
-                i + 1 < n ? "," : "");
-    adx_say(t, "\n        };\n");
+    adx_say(k->text, "        static const unsigned %s place[%lu] = {",
+            r->narrow ? "short" : "long", (unsigned long)r->n);
+    for (size_t i = 0; i < r->n; i++) {
+        long at;
+        (void)adx_array_with(k, r->number[i], &at);
+        adx_say(k->text, "%s%ld%s", i % 10 == 0 ? "\n            " : " ", at,
+                i + 1 < r->n ? "," : "");
+    }
+    adx_say(k->text, "\n        };\n");
 }
 
-static void adx_say_moves(adx_writing *k, const adx_node *s,
-                          const char *array, size_t begin, const long at[],
-                          size_t n)
+// Into the results of s from `begin` on.
+static void adx_say_picked(adx_writing *k, const adx_node *s, size_t begin,
+                           const adx_picked *r)
 {
     adx_text *t = k->text;
-    bool even = true;
-    for (size_t i = 2; i < n; i++)
-        even = even && at[i] - at[i - 1] == at[1] - at[0];
     adx_say(t, "    {\n");
-    if (!even)
-        adx_say_table(t, at, n);
+    if (!r->even)
+        adx_say_table(k, r);
     adx_say(t, "        long i;\n        for (i = 0; i < %lu; i++)\n"
-            "            ", (unsigned long)n);
+            "            ", (unsigned long)r->n);
     adx_say_home(k, s);
-    adx_say(t, " + %lu + i] = %s[", (unsigned long)begin, array);
-    if (even)
-        adx_say(t, "%ld + %ld*i];\n    }\n", at[0], at[1] - at[0]);
+    adx_say(t, " + %lu + i] = %s[", (unsigned long)begin, r->array);
+    if (r->even)
+        adx_say(t, "%ld + %ld*i];\n    }\n", r->first, r->step);
     else
         adx_say(t, "place[i]];\n    }\n");
 }
 
-// Runs of numbers in one array are a loop, the others a statement each.
+// Long runs are a loop, other numbers a statement each.
 static void adx_say_gather(adx_writing *k, const adx_node *s,
                            const adx_many *m)
 {
-    long *at = (long *)adx_take(k->p->memory, m->n, sizeof *at);
     for (size_t i = 0; i < m->n;) {
-        size_t n = at == NULL ? 0 : adx_find_run(k, m, i, at);
-        if (n >= ADX_RUN_LEAST) {
-            long first;
-            adx_say_moves(k, s, adx_array_with(k, m->list[i], &first), i, at,
-                          n);
-            i += n;
+        const adx_picked r = adx_find_run(k, &m->list[i], m->n - i);
+        if (r.n >= ADX_RUN_LEAST) {
+            adx_say_picked(k, s, i, &r);
+            i += r.n;
             continue;
         }
-        for (size_t end = i + (n == 0 ? 1 : n); i < end; i++) {
+        for (size_t end = i + (r.n == 0 ? 1 : r.n); i < end; i++) {
             adx_say(k->text, "    ");
             adx_say_home(k, s);
             adx_say(k->text, " + %lu] = ", (unsigned long)i);
@@ -252,7 +259,6 @@ static void adx_say_gather(adx_writing *k, const adx_node *s,
             adx_say(k->text, ";\n");
         }
     }
-    adx_drop(k->p->memory, at);
 }
 
 // As adx_length does it: nothing overflows on the way.

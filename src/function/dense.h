@@ -7,7 +7,7 @@
  *
  *   needs   tape/memory function/api function/program function/adjoints
  *           function/functions function/evaluate function/directions
- *           function/pattern function/colour function/plans
+ *           function/pattern function/plans
  * ========================================================================== */
 
 // A plan in which each entry is found as it is without one: in a direction of its
@@ -17,14 +17,10 @@ static bool adx_plan_thriftily(adx_pattern *s, const adx_entries *t)
 {
     const adx_entries *major = s->by_rows ? t : &s->g;
     const adx_entries *minor = s->by_rows ? &s->g : t;
-    adx_plan plan = { .full = UINT32_MAX - 1 };
-    plan.colour = (uint32_t *)adx_take(s->memory, major->cols,
-                                       sizeof *plan.colour);
-    bool ok = plan.colour != NULL;
-    if (ok)
-        plan.colours = adx_best_colouring(s->memory, major, minor, plan.full,
-                                          adx_colour_columns, plan.colour);
-    ok = ok && plan.colours != UINT32_MAX && adx_follow(s, &plan, major);
+    const uint32_t none = UINT32_MAX - 1;       // is full
+    adx_plan plan = {0};
+    bool ok = adx_make_plan(s->memory, major, minor, none, &plan)
+           && adx_follow(s, &plan, major);
     adx_drop(s->memory, plan.colour);
     return ok;
 }
@@ -94,9 +90,7 @@ static ad_status adx_thrifty_plan(ad_fn *fn, bool hessian,
     if (least <= ADREV_LANES_MOST
         || atomic_load_explicit(&fn->crowded[hessian], memory_order_relaxed))
         return ADREV_OK;
-    // acquire: pairs with the release below, which publishes what it points to.
-    adx_pattern *s = atomic_load_explicit(&fn->thrifty[hessian],
-                                          memory_order_acquire);
+    adx_pattern *s = adx_published(&fn->thrifty[hessian]);
     if (s == NULL) {
         ad_status status = adx_make_thrifty(fn, hessian, &s);
         if (s == NULL && status != ADREV_ENOMEM)
@@ -104,13 +98,7 @@ static ad_status adx_thrifty_plan(ad_fn *fn, bool hessian,
                                   memory_order_relaxed);
         if (s == NULL)
             return status == ADREV_ENOMEM ? status : ADREV_OK;
-        adx_pattern *other = NULL;
-        if (!atomic_compare_exchange_strong_explicit(
-                &fn->thrifty[hessian], &other, s, memory_order_acq_rel,
-                memory_order_acquire)) {
-            adx_free_pattern(s);
-            s = other;
-        }
+        s = adx_publish_pattern(&fn->thrifty[hessian], s);
     }
     *out = s;
     return ADREV_OK;
