@@ -982,7 +982,7 @@ ADREV_STEPS(ADX_DEFINE)
  * status says nothing new.
  *
  *   needs   core/config core/types core/operations
- *   offers  ADX_TALLY adx_counts adx_count_op adx_count_back
+ *   offers  ADX_TALLY adx_is_counted adx_count_op adx_count_reverse
  * ========================================================================== */
 
 // A program that adrev can differentiate: R^n -> R, and R^n -> R^m.
@@ -1487,7 +1487,7 @@ ADX_EXTERN ADX_THREAD ad_count_both ad_counts;
 #define ADX_TALLY(direction, what, times)                                   \
     ((void)(ad_counts.direction.what += (uint64_t)(times)))
 
-ADX_INLINE bool adx_counts(ad_real factor)
+ADX_INLINE bool adx_is_counted(ad_real factor)
 {
     return factor != 1 && factor != -1;
 }
@@ -1508,9 +1508,9 @@ ADX_INLINE void adx_count_op(ad_opcode op, unsigned active)
 }
 
 // One contribution to an adjoint.
-ADX_INLINE void adx_count_back(ad_real factor, ad_real adjoint)
+ADX_INLINE void adx_count_reverse(ad_real factor, ad_real adjoint)
 {
-    ADX_TALLY(reverse, mul, adx_counts(factor));
+    ADX_TALLY(reverse, mul, adx_is_counted(factor));
     ADX_TALLY(reverse, add, adjoint != 0);
     ADX_TALLY(reverse, written, 1);
 }
@@ -2142,7 +2142,7 @@ ADX_INLINE ad_expr_0 adx_constant(ad_real v)
 #define ADX_DO(i)                                                           \
     s[i].d = f * a->slot[i].d;                                              \
     s[i].id = a->slot[i].id;                                                \
-    ADX_TALLY(reverse, mul, adx_counts(f) && adx_counts(a->slot[i].d));
+    ADX_TALLY(reverse, mul, adx_is_counted(f) && adx_is_counted(a->slot[i].d));
 #define ADX_DEFINE(N)                                                       \
     ADX_APART uint64_t ADX_NAME(split, N)(const ad_expr_##N *a);            \
     ADX_INLINE void ADX_NAME(scale, N)(adx_head *r, unsigned at,            \
@@ -2804,10 +2804,10 @@ ADX_INLINE ad_fwd *adx_sum_fwd(const ad_fwd *s)
 }
 
 #ifdef __cplusplus
-ADX_INLINE ad_rev *adx_sum(ad_rev *s) { return s; }
-ADX_INLINE ad_fwd *adx_sum(ad_fwd *s) { return s; }
+ADX_INLINE ad_rev *adx_accumulator(ad_rev *s) { return s; }
+ADX_INLINE ad_fwd *adx_accumulator(ad_fwd *s) { return s; }
 #else
-#define adx_sum(s)                                                          \
+#define adx_accumulator(s)                                                  \
     _Generic((s), ad_rev *: adx_sum_rev, ad_fwd *: adx_sum_fwd)(s)
 #endif
 
@@ -2833,7 +2833,7 @@ ADX_INLINE ad_fwd *adx_sum(ad_fwd *s) { return s; }
 
 #define ad_dual(e)    (ADX_TAKE (e) ADX_MAKE_DUAL)
 #define ad_expr_of(a) (ADX_TAKE (a) ADX_MAKE_EXPR)
-#define ad_acc(s, e)  (ADX_TAKE adx_sum(s) ADX_AND_Y (e) ADX_MAKE_SUM)
+#define ad_acc(s, e)  (ADX_TAKE adx_accumulator(s) ADX_AND_Y (e) ADX_MAKE_SUM)
 
 // For clang's C a function, whose argument is in no macro.
 #if defined __clang__ && !defined __cplusplus && !ADREV_DEBUG
@@ -5200,7 +5200,7 @@ ADX_INLINE void adx_spread_one(ad_real adj[], const adx_operand *p, ad_real a)
 {
 #if ADREV_COUNT
     if (p->id != 0)
-        adx_count_back(p->d, adj[p->id]);
+        adx_count_reverse(p->d, adj[p->id]);
 #endif
     adj[p->id] += p->d * a;
 }
@@ -5378,7 +5378,7 @@ ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
             while (header & ADX_SUM) {
 #if ADREV_COUNT
                 if (a != 0)
-                    adx_count_back(1, adj[k]);
+                    adx_count_reverse(1, adj[k]);
 #endif
                 a += adj[k];
                 adj[k] = a;
@@ -6856,7 +6856,7 @@ ADX_INLINE void adx_chain(ad_real to[], ad_real d, const ad_real from[],
 {
 #if ADREV_COUNT
     if (W == 1 && from[0] != 0)
-        adx_count_back(d, to[0]);
+        adx_count_reverse(d, to[0]);
 #endif
     for (size_t w = 0; w < W; w++)
         to[w] += care ? adx_absorb(d, from[w]) : d * from[w];
@@ -6886,7 +6886,7 @@ ADX_INLINE ad_real adx_partial(const adx_span *s, size_t i)
 }
 
 // One direction, adjacent ids, no care: vector loops.
-static void adx_span_back(const adx_linear *s, const adx_span *p,
+static void adx_span_reverse(const adx_linear *s, const adx_span *p,
                           const ad_real y[], ad_real x[])
 {
     ad_real a = y[0] * p->scale;
@@ -6903,14 +6903,15 @@ static void adx_span_back(const adx_linear *s, const adx_span *p,
 }
 
 // The same where all operands are one number: of n results.
-static ad_real adx_span_back_one(const adx_linear *s, const adx_span *p,
+static ad_real adx_span_reverse_one(const adx_linear *s, const adx_span *p,
                                  const ad_real y[])
 {
     return p->d == NULL ? adx_sum_scaled(s->n, p->scale, y)
                         : p->scale * adx_inner(s->n, p->d, y);
 }
 
-ADX_INLINE bool adx_linear_back(const adx_linear *s, ad_real adj[], size_t W)
+ADX_INLINE bool adx_linear_reverse_w(const adx_linear *s, ad_real adj[],
+                                     size_t W)
 {
     const ad_real *y = &adj[s->e.first * W];
     size_t step = s->each ? W : 0;
@@ -6923,11 +6924,11 @@ ADX_INLINE bool adx_linear_back(const adx_linear *s, ad_real adj[], size_t W)
             continue;
         bool fast = !ADREV_COUNT && W == 1 && !care && p->ids.list == NULL;
         if (fast && p->ids.col == 1) {
-            adx_span_back(s, p, y, &adj[p->ids.base]);
+            adx_span_reverse(s, p, y, &adj[p->ids.base]);
             continue;
         }
         if (fast && p->ids.col == 0 && s->each) {
-            adj[p->ids.base] += adx_span_back_one(s, p, y);
+            adj[p->ids.base] += adx_span_reverse_one(s, p, y);
             continue;
         }
         for (size_t i = 0; i < s->n; i++) {
@@ -6945,8 +6946,9 @@ static bool adx_linear_reverse(const adx_extended *e, ad_real adj[],
 {
     const adx_linear *s = (const adx_linear *)e;
     (void)scratch;
-    return W == 1 ? adx_linear_back(s, adj, 1)
-         : W == 4 ? adx_linear_back(s, adj, 4) : adx_linear_back(s, adj, W);
+    return W == 1 ? adx_linear_reverse_w(s, adj, 1)
+         : W == 4 ? adx_linear_reverse_w(s, adj, 4)
+         : adx_linear_reverse_w(s, adj, W);
 }
 
 static bool adx_linear_forward(const adx_extended *e, ad_real tan[],
@@ -7609,7 +7611,7 @@ static void adx_add_at(size_t n, ad_real c, const ad_real d[],
 }
 
 // One direction, no care, a vector B, any ids.
-static void adx_column_back(const adx_product *s, ad_real adj[])
+static void adx_column_reverse(const adx_product *s, ad_real adj[])
 {
     const ad_real *c = &adj[s->e.first];
     adx_ids row = s->a_ids;
@@ -7628,7 +7630,7 @@ static void adx_column_back(const adx_product *s, ad_real adj[])
 }
 
 // Any directions, any ids.
-ADX_INLINE void adx_product_back(const adx_product *s, ad_real adj[],
+ADX_INLINE void adx_product_reverse_w(const adx_product *s, ad_real adj[],
                                  size_t W, bool care)
 {
     const ad_real *from = &adj[s->e.first * W];
@@ -7664,15 +7666,15 @@ static bool adx_product_reverse(const adx_extended *e, ad_real adj[],
     bool care = s->e.care || !adx_finite_all(e->values * W, &adj[e->first * W]);
     bool fast = W == 1 && !care && !ADREV_COUNT;
     if (fast && s->n == 1)
-        adx_column_back(s, adj);
+        adx_column_reverse(s, adj);
     else if (fast && adx_rows_fit(&s->b_ids))
         adx_product_fast(s, adj);
     else if (W == 4 && !care)
-        adx_product_back(s, adj, 4, false);
+        adx_product_reverse_w(s, adj, 4, false);
     else if (W == 8 && !care)
-        adx_product_back(s, adj, 8, false);
+        adx_product_reverse_w(s, adj, 8, false);
     else
-        adx_product_back(s, adj, W, true);
+        adx_product_reverse_w(s, adj, W, true);
     return true;
 }
 
@@ -8322,8 +8324,8 @@ ADX_API ad_status (ad_external)(const ad_external_rule *rule,
  *
  *   needs   number/recording tape/layout tape/life sweep/session
  *   offers  ADX_NARROW ADX_EPSILON ADX_TIGHT ADX_ROWS ADX_PASSES adx_row
- *           ADX_KEPT adx_probe adx_finite adx_most adx_scale_of adx_restart
- *           adx_evaluate adx_add_row adx_allowed adx_settled adx_agrees
+ *           ADX_CACHED adx_probe adx_finite adx_most adx_scale_of adx_restart
+ *           adx_evaluate adx_add_row adx_allowed adx_has_converged adx_agrees
  *           adx_judge adx_judge_kink
  * ========================================================================== */
 
@@ -8351,9 +8353,9 @@ typedef struct adx_row {
     ad_real noise;              // of a slope: rounding of f
 } adx_row;
 
-// Steps of a check whose values of f are kept for the other outputs: those of
+// Steps of a check whose values of f are cached for the other outputs: those of
 // one pass, and more.
-#define ADX_KEPT (3 * (size_t)ADX_ROWS)
+#define ADX_CACHED (3 * (size_t)ADX_ROWS)
 
 typedef struct adx_probe {
     ad_vector_fn *f;
@@ -8368,8 +8370,8 @@ typedef struct adx_probe {
     ad_real *d;                 // [n] direction
     ad_real *J;                 // [m*n] gradients
     ad_real *slope;             // [m] forward, along d
-    ad_real *kept;              // [ADX_KEPT*m] values; NULL if m is 1
-    ad_real step[ADX_KEPT];     // of these
+    ad_real *cached;              // [ADX_CACHED*m] values; NULL if m is 1
+    ad_real step[ADX_CACHED];     // of these
     size_t steps;
     size_t which;               // the output of the present check, and its
     const ad_real *g;           // [n] gradient
@@ -8415,8 +8417,8 @@ static void adx_restart(adx_probe *p)
     adx_begin_segment(s->tape, s->segment, &p->mark, s->job, true);
 }
 
-// Whether f was called with that step; i: in which place its values are kept.
-static bool adx_find_kept(const adx_probe *p, ad_real h, size_t *i)
+// Whether f was called with that step; i: in which place its values are cached.
+static bool adx_find_cached(const adx_probe *p, ad_real h, size_t *i)
 {
     for (*i = 0; *i < p->steps; ++*i)
         if (p->step[*i] == h)
@@ -8426,10 +8428,10 @@ static bool adx_find_kept(const adx_probe *p, ad_real h, size_t *i)
 
 static void adx_keep_values(adx_probe *p, ad_real h)
 {
-    if (p->kept == NULL || p->steps == ADX_KEPT)
+    if (p->cached == NULL || p->steps == ADX_CACHED)
         return;
     for (size_t i = 0; i < p->m; i++)
-        p->kept[p->steps * p->m + i] = p->to[i].v;
+        p->cached[p->steps * p->m + i] = p->to[i].v;
     p->step[p->steps++] = h;
 }
 
@@ -8440,8 +8442,8 @@ static ad_real adx_evaluate(adx_probe *p, ad_real h)
     bool moved = true;
     size_t i;
 
-    if (adx_find_kept(p, h, &i))
-        return p->kept[i * p->m + p->which];
+    if (adx_find_cached(p, h, &i))
+        return p->cached[i * p->m + p->which];
     adx_unset(p->m, p->to);
     p->to[p->which].v = ADX_K(NAN);
     for (size_t j = p->first; j < p->first + p->count; j++) {
@@ -8510,7 +8512,7 @@ static ad_real adx_allowed(const adx_row *r, ad_real g, ad_real paths)
 // rounding of f and no ripple between the steps, it is enough that it is small
 // beside other slopes here, the paths that cancel, or the largest slope by any
 // input; and, where there is no gradient, beside f.
-static bool adx_settled(const adx_probe *p, const adx_row *r, ad_real g,
+static bool adx_has_converged(const adx_probe *p, const adx_row *r, ad_real g,
                         ad_real paths, ad_real most)
 {
     ad_real size = adm_fabs(r->slope);
@@ -8546,7 +8548,7 @@ static ad_verdict adx_judge(adx_probe *p, ad_real g, ad_real paths)
     for (const adx_row *r = p->row; r < p->row + p->rows; r++) {
         if (r->error < p->by->error)
             p->by = r;
-        if (adx_settled(p, r, g, paths, ADX_LOOSE)
+        if (adx_has_converged(p, r, g, paths, ADX_LOOSE)
             && (best == NULL || r->error < best->error))
             best = r;
     }
@@ -8555,7 +8557,8 @@ static ad_verdict adx_judge(adx_probe *p, ad_real g, ad_real paths)
     p->by = best;
     for (const adx_row *r = p->row; r < p->row + p->rows; r++) {
         ad_real apart = adm_fabs(r->slope - best->slope);
-        if (adx_settled(p, r, g, paths, ADX_LOOSE) && adx_agrees(p, r, g, paths)
+        if (adx_has_converged(p, r, g, paths, ADX_LOOSE)
+            && adx_agrees(p, r, g, paths)
             && (r == best || apart > ADX_SAFETY * (r->error + best->error))) {
             p->by = r;
             return ADREV_AGREES;
@@ -8671,7 +8674,8 @@ static ad_real adx_first_step(const adx_probe *p, int pass)
 
 // Ends early only where the gradient is confirmed, which also undoes a kink
 // that larger steps saw.
-static ad_verdict adx_pass(adx_probe *p, ad_real h, ad_real g, bool kinked)
+static ad_verdict adx_examine_pass(adx_probe *p, ad_real h, ad_real g,
+                                   bool kinked)
 {
     const adx_row *begin = p->row + p->rows;
     size_t rows = ADX_NARROW ? ADX_ROWS - 4 : ADX_ROWS;
@@ -8682,7 +8686,7 @@ static ad_verdict adx_pass(adx_probe *p, ad_real h, ad_real g, bool kinked)
         p->by = p->row + p->rows - 1;
         p->kink = adx_judge_kink(p->row, begin, p->by + 1, g);
         if (p->kink == ADREV_AGREES && k > 2 && adx_agrees(p, p->by, g, 0)
-            && adx_settled(p, p->by, g, 0, ADX_TIGHT)) {
+            && adx_has_converged(p, p->by, g, 0, ADX_TIGHT)) {
             p->sure = true;
             return ADREV_AGREES;
         }
@@ -8771,7 +8775,7 @@ static ad_check_entry adx_examine(adx_probe *p, size_t first, size_t count)
         ad_verdict before = e.verdict;
         const adx_row *by = p->by;
         if (h > 0)
-            e.verdict = adx_pass(p, h, g, before == ADREV_KINK
+            e.verdict = adx_examine_pass(p, h, g, before == ADREV_KINK
                                           && adx_finite(p->by->slope));
         if (before == ADREV_AGREES && e.verdict == ADREV_KINK) {
             e.verdict = before;         // a kink, but further away
@@ -8981,7 +8985,7 @@ static bool adx_equip(adx_probe *p)
     adx_session *s = &p->session;
     size_t m = p->m;
     if (adx_size_times(m, p->n) == SIZE_MAX
-        || adx_size_times(m, ADX_KEPT) == SIZE_MAX) {
+        || adx_size_times(m, ADX_CACHED) == SIZE_MAX) {
         adx_fail(s->tape, ADREV_ELIMIT);
         return false;
     }
@@ -8992,7 +8996,7 @@ static bool adx_equip(adx_probe *p)
         && (p->J = adx_array_of_reals(s, m * p->n)) != NULL
         && (p->slope = adx_array_of_reals(s, m)) != NULL
         && (m == 1
-            || (p->kept = adx_array_of_reals(s, ADX_KEPT * m)) != NULL);
+            || (p->cached = adx_array_of_reals(s, ADX_CACHED * m)) != NULL);
 }
 
 ADX_API ad_status ad_check_jac(ad_vector_fn *f, void *ctx, size_t n,

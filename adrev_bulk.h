@@ -38,7 +38,7 @@
  *
  * Rooms, each of which begins with a line `=== room`:
  *
- *   bulk/api bulk/folds bulk/movements bulk/tours bulk/maps bulk/reductions
+ *   bulk/api bulk/folds bulk/movements bulk/passes bulk/maps bulk/reductions
  *   bulk/statement bulk/calls
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
@@ -267,7 +267,7 @@ ADX_API ad_status ad_rotate(size_t n, size_t size, ptrdiff_t by,
  * There are three kinds of bulk operators. Those given by a row of the operator
  * table are statements of their own, with the partials at hand. Movements are
  * copies (bulk/movements). Operators given by a function are one external
- * statement, which keeps the values of its operands (bulk/tours). A sweep takes
+ * statement, which keeps the values of its operands (bulk/passes). A sweep takes
  * their elements chunk by chunk, records each chunk on a private tape and
  * sweeps that tape. Where chunks end depends on the program alone, and their
  * contributions are added in their order, so the bits do not depend on threads.
@@ -1095,9 +1095,9 @@ ADX_API ad_status ad_rotate(size_t n, size_t size, ptrdiff_t by,
     return ADREV_OK;
 }
 
-/* === bulk/tours =============================================================
+/* === bulk/passes =============================================================
  * Operators given by a function of rows: their operands, the private tapes on
- * which a chunk is recorded, and the tours, each of which does one thing with
+ * which a chunk is recorded, and the passes, each of which does one thing with
  * all chunks.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
@@ -1108,8 +1108,8 @@ ADX_API ad_status ad_rotate(size_t n, size_t size, ptrdiff_t by,
  *           adx_place_source adx_list_operands adx_find_captured
  *           adx_free_captured adx_add_captured ADX_SHAPE_map ADX_SHAPE_fold
  *           ADX_SHAPE_prefix ADX_DUTY_values ADX_DUTY_pull ADX_DUTY_push
- *           adx_private adx_tour adx_apply_op adx_run_chunk adx_operand_of
- *           adx_open_tour adx_close_tour adx_do_tour
+ *           adx_chunk_tape adx_pass adx_apply_op adx_run_chunk adx_operand_of
+ *           adx_open_pass adx_close_pass adx_do_pass
  * ========================================================================== */
 
 /* --- operands of functions ----------------------------------------------- */
@@ -1263,7 +1263,7 @@ static bool adx_add_captured(const ad_allocator *a, adx_captured *c,
 }
 
 /* --- private tapes ----------------------------------------------------------
- * What is done to all elements, or to all rows that op combines, is a tour. It
+ * What is done to all elements, or to all rows that op combines, is a pass. It
  * goes chunk by chunk. For values, a private tape is current and asks for
  * numbers that a function captured, but all is constant, and nothing recorded.
  * For derivatives the numbers of a chunk are inputs: first those shared by all
@@ -1279,10 +1279,10 @@ typedef enum adx_duty {
     ADX_DUTY_values, ADX_DUTY_pull, ADX_DUTY_push
 } adx_duty;
 
-#define ADX_PRIVATES 64         // most chunks that wait for one another
+#define ADX_CHUNKS_MOST 64         // most chunks that wait for one another
 
-typedef struct adx_private adx_private;
-typedef struct adx_tour {
+typedef struct adx_chunk_tape adx_chunk_tape;
+typedef struct adx_pass {
     adx_bulk *b;
     adx_shape shape;
     adx_duty duty;
@@ -1302,13 +1302,13 @@ typedef struct adx_tour {
                                 // and those after it go on from
     const ad_real *before_t;    // push
     ad_real *before_adj;        // pull
-    size_t batch;               // first chunk of those under way
-    adx_private *room[ADX_PRIVATES];
-} adx_tour;
+    size_t first;               // first chunk of those under way
+    adx_chunk_tape *room[ADX_CHUNKS_MOST];
+} adx_pass;
 
-struct adx_private {
+struct adx_chunk_tape {
     ad_tape *tape;
-    const adx_tour *p;
+    const adx_pass *p;
     bool active;                // numbers are inputs
     bool collect;               // captured numbers may be added to the table
     bool missing;               // one was not there
@@ -1326,7 +1326,7 @@ struct adx_private {
 // A number of the recording outside.
 static ad_rev adx_on_captured(void *user, ad_rev x)
 {
-    adx_private *r = (adx_private *)user;
+    adx_chunk_tape *r = (adx_chunk_tape *)user;
     adx_bulk *b = r->p->b;
     uint64_t id = adx_compound(x.job, x.seq);
     if (adx_now.tape != r->tape || r->tape->open > 0)
@@ -1346,24 +1346,24 @@ static ad_rev adx_on_captured(void *user, ad_rev x)
 }
 
 // Inputs before the items.
-static size_t adx_inputs_ahead(const adx_tour *p)
+static size_t adx_leading_inputs(const adx_pass *p)
 {
     size_t captured = p->duty == ADX_DUTY_values ? 0 : p->b->captured.n;
     return captured + (p->shape == ADX_SHAPE_map ? p->b->shared : 0)
          + (p->shape == ADX_SHAPE_prefix ? p->b->d : 0);
 }
 
-static size_t adx_item_width(const adx_tour *p)
+static size_t adx_item_width(const adx_pass *p)
 {
     return p->shape == ADX_SHAPE_map ? p->b->width : p->b->d;
 }
 
-static size_t adx_rows_of(const adx_tour *p, size_t items)
+static size_t adx_rows_of(const adx_pass *p, size_t items)
 {
     return p->shape == ADX_SHAPE_fold ? 1 : items;
 }
 
-static void adx_free_private(const ad_allocator *a, adx_private *r)
+static void adx_free_chunk_tape(const ad_allocator *a, adx_chunk_tape *r)
 {
     if (r == NULL)
         return;
@@ -1373,13 +1373,13 @@ static void adx_free_private(const ad_allocator *a, adx_private *r)
     adx_drop(a, r);
 }
 
-static adx_private *adx_new_private(const adx_tour *p)
+static adx_chunk_tape *adx_new_chunk_tape(const adx_pass *p)
 {
     const adx_bulk *b = p->b;
-    size_t inputs = adx_inputs_ahead(p) + p->chunk * adx_item_width(p);
+    size_t inputs = adx_leading_inputs(p) + p->chunk * adx_item_width(p);
     size_t results = adx_rows_of(p, p->chunk) * b->d;
     size_t args = p->shape == ADX_SHAPE_map ? b->shared + b->width : 2 * b->d;
-    adx_private *r = (adx_private *)adx_take(&b->memory, 1, sizeof *r);
+    adx_chunk_tape *r = (adx_chunk_tape *)adx_take(&b->memory, 1, sizeof *r);
     if (r == NULL)
         return NULL;
     memset(r, 0, sizeof *r);
@@ -1390,7 +1390,7 @@ static adx_private *adx_new_private(const adx_tour *p)
     r->din = (ad_real *)adx_take(&b->memory, inputs + results,
                                  sizeof *r->din);
     if (r->tape == NULL || r->in == NULL || r->din == NULL) {
-        adx_free_private(&b->memory, r);
+        adx_free_chunk_tape(&b->memory, r);
         return NULL;
     }
     r->y = r->in + inputs;
@@ -1401,13 +1401,13 @@ static adx_private *adx_new_private(const adx_tour *p)
     return r;
 }
 
-static size_t adx_element_of(const adx_tour *p, size_t item)
+static size_t adx_element_of(const adx_pass *p, size_t item)
 {
     return p->only == NULL ? item : p->only[item];
 }
 
 // Values of a map's inputs; what is shared comes first.
-static void adx_fill_map(adx_private *r, const adx_bulk *b, size_t first,
+static void adx_fill_map(adx_chunk_tape *r, const adx_bulk *b, size_t first,
                          size_t items)
 {
     const adx_strip *end = b->source + b->sources;
@@ -1415,7 +1415,7 @@ static void adx_fill_map(adx_private *r, const adx_bulk *b, size_t first,
     for (const adx_strip *s = b->source; s < end; s++)
         for (size_t j = 0; s->shared && j < s->size; j++)
             (to++)->v = adx_strip_of(b, s, 0)[(ptrdiff_t)j * s->unit];
-    to = r->in + adx_inputs_ahead(r->p);
+    to = r->in + adx_leading_inputs(r->p);
     for (size_t e = 0; e < items; e++)
         for (const adx_strip *s = b->source; s < end; s++) {
             if (s->shared || s->size == 0)
@@ -1427,11 +1427,11 @@ static void adx_fill_map(adx_private *r, const adx_bulk *b, size_t first,
         }
 }
 
-static void adx_fill_rows(adx_private *r, const adx_tour *p, size_t chunk,
+static void adx_fill_rows(adx_chunk_tape *r, const adx_pass *p, size_t chunk,
                           size_t items)
 {
     size_t d = p->b->d;
-    ad_rev *to = r->in + adx_inputs_ahead(p);
+    ad_rev *to = r->in + adx_leading_inputs(p);
     const ad_real *v = p->v + (ptrdiff_t)(chunk * p->chunk * d) * p->unit;
     for (size_t i = 0; i < items * d; i++, v += p->unit)
         to[i].v = *v;
@@ -1443,7 +1443,7 @@ static void adx_fill_rows(adx_private *r, const adx_tour *p, size_t chunk,
 }
 
 // Inputs of the tape, or constants.
-static void adx_name_inputs(adx_private *r)
+static void adx_name_inputs(adx_chunk_tape *r)
 {
     size_t first = r->active ? adx_add_inputs(&adx_now, r->inputs) : 0;
     uint64_t id = first == 0 ? 0 : adx_compound(adx_now.job, first);
@@ -1451,9 +1451,9 @@ static void adx_name_inputs(adx_private *r)
         adx_name(&r->in[i], r->in[i].v, id == 0 ? 0 : id + i);
 }
 
-static void adx_call_f(adx_private *r, const adx_bulk *b, size_t item)
+static void adx_call_f(adx_chunk_tape *r, const adx_bulk *b, size_t item)
 {
-    size_t ahead = adx_inputs_ahead(r->p);
+    size_t ahead = adx_leading_inputs(r->p);
     const ad_rev *shared = r->in;
     const ad_rev *own = r->in + ahead + item * b->width;
     ad_rev *to = r->arg;
@@ -1479,12 +1479,12 @@ static bool adx_apply_op(const adx_bulk *b, const ad_rev *left,
     return adx_all_set(b->d, y);
 }
 
-static void adx_call_op(adx_private *r, const adx_bulk *b, size_t items,
+static void adx_call_op(adx_chunk_tape *r, const adx_bulk *b, size_t items,
                         bool carried)
 {
     size_t d = b->d;
     bool prefix = r->p->shape == ADX_SHAPE_prefix;
-    const ad_rev *x = r->in + adx_inputs_ahead(r->p);
+    const ad_rev *x = r->in + adx_leading_inputs(r->p);
     ad_rev *y = r->y;
     if (carried)
         r->unset |= !adx_apply_op(b, x - d, x, r->arg, y);
@@ -1498,7 +1498,7 @@ static void adx_call_op(adx_private *r, const adx_bulk *b, size_t items,
 }
 
 // Results that were captured, too, become values of this tape.
-static void adx_own_results(adx_private *r)
+static void adx_own_results(adx_chunk_tape *r)
 {
     for (size_t i = 0; i < r->rows * r->p->b->d; i++)
         if (r->y[i].job != (uint32_t)adx_now.job && r->y[i].job != 0)
@@ -1506,13 +1506,13 @@ static void adx_own_results(adx_private *r)
 }
 
 // Runs the functions of a chunk.
-static void adx_run_chunk(adx_private *r, size_t chunk, size_t items)
+static void adx_run_chunk(adx_chunk_tape *r, size_t chunk, size_t items)
 {
-    const adx_tour *p = r->p;
+    const adx_pass *p = r->p;
     const adx_bulk *b = p->b;
     ad_tape_clear(r->tape);
     ad_tape *before = ad_use(r->tape);
-    r->inputs = adx_inputs_ahead(p) + items * adx_item_width(p);
+    r->inputs = adx_leading_inputs(p) + items * adx_item_width(p);
     r->rows = adx_rows_of(p, items);
     r->missing = false;
     r->unset = false;
@@ -1541,15 +1541,15 @@ static void adx_run_chunk(adx_private *r, size_t chunk, size_t items)
 /* --- a chunk's derivatives ----------------------------------------------- */
 
 // Row i of the results of a chunk.
-static size_t adx_result_row(const adx_tour *p, size_t chunk, size_t i)
+static size_t adx_result_row(const adx_pass *p, size_t chunk, size_t i)
 {
     return p->shape == ADX_SHAPE_fold ? chunk
          : adx_element_of(p, chunk * p->chunk + i);
 }
 
-static void adx_store_rows(const adx_private *r, size_t chunk)
+static void adx_store_rows(const adx_chunk_tape *r, size_t chunk)
 {
-    const adx_tour *p = r->p;
+    const adx_pass *p = r->p;
     size_t d = p->b->d;
     for (size_t i = 0; i < r->rows; i++) {
         ad_real *to = p->to + adx_result_row(p, chunk, i) * d;
@@ -1559,9 +1559,9 @@ static void adx_store_rows(const adx_private *r, size_t chunk)
     }
 }
 
-static void adx_pull_chunk(adx_private *r, size_t chunk)
+static void adx_pull_chunk(adx_chunk_tape *r, size_t chunk)
 {
-    const adx_tour *p = r->p;
+    const adx_pass *p = r->p;
     size_t d = p->b->d;
     for (size_t i = 0; i < r->rows; i++)
         memcpy(r->dy + i * d, p->dy + adx_result_row(p, chunk, i) * p->dy_step,
@@ -1582,15 +1582,15 @@ static size_t adx_operand_of(const adx_strip *s, size_t element)
 }
 
 
-static void adx_tangents_of_map(adx_private *r, size_t chunk, size_t items)
+static void adx_tangents_of_map(adx_chunk_tape *r, size_t chunk, size_t items)
 {
-    const adx_tour *p = r->p;
+    const adx_pass *p = r->p;
     const adx_strip *end = p->b->source + p->b->sources;
     ad_real *to = r->din;
     for (const adx_strip *s = p->b->source; s < end; s++)
         for (size_t j = 0; s->shared && j < s->size; j++)
             *to++ = p->tx[s->at + j];
-    to = r->din + adx_inputs_ahead(p);
+    to = r->din + adx_leading_inputs(p);
     for (size_t e = 0; e < items; e++)
         for (const adx_strip *s = p->b->source; s < end; s++) {
             size_t i = adx_element_of(p, chunk * p->chunk + e);
@@ -1599,12 +1599,12 @@ static void adx_tangents_of_map(adx_private *r, size_t chunk, size_t items)
         }
 }
 
-static void adx_push_chunk(adx_private *r, size_t chunk, size_t items)
+static void adx_push_chunk(adx_chunk_tape *r, size_t chunk, size_t items)
 {
-    const adx_tour *p = r->p;
+    const adx_pass *p = r->p;
     size_t d = p->b->d;
     size_t known = p->b->captured.n;
-    ad_real *to = r->din + adx_inputs_ahead(p);
+    ad_real *to = r->din + adx_leading_inputs(p);
     if (p->shape == ADX_SHAPE_map)
         adx_tangents_of_map(r, chunk, items);
     else
@@ -1624,15 +1624,15 @@ static void adx_push_chunk(adx_private *r, size_t chunk, size_t items)
 }
 
 // Adds what a chunk contributes.
-static void adx_deliver_map(const adx_private *r, size_t chunk, size_t items)
+static void adx_deliver_map(const adx_chunk_tape *r, size_t chunk, size_t items)
 {
-    const adx_tour *p = r->p;
+    const adx_pass *p = r->p;
     const adx_strip *end = p->b->source + p->b->sources;
     const ad_real *from = r->din;
     for (const adx_strip *s = p->b->source; s < end; s++)
         for (size_t j = 0; s->shared && j < s->size; j++)
             p->dx[s->at + j] += *from++;
-    from = r->din + adx_inputs_ahead(p);
+    from = r->din + adx_leading_inputs(p);
     for (size_t e = 0; e < items; e++)
         for (const adx_strip *s = p->b->source; s < end; s++) {
             size_t i = adx_element_of(p, chunk * p->chunk + e);
@@ -1641,11 +1641,11 @@ static void adx_deliver_map(const adx_private *r, size_t chunk, size_t items)
         }
 }
 
-static void adx_deliver(const adx_private *r, size_t chunk, size_t items)
+static void adx_deliver(const adx_chunk_tape *r, size_t chunk, size_t items)
 {
-    const adx_tour *p = r->p;
+    const adx_pass *p = r->p;
     size_t d = p->b->d;
-    const ad_real *from = r->din + adx_inputs_ahead(p);
+    const ad_real *from = r->din + adx_leading_inputs(p);
     const ad_real *known = r->din + (p->shape == ADX_SHAPE_map ? p->b->shared
                                                                : 0);
     for (size_t i = 0; i < p->b->captured.n; i++)
@@ -1659,15 +1659,15 @@ static void adx_deliver(const adx_private *r, size_t chunk, size_t items)
             p->dx[chunk * p->chunk * d + i] += from[i];
 }
 
-static size_t adx_items_of(const adx_tour *p, size_t chunk)
+static size_t adx_items_of(const adx_pass *p, size_t chunk)
 {
     size_t left = p->items - chunk * p->chunk;
     return left < p->chunk ? left : p->chunk;
 }
 
-static void adx_do_chunk(adx_private *r, size_t chunk)
+static void adx_do_chunk(adx_chunk_tape *r, size_t chunk)
 {
-    const adx_tour *p = r->p;
+    const adx_pass *p = r->p;
     size_t items = adx_items_of(p, chunk);
     r->active = p->duty != ADX_DUTY_values;
     adx_run_chunk(r, chunk, items);
@@ -1679,7 +1679,7 @@ static void adx_do_chunk(adx_private *r, size_t chunk)
         adx_store_rows(r, chunk);
 }
 
-/* --- tours ------------------------------------------------------------------
+/* --- passes ------------------------------------------------------------------
  * Some chunks at a time, each on a tape of its own. In parallel nobody adds to
  * the table of captured numbers: a chunk that would is run again, in order, so
  * that the table is what one thread would have made.                         */
@@ -1691,11 +1691,11 @@ static size_t adx_privates(void)
     if (adx_mine_rows.statements > 0)
         return 1;
     if (adx_mine.execute != NULL)
-        return ADX_PRIVATES / 2;
+        return ADX_CHUNKS_MOST / 2;
     size_t threads = adx_mine.seat == NULL
                    ? 1 : (size_t)adx_mine.pool->workers + 1;
-    return threads == 1 ? 1 : threads < ADX_PRIVATES / 4 ? 4 * threads
-                                                         : ADX_PRIVATES;
+    return threads == 1 ? 1 : threads < ADX_CHUNKS_MOST / 4 ? 4 * threads
+                                                         : ADX_CHUNKS_MOST;
 #else
     return 1;
 #endif
@@ -1704,13 +1704,13 @@ static size_t adx_privates(void)
 #ifdef ADREV_PARALLEL_IMPLEMENTED
 static void adx_do_chunks(size_t begin, size_t end, void *user)
 {
-    const adx_tour *p = (const adx_tour *)user;
+    const adx_pass *p = (const adx_pass *)user;
     for (size_t k = begin; k < end; k++)
-        adx_do_chunk(p->room[k], p->batch + k);
+        adx_do_chunk(p->room[k], p->first + k);
 }
 #endif
 
-static ad_status adx_do_batch(adx_tour *p, size_t count)
+static ad_status adx_do_batch(adx_pass *p, size_t count)
 {
     ad_status status = ADREV_OK;
     for (size_t k = 0; k < count; k++)
@@ -1720,48 +1720,48 @@ static ad_status adx_do_batch(adx_tour *p, size_t count)
         ad_parallel_for(count, 1, adx_do_chunks, p);
     else
 #endif
-        adx_do_chunk(p->room[0], p->batch);
+        adx_do_chunk(p->room[0], p->first);
     for (size_t k = 0; k < count && status == ADREV_OK; k++) {
-        adx_private *r = p->room[k];
+        adx_chunk_tape *r = p->room[k];
         if (r->missing && !r->collect) {
             r->collect = true;
-            adx_do_chunk(r, p->batch + k);
+            adx_do_chunk(r, p->first + k);
         }
         status = r->status;
         if (status == ADREV_OK && p->duty == ADX_DUTY_pull)
-            adx_deliver(r, p->batch + k, adx_items_of(p, p->batch + k));
+            adx_deliver(r, p->first + k, adx_items_of(p, p->first + k));
     }
     return status;
 }
 
-static ad_status adx_open_tour(adx_tour *p, size_t privates)
+static ad_status adx_open_pass(adx_pass *p, size_t privates)
 {
     for (size_t k = 0; k < privates; k++) {
-        p->room[k] = adx_new_private(p);
+        p->room[k] = adx_new_chunk_tape(p);
         if (p->room[k] == NULL)
             return ADREV_ENOMEM;
     }
     return ADREV_OK;
 }
 
-static void adx_close_tour(adx_tour *p)
+static void adx_close_pass(adx_pass *p)
 {
-    for (size_t k = 0; k < ADX_PRIVATES; k++)
-        adx_free_private(&p->b->memory, p->room[k]);
+    for (size_t k = 0; k < ADX_CHUNKS_MOST; k++)
+        adx_free_chunk_tape(&p->b->memory, p->room[k]);
 }
 
-static ad_status adx_do_tour(adx_tour *p)
+static ad_status adx_do_pass(adx_pass *p)
 {
     size_t chunks = adx_part_count(p->items, p->chunk);
     size_t most = adx_privates();
     most = chunks < most ? chunks : most;
-    ad_status status = adx_open_tour(p, most);
-    for (p->batch = 0; status == ADREV_OK && p->batch < chunks;
-         p->batch += most) {
-        size_t left = chunks - p->batch;
+    ad_status status = adx_open_pass(p, most);
+    for (p->first = 0; status == ADREV_OK && p->first < chunks;
+         p->first += most) {
+        size_t left = chunks - p->first;
         status = adx_do_batch(p, left < most ? left : most);
     }
-    adx_close_tour(p);
+    adx_close_pass(p);
     return status;
 }
 
@@ -1769,22 +1769,22 @@ static ad_status adx_do_tour(adx_tour *p)
  * A recorded f runs in lanes. Elements that take another path drop out, and are
  * done after all others.
  *
- *   needs   tape/memory function/api bulk/tours
+ *   needs   tape/memory function/api bulk/passes
  *   offers  adx_is_empty adx_is_sampled adx_next_power adx_next_sample
  *           adx_is_near adx_record_f adx_map_all_elements adx_measure_f
  *           adx_map_values
  * ========================================================================== */
 
-static ad_status adx_map_tour(const adx_tour *like, adx_bulk *b,
+static ad_status adx_map_pass(const adx_pass *like, adx_bulk *b,
                               const uint32_t *only, size_t items)
 {
-    adx_tour p = *like;
+    adx_pass p = *like;
     p.b = b;
     p.shape = ADX_SHAPE_map;
     p.items = items;
     p.chunk = b->chunk < items ? b->chunk : items;
     p.only = only;
-    return adx_do_tour(&p);
+    return adx_do_pass(&p);
 }
 
 #ifdef ADREV_FUNCTION_IMPLEMENTED
@@ -1811,7 +1811,7 @@ static ad_column *adx_row_columns(const adx_bulk *b, const ad_real *rows,
     return to;
 }
 
-static ad_status adx_map_in_lanes(const adx_tour *p, const adx_bulk *b,
+static ad_status adx_map_in_lanes(const adx_pass *p, const adx_bulk *b,
                                   ad_column *x, uint32_t left[])
 {
     ad_column *more = adx_operand_columns(b, NULL, x);
@@ -1828,7 +1828,7 @@ static ad_status adx_map_in_lanes(const adx_tour *p, const adx_bulk *b,
          : ad_fn_map_jvp(b->fn, b->n, x, more, rows, left);
 }
 
-static ad_status adx_map_recorded(const adx_tour *p, adx_bulk *b)
+static ad_status adx_map_recorded(const adx_pass *p, adx_bulk *b)
 {
     size_t columns = 2 * (b->shared + b->width) + b->d;
     ad_column *x = (ad_column *)adx_take(&b->memory, columns, sizeof *x);
@@ -1840,7 +1840,7 @@ static ad_status adx_map_recorded(const adx_tour *p, adx_bulk *b)
         for (size_t i = 0; i < b->n; i++)
             if (left[i] != 0)
                 left[n++] = (uint32_t)i;
-        status = adx_map_tour(p, b, left, n);
+        status = adx_map_pass(p, b, left, n);
     }
     adx_drop(&b->memory, left);
     adx_drop(&b->memory, x);
@@ -1911,11 +1911,11 @@ static void adx_record_f(adx_bulk *b)
 
 // Compares some of the values with what f itself yields, of the elements
 // `only`, whose rows are in `lanes`; puts those back.
-static ad_status adx_compare_rows(const adx_tour *p, adx_bulk *b, size_t n,
+static ad_status adx_compare_rows(const adx_pass *p, adx_bulk *b, size_t n,
                                   const uint32_t only[], const ad_real lanes[],
                                   bool *same)
 {
-    ad_status status = adx_map_tour(p, b, only, n);
+    ad_status status = adx_map_pass(p, b, only, n);
     for (size_t i = 0; status == ADREV_OK && i < n; i++)
         for (size_t j = 0; j < b->d; j++) {
             ad_real *y = &p->to[only[i] * b->d + j];
@@ -1927,7 +1927,7 @@ static ad_status adx_compare_rows(const adx_tour *p, adx_bulk *b, size_t n,
 
 // Whether the function does what f does: not if f reads x.v past the recording,
 // or anything that changes.
-static ad_status adx_sample_lanes(const adx_tour *p, adx_bulk *b, bool *same)
+static ad_status adx_sample_lanes(const adx_pass *p, adx_bulk *b, bool *same)
 {
     size_t most = b->n / ADX_SAMPLED + 8 * sizeof b->n + 1;
     uint32_t *only = (uint32_t *)adx_take(&b->memory, most, sizeof *only);
@@ -1948,7 +1948,7 @@ static ad_status adx_sample_lanes(const adx_tour *p, adx_bulk *b, bool *same)
     return status;
 }
 
-static ad_status adx_map_replayed(const adx_tour *p, adx_bulk *b)
+static ad_status adx_map_replayed(const adx_pass *p, adx_bulk *b)
 {
     bool same = true;
     ad_status status = adx_map_recorded(p, b);
@@ -1959,17 +1959,17 @@ static ad_status adx_map_replayed(const adx_tour *p, adx_bulk *b)
     if (!b->sealed)             // else it is the statement's, as long as that is
         ad_fn_free(b->fn);
     b->fn = NULL;
-    return adx_map_tour(p, b, NULL, b->n);
+    return adx_map_pass(p, b, NULL, b->n);
 }
 #endif
 
-static ad_status adx_map_all_elements(const adx_tour *p, adx_bulk *b)
+static ad_status adx_map_all_elements(const adx_pass *p, adx_bulk *b)
 {
 #ifdef ADREV_FUNCTION_IMPLEMENTED
     if (b->fn != NULL)
         return adx_map_replayed(p, b);
 #endif
-    return adx_map_tour(p, b, NULL, b->n);
+    return adx_map_pass(p, b, NULL, b->n);
 }
 
 // What is recorded of one element decides how many are recorded together, so
@@ -1980,11 +1980,11 @@ static ad_status adx_map_all_elements(const adx_tour *p, adx_bulk *b)
 
 static ad_status adx_measure_f(adx_bulk *b)
 {
-    adx_tour p = { .b = b, .shape = ADX_SHAPE_map, .items = 1,
+    adx_pass p = { .b = b, .shape = ADX_SHAPE_map, .items = 1,
                        .chunk = 1 };
-    ad_status status = adx_open_tour(&p, 1);
+    ad_status status = adx_open_pass(&p, 1);
     if (status == ADREV_OK) {
-        adx_private *r = p.room[0];
+        adx_chunk_tape *r = p.room[0];
         r->active = true;
         r->collect = true;
         adx_run_chunk(r, 0, 1);
@@ -1995,14 +1995,14 @@ static ad_status adx_measure_f(adx_bulk *b)
         b->chunk = b->chunk < 1 ? 1 : b->chunk > ADX_CHUNK_MOST
                  ? ADX_CHUNK_MOST : b->chunk;
     }
-    adx_close_tour(&p);
+    adx_close_pass(&p);
     return status;
 }
 
 // Values of f at all elements.
 static ad_status adx_map_values(adx_bulk *b, ad_real to[])
 {
-    const adx_tour p = { .duty = ADX_DUTY_values, .to = to };
+    const adx_pass p = { .duty = ADX_DUTY_values, .to = to };
     return adx_map_all_elements(&p, b);
 }
 
@@ -2012,7 +2012,7 @@ static ad_status adx_map_values(adx_bulk *b, ad_real to[])
  * which another part continues. All levels except that one result are kept,
  * because a sweep records a part again from its rows.
  *
- *   needs   bulk/tours
+ *   needs   bulk/passes
  *   offers  adx_levels adx_levels_of adx_fold_values adx_fold_pull
  *           adx_fold_push adx_prefix_values adx_prefix_pull adx_prefix_push
  * ========================================================================== */
@@ -2046,12 +2046,12 @@ static size_t adx_part_rows(const adx_bulk *b, size_t rows)
     return rows < b->radix ? rows : b->radix;
 }
 
-// A tour that makes level k + 1 from level k, of these rows.
-static adx_tour adx_fold_tour(adx_bulk *b, const adx_levels *l, size_t k,
+// A pass that makes level k + 1 from level k, of these rows.
+static adx_pass adx_fold_pass(adx_bulk *b, const adx_levels *l, size_t k,
                               const ad_real z[], ptrdiff_t unit)
 {
     size_t whole = l->rows[k + 1] * b->radix;
-    return (adx_tour){ .b = b, .shape = ADX_SHAPE_fold,
+    return (adx_pass){ .b = b, .shape = ADX_SHAPE_fold,
                            .items = whole < l->rows[k] ? whole : l->rows[k],
                            .chunk = adx_part_rows(b, l->rows[k]),
                            .v = k == 0 ? z : b->part + l->at[k],
@@ -2066,9 +2066,9 @@ static ad_status adx_fold_values(adx_bulk *b, const ad_real z[],
     for (size_t j = 0; l.count == 0 && j < b->d; j++)
         to[j] = z[(ptrdiff_t)j * unit];
     for (size_t k = 0; k < l.count && status == ADREV_OK; k++) {
-        adx_tour p = adx_fold_tour(b, &l, k, z, unit);
+        adx_pass p = adx_fold_pass(b, &l, k, z, unit);
         p.to = k + 1 == l.count ? to : b->part + l.at[k + 1];
-        status = adx_do_tour(&p);
+        status = adx_do_pass(&p);
     }
     return status;
 }
@@ -2083,13 +2083,13 @@ static ad_status adx_fold_pull(adx_bulk *b, const ad_real z[],
     for (size_t j = 0; l.count == 0 && j < b->d; j++)
         dz[j] += dy[j];
     for (size_t k = l.count; k-- > 0 && status == ADREV_OK;) {
-        adx_tour p = adx_fold_tour(b, &l, k, z, 1);
+        adx_pass p = adx_fold_pass(b, &l, k, z, 1);
         p.duty = ADX_DUTY_pull;
         p.dy = k + 1 == l.count ? dy : above + l.at[k + 1];
         p.dy_step = b->d;
         p.dx = k == 0 ? dz : above + l.at[k];
         p.captured = captured;
-        status = adx_do_tour(&p);
+        status = adx_do_pass(&p);
     }
     return status;
 }
@@ -2103,12 +2103,12 @@ static ad_status adx_fold_push(adx_bulk *b, const ad_real z[],
     if (l.count == 0)
         memcpy(ty, tz, b->d * sizeof *ty);
     for (size_t k = 0; k < l.count && status == ADREV_OK; k++) {
-        adx_tour p = adx_fold_tour(b, &l, k, z, 1);
+        adx_pass p = adx_fold_pass(b, &l, k, z, 1);
         p.duty = ADX_DUTY_push;
         p.tx = k == 0 ? tz : above + l.at[k];
         p.to = k + 1 == l.count ? ty : above + l.at[k + 1];
         p.captured_t = captured;
-        status = adx_do_tour(&p);
+        status = adx_do_pass(&p);
     }
     return status;
 }
@@ -2124,10 +2124,10 @@ static ad_real *adx_level_prefixes(const adx_bulk *b, const adx_levels *l,
     return kept + l->at[k] + l->rows[k] * b->d;
 }
 
-static adx_tour adx_prefix_tour(adx_bulk *b, const adx_levels *l, size_t k,
+static adx_pass adx_prefix_pass(adx_bulk *b, const adx_levels *l, size_t k,
                                 const ad_real z[], ptrdiff_t unit)
 {
-    return (adx_tour){ .b = b, .shape = ADX_SHAPE_prefix,
+    return (adx_pass){ .b = b, .shape = ADX_SHAPE_prefix,
                            .items = l->rows[k],
                            .chunk = adx_part_rows(b, l->rows[k]),
                            .v = k == 0 ? z : b->part + l->at[k],
@@ -2143,9 +2143,9 @@ static ad_status adx_prefix_values(adx_bulk *b, const ad_real z[],
     ad_status status = l.count == 0 ? ADREV_OK
         : adx_fold_values(b, z, unit, b->part + l.at[l.count]);
     for (size_t k = l.count + 1; k-- > 0 && status == ADREV_OK;) {
-        adx_tour p = adx_prefix_tour(b, &l, k, z, unit);
+        adx_pass p = adx_prefix_pass(b, &l, k, z, unit);
         p.to = k == 0 ? to : adx_level_prefixes(b, &l, k, b->part);
-        status = adx_do_tour(&p);
+        status = adx_do_pass(&p);
     }
     return status;
 }
@@ -2158,7 +2158,7 @@ static ad_status adx_prefix_pull(adx_bulk *b, const ad_real z[],
     adx_levels l = adx_levels_of(b);
     ad_status status = ADREV_OK;
     for (size_t k = 0; k <= l.count && status == ADREV_OK; k++) {
-        adx_tour p = adx_prefix_tour(b, &l, k, z, 1);
+        adx_pass p = adx_prefix_pass(b, &l, k, z, 1);
         p.duty = ADX_DUTY_pull;
         p.dy = k == 0 ? dy : adx_level_prefixes(b, &l, k, above);
         p.dy_step = b->d;
@@ -2166,7 +2166,7 @@ static ad_status adx_prefix_pull(adx_bulk *b, const ad_real z[],
         if (k < l.count)
             p.before_adj = adx_level_prefixes(b, &l, k + 1, above);
         p.captured = captured;
-        status = adx_do_tour(&p);
+        status = adx_do_pass(&p);
     }
     return status != ADREV_OK || l.count == 0 ? status
          : adx_fold_pull(b, z, above + l.at[l.count], dz, above, captured);
@@ -2180,14 +2180,14 @@ static ad_status adx_prefix_push(adx_bulk *b, const ad_real z[],
     ad_status status = l.count == 0 ? ADREV_OK
         : adx_fold_push(b, z, tz, above + l.at[l.count], above, captured);
     for (size_t k = l.count + 1; k-- > 0 && status == ADREV_OK;) {
-        adx_tour p = adx_prefix_tour(b, &l, k, z, 1);
+        adx_pass p = adx_prefix_pass(b, &l, k, z, 1);
         p.duty = ADX_DUTY_push;
         p.tx = k == 0 ? tz : above + l.at[k];
         if (k < l.count)
             p.before_t = adx_level_prefixes(b, &l, k + 1, above);
         p.to = k == 0 ? ty : adx_level_prefixes(b, &l, k, above);
         p.captured_t = captured;
-        status = adx_do_tour(&p);
+        status = adx_do_pass(&p);
     }
     return status;
 }
@@ -2197,7 +2197,7 @@ static ad_status adx_prefix_push(adx_bulk *b, const ad_real z[],
  * its rule.
  *
  *   needs   number/recording tape/layout tape/memory array/operands
- *           array/external function/api bulk/api bulk/folds bulk/tours
+ *           array/external function/api bulk/api bulk/folds bulk/passes
  *           bulk/maps bulk/reductions
  *   offers  adx_open_bulk adx_bulk_rule adx_bulk_statement
  * ========================================================================== */
@@ -2318,7 +2318,7 @@ static ad_status adx_pull_both(adx_bulk *b, const ad_real dy[], ad_real dx[],
         status = adx_pull_behind(b, b->f == NULL ? b->v : z, dy, z + rows,
                                  z + 2 * rows, captured);
     if (status == ADREV_OK && b->f != NULL) {
-        const adx_tour p = { .duty = ADX_DUTY_pull, .dy = z + rows,
+        const adx_pass p = { .duty = ADX_DUTY_pull, .dy = z + rows,
                                  .dy_step = b->d, .dx = dx,
                                  .captured = captured };
         status = adx_map_all_elements(&p, b);
@@ -2338,7 +2338,7 @@ static bool adx_bulk_pullback(const void *saved, size_t m, const ad_real dy[],
     (void)n;
     if (b.kind != ADX_BULK_MAP && (b.kind != ADX_BULK_REDUCE || b.op != NULL))
         return adx_pull_both(&b, dy, dx, captured) == ADREV_OK;
-    const adx_tour p = { .duty = ADX_DUTY_pull, .dy = dy,
+    const adx_pass p = { .duty = ADX_DUTY_pull, .dy = dy,
                              .dy_step = b.kind == ADX_BULK_MAP ? b.d : 0,
                              .dx = dx, .captured = captured };
     return adx_map_all_elements(&p, &b) == ADREV_OK;
@@ -2353,7 +2353,7 @@ static ad_status adx_push_both(adx_bulk *b, const ad_real dx[], ad_real dy[])
     if (status == ADREV_OK && b->f != NULL && b->op != NULL)
         status = adx_map_values(b, z);
     if (status == ADREV_OK && b->f != NULL) {
-        const adx_tour p = { .duty = ADX_DUTY_push, .tx = dx,
+        const adx_pass p = { .duty = ADX_DUTY_push, .tx = dx,
                                  .to = z + rows, .captured_t = captured };
         status = adx_map_all_elements(&p, b);
     }
@@ -2373,7 +2373,7 @@ static bool adx_bulk_pushforward(const void *saved, size_t n,
     (void)m;
     if (b.kind != ADX_BULK_MAP)
         return adx_push_both(&b, dx, dy) == ADREV_OK;
-    const adx_tour p = { .duty = ADX_DUTY_push, .tx = dx, .to = dy,
+    const adx_pass p = { .duty = ADX_DUTY_push, .tx = dx, .to = dy,
                              .captured_t = dx + b.operands };
     return adx_map_all_elements(&p, &b) == ADREV_OK;
 }
@@ -2543,7 +2543,7 @@ static ad_status adx_bulk_statement(adx_bulk *b, const ad_rows x[],
  * enters the level above as a row.
  *
  *   needs   number/recording tape/layout tape/memory sweep/session bulk/api
- *           bulk/folds bulk/tours bulk/reductions bulk/statement
+ *           bulk/folds bulk/passes bulk/reductions bulk/statement
  * ========================================================================== */
 
 typedef struct adx_plain {

@@ -2072,7 +2072,7 @@ static const char adx_loop_fetch[] =
 
 // Steps of a loop, for adx_compiled.loop. W numbers are carried on, D are data,
 // P parameters; then comes the number of the step. ROW are kept of each step.
-static const char adx_loop_ahead[] =
+static const char adx_loop_primal[] =
     "    real x[IN], y[W], *at = kept;\n"
     "    (void)sums; (void)fixed_sums;\n"
     "    for (i = 0; i < W; i++) x[i] = state[i];\n"
@@ -2091,7 +2091,7 @@ static const char adx_loop_ahead[] =
     "    }\n"
     "    for (i = 0; i < W; i++) state[i] = x[i];\n";
 
-static const char adx_loop_back[] =
+static const char adx_loop_pullback[] =
     "    real x[IN], w[W], dx[IN], sum[P + 1];\n"
     "    for (i = 0; i < W; i++) w[i] = state[i];\n"
     "    for (i = 0; i < P; i++) x[W + D + i] = fixed[i];\n"
@@ -2135,7 +2135,7 @@ static void adx_say_loop(adx_writing *k, size_t carried, size_t parameters)
             (unsigned long)(k->length[0] - carried - parameters - 1),
             (unsigned long)parameters, (unsigned long)behind, ADX_FAR,
             t->real);
-    const char *body = back ? adx_loop_back : adx_loop_ahead;
+    const char *body = back ? adx_loop_pullback : adx_loop_primal;
     adx_put_text(t, body, strlen(body));
     adx_say(t, "    return s;\n}\n#undef STEP\n#undef FETCH\n\n");
 }
@@ -2150,8 +2150,8 @@ ADX_SELDOM_END
  *           function/functions function/evaluate function/pattern
  *           function/plans code/api code/text code/layout code/statements
  *           code/functions
- *   offers  ADX_C_AHEAD ADX_C_BACK ADX_C_ALL adx_c_kind adx_c_kinds
- *           ADX_C_KINDS ADX_C_SPARSE ADX_C_LOADED adx_job adx_do_kinds
+ *   offers  ADX_C_PRIMAL ADX_C_PULLBACK ADX_C_ALL adx_c_kind adx_c_kinds
+ *           ADX_C_KINDS ADX_C_SPARSE ADX_C_LOADED adx_c_file adx_do_kinds
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -2229,7 +2229,7 @@ static ad_status adx_make_sparse(adx_program *q, ad_fn *fn, bool hessian)
 // Beyond those that can be asked for: for loops (function/matrices), with
 // machine code only.
 enum {
-    ADX_C_AHEAD = 1 << ADREV_C_COUNT, ADX_C_BACK = 2 << ADREV_C_COUNT,
+    ADX_C_PRIMAL = 1 << ADREV_C_COUNT, ADX_C_PULLBACK = 2 << ADREV_C_COUNT,
     ADX_C_ALL = (4 << ADREV_C_COUNT) - 1
 };
 
@@ -2256,8 +2256,9 @@ static const adx_c_kind adx_c_kinds[] = {
     { ADREV_C_HESSIAN_SPARSE, ADX_KIND_hessian_sparse, "hessian_sparse",
       { "x", "w" }, { "H" } },
     { ADREV_C_LINEARIZE, ADX_KIND_linear, "linearize", { "x" },  { "y", "J" } },
-    { ADX_C_AHEAD,      ADX_KIND_ahead,   "ahead",   { "x" },    { "y", "kept" } },
-    { ADX_C_BACK,       ADX_KIND_back,    "back", { "x", "w", "kept" }, { "dx" } },
+    { ADX_C_PRIMAL,     ADX_KIND_primal, "primal", { "x" }, { "y", "kept" } },
+    { ADX_C_PULLBACK,   ADX_KIND_pullback, "pullback",
+      { "x", "w", "kept" }, { "dx" } },
 };
 #define ADX_C_KINDS (sizeof adx_c_kinds / sizeof *adx_c_kinds)
 #define ADX_C_SPARSE (ADREV_C_JACOBIAN_SPARSE | ADREV_C_HESSIAN_SPARSE)
@@ -2300,17 +2301,17 @@ static size_t adx_c_length(ad_fn *fn, const adx_c_kind *kind,
 }
 
 // Everything that is to be written.
-typedef struct adx_job {
+typedef struct adx_c_file {
     ad_fn *fn;
     const ad_c_options *options;
     unsigned asked;             // functions
     adx_text *text;
     bool needed[ADX_HELPER_COUNT];
     ad_c_size *size;            // of each function; NULL: of no interest
-} adx_job;
+} adx_c_file;
 
 // Marks the helper functions that a program calls.
-static ad_status adx_need_helpers(adx_job *job, const adx_program *q)
+static ad_status adx_need_helpers(adx_c_file *file, const adx_program *q)
 {
     bool *used = (bool *)adx_take(q->memory, q->numbers, sizeof *used);
     ad_status status = used == NULL ? ADREV_ENOMEM : ADREV_OK;
@@ -2325,7 +2326,7 @@ static ad_status adx_need_helpers(adx_job *job, const adx_program *q)
         bool plain = op >= ADX_OP_COUNT || (m != NULL
             && m->kind != ADX_MANY_each && m->kind != ADX_MANY_product);
         if (!plain && adx_is_used(q, &q->node[i], used)
-            && !adx_mark_helpers(adx_value_text(job->text, op), job->needed))
+            && !adx_mark_helpers(adx_value_text(file->text, op), file->needed))
             status = ADREV_EEXTERNAL;
     }
     adx_drop(q->memory, used);
@@ -2352,35 +2353,35 @@ static bool adx_is_looped(const adx_writing *k, const ad_fn *fn, adx_kind kind)
     return fn->program.carried > 0 && fn->program.carried == fn->m
         && fn->n <= ADX_CHECKED_MOST
         && (kind == ADX_KIND_value || kind == ADX_KIND_vjp
-            || kind == ADX_KIND_ahead || kind == ADX_KIND_back)
+            || kind == ADX_KIND_primal || kind == ADX_KIND_pullback)
         && adx_has_check(k);
 }
 
 // q has all outputs of its program: values, too, which only blocks of points
 // want.
-static ad_status adx_write_program(adx_job *job, const adx_c_kind *kind,
+static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
                                    adx_program *q, ad_c_size *size)
 {
-    adx_text *t = job->text;
-    size_t split = job->options->split;
+    adx_text *t = file->text;
+    size_t split = file->options->split;
     size_t before = t->bytes;
     size_t all = q->outputs;
     adx_writing k = { .text = t, .p = q, .what = kind->what,
                       .split = split == 0 ? 2000 : split,
-                      .entries = adx_entries_of(job->fn, kind->bit) };
+                      .entries = adx_entries_of(file->fn, kind->bit) };
     adx_results results = { { kind->out[0], kind->out[1] },
-                            { adx_c_length(job->fn, kind, kind->out[0]),
-                              adx_c_length(job->fn, kind, kind->out[1]) } };
+                            { adx_c_length(file->fn, kind, kind->out[0]),
+                              adx_c_length(file->fn, kind, kind->out[1]) } };
     k.results = &results;
     // Of a step of a loop, the adjoint of its number; and what is handed on, of
     // which some may not be needed.
-    k.unchecked = kind->kind == ADX_KIND_ahead ? results.length[1]
-                : job->fn->program.carried > 0
+    k.unchecked = kind->kind == ADX_KIND_primal ? results.length[1]
+                : file->fn->program.carried > 0
                   && (kind->kind == ADX_KIND_vjp
-                      || kind->kind == ADX_KIND_back);
+                      || kind->kind == ADX_KIND_pullback);
     for (int i = 0; i < 3; i++) {
         k.array[i] = kind->in[i];
-        k.length[i] = adx_c_length(job->fn, kind, kind->in[i]);
+        k.length[i] = adx_c_length(file->fn, kind, kind->in[i]);
     }
     q->outputs = results.length[0] + results.length[1];
     bool ok = adx_begin_writing(&k);
@@ -2395,41 +2396,42 @@ static ad_status adx_write_program(adx_job *job, const adx_c_kind *kind,
             adx_mark_used(q, k.used);
             adx_say_block(&k);
         }
-        if (adx_is_looped(&k, job->fn, kind->kind))
-            adx_say_loop(&k, job->fn->program.carried,
-                         job->fn->program.parameters);
+        if (adx_is_looped(&k, file->fn, kind->kind))
+            adx_say_loop(&k, file->fn->program.carried,
+                         file->fn->program.parameters);
     }
     adx_end_writing(&k);
     return ok ? ADREV_OK : ADREV_ENOMEM;
 }
 
 // One kind: marks what helpers it needs, writes it, or both.
-static ad_status adx_do_kind(adx_job *job, size_t which, bool mark, bool write)
+static ad_status adx_do_kind(adx_c_file *file, size_t which, bool mark,
+                             bool write)
 {
     const adx_c_kind *kind = &adx_c_kinds[which];
     adx_program q;
-    ad_status status = adx_make_c_kind(&q, job->fn, kind);
+    ad_status status = adx_make_c_kind(&q, file->fn, kind);
     if (status == ADREV_OK && mark) {
         size_t all = q.outputs;
-        if (!job->text->sizes)
-            q.outputs = adx_c_length(job->fn, kind, kind->out[0])
-                      + adx_c_length(job->fn, kind, kind->out[1]);
-        status = adx_need_helpers(job, &q);
+        if (!file->text->sizes)
+            q.outputs = adx_c_length(file->fn, kind, kind->out[0])
+                      + adx_c_length(file->fn, kind, kind->out[1]);
+        status = adx_need_helpers(file, &q);
         q.outputs = all;
     }
     if (status == ADREV_OK && write)
-        status = adx_write_program(job, kind, &q, job->size == NULL
-                                   ? NULL : &job->size[which]);
+        status = adx_write_program(file, kind, &q, file->size == NULL
+                                   ? NULL : &file->size[which]);
     adx_free_program(&q);
     return status;
 }
 
-static ad_status adx_do_kinds(adx_job *job, bool mark, bool write)
+static ad_status adx_do_kinds(adx_c_file *file, bool mark, bool write)
 {
     ad_status status = ADREV_OK;
     for (size_t i = 0; i < ADX_C_KINDS && status == ADREV_OK; i++)
-        if (job->asked & adx_c_kinds[i].bit)
-            status = adx_do_kind(job, i, mark, write);
+        if (file->asked & adx_c_kinds[i].bit)
+            status = adx_do_kind(file, i, mark, write);
     return status;
 }
 
@@ -2855,12 +2857,12 @@ ADX_SELDOM_END
 ADX_SELDOM_BEGIN
 
 // What comes first: of a header all that is true of each function.
-static void adx_say_top(const adx_job *job)
+static void adx_say_top(const adx_c_file *file)
 {
-    adx_text *t = job->text;
-    const char *includes = job->options->header;
+    adx_text *t = file->text;
+    const char *includes = file->options->header;
     adx_say(t, "/* %lu inputs, %lu results; written by adrev " ADREV_VERSION
-            ".%s", (unsigned long)job->fn->n, (unsigned long)job->fn->m,
+            ".%s", (unsigned long)file->fn->n, (unsigned long)file->fn->m,
             t->header ? "" : " */\n\n");
     if (!t->header && includes != NULL) {
         adx_say(t, "#include \"");
@@ -2882,21 +2884,21 @@ static void adx_say_top(const adx_job *job)
 
 // Helper functions come first, so the programs are made twice; but where
 // nothing is written the order does not matter.
-static ad_status adx_write_all(adx_job *job)
+static ad_status adx_write_all(adx_c_file *file)
 {
-    adx_text *t = job->text;
+    adx_text *t = file->text;
     bool twice = t->write != NULL;
-    ad_status status = twice ? adx_do_kinds(job, true, false) : ADREV_OK;
+    ad_status status = twice ? adx_do_kinds(file, true, false) : ADREV_OK;
     if (status != ADREV_OK)
         return status;
-    adx_say_top(job);
+    adx_say_top(file);
     if (twice && !t->header)
-        adx_say_helpers(t, job->needed);
-    status = adx_do_kinds(job, !twice, true);
+        adx_say_helpers(t, file->needed);
+    status = adx_do_kinds(file, !twice, true);
     if (!twice && !t->header)
-        adx_say_helpers(t, job->needed);
-    if (job->options->casadi && status == ADREV_OK)
-        status = adx_write_points(job->fn, job->asked, t);
+        adx_say_helpers(t, file->needed);
+    if (file->options->casadi && status == ADREV_OK)
+        status = adx_write_points(file->fn, file->asked, t);
     if (t->header)
         adx_say(t, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
     return status;
@@ -2971,9 +2973,9 @@ static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, adx_form form,
                    .single = o->single, .absorbing = o->absorbing,
                    .exported = o->exported, .sizes = sizes,
                    .header = form == ADX_FORM_header };
-    adx_job job = { .fn = fn, .options = o, .asked = functions, .text = &t,
+    adx_c_file file = { .fn = fn, .options = o, .asked = functions, .text = &t,
                     .size = size };
-    ad_status status = adx_write_all(&job);
+    ad_status status = adx_write_all(&file);
     if (bytes != NULL && status == ADREV_OK)
         *bytes = t.bytes;
     return status;
@@ -3127,7 +3129,7 @@ ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
     adx_program copy;           // without what no result needs
     const adx_program *p = &fn->program;
     ad_fn_report report;
-    if (!adx_count_kept(p, &report))
+    if (!adx_count_live(p, &report))
         return ADREV_ENOMEM;
     adx_begin_program(&copy, &fn->memory, false);
     if (!p->counted && report.dead > 0) {
@@ -4311,9 +4313,9 @@ static void adx_take_code(adx_compiled *c, void *library,
 {
     const unsigned long *size =
         (const unsigned long *)adx_symbol(library, kind->what, "_size");
-    void *f = kind->out[1] != NULL ? (void *)&c->f22
-            : kind->in[1] == NULL ? (void *)&c->f2
-            : kind->in[2] == NULL ? (void *)&c->f3 : (void *)&c->f4;
+    void *f = kind->out[1] != NULL ? (void *)&c->call_matrix
+            : kind->in[1] == NULL ? (void *)&c->call_x
+            : kind->in[2] == NULL ? (void *)&c->call_xv : (void *)&c->call_xwv;
     void *code = size == NULL ? NULL : adx_symbol(library, kind->what, "");
     memcpy(f, &code, sizeof code);
     adx_take_function(&c->block, library, kind->what, "_block");

@@ -679,14 +679,15 @@ static inline bool adx_make_room_for(const ad_allocator *a, void **array,
  * A program in memory: nodes, numbers, inputs, outputs, guards.
  *
  *   needs   tape/memory function/api function/operations
- *   offers  adx_kept adx_keep adx_hold adx_let_go adx_node adx_numbers
- *           adx_many_kind ADX_MANY_each ADX_MANY_sum ADX_MANY_most
- *           ADX_MANY_norm ADX_MANY_product ADX_MANY_gather ADX_MANY_external
- *           ADX_EXTERNAL_value ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving
- *           adx_many ADX_FROM_CONSTANT ADX_FROM_INPUT ADX_NOWHERE ADX_WAYS
- *           adx_seen_set adx_term adx_known_cell adx_cells adx_program
- *           adx_begin_program adx_drop_many adx_end_program adx_free_program
- *           adx_spoil adx_has_room_for_number adx_new_number adx_new_constant
+ *   offers  adx_shared_rule adx_new_shared_rule adx_share_rule
+ *           adx_release_rule adx_node adx_numbers adx_many_kind ADX_MANY_each
+ *           ADX_MANY_sum ADX_MANY_most ADX_MANY_norm ADX_MANY_product
+ *           ADX_MANY_gather ADX_MANY_external ADX_EXTERNAL_value
+ *           ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving adx_many
+ *           ADX_FROM_CONSTANT ADX_FROM_INPUT ADX_NOWHERE ADX_WAYS adx_seen_set
+ *           adx_term adx_known_cell adx_cells adx_program adx_begin_program
+ *           adx_drop_many adx_end_program adx_free_program adx_spoil
+ *           adx_has_room_for_number adx_new_number adx_new_constant
  *           adx_new_inputs adx_new_output adx_is_constant_number
  *           adx_constant_of adx_is_fixed adx_is adx_made_by adx_many_of
  *           adx_external_operands adx_external_results adx_many_results
@@ -694,43 +695,45 @@ static inline bool adx_make_room_for(const ad_allocator *a, void **array,
  * ========================================================================== */
 
 // What an external statement saved, for all programs that it is a node of.
-typedef struct adx_kept {
+typedef struct adx_shared_rule {
     ad_allocator memory;
     atomic_size_t holders;
     const ad_external_rule *rule;
     bool destroys;              // the rule's destroy is due
     _Alignas(16) char saved[];
-} adx_kept;
+} adx_shared_rule;
 
-static adx_kept *adx_keep(const ad_allocator *a, const ad_array_operation *o)
+static adx_shared_rule *adx_new_shared_rule(const ad_allocator *a,
+                                            const ad_array_operation *o)
 {
-    adx_kept *kept = (adx_kept *)adx_take(a, 1, sizeof *kept + o->bytes);
-    if (kept == NULL)
+    adx_shared_rule *shared =
+        (adx_shared_rule *)adx_take(a, 1, sizeof *shared + o->bytes);
+    if (shared == NULL)
         return NULL;
-    *kept = (adx_kept){ .memory = *a, .rule = o->rule };
-    atomic_init(&kept->holders, 1);
+    *shared = (adx_shared_rule){ .memory = *a, .rule = o->rule };
+    atomic_init(&shared->holders, 1);
     if (o->bytes > 0)
-        memcpy(kept->saved, o->saved, o->bytes);
-    return kept;
+        memcpy(shared->saved, o->saved, o->bytes);
+    return shared;
 }
 
-static adx_kept *adx_hold(adx_kept *kept)
+static adx_shared_rule *adx_share_rule(adx_shared_rule *shared)
 {
     // relaxed: who holds it gives it on
-    atomic_fetch_add_explicit(&kept->holders, 1, memory_order_relaxed);
-    return kept;
+    atomic_fetch_add_explicit(&shared->holders, 1, memory_order_relaxed);
+    return shared;
 }
 
-static void adx_let_go(adx_kept *kept)
+static void adx_release_rule(adx_shared_rule *shared)
 {
     // acq_rel: what the other holders did comes before the end.
-    if (kept == NULL || atomic_fetch_sub_explicit(&kept->holders, 1,
+    if (shared == NULL || atomic_fetch_sub_explicit(&shared->holders, 1,
                                                   memory_order_acq_rel) > 1)
         return;
-    if (kept->destroys && kept->rule->destroy != NULL)
-        kept->rule->destroy(kept->saved);
-    const ad_allocator memory = kept->memory;
-    adx_drop(&memory, kept);
+    if (shared->destroys && shared->rule->destroy != NULL)
+        shared->rule->destroy(shared->saved);
+    const ad_allocator memory = shared->memory;
+    adx_drop(&memory, shared);
 }
 
 typedef struct adx_node {
@@ -772,7 +775,7 @@ typedef struct adx_many {
     uint32_t m, k, n;
     adx_numbers arg[3];
     uint32_t *list;
-    adx_kept *kept;             // of an external statement
+    adx_shared_rule *shared;             // of an external statement
 } adx_many;
 
 // Where a number comes from.
@@ -863,7 +866,7 @@ static void adx_begin_program(adx_program *p, const ad_allocator *memory,
 static void adx_drop_many(const ad_allocator *a, const adx_many *k)
 {
     adx_drop(a, k->list);
-    adx_let_go(k->kept);
+    adx_release_rule(k->shared);
 }
 
 // What is there only while nodes are added.
@@ -1576,7 +1579,8 @@ static uint32_t adx_emit_external(adx_program *p, const adx_many *of,
                                   uint32_t op, uint32_t *list)
 {
     adx_many part = { .kind = ADX_MANY_external, .op = op, .m = of->m,
-                      .n = of->n, .list = list, .kept = adx_hold(of->kept) };
+                      .n = of->n, .list = list,
+                      .shared = adx_share_rule(of->shared) };
     if (list == NULL)
         adx_spoil(p, ADREV_ENOMEM);
     return adx_append_many(p, &part);
@@ -2792,8 +2796,8 @@ ADX_SELDOM_END
  *   needs   tape/memory function/operations function/program function/unique
  *           function/emit function/copy function/tangents function/adjoints
  *   offers  adx_clear_derived adx_tangent_nodes adx_matrix_outputs
- *           adx_make_jacobian adx_make_hessian adx_cost_of adx_make_ahead
- *           adx_make_back ADX_TRAIN adx_make_train
+ *           adx_make_jacobian adx_make_hessian adx_cost_of adx_make_primal
+ *           adx_make_pullback ADX_UNROLLED adx_make_unrolled
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -2964,31 +2968,31 @@ static adx_cost adx_cost_of(uint32_t op)
     }
 }
 
-typedef struct adx_halves {
+typedef struct adx_primal_split {
     adx_program whole;          // inputs x, weights; outputs dx, y
     bool *weighted;             // numbers that depend on weights
     bool *needed;               // by the second part,
-    bool *kept;                 // of which the first one hands these on,
+    bool *handed;               // of which the first one hands these on,
     size_t n;                   // so many
-} adx_halves;
+} adx_primal_split;
 
-static void adx_end_halves(adx_halves *k, const ad_allocator *a)
+static void adx_end_primal_split(adx_primal_split *k, const ad_allocator *a)
 {
     adx_drop(a, k->weighted);
     adx_drop(a, k->needed);
-    adx_drop(a, k->kept);
+    adx_drop(a, k->handed);
     adx_free_program(&k->whole);
 }
 
-// From the adjoints of the inputs back to what is kept: up to so many numbers
+// From the adjoints of the inputs back to what is handed: up to so many numbers
 // that cost so much. How many there are.
-static size_t adx_find_halves(adx_halves *k, size_t inputs, adx_cost least,
-                              size_t most)
+static size_t adx_find_handed(adx_primal_split *k, size_t inputs,
+                              adx_cost least, size_t most)
 {
     const adx_program *p = &k->whole;
     size_t n = 0;
     memset(k->needed, false, p->numbers * sizeof *k->needed);
-    memset(k->kept, false, p->numbers * sizeof *k->kept);
+    memset(k->handed, false, p->numbers * sizeof *k->handed);
     for (size_t i = 0; i < inputs; i++)
         k->needed[p->output[i]] = true;
     for (size_t i = p->nodes; i-- > 0;) {
@@ -2996,7 +3000,7 @@ static size_t adx_find_halves(adx_halves *k, size_t inputs, adx_cost least,
         if (s->op == ADX_OP_guard || !adx_is_used(p, s, k->needed))
             continue;
         if (n < most && adx_cost_of(s->op) >= least && !k->weighted[s->r]) {
-            k->kept[s->r] = true;
+            k->handed[s->r] = true;
             n++;
         } else
             adx_visit_reads(p, s, adx_mark, k->needed);
@@ -3005,82 +3009,83 @@ static size_t adx_find_halves(adx_halves *k, size_t inputs, adx_cost least,
 }
 
 // If there is no room for all, those that cost most.
-static size_t adx_choose_halves(adx_halves *k, size_t inputs, size_t most)
+static size_t adx_choose_handed(adx_primal_split *k, size_t inputs, size_t most)
 {
-    size_t n = adx_find_halves(k, inputs, ADX_CALL, SIZE_MAX);
+    size_t n = adx_find_handed(k, inputs, ADX_CALL, SIZE_MAX);
     if (n > most)
-        n = adx_find_halves(k, inputs, ADX_LONG, most);
-    return n > 0 ? n : adx_find_halves(k, inputs, ADX_CALL, most);
+        n = adx_find_handed(k, inputs, ADX_LONG, most);
+    return n > 0 ? n : adx_find_handed(k, inputs, ADX_CALL, most);
 }
 
-static ad_status adx_begin_halves(adx_halves *k, const adx_program *p)
+static ad_status adx_begin_primal_split(adx_primal_split *k,
+                                        const adx_program *p)
 {
     const ad_allocator *a = p->memory;
-    *k = (adx_halves){ .weighted = NULL };
+    *k = (adx_primal_split){ .weighted = NULL };
     ad_status status = adx_make_adjoint(&k->whole, p, p->inputs);
     if (status != ADREV_OK)
         return status;
     k->weighted = adx_moved(&k->whole, p->inputs, p->outputs);
     k->needed = (bool *)adx_take(a, k->whole.numbers, sizeof *k->needed);
-    k->kept = (bool *)adx_take(a, k->whole.numbers, sizeof *k->kept);
-    if (k->weighted == NULL || k->needed == NULL || k->kept == NULL)
+    k->handed = (bool *)adx_take(a, k->whole.numbers, sizeof *k->handed);
+    if (k->weighted == NULL || k->needed == NULL || k->handed == NULL)
         return ADREV_ENOMEM;
-    k->n = adx_choose_halves(k, p->inputs, p->hands_on);
+    k->n = adx_choose_handed(k, p->inputs, p->hands_on);
     return ADREV_OK;
 }
 
-// The first part. Inputs: those of p. Outputs: those of p, then what is kept.
-static ad_status adx_make_ahead(adx_program *q, const adx_program *p)
+// The first part. Inputs: those of p. Outputs: those of p, then what is handed.
+static ad_status adx_make_primal(adx_program *q, const adx_program *p)
 {
     adx_making k;
-    adx_halves halves;
+    adx_primal_split split;
     adx_begin_program(q, p->memory, false);
     adx_new_inputs(q, p->inputs);
-    ad_status status = adx_begin_halves(&halves, p);
-    const adx_program *whole = &halves.whole;
+    ad_status status = adx_begin_primal_split(&split, p);
+    const adx_program *whole = &split.whole;
     bool begun = status == ADREV_OK && adx_start_making(&k, whole, q);
     for (uint32_t i = 0; begun && i < p->inputs; i++)
         k.same[i] = i;
     for (size_t i = 0; begun && i < whole->nodes; i++)
-        if (!halves.weighted[whole->node[i].r]
+        if (!split.weighted[whole->node[i].r]
             && adx_is_used(whole, &whole->node[i], k.used))
             adx_copy_node(&k, &whole->node[i]);
     for (size_t i = 0; begun && i < p->outputs; i++)
         adx_new_output(q, k.same[whole->output[p->inputs + i]]);
     for (size_t i = 0; begun && i < whole->numbers; i++)
-        if (halves.kept[i])
+        if (split.handed[i])
             adx_new_output(q, k.same[i]);
     if (begun)
         adx_end_making(&k);
-    adx_end_halves(&halves, p->memory);
+    adx_end_primal_split(&split, p->memory);
     return status == ADREV_OK ? q->status : status;
 }
 
-// The second part. Inputs: those of p, weights, what is kept. Outputs: adjoints
-// of p's inputs.
-static ad_status adx_make_back(adx_program *q, const adx_program *p)
+// The pullback. Inputs: those of p, weights, what is handed on. Outputs:
+// adjoints of p's inputs.
+static ad_status adx_make_pullback(adx_program *q, const adx_program *p)
 {
     adx_making k;
-    adx_halves halves;
+    adx_primal_split split;
     adx_begin_program(q, p->memory, false);
-    ad_status status = adx_begin_halves(&halves, p);
-    const adx_program *whole = &halves.whole;
-    bool begun = status == ADREV_OK && adx_begin_making(&k, whole, q, halves.n);
+    ad_status status = adx_begin_primal_split(&split, p);
+    const adx_program *whole = &split.whole;
+    bool begun = status == ADREV_OK && adx_begin_making(&k, whole, q, split.n);
     uint32_t at = (uint32_t)(p->inputs + p->outputs);
     for (size_t i = 0; begun && i < whole->numbers; i++)
-        if (halves.kept[i])
+        if (split.handed[i])
             k.same[i] = at++;
     for (size_t i = 0; begun && i < whole->nodes; i++) {
         const adx_node *s = &whole->node[i];
-        if (s->op != ADX_OP_guard && adx_is_used(whole, s, halves.needed)
-            && !halves.kept[s->r])
+        if (s->op != ADX_OP_guard && adx_is_used(whole, s, split.needed)
+            && !split.handed[s->r])
             adx_copy_node(&k, s);
     }
     for (size_t i = 0; begun && i < p->inputs; i++)
         adx_new_output(q, k.same[whole->output[i]]);
     if (begun)
         adx_end_making(&k);
-    adx_end_halves(&halves, p->memory);
+    adx_end_primal_split(&split, p->memory);
     return status == ADREV_OK ? q->status : status;
 }
 
@@ -3090,7 +3095,7 @@ static ad_status adx_make_back(adx_program *q, const adx_program *p)
  * its state, parameters, and the step's number. Forwards nothing is gained:
  * there the calls of the math library wait for one another.                  */
 
-enum { ADX_TRAIN = 4 };         // steps
+enum { ADX_UNROLLED = 4 };         // steps
 
 // Does what p does, to these numbers of q.
 static void adx_paste(adx_program *q, const adx_program *p, const uint32_t in[],
@@ -3116,21 +3121,21 @@ static void adx_count_up(uint32_t to[], size_t n, size_t from)
 
 // From `one`, the second part for one step of p. at[]: its inputs and outputs,
 // and adjoints of the parameters.
-static void adx_write_train(adx_program *q, const adx_program *p,
+static void adx_write_unrolled(adx_program *q, const adx_program *p,
                             const adx_program *one, uint32_t at[])
 {
     size_t handed = one->inputs - p->inputs - p->carried;
     size_t each = p->carried + handed;
-    size_t number = ADX_TRAIN * each + p->parameters;
-    size_t given = number + ADX_TRAIN;
+    size_t number = ADX_UNROLLED * each + p->parameters;
+    size_t given = number + ADX_UNROLLED;
     uint32_t *weight = at + p->inputs;
     uint32_t *out = at + one->inputs;
     uint32_t *sum = out + one->outputs;
     adx_new_inputs(q, given + p->carried + p->parameters);
-    adx_count_up(at + p->carried, p->parameters, ADX_TRAIN * each);
+    adx_count_up(at + p->carried, p->parameters, ADX_UNROLLED * each);
     adx_count_up(weight, p->carried, given);
     adx_count_up(sum, p->parameters, given + p->carried);
-    for (size_t s = ADX_TRAIN; s-- > 0 && q->status == ADREV_OK;) {
+    for (size_t s = ADX_UNROLLED; s-- > 0 && q->status == ADREV_OK;) {
         adx_count_up(at, p->carried, s * each);
         at[p->inputs - 1] = (uint32_t)(number + s);
         adx_count_up(weight + p->carried, handed, s * each + p->carried);
@@ -3145,22 +3150,22 @@ static void adx_write_train(adx_program *q, const adx_program *p,
         adx_new_output(q, sum[i]);
 }
 
-// Inputs: of ADX_TRAIN steps, the state before each and what it handed on;
+// Inputs: of ADX_UNROLLED steps, the state before each and what it handed on;
 // parameters, the steps' numbers, weights of the state after them, and adjoints
 // of the parameters so far. Outputs: those two before them. (So these are
 // summed in the order of single steps, with the same bits if the compiler
 // contracts nothing.)
-static ad_status adx_make_train(adx_program *q, const adx_program *p)
+static ad_status adx_make_unrolled(adx_program *q, const adx_program *p)
 {
     adx_program one;
     adx_begin_program(q, p->memory, false);
-    ad_status status = adx_make_back(&one, p);
+    ad_status status = adx_make_pullback(&one, p);
     uint32_t *at = (uint32_t *)adx_take(p->memory, one.inputs + one.outputs
                                                    + p->parameters, sizeof *at);
     if (at == NULL)
         adx_spoil(q, ADREV_ENOMEM);
     else if (status == ADREV_OK)
-        adx_write_train(q, p, &one, at);
+        adx_write_unrolled(q, p, &one, at);
     adx_drop(p->memory, at);
     adx_free_program(&one);
     return status == ADREV_OK ? q->status : status;
@@ -3450,8 +3455,9 @@ static adx_numbers adx_record_external(adx_recorder *r,
         adx_spoil(p, ADREV_EEXTERNAL);
     if (n > UINT32_MAX / 8 || o->results > UINT32_MAX / 8)
         adx_spoil(p, ADREV_ELIMIT);
-    adx_kept *kept = p->status != ADREV_OK ? NULL : adx_keep(p->memory, o);
-    if (kept == NULL) {
+    adx_shared_rule *shared = p->status != ADREV_OK ? NULL
+                            : adx_new_shared_rule(p->memory, o);
+    if (shared == NULL) {
         adx_spoil(p, ADREV_ENOMEM);
         return y;
     }
@@ -3459,11 +3465,11 @@ static adx_numbers adx_record_external(adx_recorder *r,
     for (size_t i = 0; list != NULL && i < n; i++)
         list[i] = adx_number_of(r, o->arg[0].x[i]);
     const adx_many of = { .m = (uint32_t)o->results, .n = (uint32_t)n,
-                          .kept = kept };
+                          .shared = shared };
     y.base = adx_emit_external(p, &of, ADX_EXTERNAL_value, list);
-    kept->destroys = p->status == ADREV_OK;
-    *o->kept = kept->destroys;
-    adx_let_go(kept);
+    shared->destroys = p->status == ADREV_OK;
+    *o->kept = shared->destroys;
+    adx_release_rule(shared);
     return y;
 }
 
@@ -3751,7 +3757,8 @@ static bool adx_copy_manys(adx_machine *m, const adx_program *p)
         const adx_many *k = &p->many[i];
         m->many[i] = *k;
         m->many[i].list = NULL;
-        m->many[i].kept = k->kept == NULL ? NULL : adx_hold(k->kept);
+        m->many[i].shared = k->shared == NULL ? NULL
+                          : adx_share_rule(k->shared);
         m->manys = i + 1;
         size_t n = adx_listed(k);
         if (n == 0)
@@ -4349,7 +4356,7 @@ static bool adx_replay(const adx_many *k, const ad_real in[], ad_real out[])
     *(adjoint ? &at.xb : &at.y) = out;
     *(adjoint ? &at.xbd : &at.yd) = out_dot;
     ad_tape *before = ad_use(NULL);
-    bool ok = k->kept->rule->replay(k->kept->saved, &at);
+    bool ok = k->shared->rule->replay(k->shared->saved, &at);
     ad_use(before);
     return ok;
 }
@@ -4704,10 +4711,10 @@ static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
  *           function/tangents function/adjoints function/matrices
  *           function/record function/places
  *   offers  adx_kind ADX_KIND_value ADX_KIND_jvp ADX_KIND_vjp ADX_KIND_hvp
- *           ADX_KIND_linear ADX_KIND_hessian ADX_KIND_ahead ADX_KIND_back
- *           ADX_KIND_train ADX_KIND_jacobian_sparse ADX_KIND_hessian_sparse
+ *           ADX_KIND_linear ADX_KIND_hessian ADX_KIND_primal ADX_KIND_pullback
+ *           ADX_KIND_unrolled ADX_KIND_jacobian_sparse ADX_KIND_hessian_sparse
  *           adx_pattern ADX_CHECKED_MOST adx_compiled adx_lanes_of
- *           adx_last_guard adx_count_kept adx_lent adx_lend_arrays adx_new_fn
+ *           adx_last_guard adx_count_live adx_lent adx_lend_arrays adx_new_fn
  *           adx_make_derived adx_machine_of adx_flip
  *   later   adx_free_pattern adx_compare_nearby
  * ========================================================================== */
@@ -4719,9 +4726,9 @@ typedef enum adx_kind {
     ADX_KIND_hvp,               // x, w, v -> H v, ...
     ADX_KIND_linear,            // x -> y, J
     ADX_KIND_hessian,           // x, w -> H
-    ADX_KIND_ahead,             // x -> y, kept         (in two parts)
-    ADX_KIND_back,              // x, w, kept -> dx
-    ADX_KIND_train,             // the same for several steps of a loop
+    ADX_KIND_primal,             // x -> y, kept         (in two parts)
+    ADX_KIND_pullback,              // x, w, kept -> dx
+    ADX_KIND_unrolled,             // the same for several steps of a loop
     // by machine code only:
     ADX_KIND_jacobian_sparse,   // x -> entries of J
     ADX_KIND_hessian_sparse,    // x, w -> entries of H
@@ -4747,11 +4754,12 @@ enum { ADX_CHECKED_MOST = 256 };
 // many steps were done: it ends before one that does not return 0, with another
 // mark, or with only zeros for adjoints.
 typedef struct adx_compiled {
-    int (*f2)(const ad_real *x, ad_real *y, ad_real *work);
-    int (*f3)(const ad_real *x, const ad_real *v, ad_real *y, ad_real *work);
-    int (*f4)(const ad_real *x, const ad_real *w, const ad_real *v,
+    int (*call_x)(const ad_real *x, ad_real *y, ad_real *work);
+    int (*call_xv)(const ad_real *x, const ad_real *v, ad_real *y,
+                   ad_real *work);
+    int (*call_xwv)(const ad_real *x, const ad_real *w, const ad_real *v,
               ad_real *y, ad_real *work);
-    int (*f22)(const ad_real *x, ad_real *y, ad_real *J, ad_real *work);
+    int (*call_matrix)(const ad_real *x, ad_real *y, ad_real *J, ad_real *work);
     // of n points side by side, up to adx_lanes_of; NULL: there is none. Result
     // j of point l is y[j * adx_lanes_of + l]. Returns not 0 if one of them, or
     // the sum of a point's results, is not finite.
@@ -4808,7 +4816,7 @@ ADX_API size_t ad_fn_outputs(const ad_fn *fn)
 // The report with what is counted only when somebody asks, or has been read from
 // a file. (While recording it took a tenth of the time.) False: no memory, and
 // the report is without that.
-static bool adx_count_kept(const adx_program *p, ad_fn_report *report)
+static bool adx_count_live(const adx_program *p, ad_fn_report *report)
 {
     *report = p->report;
     if (p->counted)
@@ -4830,7 +4838,7 @@ ADX_API ad_fn_report ad_fn_about(const ad_fn *fn)
 {
     ad_fn_report report = { 0 };
     if (fn != NULL)
-        adx_count_kept(&fn->program, &report);
+        adx_count_live(&fn->program, &report);
     return report;
 }
 
@@ -5040,9 +5048,9 @@ static ad_status adx_make_derived(adx_program *q, const adx_program *p,
     case ADX_KIND_hvp: return adx_make_hvp(q, p);
     case ADX_KIND_linear: return adx_make_jacobian(q, p, true);
     case ADX_KIND_hessian: return adx_make_hessian(q, p);
-    case ADX_KIND_ahead: return adx_make_ahead(q, p);
-    case ADX_KIND_back: return adx_make_back(q, p);
-    case ADX_KIND_train: return adx_make_train(q, p);
+    case ADX_KIND_primal: return adx_make_primal(q, p);
+    case ADX_KIND_pullback: return adx_make_pullback(q, p);
+    case ADX_KIND_unrolled: return adx_make_unrolled(q, p);
     default: return adx_make_copy(q, p);
     }
 }
@@ -5158,17 +5166,18 @@ ADX_INLINE int adx_call_compiled(const adx_compiled *c, size_t parts,
                                  const adx_given given[], ad_real *y,
                                  ad_real *J, ad_real *work)
 {
-    return J != NULL ? c->f22(given[0].x, y, J, work)
-         : parts == 1 ? c->f2(given[0].x, y, work)
-         : parts == 2 ? c->f3(given[0].x, given[1].x, y, work)
-         : c->f4(given[0].x, given[1].x, given[2].x, y, work);
+    return J != NULL ? c->call_matrix(given[0].x, y, J, work)
+         : parts == 1 ? c->call_x(given[0].x, y, work)
+         : parts == 2 ? c->call_xv(given[0].x, given[1].x, y, work)
+         : c->call_xwv(given[0].x, given[1].x, given[2].x, y, work);
 }
 
-// f22 first, the only one where ad_fn_linearize asks. (rotquat, bench/: 11.5
-// instead of 12.2 ns.)
+// call_matrix first, the only one where ad_fn_linearize asks. (rotquat, bench/:
+// 11.5 instead of 12.2 ns.)
 static bool adx_has_code(const adx_compiled *c)
 {
-    return c->f22 != NULL || c->f2 != NULL || c->f3 != NULL || c->f4 != NULL;
+    return c->call_matrix != NULL || c->call_x != NULL || c->call_xv != NULL
+        || c->call_xwv != NULL;
 }
 
 static size_t adx_count_wanted(size_t wants, const adx_wanted wanted[])
@@ -5354,7 +5363,7 @@ ADX_INLINE ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
 static size_t adx_handed_on(ad_fn *fn)
 {
     adx_machine *m;
-    return adx_machine_of(fn, ADX_KIND_ahead, &m) == ADREV_OK
+    return adx_machine_of(fn, ADX_KIND_primal, &m) == ADREV_OK
          ? m->outputs - fn->m : 0;
 }
 
@@ -5661,7 +5670,7 @@ static void adx_fill_column(const ad_column *c, size_t point, size_t n,
 
 // Memory for one block after the other. Parameters, which all points share, are
 // filled in for the first of them (gmm, bench/: half of the time else).
-typedef struct adx_desk {
+typedef struct adx_block_memory {
     adx_workspace *work;        // of replays
     bool in_work;               // parameters are there
     ad_real *room;
@@ -5671,18 +5680,18 @@ typedef struct adx_desk {
     ad_real *filled;            // [inputs][lanes]
     bool in_room;               // parameters are there
     ad_real *y;                 // [results][lanes]; NULL: nothing waits there
-} adx_desk;
+} adx_block_memory;
 
 static void adx_fill_block(const adx_mapping *k, size_t point, size_t n,
-                           adx_desk *desk)
+                           adx_block_memory *own)
 {
-    ad_real *w = desk->work->w;
+    ad_real *w = own->work->w;
     for (size_t g = 0; g < 2; g++)
         for (size_t i = 0; i < k->given_n[g]; i++, w += ADREV_LANES_MOST)
-            if (k->given[g][i].step != 0 || !desk->in_work)
+            if (k->given[g][i].step != 0 || !own->in_work)
                 adx_fill_column(&k->given[g][i], point, n, ADREV_LANES_MOST,
                                 w);
-    desk->in_work = true;
+    own->in_work = true;
 }
 
 // The sum of n lanes, in an order that only depends on n.
@@ -5832,10 +5841,10 @@ static bool adx_forgive_failed(size_t n, uint32_t flipped[], bool nan[])
 
 // The lanes that have a result go first; those with NaN are done again, with
 // care (see adx_run_point). Adjoints of lanes that are left are 0.
-static void adx_map_some(adx_mapping *k, adx_desk *desk, size_t point,
+static void adx_map_some(adx_mapping *k, adx_block_memory *own, size_t point,
                          size_t n, uint32_t flipped[], bool nan[], ad_real y[])
 {
-    ad_real *w = desk->work->w;
+    ad_real *w = own->work->w;
     bool take[ADREV_LANES_MOST] = {0};
     for (size_t l = 0; l < n; l++) {
         take[l] = flipped[l] == 0 && !nan[l];
@@ -5844,7 +5853,7 @@ static void adx_map_some(adx_mapping *k, adx_desk *desk, size_t point,
     for (size_t i = 0; k->adds && i < k->wanted_n[0]; i++)
         memset(y + i * k->lanes, 0, n * sizeof *y);
     adx_take_lanes(k, point, n, w, take, y);
-    adx_fill_block(k, point, n, desk);
+    adx_fill_block(k, point, n, own);
     adx_run_lanes(k->machine, w, ADREV_LANES_MOST, true, flipped);
     adx_note_failed(k, point, n, flipped, nan);
     adx_take_lanes(k, point, n, w, nan, y);
@@ -5853,10 +5862,10 @@ static void adx_map_some(adx_mapping *k, adx_desk *desk, size_t point,
 // Columns whose numbers lie side by side are read in place (burgers, bench/:
 // copies took half of the time).
 static void adx_point_columns(const adx_mapping *k, size_t point, size_t n,
-                              adx_desk *desk)
+                              adx_block_memory *own)
 {
-    const ad_real **at = desk->at;
-    ad_real *w = desk->filled;
+    const ad_real **at = own->at;
+    ad_real *w = own->filled;
     for (size_t g = 0; g < 2; g++)
         for (size_t i = 0; i < k->given_n[g]; i++) {
             const ad_column *c = &k->given[g][i];
@@ -5865,21 +5874,21 @@ static void adx_point_columns(const adx_mapping *k, size_t point, size_t n,
                 continue;
             }
             *at++ = w;
-            if (c->step != 0 || !desk->in_room)
+            if (c->step != 0 || !own->in_room)
                 adx_fill_column(c, point, n, k->lanes, w);
             w += k->lanes;
         }
-    desk->in_room = true;
+    own->in_room = true;
 }
 
 // By machine code; false: there is none, or a result is not finite.
-static bool adx_map_compiled(const adx_mapping *k, adx_desk *desk,
+static bool adx_map_compiled(const adx_mapping *k, adx_block_memory *own,
                              size_t point, size_t n, ad_real y[])
 {
     if (k->compiled->block == NULL)
         return false;
-    adx_point_columns(k, point, n, desk);
-    if (k->compiled->block(desk->at, y, (long)n) != 0)
+    adx_point_columns(k, point, n, own);
+    if (k->compiled->block(own->at, y, (long)n) != 0)
         return false;
     for (size_t l = 0; k->left != NULL && l < n; l++)
         k->left[point + l] = 0;
@@ -5890,20 +5899,20 @@ static bool adx_map_compiled(const adx_mapping *k, adx_desk *desk,
 // A piece of a block, of up to ADREV_LANES_MOST points. true: adjoints were
 // added, for these are all of the block, and no other one waits (gmm replayed,
 // bench/: 1.25 times as long by way of y).
-static bool adx_map_lanes(adx_mapping *k, adx_desk *desk, size_t point,
+static bool adx_map_lanes(adx_mapping *k, adx_block_memory *own, size_t point,
                           size_t n, ad_real y[])
 {
-    ad_real *w = desk->work->w;
+    ad_real *w = own->work->w;
     uint32_t flipped[ADREV_LANES_MOST];
     bool nan[ADREV_LANES_MOST];
-    if (adx_map_compiled(k, desk, point, n, y))
+    if (adx_map_compiled(k, own, point, n, y))
         return false;
-    adx_fill_block(k, point, n, desk);
+    adx_fill_block(k, point, n, own);
     adx_run_lanes(k->machine, w, ADREV_LANES_MOST, false, flipped);
     bool again = adx_lanes_with_nan(k->machine, w, n, nan);
     again = adx_forgive_failed(n, flipped, nan) || again;
     if (adx_note_left(k, point, n, flipped) || again) {
-        adx_map_some(k, desk, point, n, flipped, nan, y);
+        adx_map_some(k, own, point, n, flipped, nan, y);
         return false;
     }
     bool alone = k->lanes == ADREV_LANES_MOST && k->waiting == NULL;
@@ -5918,15 +5927,15 @@ static size_t adx_points_of(const adx_mapping *k, size_t block)
 }
 
 // y: [results][lanes], where adjoints stay if they wait for other blocks.
-static void adx_map_block(adx_mapping *k, adx_desk *desk, size_t block,
+static void adx_map_block(adx_mapping *k, adx_block_memory *own, size_t block,
                           ad_real y[])
 {
     size_t point = block * k->lanes;
     size_t n = adx_points_of(k, block);
     bool added = false;         // then there is only one piece
-    if (n <= ADREV_LANES_MOST || !adx_map_compiled(k, desk, point, n, y))
+    if (n <= ADREV_LANES_MOST || !adx_map_compiled(k, own, point, n, y))
         for (size_t l = 0; l < n; l += ADREV_LANES_MOST)
-            added = adx_map_lanes(k, desk, point + l,
+            added = adx_map_lanes(k, own, point + l,
                                   n - l < ADREV_LANES_MOST ? n - l
                                                            : ADREV_LANES_MOST,
                                   y == NULL ? NULL : y + l);
@@ -5934,39 +5943,39 @@ static void adx_map_block(adx_mapping *k, adx_desk *desk, size_t block,
         adx_add_adjoints(k, point, n, y);
 }
 
-static void adx_close_desk(const adx_mapping *k, adx_desk *desk)
+static void adx_close_block_memory(const adx_mapping *k, adx_block_memory *own)
 {
-    adx_give_work(k->machine, desk->work);
-    if (desk->room != NULL)     // acq_rel: as in adx_open_desk
+    adx_give_work(k->machine, own->work);
+    if (own->room != NULL)     // acq_rel: as in adx_open_block_memory
         adx_drop(&k->fn->memory,
-                 atomic_exchange_explicit(&k->compiled->spare_block, desk->room,
+                 atomic_exchange_explicit(&k->compiled->spare_block, own->room,
                                           memory_order_acq_rel));
 }
 
 // false: no memory.
-static bool adx_open_desk(const adx_mapping *k, adx_desk *desk)
+static bool adx_open_block_memory(const adx_mapping *k, adx_block_memory *own)
 {
     adx_machine *m = k->machine;
     size_t pointers = (m->inputs * sizeof(ad_real *) + sizeof(ad_real) - 1)
                     / sizeof(ad_real);
-    *desk = (adx_desk){ .work = adx_take_work(m, ADREV_LANES_MOST) };
-    if (desk->work == NULL)
+    *own = (adx_block_memory){ .work = adx_take_work(m, ADREV_LANES_MOST) };
+    if (own->work == NULL)
         return false;
     if (k->compiled->block == NULL && !k->adds)
         return true;            // a replay has its results in its workspace
     // acq_rel: who takes it comes after who gave it back.
-    desk->room = atomic_exchange_explicit(&k->compiled->spare_block, NULL,
+    own->room = atomic_exchange_explicit(&k->compiled->spare_block, NULL,
                                           memory_order_acq_rel);
-    if (desk->room == NULL)
-        desk->room = (ad_real *)adx_take(&k->fn->memory, pointers + ADX_LINE
-            + (m->inputs + m->outputs) * k->lanes, sizeof *desk->room);
-    if (desk->room == NULL) {
-        adx_give_work(m, desk->work);
+    if (own->room == NULL)
+        own->room = (ad_real *)adx_take(&k->fn->memory, pointers + ADX_LINE
+            + (m->inputs + m->outputs) * k->lanes, sizeof *own->room);
+    if (own->room == NULL) {
+        adx_give_work(m, own->work);
         return false;
     }
-    desk->at = (const ad_real **)(void *)desk->room;
-    desk->y = adx_align(desk->room + pointers);
-    desk->filled = desk->y + m->outputs * k->lanes;
+    own->at = (const ad_real **)(void *)own->room;
+    own->y = adx_align(own->room + pointers);
+    own->filled = own->y + m->outputs * k->lanes;
     return true;
 }
 
@@ -5977,13 +5986,13 @@ static ad_real *adx_waiting_of(const adx_mapping *k, size_t block)
 }
 
 // Blocks of the batch; those that were done before are left out.
-static void adx_map_range(adx_mapping *k, adx_desk *desk, size_t begin,
+static void adx_map_range(adx_mapping *k, adx_block_memory *own, size_t begin,
                           size_t end)
 {
     for (size_t i = begin; i < end; i++) {
         if (!k->done[i])
-            adx_map_block(k, desk, k->first + i,
-                          k->waiting == NULL ? desk->y : adx_waiting_of(k, i));
+            adx_map_block(k, own, k->first + i,
+                          k->waiting == NULL ? own->y : adx_waiting_of(k, i));
         k->done[i] = true;
     }
 }
@@ -5992,28 +6001,29 @@ static void adx_map_range(adx_mapping *k, adx_desk *desk, size_t begin,
 static void adx_map_blocks(size_t begin, size_t end, void *user)
 {
     adx_mapping *k = (adx_mapping *)user;
-    adx_desk desk;
-    if (!adx_open_desk(k, &desk))
+    adx_block_memory own;
+    if (!adx_open_block_memory(k, &own))
         return;
-    adx_map_range(k, &desk, begin, end);
-    adx_close_desk(k, &desk);
+    adx_map_range(k, &own, begin, end);
+    adx_close_block_memory(k, &own);
 }
 
-static void adx_map_batch(adx_mapping *k, adx_desk *desk, size_t blocks)
+static void adx_map_batch(adx_mapping *k, adx_block_memory *own, size_t blocks)
 {
     memset(k->done, 0, sizeof k->done);
     ad_tape *before = ad_use(NULL);
     ad_parallel_for(blocks, 4 * ADREV_LANES_MOST / k->lanes, adx_map_blocks,
                     k);
     ad_use(before);
-    adx_map_range(k, desk, 0, blocks);
+    adx_map_range(k, own, 0, blocks);
     for (size_t b = 0; k->adds && b < blocks; b++)
         adx_add_adjoints(k, (k->first + b) * k->lanes,
                          adx_points_of(k, k->first + b), adx_waiting_of(k, b));
 }
 
 // On the pool, a batch after the other.
-static ad_status adx_map_batches(adx_mapping *k, adx_desk *desk, size_t blocks)
+static ad_status adx_map_batches(adx_mapping *k, adx_block_memory *own,
+                                 size_t blocks)
 {
     size_t most = ADX_BATCH * ADREV_LANES_MOST / k->lanes;
     most = blocks < most ? blocks : most;
@@ -6023,16 +6033,17 @@ static ad_status adx_map_batches(adx_mapping *k, adx_desk *desk, size_t blocks)
     if (k->adds && k->waiting == NULL)
         return ADREV_ENOMEM;
     for (; k->first < blocks; k->first += most)
-        adx_map_batch(k, desk, blocks - k->first < most ? blocks - k->first
+        adx_map_batch(k, own, blocks - k->first < most ? blocks - k->first
                                                         : most);
     adx_drop(&k->fn->memory, k->waiting);
     return ADREV_OK;
 }
 #else
-static ad_status adx_map_batches(adx_mapping *k, adx_desk *desk, size_t blocks)
+static ad_status adx_map_batches(adx_mapping *k, adx_block_memory *own,
+                                 size_t blocks)
 {
     for (size_t b = 0; b < blocks; b++)
-        adx_map_block(k, desk, b, desk->y);
+        adx_map_block(k, own, b, own->y);
     return ADREV_OK;
 }
 #endif
@@ -6059,11 +6070,11 @@ static ad_status adx_map_all(adx_mapping *k, adx_kind kind)
     k->compiled = &k->fn->compiled[kind];
     k->lanes = adx_lanes_of(k->machine->inputs, k->machine->outputs);
     atomic_init(&k->status, ADREV_OK);
-    adx_desk desk;
-    if (!adx_open_desk(k, &desk))
+    adx_block_memory own;
+    if (!adx_open_block_memory(k, &own))
         return ADREV_ENOMEM;
-    status = adx_map_batches(k, &desk, (k->points + k->lanes - 1) / k->lanes);
-    adx_close_desk(k, &desk);
+    status = adx_map_batches(k, &own, (k->points + k->lanes - 1) / k->lanes);
+    adx_close_block_memory(k, &own);
     return status != ADREV_OK ? status
          : (ad_status)atomic_load_explicit(&k->status, memory_order_relaxed);
 }
@@ -6221,19 +6232,19 @@ ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[])
  *           function/run function/functions
  * ========================================================================== */
 
-// A guard: two paths with the same nodes before it, and another outcome of it,
-// part there.
-typedef struct adx_parting {
+// Two paths with the same nodes before this guard, and another outcome of it,
+// part here.
+typedef struct adx_branch_point {
     size_t guard;               // which
     uint64_t before;            // fingerprint of the nodes up to it
     ad_real was;                // its outcome
-} adx_parting;
+} adx_branch_point;
 
 typedef struct adx_path {
     ad_fn *fn;
     uint64_t fingerprint;       // of all nodes: two recordings of one path
-    adx_parting *parting;
-    size_t partings;
+    adx_branch_point *branch_point;
+    size_t branch_points;
 } adx_path;
 
 struct ad_traced {
@@ -6254,7 +6265,7 @@ struct ad_traced {
 
 static void adx_free_path(adx_path *path)
 {
-    adx_drop(&path->fn->memory, path->parting);
+    adx_drop(&path->fn->memory, path->branch_point);
     ad_fn_free(path->fn);
 }
 
@@ -6348,8 +6359,8 @@ static uint64_t adx_hash_node(const adx_program *p, const adx_node *s,
         k.h = XXH3_64bits_withSeed(m->arg, sizeof m->arg, k.h);
         k.h = XXH3_64bits_withSeed(m->list, adx_listed(m) * sizeof *m->list,
                                    k.h);
-        if (m->kept != NULL)
-            k.h = XXH3_64bits_withSeed(&m->kept->rule, sizeof m->kept->rule,
+        if (m->shared != NULL)
+            k.h = XXH3_64bits_withSeed(&m->shared->rule, sizeof m->shared->rule,
                                        k.h);
     }
     adx_visit_reads(p, s, adx_hash_read, &k);
@@ -6357,24 +6368,24 @@ static uint64_t adx_hash_node(const adx_program *p, const adx_node *s,
 }
 
 // A path as it is found again. false: no memory.
-static bool adx_find_partings(adx_path *path)
+static bool adx_find_branch_points(adx_path *path)
 {
     const adx_program *p = &path->fn->program;
     uint64_t h = 0;
     size_t guards = 0;
     for (size_t i = 0; i < p->nodes; i++)
         guards += p->node[i].op == ADX_OP_guard;
-    path->parting = (adx_parting *)adx_take(&path->fn->memory, guards,
-                                            sizeof *path->parting);
-    if (path->parting == NULL)
+    path->branch_point = (adx_branch_point *)adx_take(&path->fn->memory, guards,
+                                            sizeof *path->branch_point);
+    if (path->branch_point == NULL)
         return false;
     for (size_t i = 0; i < p->nodes; i++) {
         const adx_node *s = &p->node[i];
         h = adx_hash_node(p, s, h);
         if (s->op != ADX_OP_guard)
             continue;
-        path->parting[path->partings++] =
-            (adx_parting){ s->c, h, *adx_constant_of(p, s->b) };
+        path->branch_point[path->branch_points++] =
+            (adx_branch_point){ s->c, h, *adx_constant_of(p, s->b) };
         h = adx_hash_constant(p, s->b, h);
     }
     for (size_t i = 0; i < p->outputs; i++)
@@ -6398,7 +6409,7 @@ static bool adx_keep_path(ad_traced *t, ad_fn *fn)
     size_t i = 0;
     if (!adx_make_room_for(&t->memory, (void **)&t->path, &t->room, t->paths,
                            sizeof *t->path)
-        || !adx_find_partings(&path))
+        || !adx_find_branch_points(&path))
         return false;
     while (i < t->paths && t->path[i].fingerprint != path.fingerprint)
         i++;
@@ -6438,28 +6449,30 @@ static ad_status adx_record_here(ad_traced *t, const ad_real x[], ad_fn **fn)
 }
 
 // The guard of a path, by its number; NULL: it has none.
-static const adx_parting *adx_parting_of(const adx_path *path, size_t guard)
+static const adx_branch_point *adx_branch_point_of(const adx_path *path,
+                                                   size_t guard)
 {
     size_t low = 0;
-    size_t high = path->partings;
+    size_t high = path->branch_points;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (path->parting[middle].guard < guard)
+        if (path->branch_point[middle].guard < guard)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < path->partings && path->parting[low].guard == guard
-         ? &path->parting[low] : NULL;
+    return low < path->branch_points && path->branch_point[low].guard == guard
+         ? &path->branch_point[low] : NULL;
 }
 
 // The first path from i on that parts from another one at this guard of it:
 // others, a point that left the path there cannot take.
-static size_t adx_next_path(const ad_traced *t, const adx_parting *left,
+static size_t adx_next_path(const ad_traced *t, const adx_branch_point *left,
                             size_t i)
 {
     for (; i < t->paths; i++) {
-        const adx_parting *f = adx_parting_of(&t->path[i], left->guard);
+        const adx_branch_point *f =
+            adx_branch_point_of(&t->path[i], left->guard);
         if (f != NULL && f->before == left->before
             && !adx_same_value(f->was, left->was))
             break;
@@ -6473,7 +6486,7 @@ ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
     if (traced == NULL || fn == NULL)
         return ADREV_ESHAPE;
     *fn = NULL;
-    adx_parting last = { SIZE_MAX, 0, 0 };
+    adx_branch_point last = { SIZE_MAX, 0, 0 };
     for (size_t i = 0; i < traced->paths;) {
         adx_path path = traced->path[i];
         ad_status status = ad_fn_eval(path.fn, x, traced->y);
@@ -6483,7 +6496,8 @@ ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
         }
         if (status != ADREV_EPATH)
             return status;
-        const adx_parting *left = adx_parting_of(&path, adx_last_guard.index);
+        const adx_branch_point *left =
+            adx_branch_point_of(&path, adx_last_guard.index);
         bool same = left == NULL || left->guard == last.guard;
         // At the same guard as before: those before i have been looked at.
         i = left == NULL ? i + 1
@@ -6878,16 +6892,16 @@ ADX_SELDOM_END
 #define ADX_ENTRIES_MOST UINT32_MAX
 #endif
 
-typedef struct adx_list_of {
+typedef struct adx_index_list {
     const ad_allocator *memory;
     uint32_t *v;
     size_t n;
     size_t room;
     bool failed;                // no memory, or:
     bool full;
-} adx_list_of;
+} adx_index_list;
 
-static void adx_list_add(adx_list_of *l, uint32_t v)
+static void adx_list_add(adx_index_list *l, uint32_t v)
 {
     l->full = l->full || l->n >= ADX_ENTRIES_MOST;
     if (!l->failed && !l->full
@@ -6958,7 +6972,7 @@ static bool adx_sort_graph(const ad_allocator *a, adx_entries *g)
 /* --- the pattern of a Jacobian ------------------------------------------- */
 
 // Whether a node depends on argument i in a way that has a derivative.
-static bool adx_feels(uint32_t op, int i)
+static bool adx_has_partial(uint32_t op, int i)
 {
     return op != ADX_OP_guard && i < adx_row_of(op)->arity
         && strcmp(adx_row_of(op)->partial[i], "0") != 0;
@@ -6967,7 +6981,7 @@ static bool adx_feels(uint32_t op, int i)
 // Inputs that number x depends on, each once: those that are not yet marked.
 static void adx_collect_inputs(const adx_program *p, uint32_t x,
                                uint32_t mark[], uint32_t now,
-                               adx_list_of *stack, adx_list_of *to)
+                               adx_index_list *stack, adx_index_list *to)
 {
     adx_list_add(stack, x);
     while (stack->n > 0 && !stack->failed) {
@@ -6980,7 +6994,7 @@ static void adx_collect_inputs(const adx_program *p, uint32_t x,
             adx_list_add(to, i);
         else if (from < ADX_FROM_INPUT)
             for (int k = 0; k < 3; k++)
-                if (adx_feels(p->node[from].op, k))
+                if (adx_has_partial(p->node[from].op, k))
                     adx_list_add(stack, adx_argument(&p->node[from], k));
     }
 }
@@ -6992,9 +7006,9 @@ typedef struct adx_reaching {
     const adx_program *p;
     uint32_t *mark;             // [number] see adx_visit_reach
     uint64_t *bits;             // [number] the outputs that depend on it
-    adx_list_of stack;
-    adx_list_of order;          // numbers, each behind what it is made from
-    adx_list_of to;             // columns of the graph
+    adx_index_list stack;
+    adx_index_list order;          // numbers, each behind what it is made from
+    adx_index_list to;             // columns of the graph
 } adx_reaching;
 
 // What number x is made from goes behind what is in the order already. A mark
@@ -7016,7 +7030,7 @@ static void adx_visit_reach(adx_reaching *k, uint32_t x, uint32_t now)
         k->bits[i] = 0;
         for (int a = 0; a < 3 && from < ADX_FROM_INPUT; a++) {
             const adx_node *s = &k->p->node[from];
-            if (adx_feels(s->op, a) && k->mark[adx_argument(s, a)] < now)
+            if (adx_has_partial(s->op, a) && k->mark[adx_argument(s, a)] < now)
                 adx_list_add(&k->stack, adx_argument(s, a));
         }
     }
@@ -7041,7 +7055,7 @@ static void adx_reach_rows(adx_reaching *k, uint32_t first, uint32_t n,
         uint32_t x = k->order.v[i];
         uint32_t from = p->from[x];
         for (int a = 0; a < 3 && from < ADX_FROM_INPUT; a++)
-            if (adx_feels(p->node[from].op, a))
+            if (adx_has_partial(p->node[from].op, a))
                 k->bits[adx_argument(&p->node[from], a)] |= k->bits[x];
     }
     for (size_t i = 0; i < k->order.n; i++)
@@ -7108,8 +7122,8 @@ static unsigned adx_curvature_of(uint32_t op, const ad_allocator *a,
     uint32_t v = adx_emit(&p, op, 0, 1, 2);
     const adx_numbers arg[3] = { adx_single(0), adx_single(1), adx_single(2) };
     for (int i = 0; i < adx_row_of(op)->arity && p.status == ADREV_OK; i++) {
-        adx_list_of stack = { .memory = a };
-        adx_list_of to = { .memory = a };
+        adx_index_list stack = { .memory = a };
+        adx_index_list to = { .memory = a };
         uint32_t d = adx_partial_of(&p, 1, op, i, arg, adx_single(v)).base;
         uint32_t *mark = (uint32_t *)adx_take(a, p.numbers, sizeof *mark);
         if (mark != NULL && p.status == ADREV_OK) {
@@ -7132,7 +7146,7 @@ static unsigned adx_curvature_of(uint32_t op, const ad_allocator *a,
 // Sets of inputs, sorted, one behind the other.
 typedef struct adx_sets {
     const adx_program *p;
-    adx_list_of item;
+    adx_index_list item;
     uint32_t *at;               // of each number
     uint32_t *n;
     bool *wanted;               // numbers whose set matters
@@ -7175,7 +7189,7 @@ static void adx_unite_arguments(adx_sets *k, const adx_node *s)
 {
     k->n[s->r] = 0;
     for (int i = 0; i < 3; i++)
-        if (adx_feels(s->op, i))
+        if (adx_has_partial(s->op, i))
             adx_unite(k, s->r, s->r, adx_argument(s, i));
 }
 
@@ -7190,7 +7204,7 @@ static void adx_find_wanted(adx_sets *k, const bool used[])
             continue;
         unsigned curved = k->curved[s->op];
         for (int j = 0; j < 3; j++)
-            if (adx_feels(s->op, j)
+            if (adx_has_partial(s->op, j)
                 && (k->wanted[s->r] || (curved >> (3 * j) & 7) != 0
                     || (curved >> j & 0111) != 0))
                 k->wanted[adx_argument(s, j)] = true;
@@ -7198,8 +7212,9 @@ static void adx_find_wanted(adx_sets *k, const bool used[])
 }
 
 // Pairs as a graph: sorted, each once.
-static bool adx_graph_of_pairs(const ad_allocator *a, const adx_list_of *pairs,
-                               size_t n, adx_entries *g)
+static bool adx_graph_of_pairs(const ad_allocator *a,
+                               const adx_index_list *pairs, size_t n,
+                               adx_entries *g)
 {
     if (!adx_new_graph(a, g, n, n, pairs->n / 2))
         return false;
@@ -7226,7 +7241,7 @@ static bool adx_graph_of_pairs(const ad_allocator *a, const adx_list_of *pairs,
 }
 
 static void adx_add_pairs(const adx_sets *k, uint32_t a, uint32_t b,
-                          adx_list_of *pairs)
+                          adx_index_list *pairs)
 {
     for (uint32_t i = 0; i < k->n[a]; i++)
         for (uint32_t j = 0; j < k->n[b]; j++) {
@@ -7238,7 +7253,7 @@ static void adx_add_pairs(const adx_sets *k, uint32_t a, uint32_t b,
 }
 
 // The same list with each pair once.
-static void adx_thin_pairs(adx_list_of *pairs, size_t inputs)
+static void adx_thin_pairs(adx_index_list *pairs, size_t inputs)
 {
     adx_entries g = {0};
     if (pairs->failed || !adx_graph_of_pairs(pairs->memory, pairs, inputs, &g))
@@ -7253,7 +7268,7 @@ static void adx_thin_pairs(adx_list_of *pairs, size_t inputs)
 }
 
 static void adx_find_pairs(adx_sets *k, const bool used[],
-                           adx_list_of *pairs)
+                           adx_index_list *pairs)
 {
     const adx_program *p = k->p;
     size_t most = 4096 + 8 * p->inputs;
@@ -7289,7 +7304,7 @@ static bool adx_hessian_graph(adx_program *p, adx_entries *g)
     const ad_allocator *a = p->memory;
     unsigned curved[ADX_OP_COUNT];
     ad_status status = ADREV_OK;
-    adx_list_of pairs = { .memory = a };
+    adx_index_list pairs = { .memory = a };
     adx_sets k = { .p = p, .item = { .memory = a }, .curved = curved };
     k.at = (uint32_t *)adx_take(a, p->numbers, sizeof *k.at);
     k.n = (uint32_t *)adx_take(a, p->numbers, sizeof *k.n);
@@ -7358,8 +7373,8 @@ static uint32_t adx_full_from(const adx_entries *g, const ad_allocator *a)
 }
 
 // Columns in the order of their number of entries, or as they stand.
-static void adx_order(const adx_entries *t, bool sorted, uint32_t order[],
-                      uint32_t bucket[])
+static void adx_sort_columns(const adx_entries *t, bool sorted,
+                             uint32_t order[],uint32_t bucket[])
 {
     size_t n = t->rows;
     for (uint32_t i = 0; i < n; i++)
@@ -7483,7 +7498,7 @@ static uint32_t adx_best_colouring(const ad_allocator *a, const adx_entries *g,
         return UINT32_MAX;
     adx_greedy k = { g, t, full, room, room + n, room + 2 * n };
     for (int sorted = 0; sorted < 2; sorted++) {
-        adx_order(t, sorted, room, room + 3 * n + 1);
+        adx_sort_columns(t, sorted, room, room + 3 * n + 1);
         memset(k.colour, 0xff, n * sizeof *k.colour);
         memset(k.taken, 0, (n + 1) * sizeof *k.taken);
         uint32_t colours = colour(&k);

@@ -420,7 +420,7 @@ ADX_TRY ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
  * runs on a stage may itself need a stage: that is the inner stage.
  *
  *   needs   number/recording tape/layout tape/memory tape/hooks array/external
- *           parallel/threads bulk/tours
+ *           parallel/threads bulk/passes
  *   offers  adx_stage adx_long_loop adx_free_stage adx_new_stage adx_staged
  *           adx_share_stage adx_borrow_stage adx_return_stage adx_begin_sweep
  *           adx_end_sweep adx_enter_stage adx_begin_run adx_end_run
@@ -460,7 +460,7 @@ typedef struct adx_stage {
     ad_tape *tape;
     struct adx_stage *inner;
     size_t holders;         // statements and outer stages
-    adx_captured *captured; // of the run in progress (bulk/tours)
+    adx_captured *captured; // of the run in progress (bulk/passes)
     uint32_t *local;        // of each of them, the input that stands for it;
                             // 0: none
     size_t locals;          // room
@@ -722,7 +722,7 @@ static ad_status adx_stage_push(const adx_stage *s, size_t m, const ad_rev y[],
  * that finds no recording runs the call again on a stage and sweeps that.
  *
  *   needs   number/recording tape/layout tape/memory sweep/session bulk/folds
- *           bulk/tours loop/api loop/stage
+ *           bulk/passes loop/api loop/stage
  *   offers  adx_checkpoint adx_call_again adx_checkpoint_rule
  *           adx_list_captured adx_loop_memory
  *   later   adx_unrolled_memory
@@ -911,7 +911,7 @@ static ad_status adx_first_run(adx_checkpoint *c,
 }
 
 // Room behind the inputs for what was captured, which is known now.
-static bool adx_settle_captured(const ad_allocator *a, ad_rev **in, size_t n,
+static bool adx_extend_by_captured(const ad_allocator *a, ad_rev **in, size_t n,
                                 const adx_captured *k)
 {
     size_t room = n;
@@ -936,7 +936,7 @@ static ad_status adx_record_checkpoint(adx_checkpoint *c, const ad_rev x[],
     ad_real *v = (ad_real *)adx_take(&memory, m, sizeof *v);
     ad_status status = ADREV_ENOMEM;
     if (all == NULL || out == NULL || v == NULL
-        || !adx_settle_captured(&memory, &c->in, c->n, &c->captured))
+        || !adx_extend_by_captured(&memory, &c->in, c->n, &c->captured))
         adx_free_call(c);
     else {
         if (c->n > 0)
@@ -1041,10 +1041,10 @@ ADX_API ad_status ad_checkpoint(ad_vector_fn *f, void *ctx, size_t n,
  * evaluations.
  *
  *   needs   tape/layout tape/memory loop/api
- *   offers  ADX_STEPS_MOST adx_shelf adx_kept_level adx_timetable
- *           adx_count_bytes adx_on_shelf adx_free_shelf adx_stamp adx_behind
- *           adx_fetch_state adx_keep_first adx_go_first adx_judge_stack
- *           adx_go_back adx_free_timetable adx_right_schedule
+ *   offers  ADX_STEPS_MOST adx_state_pool adx_kept_level adx_timetable
+ *           adx_count_bytes adx_in_state_pool adx_free_state_pool adx_stamp
+ *           adx_behind adx_fetch_state adx_keep_first adx_go_first
+ *           adx_judge_stack adx_go_back adx_free_timetable adx_right_schedule
  *           adx_make_timetable
  * ========================================================================== */
 
@@ -1113,7 +1113,7 @@ static size_t adx_split(size_t n, size_t s)
 }
 
 // States in memory, by number. Blocks, so that none is moved when it grows.
-typedef struct adx_shelf {
+typedef struct adx_state_pool {
     char **block;
     size_t blocks, room;
     unsigned bits;              // a block has 2^bits states, the last one what
@@ -1121,13 +1121,13 @@ typedef struct adx_shelf {
     size_t most;                // states that it may have to hold
     size_t states;              // in all blocks
     size_t bytes;               // of a state, with what lies behind it
-} adx_shelf;
+} adx_state_pool;
 
 // Every `every`-th state of a range, or (every 0) a stack of them.
 typedef struct adx_kept_level {
     size_t every;
     const ad_store *store;      // NULL: in memory
-    adx_shelf shelf;
+    adx_state_pool pool;
     size_t *at;                 // [depth] steps before which the stack's are
     size_t depth, room;
     size_t most;
@@ -1187,7 +1187,8 @@ static void adx_count_bytes(adx_timetable *p, size_t more)
 }
 
 // Room for state i, of which the one before has some. NULL: no memory.
-static char *adx_add_to_shelf(adx_timetable *p, adx_shelf *s, size_t i)
+static char *adx_add_to_state_pool(adx_timetable *p, adx_state_pool *s,
+                                   size_t i)
 {
     if (s->blocks == 0)
         s->bits = adx_block_bits(s->bytes, s->most);
@@ -1206,15 +1207,16 @@ static char *adx_add_to_shelf(adx_timetable *p, adx_shelf *s, size_t i)
     return more + (i & (per - 1)) * s->bytes;
 }
 
-ADX_INLINE char *adx_on_shelf(adx_timetable *p, adx_shelf *s, size_t i)
+ADX_INLINE char *adx_in_state_pool(adx_timetable *p, adx_state_pool *s,
+                                   size_t i)
 {
     size_t b = i >> s->bits;
     return b < s->blocks
          ? s->block[b] + (i & (((size_t)1 << s->bits) - 1)) * s->bytes
-         : adx_add_to_shelf(p, s, i);
+         : adx_add_to_state_pool(p, s, i);
 }
 
-static void adx_free_shelf(const ad_allocator *a, adx_shelf *s)
+static void adx_free_state_pool(const ad_allocator *a, adx_state_pool *s)
 {
     for (size_t i = 0; i < s->blocks; i++)
         adx_drop(a, s->block[i]);
@@ -1278,7 +1280,7 @@ ADX_INLINE void adx_copy_state(size_t bytes, const char *from, char *to)
 // The state as number i of a level.
 ADX_INLINE bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
-    char *to = l->store != NULL ? NULL : adx_on_shelf(p, &l->shelf, i);
+    char *to = l->store != NULL ? NULL : adx_in_state_pool(p, &l->pool, i);
     p->behind = adx_behind(p, l, to);
     if (l->store != NULL)
         return adx_put_state(p, l->store, i);
@@ -1291,7 +1293,7 @@ ADX_INLINE bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
 
 ADX_INLINE bool adx_fetch_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
-    char *from = l->store != NULL ? NULL : adx_on_shelf(p, &l->shelf, i);
+    char *from = l->store != NULL ? NULL : adx_in_state_pool(p, &l->pool, i);
     p->behind = adx_behind(p, l, from);
     if (l->store != NULL)
         return adx_get_state(p, l->store, i);
@@ -1331,8 +1333,8 @@ static void adx_thin(adx_timetable *p, adx_kept_level *l)
     for (size_t i = 0; i < l->depth; i += 2, kept++)
         if (i > 0) {
             l->at[kept] = l->at[i];
-            memcpy(adx_on_shelf(p, &l->shelf, kept),
-                   adx_on_shelf(p, &l->shelf, i), p->bytes);
+            memcpy(adx_in_state_pool(p, &l->pool, kept),
+                   adx_in_state_pool(p, &l->pool, i), p->bytes);
         }
     adx_count_held(p, 0, l->depth - kept);
     l->depth = kept;
@@ -1545,7 +1547,7 @@ static void adx_free_timetable(adx_timetable *p)
         adx_kept_level *l = &p->level[i];
         if (l->store != NULL && p->put && l->store->drop != NULL)
             l->store->drop(l->store->user);
-        adx_free_shelf(&p->memory, &l->shelf);
+        adx_free_state_pool(&p->memory, &l->pool);
         adx_drop(&p->memory, l->at);
     }
     p->levels = 0;
@@ -1595,9 +1597,9 @@ static ad_status adx_make_timetable(adx_timetable *p, const ad_schedule *s,
     size_t range = p->end;          // steps that the level divides
     for (size_t i = 0; i < p->levels; i++) {
         adx_kept_level *l = &p->level[i];
-        l->shelf.most = l->every == 0 ? l->most : range / l->every + 1;
+        l->pool.most = l->every == 0 ? l->most : range / l->every + 1;
         l->behind = l->every == 1 ? behind : 0;
-        l->shelf.bytes = p->bytes + l->behind * sizeof(ad_real);
+        l->pool.bytes = p->bytes + l->behind * sizeof(ad_real);
         range = l->every;
     }
     return status;
@@ -1614,12 +1616,12 @@ ADX_SELDOM_END
  * carries the adjoints of the window.
  *
  *   needs   tape/memory array/linear function/api function/places function/run
- *           function/functions function/evaluate bulk/tours loop/api
+ *           function/functions function/evaluate bulk/passes loop/api
  *           loop/stage loop/schedule
  *   offers  adx_piece adx_slice ADX_PATHS adx_calling adx_end_calling
- *           adx_begin_calling adx_do_call ADX_CALL_value ADX_CALL_ahead
- *           ADX_CALL_vjp ADX_CALL_back ADX_CALL_train adx_step_path adx_scan
- *           adx_results_list adx_frame adx_stepping adx_taps_of_state
+ *           adx_begin_calling adx_do_call ADX_CALL_value ADX_CALL_primal
+ *           ADX_CALL_vjp ADX_CALL_pullback ADX_CALL_unrolled adx_step_path
+ *           adx_scan adx_results_list adx_frame adx_stepping adx_taps_of_state
  *           adx_taps_of_sequence adx_depth adx_right_scan adx_describe
  * ========================================================================== */
 
@@ -1706,8 +1708,8 @@ ADX_INLINE bool adx_do_call(const adx_calling *k, size_t parts,
 // together (function/matrices): what the first hands on lies behind the
 // state, 1 + the path before it.
 enum {
-    ADX_CALL_value, ADX_CALL_ahead, ADX_CALL_vjp, ADX_CALL_back,
-    ADX_CALL_train, ADX_CALLINGS
+    ADX_CALL_value, ADX_CALL_primal, ADX_CALL_vjp, ADX_CALL_pullback,
+    ADX_CALL_unrolled, ADX_CALLINGS
 };
 
 typedef struct adx_step_path {
@@ -1730,7 +1732,7 @@ struct ad_replays {
     size_t paths;
     size_t missed;              // steps that took none of them
     bool varies;                // the step cannot be replayed
-    adx_shelf spare;            // of a scan that is gone, for the next one
+    adx_state_pool spare;            // of a scan that is gone, for the next one
 };
 
 typedef struct adx_scan {
@@ -2013,8 +2015,8 @@ ADX_SELDOM_END
 /* === loop/step ==============================================================
  * One step: called with constants, or recorded on a stage and swept.
  *
- *   needs   number/recording tape/memory sweep/session array/linear bulk/tours
- *           loop/api loop/stage loop/schedule loop/scan
+ *   needs   number/recording tape/memory sweep/session array/linear
+ *           bulk/passes loop/api loop/stage loop/schedule loop/scan
  *   offers  adx_state_bytes adx_window_of adx_is_lean adx_is_varying
  *           adx_point_at adx_call_step adx_gather_sequences adx_gather_taps
  *           adx_gather_step adx_add_few adx_spread_given adx_run_step
@@ -2373,7 +2375,7 @@ static ad_status adx_connect_run(const adx_stage *s, size_t m,
  *           function/matrices function/run function/functions
  *           function/evaluate code/api code/wanted code/compile bulk/api
  *           bulk/maps loop/api loop/stage loop/schedule loop/scan loop/step
- *   offers  adx_free_paths adx_spare_shelf adx_take_spare_shelf
+ *   offers  adx_free_paths adx_spare_states adx_take_spare_states
  *           adx_choose_replays adx_recorded_step adx_step_as_function
  *           adx_replay_step adx_count_behind
  * ========================================================================== */
@@ -2408,15 +2410,15 @@ ADX_API void ad_replays_free(ad_replays *r)
         return;
     adx_free_paths(r);
     ad_allocator memory = r->memory;
-    adx_free_shelf(&memory, &r->spare);
+    adx_free_state_pool(&memory, &r->spare);
     adx_drop(&memory, r);
 }
 
 // Where a timetable has all states of a range; NULL: nowhere.
-static adx_shelf *adx_full_shelf(adx_timetable *p)
+static adx_state_pool *adx_full_state_pool(adx_timetable *p)
 {
     adx_kept_level *l = p->levels == 0 ? NULL : &p->level[p->levels - 1];
-    return l != NULL && l->every == 1 && l->store == NULL ? &l->shelf : NULL;
+    return l != NULL && l->every == 1 && l->store == NULL ? &l->pool : NULL;
 }
 
 static bool adx_same_memory(const ad_allocator *a, const ad_allocator *b)
@@ -2426,9 +2428,9 @@ static bool adx_same_memory(const ad_allocator *a, const ad_allocator *b)
 
 // Memory that a loop has once is cheaper than new memory: its pages are there.
 // (loop as a scan, compiled, bench/: 3.0 instead of 3.6 times plain.)
-static void adx_spare_shelf(adx_scan *c)
+static void adx_spare_states(adx_scan *c)
 {
-    adx_shelf *full = adx_full_shelf(&c->plan);
+    adx_state_pool *full = adx_full_state_pool(&c->plan);
     ad_replays *r = c->replays;
     if (full == NULL || r == NULL || r == &c->own_replays
         || r->spare.blocks > 0
@@ -2438,15 +2440,15 @@ static void adx_spare_shelf(adx_scan *c)
     memset(full, 0, sizeof *full);
 }
 
-static void adx_take_spare_shelf(adx_scan *c)
+static void adx_take_spare_states(adx_scan *c)
 {
-    adx_shelf *full = adx_full_shelf(&c->plan);
-    adx_shelf *spare = &c->replays->spare;
+    adx_state_pool *full = adx_full_state_pool(&c->plan);
+    adx_state_pool *spare = &c->replays->spare;
     if (full == NULL || spare->blocks == 0
         || !adx_same_memory(&c->replays->memory, &c->plan.memory))
         return;
     if (spare->most != full->most || spare->bytes != full->bytes) {
-        adx_free_shelf(&c->plan.memory, spare);
+        adx_free_state_pool(&c->plan.memory, spare);
         return;
     }
     *full = *spare;
@@ -2549,7 +2551,7 @@ static void adx_record_path(adx_stepping *k, size_t s)
     if (c->compiled) {
         ad_compile_report unread = { .reason = ADREV_COMPILE_DONE };
         adx_compile(fn, NULL, &unread, adx_handed_on(fn) == 0
-                    ? 0u : (unsigned)(ADX_C_AHEAD | ADX_C_BACK));
+                    ? 0u : (unsigned)(ADX_C_PRIMAL | ADX_C_PULLBACK));
     }
     p->path[p->paths++] = (adx_step_path){ .fn = fn, .stop = r.stop,
                                            .upto = s };
@@ -2608,8 +2610,8 @@ static void adx_mistrust(adx_stepping *k)
 static adx_calling *adx_new_calling(adx_stepping *k, size_t path, int how)
 {
     static const adx_kind kind[] = {
-        ADX_KIND_value, ADX_KIND_ahead, ADX_KIND_vjp, ADX_KIND_back,
-        ADX_KIND_train
+        ADX_KIND_value, ADX_KIND_primal, ADX_KIND_vjp, ADX_KIND_pullback,
+        ADX_KIND_unrolled
     };
     enum { ALL = ADX_PATHS * ADX_CALLINGS };
     if (k->calling == NULL) {
@@ -2660,7 +2662,7 @@ ADX_INLINE bool adx_pull_path(adx_stepping *k, size_t i, const ad_real weight[],
         const adx_given given[] = {
             x, w, { c->plan.behind + 1, c->replays->path[i].kept }
         };
-        const adx_calling *to = adx_calling_of(k, i, ADX_CALL_back);
+        const adx_calling *to = adx_calling_of(k, i, ADX_CALL_pullback);
         return to != NULL && adx_do_call(to, 3, given, 1, &dx);
     }
     const adx_given given[] = { x, w };
@@ -2748,7 +2750,7 @@ static bool adx_run_path(adx_stepping *k, size_t i, bool lean)
                               ? adx_calling_of(k, i, ADX_CALL_value) : NULL;
         return to != NULL && adx_do_call(to, 1, &x, 1, wanted);
     }
-    const adx_calling *to = adx_calling_of(k, i, ADX_CALL_ahead);
+    const adx_calling *to = adx_calling_of(k, i, ADX_CALL_primal);
     if (to == NULL || !adx_do_call(to, 1, &x, 2, wanted))
         return false;
     *behind = (ad_real)(i + 1);
@@ -2833,9 +2835,9 @@ static void adx_end_lean(const adx_lean *r, size_t steps)
 // Where state s is. False: there is no room.
 static bool adx_find_state(adx_lean *r, size_t s)
 {
-    adx_shelf *shelf = &r->level->shelf;
-    r->at = adx_on_shelf(&r->k->scan->plan, shelf, s - r->base);
-    size_t last = ((size_t)1 << shelf->bits) - 1;
+    adx_state_pool *pool = &r->level->pool;
+    r->at = adx_in_state_pool(&r->k->scan->plan, pool, s - r->base);
+    size_t last = ((size_t)1 << pool->bits) - 1;
     size_t number = (s - r->base) & last;
     r->near = r->at == NULL ? 0 : r->stride < 0 ? number : last - number;
     return r->at != NULL;
@@ -2925,7 +2927,7 @@ ADX_INLINE bool adx_take_results(const adx_calling *by, size_t first, size_t n,
 }
 
 // Results of a step, by replay or machine code. False: not by this function.
-ADX_INLINE bool adx_lean_ahead(const adx_lean *r, bool compiled,
+ADX_INLINE bool adx_lean_primal(const adx_lean *r, bool compiled,
                                const ad_real x[], ad_real y[], ad_real handed[])
 {
     const adx_scan *c = r->k->scan;
@@ -2941,7 +2943,7 @@ ADX_INLINE bool adx_lean_ahead(const adx_lean *r, bool compiled,
 }
 
 // Adjoints dx of what it was given, from those of what it returned.
-ADX_INLINE bool adx_lean_back(const adx_lean *r, bool compiled,
+ADX_INLINE bool adx_lean_pullback(const adx_lean *r, bool compiled,
                               const ad_real x[], const ad_real w[],
                               const ad_real handed[], ad_real dx[])
 {
@@ -3017,63 +3019,64 @@ static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
         back ? k->f.dx + c->window + c->data : NULL, r->by->room);
 }
 
-// Trains are for steps of few operations: of more, these take the time. Made
-// for one scan only, they must save the 10 to 20 us that making them takes,
+// Unrolled are steps of few operations: of more, these take the time. Made for
+// one scan only, the program must save the 10 to 20 us that making it takes,
 // with about 10 ns for each step.
-enum { ADX_TRAIN_OPERATIONS = 64, ADX_TRAIN_PAYS = 2000 };
+enum { ADX_UNROLLED_NODES = 64, ADX_UNROLLED_PAYS = 2000 };
 
-// Whether a step fits into trains, and all that they need is there. They have
-// no guards: either the steps are known to be on this path (passed), or there
-// must be none.
-static bool adx_is_for_trains(const adx_program *p, bool passed)
+// Whether a step is short enough, and all that its adjoint needs is there. No
+// guards are looked at: either the steps are known to be on this path (passed),
+// or there must be none.
+static bool adx_may_unroll(const adx_program *p, bool passed)
 {
     bool fits = p->carried > 0 && p->outputs == p->carried && p->manys == 0
              && p->inputs == p->carried + p->parameters + 1
-             && p->nodes <= ADX_TRAIN_OPERATIONS;
+             && p->nodes <= ADX_UNROLLED_NODES;
     for (size_t i = 0; fits && !passed && i < p->nodes; i++)
         fits = p->node[i].op != ADX_OP_guard;
     return fits;
 }
 
-// What replays ADX_TRAIN of so many steps back at once; NULL: nothing, or not
-// worth it.
-static const adx_calling *adx_train_of(const adx_lean *r, size_t steps)
+// What replays the adjoints of ADX_UNROLLED of so many steps at once; NULL:
+// nothing, or not worth it.
+static const adx_calling *adx_unrolled_of(const adx_lean *r, size_t steps)
 {
     const adx_scan *c = r->k->scan;
-    if (steps < (r->path < c->known ? ADX_TRAIN : ADX_TRAIN_PAYS) || c->told > 0
-        || !adx_is_for_trains(&r->by->fn->program, r->mark > 0))
+    if (steps < (r->path < c->known ? ADX_UNROLLED : ADX_UNROLLED_PAYS)
+        || c->told > 0
+        || !adx_may_unroll(&r->by->fn->program, r->mark > 0))
         return NULL;
-    size_t n = ADX_TRAIN * (c->window + r->kept + 1)
+    size_t n = ADX_UNROLLED * (c->window + r->kept + 1)
              + 2 * c->parameters + c->window;
-    const adx_calling *by = adx_calling_of(r->k, r->path, ADX_CALL_train);
+    const adx_calling *by = adx_calling_of(r->k, r->path, ADX_CALL_unrolled);
     return by != NULL && by->machine->inputs == n ? by : NULL;
 }
 
-// Steps before s, down to `from`, as far as there are trains of them that keep
+// Steps before s, down to `from`, ADX_UNROLLED at a time, as far as they keep
 // to the function; returns that after which they end. The adjoints of the state
 // are f.carried before and after them. (loop as a scan, replayed, bench/: 2.6
 // instead of 2.9 times the plain program.)
-static size_t adx_run_trains(adx_lean *r, size_t from, size_t s)
+static size_t adx_run_unrolled(adx_lean *r, size_t from, size_t s)
 {
     const adx_frame *f = &r->k->f;
     const adx_scan *c = r->k->scan;
     const size_t n = c->window;
     const size_t each = n + r->kept;
-    const adx_calling *by = adx_train_of(r, s - from);
+    const adx_calling *by = adx_unrolled_of(r, s - from);
     if (by == NULL)
         return s;
     ad_real *sums = f->dx + n + c->data;
-    ad_real *x = by->work->w;           // its inputs: see adx_make_train
-    ad_real *number = x + ADX_TRAIN * each + c->parameters;
-    ad_real *w = number + ADX_TRAIN;
+    ad_real *x = by->work->w;           // its inputs: see adx_make_unrolled
+    ad_real *number = x + ADX_UNROLLED * each + c->parameters;
+    ad_real *w = number + ADX_UNROLLED;
     adx_copy_few(c->parameters, r->k->in + n, number - c->parameters);
     adx_copy_few(n, f->carried, w);
     adx_copy_few(c->parameters, sums, w + n);
-    for (; s - from >= ADX_TRAIN && !adx_zeros(n, w); s -= ADX_TRAIN) {
+    for (; s - from >= ADX_UNROLLED && !adx_zeros(n, w); s -= ADX_UNROLLED) {
         const ad_real *at = x;
-        for (size_t i = ADX_TRAIN; i-- > 0;) {
+        for (size_t i = ADX_UNROLLED; i-- > 0;) {
             const ad_real *handed;
-            size_t step = s - ADX_TRAIN + i;
+            size_t step = s - ADX_UNROLLED + i;
             at = adx_fetch_lean(r, step, &handed);
             if (at == NULL)
                 break;
@@ -3103,7 +3106,8 @@ ADX_INLINE ad_real *adx_given_to(const adx_lean *r, bool compiled)
 
 // Steps from s on; returns that at which r ends. The state is k->in before and
 // after them.
-ADX_INLINE size_t adx_run_ahead(adx_lean *r, bool compiled, size_t s, size_t to)
+ADX_INLINE size_t adx_run_primal(adx_lean *r, bool compiled, size_t s,
+                                 size_t to)
 {
     adx_stepping *k = r->k;
     const adx_scan *c = k->scan;
@@ -3117,7 +3121,7 @@ ADX_INLINE size_t adx_run_ahead(adx_lean *r, bool compiled, size_t s, size_t to)
         adx_copy_few(c->in, x, y);
     for (; s < to && adx_keep_lean(r, s, x, &handed); s++) {
         adx_gather_lean(c, s, x);
-        r->cut = !adx_lean_ahead(r, compiled, x, y, handed);
+        r->cut = !adx_lean_primal(r, compiled, x, y, handed);
         if (r->cut)
             break;
         if (k->list != NULL)
@@ -3136,7 +3140,7 @@ ADX_INLINE size_t adx_run_ahead(adx_lean *r, bool compiled, size_t s, size_t to)
 
 // Steps before s, down to `from`; returns that after which r ends. The adjoints
 // of the state are f.carried before and after them.
-ADX_INLINE size_t adx_run_back(adx_lean *r, bool compiled, size_t from,
+ADX_INLINE size_t adx_run_pullback(adx_lean *r, bool compiled, size_t from,
                                size_t s)
 {
     const adx_stepping *k = r->k;
@@ -3146,7 +3150,7 @@ ADX_INLINE size_t adx_run_back(adx_lean *r, bool compiled, size_t from,
     for (size_t n = 1; n > 0 && s > from && compiled && adx_has_loop(r); s -= n)
         n = adx_do_loop(r, true, s - 1, s - from);
     if (!compiled)
-        s = adx_run_trains(r, from, s);
+        s = adx_run_unrolled(r, from, s);
     const ad_real *carried = f->carried;
     ad_real *x = adx_given_to(r, compiled);
     ad_real *dx = f->product;
@@ -3157,7 +3161,7 @@ ADX_INLINE size_t adx_run_back(adx_lean *r, bool compiled, size_t from,
             break;
         adx_copy_few(c->window, at, x);
         adx_gather_lean(c, s - 1, x);
-        r->cut = !adx_lean_back(r, compiled, x, w, handed, dx);
+        r->cut = !adx_lean_pullback(r, compiled, x, w, handed, dx);
         if (r->cut)
             break;
         adx_spread_given(c, s - 1, dx, f->dx + c->window);
@@ -3181,18 +3185,18 @@ static size_t adx_advance_lean(void *user, adx_kept_level *l, size_t base,
     size_t look = adx_next_look(k, from);
     if (look == from || adx_has_rest(k))
         return from;
-    r.stride = l == NULL ? 0 : (ptrdiff_t)l->shelf.bytes;
+    r.stride = l == NULL ? 0 : (ptrdiff_t)l->pool.bytes;
     if (l != NULL && l->behind > p->kept && p->kept > 0) {
         r.kept = p->kept;
         r.mark = (ad_real)(r.path + 1);
     }
-    if (!adx_begin_lean(&r, ADX_CALL_value, ADX_CALL_ahead))
+    if (!adx_begin_lean(&r, ADX_CALL_value, ADX_CALL_primal))
         return from;
     to = look < to ? look : to;
     if (k->list != NULL && !adx_expect_results(c, k->list, to - from))
         return from;
-    size_t s = r.by->room == NULL ? adx_run_ahead(&r, false, from, to)
-                                  : adx_run_ahead(&r, true, from, to);
+    size_t s = r.by->room == NULL ? adx_run_primal(&r, false, from, to)
+                                  : adx_run_primal(&r, true, from, to);
     c->by_function |= k->first && s > from;
     adx_end_lean(&r, s - from);
     return s;
@@ -3205,7 +3209,7 @@ static size_t adx_reverse_lean(void *user, adx_kept_level *l, size_t base,
     adx_scan *c = k->scan;
     const ad_real *behind;
     adx_lean r = { .k = k, .level = l, .base = base,
-                   .stride = -(ptrdiff_t)l->shelf.bytes };
+                   .stride = -(ptrdiff_t)l->pool.bytes };
     if (k->marks || adx_is_varying(c)
         || (c->told == 0 && adx_zeros(c->window, k->f.carried))
         || !adx_find_state(&r, to - 1))
@@ -3218,13 +3222,13 @@ static size_t adx_reverse_lean(void *user, adx_kept_level *l, size_t base,
     r.kept = r.mark > 0 ? p->kept : 0;
     if (r.path >= (c->swept ? c->limit : c->replays->paths)
         || (r.path >= c->known && to > p->upto) || adx_has_rest(k)
-        || !adx_begin_lean(&r, ADX_CALL_vjp, ADX_CALL_back))
+        || !adx_begin_lean(&r, ADX_CALL_vjp, ADX_CALL_pullback))
         return to;
     size_t look = adx_next_look_back(c, to - 1);
     if (look != SIZE_MAX && look >= from)
         from = look + 1;
-    size_t s = r.by->room == NULL ? adx_run_back(&r, false, from, to)
-                                  : adx_run_back(&r, true, from, to);
+    size_t s = r.by->room == NULL ? adx_run_pullback(&r, false, from, to)
+                                  : adx_run_pullback(&r, true, from, to);
     adx_end_lean(&r, to - s);
     return s;
 }
@@ -3263,7 +3267,7 @@ static void adx_count_behind(adx_scan *c) { (void)c; }
 /* === loop/sweep =============================================================
  * The reverse and the forward sweep of a scan.
  *
- *   needs   tape/memory bulk/tours loop/stage loop/schedule loop/scan
+ *   needs   tape/memory bulk/passes loop/stage loop/schedule loop/scan
  *           loop/step loop/replay
  *   offers  adx_shift_back adx_spread_step adx_reverse_scan adx_last_rows
  *           adx_initial_rows adx_reverse_steps adx_sweep_scan
@@ -3517,7 +3521,7 @@ static bool adx_scan_pushforward(const void *saved, size_t n,
 static void adx_free_scan(adx_scan *c)
 {
     ad_allocator memory = c->of.memory;
-    adx_spare_shelf(c);
+    adx_spare_states(c);
     adx_free_timetable(&c->plan);
     adx_free_paths(&c->own_replays);
     adx_free_stage(c->of.stage);
@@ -3670,7 +3674,7 @@ static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
 }
 
 // What is known only after it.
-static void adx_settle_scan(adx_scan *c, const ad_scan_desc *d)
+static void adx_complete_scan(adx_scan *c, const ad_scan_desc *d)
 {
     adx_kept_level *l = &c->plan.level[0];
     c->plan.first = d->truncated && d->reversed < c->steps
@@ -3690,7 +3694,7 @@ static ad_status adx_first_scan_once(adx_scan *c, const ad_scan_desc *d,
     ad_status status = adx_make_timetable(&c->plan, &d->schedule, c->behind);
     if (status != ADREV_OK)
         return status;
-    adx_take_spare_shelf(c);
+    adx_take_spare_states(c);
     status = ADREV_ENOMEM;
     if (adx_begin_stepping(&k, c, ADX_RUN)) {
         adx_begin_state(&k, d);
@@ -3720,7 +3724,7 @@ static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
         status = adx_first_scan_once(c, d, list, &again);
     }
     if (status == ADREV_OK)
-        adx_settle_scan(c, d);
+        adx_complete_scan(c, d);
     return status;
 }
 
@@ -4354,8 +4358,9 @@ static bool adx_scan_replay(const void *saved, const ad_external_point *at)
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           tape/walk sweep/queries array/operands array/linear array/sums
- *           array/products array/external bulk/folds bulk/tours bulk/statement
- *           loop/api loop/stage loop/checkpoint loop/scan loop/sweep
+ *           array/products array/external bulk/folds bulk/passes
+ *           bulk/statement loop/api loop/stage loop/checkpoint loop/scan
+ *           loop/sweep
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN

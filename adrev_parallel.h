@@ -667,7 +667,7 @@ static void adx_wake(ad_pool *p)
     ADX_UNLOCK(&p->mutex);
 }
 
-static void adx_run(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
+static void adx_run_range(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
                     size_t hi);
 
 static void adx_run_stolen(adx_seat *s, adx_range *range)
@@ -675,7 +675,7 @@ static void adx_run_stolen(adx_seat *s, adx_range *range)
     // relaxed: a hint for adx_help
     atomic_store_explicit(&range->thief, s->index + 1, memory_order_relaxed);
     s->helping++;
-    adx_run(s, range->call, range->arg, range->lo, range->hi);
+    adx_run_range(s, range->call, range->arg, range->lo, range->hi);
     s->helping--;
     // Release: what the calls wrote, to the thread that waits. From here on
     // the range may be gone.
@@ -725,7 +725,7 @@ static bool adx_any_work(const ad_pool *p)
 }
 
 // Whether there is something to do for this thread: what adx_idle would do.
-static bool adx_something(const adx_seat *s, const adx_range *awaited)
+static bool adx_should_wake(const adx_seat *s, const adx_range *awaited)
 {
     if (s->pool->stop || (awaited != NULL && atomic_load(&awaited->done)))
         return true;
@@ -742,7 +742,7 @@ static bool adx_sleep(adx_seat *s, const adx_range *awaited)
 
     ADX_LOCK(&p->mutex);
     // who wakes a sleeper has counted it out
-    for (atomic_fetch_add(&p->sleepers, 1); !adx_something(s, awaited);
+    for (atomic_fetch_add(&p->sleepers, 1); !adx_should_wake(s, awaited);
          atomic_fetch_add(&p->sleepers, 1))
         ADX_CONDITION_WAIT(&p->wake, &p->mutex);
     // relaxed, as all changes under the mutex but those to more
@@ -773,7 +773,7 @@ static bool adx_idle(adx_seat *s, const adx_range *awaited, unsigned *turns)
     return true;
 }
 
-static void adx_run(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
+static void adx_run_range(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
                     size_t hi)
 {
     if (hi - lo == 1) {
@@ -788,11 +788,11 @@ static void adx_run(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
     bool pushed = adx_offer(s, &upper);
     if (pushed)
         adx_wake(s->pool);
-    adx_run(s, call, arg, lo, mid);
+    adx_run_range(s, call, arg, lo, mid);
     adx_chaos();
     // What is above it in the deque is done: it is this one, or stolen.
     if (!pushed || adx_pop(s) != NULL)
-        adx_run(s, call, arg, mid, hi);
+        adx_run_range(s, call, arg, mid, hi);
     else
         for (unsigned turns = 0; !atomic_load(&upper.done);)
             adx_idle(s, &upper, &turns);
@@ -806,7 +806,7 @@ static void adx_execute(ad_execute_fn *execute, void *user, size_t n,
     if (execute != NULL && !alone)
         execute(n, call, arg, user);
     else if (adx_mine.seat != NULL && n > 1 && !alone)
-        adx_run(adx_mine.seat, call, arg, 0, n);
+        adx_run_range(adx_mine.seat, call, arg, 0, n);
     else
         for (size_t i = 0; i < n; i++)
             call(i, arg);
@@ -1949,7 +1949,7 @@ static void adx_rewound(ad_tape *t)
  *   needs   tape/layout tape/memory tape/walk sweep/sweep sweep/queries
  *           parallel/api parallel/threads parallel/pool parallel/tasks
  *           parallel/imports parallel/team
- *   offers  adx_fork_of adx_leap_back adx_leap_ahead
+ *   offers  adx_fork_of adx_leap_reverse adx_leap_forward
  * ========================================================================== */
 
 static adx_fork *adx_fork_of(adx_leap *leap)
@@ -1982,12 +1982,12 @@ typedef bool adx_sweep_task_fn(const adx_task *task, ad_real a[]);
     {                                                                       \
         return sweep(task->tape, &task->stretch, a, W);                     \
     }
-ADX_SWEEP_TASK(adx_task_back_1, adx_reverse, 1)
-ADX_SWEEP_TASK(adx_task_back_4, adx_reverse, 4)
-ADX_SWEEP_TASK(adx_task_back_8, adx_reverse, 8)
-ADX_SWEEP_TASK(adx_task_ahead_1, adx_forward, 1)
-ADX_SWEEP_TASK(adx_task_ahead_4, adx_forward, 4)
-ADX_SWEEP_TASK(adx_task_ahead_8, adx_forward, 8)
+ADX_SWEEP_TASK(adx_task_reverse_1, adx_reverse, 1)
+ADX_SWEEP_TASK(adx_task_reverse_4, adx_reverse, 4)
+ADX_SWEEP_TASK(adx_task_reverse_8, adx_reverse, 8)
+ADX_SWEEP_TASK(adx_task_forward_1, adx_forward, 1)
+ADX_SWEEP_TASK(adx_task_forward_4, adx_forward, 4)
+ADX_SWEEP_TASK(adx_task_forward_8, adx_forward, 8)
 #undef ADX_SWEEP_TASK
 
 typedef struct adx_sweeping {
@@ -2036,24 +2036,26 @@ static bool adx_sweep_branches(adx_fork *fork, adx_sweep_task_fn *sweep,
     return !atomic_load(&s.failed);
 }
 
-static bool adx_leap_back(adx_leap *leap, size_t W)
+static bool adx_leap_reverse(adx_leap *leap, size_t W)
 {
     adx_fork *fork = adx_fork_of(leap);
     if (fork->measure)
         fork->reverse[0] = adx_clock();
     adx_apply(&fork->own, W, true);
-    bool ok = adx_sweep_branches(fork, ADX_FOR_WIDTH(W, adx_task_back), true);
+    bool ok = adx_sweep_branches(fork, ADX_FOR_WIDTH(W, adx_task_reverse),
+                                 true);
     adx_apply(&fork->branches, W, true);
     if (fork->measure)
         fork->reverse[1] = adx_clock();
     return ok;
 }
 
-static bool adx_leap_ahead(adx_leap *leap, size_t W)
+static bool adx_leap_forward(adx_leap *leap, size_t W)
 {
     adx_fork *fork = adx_fork_of(leap);
     adx_apply(&fork->branches, W, false);
-    bool ok = adx_sweep_branches(fork, ADX_FOR_WIDTH(W, adx_task_ahead), false);
+    bool ok = adx_sweep_branches(fork, ADX_FOR_WIDTH(W, adx_task_forward),
+                                 false);
     adx_apply(&fork->own, W, false);
     return ok;
 }
@@ -2318,8 +2320,8 @@ ADX_API void ad_fork_open(ad_fork *f, size_t n)
         return;
     memset(fork, 0, sizeof *fork + n * sizeof fork->branch[0]);
     fork->self = &fork->leap;
-    fork->leap.reverse = adx_leap_back;
-    fork->leap.forward = adx_leap_ahead;
+    fork->leap.reverse = adx_leap_reverse;
+    fork->leap.forward = adx_leap_forward;
     fork->leap.before = before;
     fork->leap.after = adx_here_on(t);      // for now: where branches begin
     fork->task = w->task;

@@ -37,7 +37,7 @@
  *
  * Rooms, each of which begins with a line `=== room`:
  *
- *   bulk/api bulk/folds bulk/movements bulk/tours bulk/maps bulk/reductions
+ *   bulk/api bulk/folds bulk/movements bulk/passes bulk/maps bulk/reductions
  *   bulk/statement bulk/calls
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
@@ -58,7 +58,7 @@
 
 #include "bulk/folds.h"
 #include "bulk/movements.h"
-#include "bulk/tours.h"
+#include "bulk/passes.h"
 #include "bulk/maps.h"
 #include "bulk/reductions.h"
 #include "bulk/statement.h"

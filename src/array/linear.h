@@ -128,7 +128,7 @@ ADX_INLINE void adx_chain(ad_real to[], ad_real d, const ad_real from[],
 {
 #if ADREV_COUNT
     if (W == 1 && from[0] != 0)
-        adx_count_back(d, to[0]);
+        adx_count_reverse(d, to[0]);
 #endif
     for (size_t w = 0; w < W; w++)
         to[w] += care ? adx_absorb(d, from[w]) : d * from[w];
@@ -158,7 +158,7 @@ ADX_INLINE ad_real adx_partial(const adx_span *s, size_t i)
 }
 
 // One direction, adjacent ids, no care: vector loops.
-static void adx_span_back(const adx_linear *s, const adx_span *p,
+static void adx_span_reverse(const adx_linear *s, const adx_span *p,
                           const ad_real y[], ad_real x[])
 {
     ad_real a = y[0] * p->scale;
@@ -175,14 +175,15 @@ static void adx_span_back(const adx_linear *s, const adx_span *p,
 }
 
 // The same where all operands are one number: of n results.
-static ad_real adx_span_back_one(const adx_linear *s, const adx_span *p,
+static ad_real adx_span_reverse_one(const adx_linear *s, const adx_span *p,
                                  const ad_real y[])
 {
     return p->d == NULL ? adx_sum_scaled(s->n, p->scale, y)
                         : p->scale * adx_inner(s->n, p->d, y);
 }
 
-ADX_INLINE bool adx_linear_back(const adx_linear *s, ad_real adj[], size_t W)
+ADX_INLINE bool adx_linear_reverse_w(const adx_linear *s, ad_real adj[],
+                                     size_t W)
 {
     const ad_real *y = &adj[s->e.first * W];
     size_t step = s->each ? W : 0;
@@ -195,11 +196,11 @@ ADX_INLINE bool adx_linear_back(const adx_linear *s, ad_real adj[], size_t W)
             continue;
         bool fast = !ADREV_COUNT && W == 1 && !care && p->ids.list == NULL;
         if (fast && p->ids.col == 1) {
-            adx_span_back(s, p, y, &adj[p->ids.base]);
+            adx_span_reverse(s, p, y, &adj[p->ids.base]);
             continue;
         }
         if (fast && p->ids.col == 0 && s->each) {
-            adj[p->ids.base] += adx_span_back_one(s, p, y);
+            adj[p->ids.base] += adx_span_reverse_one(s, p, y);
             continue;
         }
         for (size_t i = 0; i < s->n; i++) {
@@ -217,8 +218,9 @@ static bool adx_linear_reverse(const adx_extended *e, ad_real adj[],
 {
     const adx_linear *s = (const adx_linear *)e;
     (void)scratch;
-    return W == 1 ? adx_linear_back(s, adj, 1)
-         : W == 4 ? adx_linear_back(s, adj, 4) : adx_linear_back(s, adj, W);
+    return W == 1 ? adx_linear_reverse_w(s, adj, 1)
+         : W == 4 ? adx_linear_reverse_w(s, adj, 4)
+         : adx_linear_reverse_w(s, adj, W);
 }
 
 static bool adx_linear_forward(const adx_extended *e, ad_real tan[],

@@ -64,7 +64,7 @@ static void adx_add_at(size_t n, ad_real c, const ad_real d[],
 }
 
 // One direction, no care, a vector B, any ids.
-static void adx_column_back(const adx_product *s, ad_real adj[])
+static void adx_column_reverse(const adx_product *s, ad_real adj[])
 {
     const ad_real *c = &adj[s->e.first];
     adx_ids row = s->a_ids;
@@ -83,7 +83,7 @@ static void adx_column_back(const adx_product *s, ad_real adj[])
 }
 
 // Any directions, any ids.
-ADX_INLINE void adx_product_back(const adx_product *s, ad_real adj[],
+ADX_INLINE void adx_product_reverse_w(const adx_product *s, ad_real adj[],
                                  size_t W, bool care)
 {
     const ad_real *from = &adj[s->e.first * W];
@@ -119,15 +119,15 @@ static bool adx_product_reverse(const adx_extended *e, ad_real adj[],
     bool care = s->e.care || !adx_finite_all(e->values * W, &adj[e->first * W]);
     bool fast = W == 1 && !care && !ADREV_COUNT;
     if (fast && s->n == 1)
-        adx_column_back(s, adj);
+        adx_column_reverse(s, adj);
     else if (fast && adx_rows_fit(&s->b_ids))
         adx_product_fast(s, adj);
     else if (W == 4 && !care)
-        adx_product_back(s, adj, 4, false);
+        adx_product_reverse_w(s, adj, 4, false);
     else if (W == 8 && !care)
-        adx_product_back(s, adj, 8, false);
+        adx_product_reverse_w(s, adj, 8, false);
     else
-        adx_product_back(s, adj, W, true);
+        adx_product_reverse_w(s, adj, W, true);
     return true;
 }
 

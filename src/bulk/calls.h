@@ -7,7 +7,7 @@
  * enters the level above as a row.
  *
  *   needs   number/recording tape/layout tape/memory sweep/session bulk/api
- *           bulk/folds bulk/tours bulk/reductions bulk/statement
+ *           bulk/folds bulk/passes bulk/reductions bulk/statement
  * ========================================================================== */
 
 typedef struct adx_plain {

@@ -4,22 +4,22 @@
  * A recorded f runs in lanes. Elements that take another path drop out, and are
  * done after all others.
  *
- *   needs   tape/memory function/api bulk/tours
+ *   needs   tape/memory function/api bulk/passes
  *   offers  adx_is_empty adx_is_sampled adx_next_power adx_next_sample
  *           adx_is_near adx_record_f adx_map_all_elements adx_measure_f
  *           adx_map_values
  * ========================================================================== */
 
-static ad_status adx_map_tour(const adx_tour *like, adx_bulk *b,
+static ad_status adx_map_pass(const adx_pass *like, adx_bulk *b,
                               const uint32_t *only, size_t items)
 {
-    adx_tour p = *like;
+    adx_pass p = *like;
     p.b = b;
     p.shape = ADX_SHAPE_map;
     p.items = items;
     p.chunk = b->chunk < items ? b->chunk : items;
     p.only = only;
-    return adx_do_tour(&p);
+    return adx_do_pass(&p);
 }
 
 #ifdef ADREV_FUNCTION_IMPLEMENTED
@@ -46,7 +46,7 @@ static ad_column *adx_row_columns(const adx_bulk *b, const ad_real *rows,
     return to;
 }
 
-static ad_status adx_map_in_lanes(const adx_tour *p, const adx_bulk *b,
+static ad_status adx_map_in_lanes(const adx_pass *p, const adx_bulk *b,
                                   ad_column *x, uint32_t left[])
 {
     ad_column *more = adx_operand_columns(b, NULL, x);
@@ -63,7 +63,7 @@ static ad_status adx_map_in_lanes(const adx_tour *p, const adx_bulk *b,
          : ad_fn_map_jvp(b->fn, b->n, x, more, rows, left);
 }
 
-static ad_status adx_map_recorded(const adx_tour *p, adx_bulk *b)
+static ad_status adx_map_recorded(const adx_pass *p, adx_bulk *b)
 {
     size_t columns = 2 * (b->shared + b->width) + b->d;
     ad_column *x = (ad_column *)adx_take(&b->memory, columns, sizeof *x);
@@ -75,7 +75,7 @@ static ad_status adx_map_recorded(const adx_tour *p, adx_bulk *b)
         for (size_t i = 0; i < b->n; i++)
             if (left[i] != 0)
                 left[n++] = (uint32_t)i;
-        status = adx_map_tour(p, b, left, n);
+        status = adx_map_pass(p, b, left, n);
     }
     adx_drop(&b->memory, left);
     adx_drop(&b->memory, x);
@@ -146,11 +146,11 @@ static void adx_record_f(adx_bulk *b)
 
 // Compares some of the values with what f itself yields, of the elements
 // `only`, whose rows are in `lanes`; puts those back.
-static ad_status adx_compare_rows(const adx_tour *p, adx_bulk *b, size_t n,
+static ad_status adx_compare_rows(const adx_pass *p, adx_bulk *b, size_t n,
                                   const uint32_t only[], const ad_real lanes[],
                                   bool *same)
 {
-    ad_status status = adx_map_tour(p, b, only, n);
+    ad_status status = adx_map_pass(p, b, only, n);
     for (size_t i = 0; status == ADREV_OK && i < n; i++)
         for (size_t j = 0; j < b->d; j++) {
             ad_real *y = &p->to[only[i] * b->d + j];
@@ -162,7 +162,7 @@ static ad_status adx_compare_rows(const adx_tour *p, adx_bulk *b, size_t n,
 
 // Whether the function does what f does: not if f reads x.v past the recording,
 // or anything that changes.
-static ad_status adx_sample_lanes(const adx_tour *p, adx_bulk *b, bool *same)
+static ad_status adx_sample_lanes(const adx_pass *p, adx_bulk *b, bool *same)
 {
     size_t most = b->n / ADX_SAMPLED + 8 * sizeof b->n + 1;
     uint32_t *only = (uint32_t *)adx_take(&b->memory, most, sizeof *only);
@@ -183,7 +183,7 @@ static ad_status adx_sample_lanes(const adx_tour *p, adx_bulk *b, bool *same)
     return status;
 }
 
-static ad_status adx_map_replayed(const adx_tour *p, adx_bulk *b)
+static ad_status adx_map_replayed(const adx_pass *p, adx_bulk *b)
 {
     bool same = true;
     ad_status status = adx_map_recorded(p, b);
@@ -194,17 +194,17 @@ static ad_status adx_map_replayed(const adx_tour *p, adx_bulk *b)
     if (!b->sealed)             // else it is the statement's, as long as that is
         ad_fn_free(b->fn);
     b->fn = NULL;
-    return adx_map_tour(p, b, NULL, b->n);
+    return adx_map_pass(p, b, NULL, b->n);
 }
 #endif
 
-static ad_status adx_map_all_elements(const adx_tour *p, adx_bulk *b)
+static ad_status adx_map_all_elements(const adx_pass *p, adx_bulk *b)
 {
 #ifdef ADREV_FUNCTION_IMPLEMENTED
     if (b->fn != NULL)
         return adx_map_replayed(p, b);
 #endif
-    return adx_map_tour(p, b, NULL, b->n);
+    return adx_map_pass(p, b, NULL, b->n);
 }
 
 // What is recorded of one element decides how many are recorded together, so
@@ -215,11 +215,11 @@ static ad_status adx_map_all_elements(const adx_tour *p, adx_bulk *b)
 
 static ad_status adx_measure_f(adx_bulk *b)
 {
-    adx_tour p = { .b = b, .shape = ADX_SHAPE_map, .items = 1,
+    adx_pass p = { .b = b, .shape = ADX_SHAPE_map, .items = 1,
                        .chunk = 1 };
-    ad_status status = adx_open_tour(&p, 1);
+    ad_status status = adx_open_pass(&p, 1);
     if (status == ADREV_OK) {
-        adx_private *r = p.room[0];
+        adx_chunk_tape *r = p.room[0];
         r->active = true;
         r->collect = true;
         adx_run_chunk(r, 0, 1);
@@ -230,13 +230,13 @@ static ad_status adx_measure_f(adx_bulk *b)
         b->chunk = b->chunk < 1 ? 1 : b->chunk > ADX_CHUNK_MOST
                  ? ADX_CHUNK_MOST : b->chunk;
     }
-    adx_close_tour(&p);
+    adx_close_pass(&p);
     return status;
 }
 
 // Values of f at all elements.
 static ad_status adx_map_values(adx_bulk *b, ad_real to[])
 {
-    const adx_tour p = { .duty = ADX_DUTY_values, .to = to };
+    const adx_pass p = { .duty = ADX_DUTY_values, .to = to };
     return adx_map_all_elements(&p, b);
 }

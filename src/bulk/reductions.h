@@ -6,7 +6,7 @@
  * which another part continues. All levels except that one result are kept,
  * because a sweep records a part again from its rows.
  *
- *   needs   bulk/tours
+ *   needs   bulk/passes
  *   offers  adx_levels adx_levels_of adx_fold_values adx_fold_pull
  *           adx_fold_push adx_prefix_values adx_prefix_pull adx_prefix_push
  * ========================================================================== */
@@ -40,12 +40,12 @@ static size_t adx_part_rows(const adx_bulk *b, size_t rows)
     return rows < b->radix ? rows : b->radix;
 }
 
-// A tour that makes level k + 1 from level k, of these rows.
-static adx_tour adx_fold_tour(adx_bulk *b, const adx_levels *l, size_t k,
+// A pass that makes level k + 1 from level k, of these rows.
+static adx_pass adx_fold_pass(adx_bulk *b, const adx_levels *l, size_t k,
                               const ad_real z[], ptrdiff_t unit)
 {
     size_t whole = l->rows[k + 1] * b->radix;
-    return (adx_tour){ .b = b, .shape = ADX_SHAPE_fold,
+    return (adx_pass){ .b = b, .shape = ADX_SHAPE_fold,
                            .items = whole < l->rows[k] ? whole : l->rows[k],
                            .chunk = adx_part_rows(b, l->rows[k]),
                            .v = k == 0 ? z : b->part + l->at[k],
@@ -60,9 +60,9 @@ static ad_status adx_fold_values(adx_bulk *b, const ad_real z[],
     for (size_t j = 0; l.count == 0 && j < b->d; j++)
         to[j] = z[(ptrdiff_t)j * unit];
     for (size_t k = 0; k < l.count && status == ADREV_OK; k++) {
-        adx_tour p = adx_fold_tour(b, &l, k, z, unit);
+        adx_pass p = adx_fold_pass(b, &l, k, z, unit);
         p.to = k + 1 == l.count ? to : b->part + l.at[k + 1];
-        status = adx_do_tour(&p);
+        status = adx_do_pass(&p);
     }
     return status;
 }
@@ -77,13 +77,13 @@ static ad_status adx_fold_pull(adx_bulk *b, const ad_real z[],
     for (size_t j = 0; l.count == 0 && j < b->d; j++)
         dz[j] += dy[j];
     for (size_t k = l.count; k-- > 0 && status == ADREV_OK;) {
-        adx_tour p = adx_fold_tour(b, &l, k, z, 1);
+        adx_pass p = adx_fold_pass(b, &l, k, z, 1);
         p.duty = ADX_DUTY_pull;
         p.dy = k + 1 == l.count ? dy : above + l.at[k + 1];
         p.dy_step = b->d;
         p.dx = k == 0 ? dz : above + l.at[k];
         p.captured = captured;
-        status = adx_do_tour(&p);
+        status = adx_do_pass(&p);
     }
     return status;
 }
@@ -97,12 +97,12 @@ static ad_status adx_fold_push(adx_bulk *b, const ad_real z[],
     if (l.count == 0)
         memcpy(ty, tz, b->d * sizeof *ty);
     for (size_t k = 0; k < l.count && status == ADREV_OK; k++) {
-        adx_tour p = adx_fold_tour(b, &l, k, z, 1);
+        adx_pass p = adx_fold_pass(b, &l, k, z, 1);
         p.duty = ADX_DUTY_push;
         p.tx = k == 0 ? tz : above + l.at[k];
         p.to = k + 1 == l.count ? ty : above + l.at[k + 1];
         p.captured_t = captured;
-        status = adx_do_tour(&p);
+        status = adx_do_pass(&p);
     }
     return status;
 }
@@ -118,10 +118,10 @@ static ad_real *adx_level_prefixes(const adx_bulk *b, const adx_levels *l,
     return kept + l->at[k] + l->rows[k] * b->d;
 }
 
-static adx_tour adx_prefix_tour(adx_bulk *b, const adx_levels *l, size_t k,
+static adx_pass adx_prefix_pass(adx_bulk *b, const adx_levels *l, size_t k,
                                 const ad_real z[], ptrdiff_t unit)
 {
-    return (adx_tour){ .b = b, .shape = ADX_SHAPE_prefix,
+    return (adx_pass){ .b = b, .shape = ADX_SHAPE_prefix,
                            .items = l->rows[k],
                            .chunk = adx_part_rows(b, l->rows[k]),
                            .v = k == 0 ? z : b->part + l->at[k],
@@ -137,9 +137,9 @@ static ad_status adx_prefix_values(adx_bulk *b, const ad_real z[],
     ad_status status = l.count == 0 ? ADREV_OK
         : adx_fold_values(b, z, unit, b->part + l.at[l.count]);
     for (size_t k = l.count + 1; k-- > 0 && status == ADREV_OK;) {
-        adx_tour p = adx_prefix_tour(b, &l, k, z, unit);
+        adx_pass p = adx_prefix_pass(b, &l, k, z, unit);
         p.to = k == 0 ? to : adx_level_prefixes(b, &l, k, b->part);
-        status = adx_do_tour(&p);
+        status = adx_do_pass(&p);
     }
     return status;
 }
@@ -152,7 +152,7 @@ static ad_status adx_prefix_pull(adx_bulk *b, const ad_real z[],
     adx_levels l = adx_levels_of(b);
     ad_status status = ADREV_OK;
     for (size_t k = 0; k <= l.count && status == ADREV_OK; k++) {
-        adx_tour p = adx_prefix_tour(b, &l, k, z, 1);
+        adx_pass p = adx_prefix_pass(b, &l, k, z, 1);
         p.duty = ADX_DUTY_pull;
         p.dy = k == 0 ? dy : adx_level_prefixes(b, &l, k, above);
         p.dy_step = b->d;
@@ -160,7 +160,7 @@ static ad_status adx_prefix_pull(adx_bulk *b, const ad_real z[],
         if (k < l.count)
             p.before_adj = adx_level_prefixes(b, &l, k + 1, above);
         p.captured = captured;
-        status = adx_do_tour(&p);
+        status = adx_do_pass(&p);
     }
     return status != ADREV_OK || l.count == 0 ? status
          : adx_fold_pull(b, z, above + l.at[l.count], dz, above, captured);
@@ -174,14 +174,14 @@ static ad_status adx_prefix_push(adx_bulk *b, const ad_real z[],
     ad_status status = l.count == 0 ? ADREV_OK
         : adx_fold_push(b, z, tz, above + l.at[l.count], above, captured);
     for (size_t k = l.count + 1; k-- > 0 && status == ADREV_OK;) {
-        adx_tour p = adx_prefix_tour(b, &l, k, z, 1);
+        adx_pass p = adx_prefix_pass(b, &l, k, z, 1);
         p.duty = ADX_DUTY_push;
         p.tx = k == 0 ? tz : above + l.at[k];
         if (k < l.count)
             p.before_t = adx_level_prefixes(b, &l, k + 1, above);
         p.to = k == 0 ? ty : adx_level_prefixes(b, &l, k, above);
         p.captured_t = captured;
-        status = adx_do_tour(&p);
+        status = adx_do_pass(&p);
     }
     return status;
 }

@@ -5,7 +5,7 @@
  * its rule.
  *
  *   needs   number/recording tape/layout tape/memory array/operands
- *           array/external function/api bulk/api bulk/folds bulk/tours
+ *           array/external function/api bulk/api bulk/folds bulk/passes
  *           bulk/maps bulk/reductions
  *   offers  adx_open_bulk adx_bulk_rule adx_bulk_statement
  * ========================================================================== */
@@ -126,7 +126,7 @@ static ad_status adx_pull_both(adx_bulk *b, const ad_real dy[], ad_real dx[],
         status = adx_pull_behind(b, b->f == NULL ? b->v : z, dy, z + rows,
                                  z + 2 * rows, captured);
     if (status == ADREV_OK && b->f != NULL) {
-        const adx_tour p = { .duty = ADX_DUTY_pull, .dy = z + rows,
+        const adx_pass p = { .duty = ADX_DUTY_pull, .dy = z + rows,
                                  .dy_step = b->d, .dx = dx,
                                  .captured = captured };
         status = adx_map_all_elements(&p, b);
@@ -146,7 +146,7 @@ static bool adx_bulk_pullback(const void *saved, size_t m, const ad_real dy[],
     (void)n;
     if (b.kind != ADX_BULK_MAP && (b.kind != ADX_BULK_REDUCE || b.op != NULL))
         return adx_pull_both(&b, dy, dx, captured) == ADREV_OK;
-    const adx_tour p = { .duty = ADX_DUTY_pull, .dy = dy,
+    const adx_pass p = { .duty = ADX_DUTY_pull, .dy = dy,
                              .dy_step = b.kind == ADX_BULK_MAP ? b.d : 0,
                              .dx = dx, .captured = captured };
     return adx_map_all_elements(&p, &b) == ADREV_OK;
@@ -161,7 +161,7 @@ static ad_status adx_push_both(adx_bulk *b, const ad_real dx[], ad_real dy[])
     if (status == ADREV_OK && b->f != NULL && b->op != NULL)
         status = adx_map_values(b, z);
     if (status == ADREV_OK && b->f != NULL) {
-        const adx_tour p = { .duty = ADX_DUTY_push, .tx = dx,
+        const adx_pass p = { .duty = ADX_DUTY_push, .tx = dx,
                                  .to = z + rows, .captured_t = captured };
         status = adx_map_all_elements(&p, b);
     }
@@ -181,7 +181,7 @@ static bool adx_bulk_pushforward(const void *saved, size_t n,
     (void)m;
     if (b.kind != ADX_BULK_MAP)
         return adx_push_both(&b, dx, dy) == ADREV_OK;
-    const adx_tour p = { .duty = ADX_DUTY_push, .tx = dx, .to = dy,
+    const adx_pass p = { .duty = ADX_DUTY_push, .tx = dx, .to = dy,
                              .captured_t = dx + b.operands };
     return adx_map_all_elements(&p, &b) == ADREV_OK;
 }

@@ -10,8 +10,8 @@
  *
  *   needs   number/recording tape/layout tape/life sweep/session
  *   offers  ADX_NARROW ADX_EPSILON ADX_TIGHT ADX_ROWS ADX_PASSES adx_row
- *           ADX_KEPT adx_probe adx_finite adx_most adx_scale_of adx_restart
- *           adx_evaluate adx_add_row adx_allowed adx_settled adx_agrees
+ *           ADX_CACHED adx_probe adx_finite adx_most adx_scale_of adx_restart
+ *           adx_evaluate adx_add_row adx_allowed adx_has_converged adx_agrees
  *           adx_judge adx_judge_kink
  * ========================================================================== */
 
@@ -39,9 +39,9 @@ typedef struct adx_row {
     ad_real noise;              // of a slope: rounding of f
 } adx_row;
 
-// Steps of a check whose values of f are kept for the other outputs: those of
+// Steps of a check whose values of f are cached for the other outputs: those of
 // one pass, and more.
-#define ADX_KEPT (3 * (size_t)ADX_ROWS)
+#define ADX_CACHED (3 * (size_t)ADX_ROWS)
 
 typedef struct adx_probe {
     ad_vector_fn *f;
@@ -56,8 +56,8 @@ typedef struct adx_probe {
     ad_real *d;                 // [n] direction
     ad_real *J;                 // [m*n] gradients
     ad_real *slope;             // [m] forward, along d
-    ad_real *kept;              // [ADX_KEPT*m] values; NULL if m is 1
-    ad_real step[ADX_KEPT];     // of these
+    ad_real *cached;              // [ADX_CACHED*m] values; NULL if m is 1
+    ad_real step[ADX_CACHED];     // of these
     size_t steps;
     size_t which;               // the output of the present check, and its
     const ad_real *g;           // [n] gradient
@@ -103,8 +103,8 @@ static void adx_restart(adx_probe *p)
     adx_begin_segment(s->tape, s->segment, &p->mark, s->job, true);
 }
 
-// Whether f was called with that step; i: in which place its values are kept.
-static bool adx_find_kept(const adx_probe *p, ad_real h, size_t *i)
+// Whether f was called with that step; i: in which place its values are cached.
+static bool adx_find_cached(const adx_probe *p, ad_real h, size_t *i)
 {
     for (*i = 0; *i < p->steps; ++*i)
         if (p->step[*i] == h)
@@ -114,10 +114,10 @@ static bool adx_find_kept(const adx_probe *p, ad_real h, size_t *i)
 
 static void adx_keep_values(adx_probe *p, ad_real h)
 {
-    if (p->kept == NULL || p->steps == ADX_KEPT)
+    if (p->cached == NULL || p->steps == ADX_CACHED)
         return;
     for (size_t i = 0; i < p->m; i++)
-        p->kept[p->steps * p->m + i] = p->to[i].v;
+        p->cached[p->steps * p->m + i] = p->to[i].v;
     p->step[p->steps++] = h;
 }
 
@@ -128,8 +128,8 @@ static ad_real adx_evaluate(adx_probe *p, ad_real h)
     bool moved = true;
     size_t i;
 
-    if (adx_find_kept(p, h, &i))
-        return p->kept[i * p->m + p->which];
+    if (adx_find_cached(p, h, &i))
+        return p->cached[i * p->m + p->which];
     adx_unset(p->m, p->to);
     p->to[p->which].v = ADX_K(NAN);
     for (size_t j = p->first; j < p->first + p->count; j++) {
@@ -198,7 +198,7 @@ static ad_real adx_allowed(const adx_row *r, ad_real g, ad_real paths)
 // rounding of f and no ripple between the steps, it is enough that it is small
 // beside other slopes here, the paths that cancel, or the largest slope by any
 // input; and, where there is no gradient, beside f.
-static bool adx_settled(const adx_probe *p, const adx_row *r, ad_real g,
+static bool adx_has_converged(const adx_probe *p, const adx_row *r, ad_real g,
                         ad_real paths, ad_real most)
 {
     ad_real size = adm_fabs(r->slope);
@@ -234,7 +234,7 @@ static ad_verdict adx_judge(adx_probe *p, ad_real g, ad_real paths)
     for (const adx_row *r = p->row; r < p->row + p->rows; r++) {
         if (r->error < p->by->error)
             p->by = r;
-        if (adx_settled(p, r, g, paths, ADX_LOOSE)
+        if (adx_has_converged(p, r, g, paths, ADX_LOOSE)
             && (best == NULL || r->error < best->error))
             best = r;
     }
@@ -243,7 +243,8 @@ static ad_verdict adx_judge(adx_probe *p, ad_real g, ad_real paths)
     p->by = best;
     for (const adx_row *r = p->row; r < p->row + p->rows; r++) {
         ad_real apart = adm_fabs(r->slope - best->slope);
-        if (adx_settled(p, r, g, paths, ADX_LOOSE) && adx_agrees(p, r, g, paths)
+        if (adx_has_converged(p, r, g, paths, ADX_LOOSE)
+            && adx_agrees(p, r, g, paths)
             && (r == best || apart > ADX_SAFETY * (r->error + best->error))) {
             p->by = r;
             return ADREV_AGREES;

@@ -29,7 +29,8 @@ static ad_real adx_first_step(const adx_probe *p, int pass)
 
 // Ends early only where the gradient is confirmed, which also undoes a kink
 // that larger steps saw.
-static ad_verdict adx_pass(adx_probe *p, ad_real h, ad_real g, bool kinked)
+static ad_verdict adx_examine_pass(adx_probe *p, ad_real h, ad_real g,
+                                   bool kinked)
 {
     const adx_row *begin = p->row + p->rows;
     size_t rows = ADX_NARROW ? ADX_ROWS - 4 : ADX_ROWS;
@@ -40,7 +41,7 @@ static ad_verdict adx_pass(adx_probe *p, ad_real h, ad_real g, bool kinked)
         p->by = p->row + p->rows - 1;
         p->kink = adx_judge_kink(p->row, begin, p->by + 1, g);
         if (p->kink == ADREV_AGREES && k > 2 && adx_agrees(p, p->by, g, 0)
-            && adx_settled(p, p->by, g, 0, ADX_TIGHT)) {
+            && adx_has_converged(p, p->by, g, 0, ADX_TIGHT)) {
             p->sure = true;
             return ADREV_AGREES;
         }
@@ -129,7 +130,7 @@ static ad_check_entry adx_examine(adx_probe *p, size_t first, size_t count)
         ad_verdict before = e.verdict;
         const adx_row *by = p->by;
         if (h > 0)
-            e.verdict = adx_pass(p, h, g, before == ADREV_KINK
+            e.verdict = adx_examine_pass(p, h, g, before == ADREV_KINK
                                           && adx_finite(p->by->slope));
         if (before == ADREV_AGREES && e.verdict == ADREV_KINK) {
             e.verdict = before;         // a kink, but further away
@@ -339,7 +340,7 @@ static bool adx_equip(adx_probe *p)
     adx_session *s = &p->session;
     size_t m = p->m;
     if (adx_size_times(m, p->n) == SIZE_MAX
-        || adx_size_times(m, ADX_KEPT) == SIZE_MAX) {
+        || adx_size_times(m, ADX_CACHED) == SIZE_MAX) {
         adx_fail(s->tape, ADREV_ELIMIT);
         return false;
     }
@@ -350,7 +351,7 @@ static bool adx_equip(adx_probe *p)
         && (p->J = adx_array_of_reals(s, m * p->n)) != NULL
         && (p->slope = adx_array_of_reals(s, m)) != NULL
         && (m == 1
-            || (p->kept = adx_array_of_reals(s, ADX_KEPT * m)) != NULL);
+            || (p->cached = adx_array_of_reals(s, ADX_CACHED * m)) != NULL);
 }
 
 ADX_API ad_status ad_check_jac(ad_vector_fn *f, void *ctx, size_t n,

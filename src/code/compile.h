@@ -718,9 +718,9 @@ static void adx_take_code(adx_compiled *c, void *library,
 {
     const unsigned long *size =
         (const unsigned long *)adx_symbol(library, kind->what, "_size");
-    void *f = kind->out[1] != NULL ? (void *)&c->f22
-            : kind->in[1] == NULL ? (void *)&c->f2
-            : kind->in[2] == NULL ? (void *)&c->f3 : (void *)&c->f4;
+    void *f = kind->out[1] != NULL ? (void *)&c->call_matrix
+            : kind->in[1] == NULL ? (void *)&c->call_x
+            : kind->in[2] == NULL ? (void *)&c->call_xv : (void *)&c->call_xwv;
     void *code = size == NULL ? NULL : adx_symbol(library, kind->what, "");
     memcpy(f, &code, sizeof code);
     adx_take_function(&c->block, library, kind->what, "_block");

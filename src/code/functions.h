@@ -584,7 +584,7 @@ static const char adx_loop_fetch[] =
 
 // Steps of a loop, for adx_compiled.loop. W numbers are carried on, D are data,
 // P parameters; then comes the number of the step. ROW are kept of each step.
-static const char adx_loop_ahead[] =
+static const char adx_loop_primal[] =
     "    real x[IN], y[W], *at = kept;\n"
     "    (void)sums; (void)fixed_sums;\n"
     "    for (i = 0; i < W; i++) x[i] = state[i];\n"
@@ -603,7 +603,7 @@ static const char adx_loop_ahead[] =
     "    }\n"
     "    for (i = 0; i < W; i++) state[i] = x[i];\n";
 
-static const char adx_loop_back[] =
+static const char adx_loop_pullback[] =
     "    real x[IN], w[W], dx[IN], sum[P + 1];\n"
     "    for (i = 0; i < W; i++) w[i] = state[i];\n"
     "    for (i = 0; i < P; i++) x[W + D + i] = fixed[i];\n"
@@ -647,7 +647,7 @@ static void adx_say_loop(adx_writing *k, size_t carried, size_t parameters)
             (unsigned long)(k->length[0] - carried - parameters - 1),
             (unsigned long)parameters, (unsigned long)behind, ADX_FAR,
             t->real);
-    const char *body = back ? adx_loop_back : adx_loop_ahead;
+    const char *body = back ? adx_loop_pullback : adx_loop_primal;
     adx_put_text(t, body, strlen(body));
     adx_say(t, "    return s;\n}\n#undef STEP\n#undef FETCH\n\n");
 }

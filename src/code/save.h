@@ -114,7 +114,7 @@ ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
     adx_program copy;           // without what no result needs
     const adx_program *p = &fn->program;
     ad_fn_report report;
-    if (!adx_count_kept(p, &report))
+    if (!adx_count_live(p, &report))
         return ADREV_ENOMEM;
     adx_begin_program(&copy, &fn->memory, false);
     if (!p->counted && report.dead > 0) {

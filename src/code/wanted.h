@@ -8,8 +8,8 @@
  *           function/functions function/evaluate function/pattern
  *           function/plans code/api code/text code/layout code/statements
  *           code/functions
- *   offers  ADX_C_AHEAD ADX_C_BACK ADX_C_ALL adx_c_kind adx_c_kinds
- *           ADX_C_KINDS ADX_C_SPARSE ADX_C_LOADED adx_job adx_do_kinds
+ *   offers  ADX_C_PRIMAL ADX_C_PULLBACK ADX_C_ALL adx_c_kind adx_c_kinds
+ *           ADX_C_KINDS ADX_C_SPARSE ADX_C_LOADED adx_c_file adx_do_kinds
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -87,7 +87,7 @@ static ad_status adx_make_sparse(adx_program *q, ad_fn *fn, bool hessian)
 // Beyond those that can be asked for: for loops (function/matrices), with
 // machine code only.
 enum {
-    ADX_C_AHEAD = 1 << ADREV_C_COUNT, ADX_C_BACK = 2 << ADREV_C_COUNT,
+    ADX_C_PRIMAL = 1 << ADREV_C_COUNT, ADX_C_PULLBACK = 2 << ADREV_C_COUNT,
     ADX_C_ALL = (4 << ADREV_C_COUNT) - 1
 };
 
@@ -114,8 +114,9 @@ static const adx_c_kind adx_c_kinds[] = {
     { ADREV_C_HESSIAN_SPARSE, ADX_KIND_hessian_sparse, "hessian_sparse",
       { "x", "w" }, { "H" } },
     { ADREV_C_LINEARIZE, ADX_KIND_linear, "linearize", { "x" },  { "y", "J" } },
-    { ADX_C_AHEAD,      ADX_KIND_ahead,   "ahead",   { "x" },    { "y", "kept" } },
-    { ADX_C_BACK,       ADX_KIND_back,    "back", { "x", "w", "kept" }, { "dx" } },
+    { ADX_C_PRIMAL,     ADX_KIND_primal, "primal", { "x" }, { "y", "kept" } },
+    { ADX_C_PULLBACK,   ADX_KIND_pullback, "pullback",
+      { "x", "w", "kept" }, { "dx" } },
 };
 #define ADX_C_KINDS (sizeof adx_c_kinds / sizeof *adx_c_kinds)
 #define ADX_C_SPARSE (ADREV_C_JACOBIAN_SPARSE | ADREV_C_HESSIAN_SPARSE)
@@ -158,17 +159,17 @@ static size_t adx_c_length(ad_fn *fn, const adx_c_kind *kind,
 }
 
 // Everything that is to be written.
-typedef struct adx_job {
+typedef struct adx_c_file {
     ad_fn *fn;
     const ad_c_options *options;
     unsigned asked;             // functions
     adx_text *text;
     bool needed[ADX_HELPER_COUNT];
     ad_c_size *size;            // of each function; NULL: of no interest
-} adx_job;
+} adx_c_file;
 
 // Marks the helper functions that a program calls.
-static ad_status adx_need_helpers(adx_job *job, const adx_program *q)
+static ad_status adx_need_helpers(adx_c_file *file, const adx_program *q)
 {
     bool *used = (bool *)adx_take(q->memory, q->numbers, sizeof *used);
     ad_status status = used == NULL ? ADREV_ENOMEM : ADREV_OK;
@@ -183,7 +184,7 @@ static ad_status adx_need_helpers(adx_job *job, const adx_program *q)
         bool plain = op >= ADX_OP_COUNT || (m != NULL
             && m->kind != ADX_MANY_each && m->kind != ADX_MANY_product);
         if (!plain && adx_is_used(q, &q->node[i], used)
-            && !adx_mark_helpers(adx_value_text(job->text, op), job->needed))
+            && !adx_mark_helpers(adx_value_text(file->text, op), file->needed))
             status = ADREV_EEXTERNAL;
     }
     adx_drop(q->memory, used);
@@ -210,35 +211,35 @@ static bool adx_is_looped(const adx_writing *k, const ad_fn *fn, adx_kind kind)
     return fn->program.carried > 0 && fn->program.carried == fn->m
         && fn->n <= ADX_CHECKED_MOST
         && (kind == ADX_KIND_value || kind == ADX_KIND_vjp
-            || kind == ADX_KIND_ahead || kind == ADX_KIND_back)
+            || kind == ADX_KIND_primal || kind == ADX_KIND_pullback)
         && adx_has_check(k);
 }
 
 // q has all outputs of its program: values, too, which only blocks of points
 // want.
-static ad_status adx_write_program(adx_job *job, const adx_c_kind *kind,
+static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
                                    adx_program *q, ad_c_size *size)
 {
-    adx_text *t = job->text;
-    size_t split = job->options->split;
+    adx_text *t = file->text;
+    size_t split = file->options->split;
     size_t before = t->bytes;
     size_t all = q->outputs;
     adx_writing k = { .text = t, .p = q, .what = kind->what,
                       .split = split == 0 ? 2000 : split,
-                      .entries = adx_entries_of(job->fn, kind->bit) };
+                      .entries = adx_entries_of(file->fn, kind->bit) };
     adx_results results = { { kind->out[0], kind->out[1] },
-                            { adx_c_length(job->fn, kind, kind->out[0]),
-                              adx_c_length(job->fn, kind, kind->out[1]) } };
+                            { adx_c_length(file->fn, kind, kind->out[0]),
+                              adx_c_length(file->fn, kind, kind->out[1]) } };
     k.results = &results;
     // Of a step of a loop, the adjoint of its number; and what is handed on, of
     // which some may not be needed.
-    k.unchecked = kind->kind == ADX_KIND_ahead ? results.length[1]
-                : job->fn->program.carried > 0
+    k.unchecked = kind->kind == ADX_KIND_primal ? results.length[1]
+                : file->fn->program.carried > 0
                   && (kind->kind == ADX_KIND_vjp
-                      || kind->kind == ADX_KIND_back);
+                      || kind->kind == ADX_KIND_pullback);
     for (int i = 0; i < 3; i++) {
         k.array[i] = kind->in[i];
-        k.length[i] = adx_c_length(job->fn, kind, kind->in[i]);
+        k.length[i] = adx_c_length(file->fn, kind, kind->in[i]);
     }
     q->outputs = results.length[0] + results.length[1];
     bool ok = adx_begin_writing(&k);
@@ -253,41 +254,42 @@ static ad_status adx_write_program(adx_job *job, const adx_c_kind *kind,
             adx_mark_used(q, k.used);
             adx_say_block(&k);
         }
-        if (adx_is_looped(&k, job->fn, kind->kind))
-            adx_say_loop(&k, job->fn->program.carried,
-                         job->fn->program.parameters);
+        if (adx_is_looped(&k, file->fn, kind->kind))
+            adx_say_loop(&k, file->fn->program.carried,
+                         file->fn->program.parameters);
     }
     adx_end_writing(&k);
     return ok ? ADREV_OK : ADREV_ENOMEM;
 }
 
 // One kind: marks what helpers it needs, writes it, or both.
-static ad_status adx_do_kind(adx_job *job, size_t which, bool mark, bool write)
+static ad_status adx_do_kind(adx_c_file *file, size_t which, bool mark,
+                             bool write)
 {
     const adx_c_kind *kind = &adx_c_kinds[which];
     adx_program q;
-    ad_status status = adx_make_c_kind(&q, job->fn, kind);
+    ad_status status = adx_make_c_kind(&q, file->fn, kind);
     if (status == ADREV_OK && mark) {
         size_t all = q.outputs;
-        if (!job->text->sizes)
-            q.outputs = adx_c_length(job->fn, kind, kind->out[0])
-                      + adx_c_length(job->fn, kind, kind->out[1]);
-        status = adx_need_helpers(job, &q);
+        if (!file->text->sizes)
+            q.outputs = adx_c_length(file->fn, kind, kind->out[0])
+                      + adx_c_length(file->fn, kind, kind->out[1]);
+        status = adx_need_helpers(file, &q);
         q.outputs = all;
     }
     if (status == ADREV_OK && write)
-        status = adx_write_program(job, kind, &q, job->size == NULL
-                                   ? NULL : &job->size[which]);
+        status = adx_write_program(file, kind, &q, file->size == NULL
+                                   ? NULL : &file->size[which]);
     adx_free_program(&q);
     return status;
 }
 
-static ad_status adx_do_kinds(adx_job *job, bool mark, bool write)
+static ad_status adx_do_kinds(adx_c_file *file, bool mark, bool write)
 {
     ad_status status = ADREV_OK;
     for (size_t i = 0; i < ADX_C_KINDS && status == ADREV_OK; i++)
-        if (job->asked & adx_c_kinds[i].bit)
-            status = adx_do_kind(job, i, mark, write);
+        if (file->asked & adx_c_kinds[i].bit)
+            status = adx_do_kind(file, i, mark, write);
     return status;
 }
 

@@ -11,12 +11,12 @@
 ADX_SELDOM_BEGIN
 
 // What comes first: of a header all that is true of each function.
-static void adx_say_top(const adx_job *job)
+static void adx_say_top(const adx_c_file *file)
 {
-    adx_text *t = job->text;
-    const char *includes = job->options->header;
+    adx_text *t = file->text;
+    const char *includes = file->options->header;
     adx_say(t, "/* %lu inputs, %lu results; written by adrev " ADREV_VERSION
-            ".%s", (unsigned long)job->fn->n, (unsigned long)job->fn->m,
+            ".%s", (unsigned long)file->fn->n, (unsigned long)file->fn->m,
             t->header ? "" : " */\n\n");
     if (!t->header && includes != NULL) {
         adx_say(t, "#include \"");
@@ -38,21 +38,21 @@ static void adx_say_top(const adx_job *job)
 
 // Helper functions come first, so the programs are made twice; but where
 // nothing is written the order does not matter.
-static ad_status adx_write_all(adx_job *job)
+static ad_status adx_write_all(adx_c_file *file)
 {
-    adx_text *t = job->text;
+    adx_text *t = file->text;
     bool twice = t->write != NULL;
-    ad_status status = twice ? adx_do_kinds(job, true, false) : ADREV_OK;
+    ad_status status = twice ? adx_do_kinds(file, true, false) : ADREV_OK;
     if (status != ADREV_OK)
         return status;
-    adx_say_top(job);
+    adx_say_top(file);
     if (twice && !t->header)
-        adx_say_helpers(t, job->needed);
-    status = adx_do_kinds(job, !twice, true);
+        adx_say_helpers(t, file->needed);
+    status = adx_do_kinds(file, !twice, true);
     if (!twice && !t->header)
-        adx_say_helpers(t, job->needed);
-    if (job->options->casadi && status == ADREV_OK)
-        status = adx_write_points(job->fn, job->asked, t);
+        adx_say_helpers(t, file->needed);
+    if (file->options->casadi && status == ADREV_OK)
+        status = adx_write_points(file->fn, file->asked, t);
     if (t->header)
         adx_say(t, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
     return status;
@@ -127,9 +127,9 @@ static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, adx_form form,
                    .single = o->single, .absorbing = o->absorbing,
                    .exported = o->exported, .sizes = sizes,
                    .header = form == ADX_FORM_header };
-    adx_job job = { .fn = fn, .options = o, .asked = functions, .text = &t,
+    adx_c_file file = { .fn = fn, .options = o, .asked = functions, .text = &t,
                     .size = size };
-    ad_status status = adx_write_all(&job);
+    ad_status status = adx_write_all(&file);
     if (bytes != NULL && status == ADREV_OK)
         *bytes = t.bytes;
     return status;

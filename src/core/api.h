@@ -17,7 +17,7 @@
  * status says nothing new.
  *
  *   needs   core/config core/types core/operations
- *   offers  ADX_TALLY adx_counts adx_count_op adx_count_back
+ *   offers  ADX_TALLY adx_is_counted adx_count_op adx_count_reverse
  * ========================================================================== */
 
 // A program that adrev can differentiate: R^n -> R, and R^n -> R^m.
@@ -522,7 +522,7 @@ ADX_EXTERN ADX_THREAD ad_count_both ad_counts;
 #define ADX_TALLY(direction, what, times)                                   \
     ((void)(ad_counts.direction.what += (uint64_t)(times)))
 
-ADX_INLINE bool adx_counts(ad_real factor)
+ADX_INLINE bool adx_is_counted(ad_real factor)
 {
     return factor != 1 && factor != -1;
 }
@@ -543,9 +543,9 @@ ADX_INLINE void adx_count_op(ad_opcode op, unsigned active)
 }
 
 // One contribution to an adjoint.
-ADX_INLINE void adx_count_back(ad_real factor, ad_real adjoint)
+ADX_INLINE void adx_count_reverse(ad_real factor, ad_real adjoint)
 {
-    ADX_TALLY(reverse, mul, adx_counts(factor));
+    ADX_TALLY(reverse, mul, adx_is_counted(factor));
     ADX_TALLY(reverse, add, adjoint != 0);
     ADX_TALLY(reverse, written, 1);
 }

@@ -241,7 +241,7 @@ static bool adx_replay(const adx_many *k, const ad_real in[], ad_real out[])
     *(adjoint ? &at.xb : &at.y) = out;
     *(adjoint ? &at.xbd : &at.yd) = out_dot;
     ad_tape *before = ad_use(NULL);
-    bool ok = k->kept->rule->replay(k->kept->saved, &at);
+    bool ok = k->shared->rule->replay(k->shared->saved, &at);
     ad_use(before);
     return ok;
 }

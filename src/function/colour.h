@@ -40,8 +40,8 @@ static uint32_t adx_full_from(const adx_entries *g, const ad_allocator *a)
 }
 
 // Columns in the order of their number of entries, or as they stand.
-static void adx_order(const adx_entries *t, bool sorted, uint32_t order[],
-                      uint32_t bucket[])
+static void adx_sort_columns(const adx_entries *t, bool sorted,
+                             uint32_t order[],uint32_t bucket[])
 {
     size_t n = t->rows;
     for (uint32_t i = 0; i < n; i++)
@@ -165,7 +165,7 @@ static uint32_t adx_best_colouring(const ad_allocator *a, const adx_entries *g,
         return UINT32_MAX;
     adx_greedy k = { g, t, full, room, room + n, room + 2 * n };
     for (int sorted = 0; sorted < 2; sorted++) {
-        adx_order(t, sorted, room, room + 3 * n + 1);
+        adx_sort_columns(t, sorted, room, room + 3 * n + 1);
         memset(k.colour, 0xff, n * sizeof *k.colour);
         memset(k.taken, 0, (n + 1) * sizeof *k.taken);
         uint32_t colours = colour(&k);

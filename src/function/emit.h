@@ -325,7 +325,8 @@ static uint32_t adx_emit_external(adx_program *p, const adx_many *of,
                                   uint32_t op, uint32_t *list)
 {
     adx_many part = { .kind = ADX_MANY_external, .op = op, .m = of->m,
-                      .n = of->n, .list = list, .kept = adx_hold(of->kept) };
+                      .n = of->n, .list = list,
+                      .shared = adx_share_rule(of->shared) };
     if (list == NULL)
         adx_spoil(p, ADREV_ENOMEM);
     return adx_append_many(p, &part);

@@ -63,17 +63,18 @@ ADX_INLINE int adx_call_compiled(const adx_compiled *c, size_t parts,
                                  const adx_given given[], ad_real *y,
                                  ad_real *J, ad_real *work)
 {
-    return J != NULL ? c->f22(given[0].x, y, J, work)
-         : parts == 1 ? c->f2(given[0].x, y, work)
-         : parts == 2 ? c->f3(given[0].x, given[1].x, y, work)
-         : c->f4(given[0].x, given[1].x, given[2].x, y, work);
+    return J != NULL ? c->call_matrix(given[0].x, y, J, work)
+         : parts == 1 ? c->call_x(given[0].x, y, work)
+         : parts == 2 ? c->call_xv(given[0].x, given[1].x, y, work)
+         : c->call_xwv(given[0].x, given[1].x, given[2].x, y, work);
 }
 
-// f22 first, the only one where ad_fn_linearize asks. (rotquat, bench/: 11.5
-// instead of 12.2 ns.)
+// call_matrix first, the only one where ad_fn_linearize asks. (rotquat, bench/:
+// 11.5 instead of 12.2 ns.)
 static bool adx_has_code(const adx_compiled *c)
 {
-    return c->f22 != NULL || c->f2 != NULL || c->f3 != NULL || c->f4 != NULL;
+    return c->call_matrix != NULL || c->call_x != NULL || c->call_xv != NULL
+        || c->call_xwv != NULL;
 }
 
 static size_t adx_count_wanted(size_t wants, const adx_wanted wanted[])
@@ -259,7 +260,7 @@ ADX_INLINE ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
 static size_t adx_handed_on(ad_fn *fn)
 {
     adx_machine *m;
-    return adx_machine_of(fn, ADX_KIND_ahead, &m) == ADREV_OK
+    return adx_machine_of(fn, ADX_KIND_primal, &m) == ADREV_OK
          ? m->outputs - fn->m : 0;
 }
 

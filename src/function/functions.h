@@ -9,10 +9,10 @@
  *           function/tangents function/adjoints function/matrices
  *           function/record function/places
  *   offers  adx_kind ADX_KIND_value ADX_KIND_jvp ADX_KIND_vjp ADX_KIND_hvp
- *           ADX_KIND_linear ADX_KIND_hessian ADX_KIND_ahead ADX_KIND_back
- *           ADX_KIND_train ADX_KIND_jacobian_sparse ADX_KIND_hessian_sparse
+ *           ADX_KIND_linear ADX_KIND_hessian ADX_KIND_primal ADX_KIND_pullback
+ *           ADX_KIND_unrolled ADX_KIND_jacobian_sparse ADX_KIND_hessian_sparse
  *           adx_pattern ADX_CHECKED_MOST adx_compiled adx_lanes_of
- *           adx_last_guard adx_count_kept adx_lent adx_lend_arrays adx_new_fn
+ *           adx_last_guard adx_count_live adx_lent adx_lend_arrays adx_new_fn
  *           adx_make_derived adx_machine_of adx_flip
  *   later   adx_free_pattern adx_compare_nearby
  * ========================================================================== */
@@ -24,9 +24,9 @@ typedef enum adx_kind {
     ADX_KIND_hvp,               // x, w, v -> H v, ...
     ADX_KIND_linear,            // x -> y, J
     ADX_KIND_hessian,           // x, w -> H
-    ADX_KIND_ahead,             // x -> y, kept         (in two parts)
-    ADX_KIND_back,              // x, w, kept -> dx
-    ADX_KIND_train,             // the same for several steps of a loop
+    ADX_KIND_primal,             // x -> y, kept         (in two parts)
+    ADX_KIND_pullback,              // x, w, kept -> dx
+    ADX_KIND_unrolled,             // the same for several steps of a loop
     // by machine code only:
     ADX_KIND_jacobian_sparse,   // x -> entries of J
     ADX_KIND_hessian_sparse,    // x, w -> entries of H
@@ -52,11 +52,12 @@ enum { ADX_CHECKED_MOST = 256 };
 // many steps were done: it ends before one that does not return 0, with another
 // mark, or with only zeros for adjoints.
 typedef struct adx_compiled {
-    int (*f2)(const ad_real *x, ad_real *y, ad_real *work);
-    int (*f3)(const ad_real *x, const ad_real *v, ad_real *y, ad_real *work);
-    int (*f4)(const ad_real *x, const ad_real *w, const ad_real *v,
+    int (*call_x)(const ad_real *x, ad_real *y, ad_real *work);
+    int (*call_xv)(const ad_real *x, const ad_real *v, ad_real *y,
+                   ad_real *work);
+    int (*call_xwv)(const ad_real *x, const ad_real *w, const ad_real *v,
               ad_real *y, ad_real *work);
-    int (*f22)(const ad_real *x, ad_real *y, ad_real *J, ad_real *work);
+    int (*call_matrix)(const ad_real *x, ad_real *y, ad_real *J, ad_real *work);
     // of n points side by side, up to adx_lanes_of; NULL: there is none. Result
     // j of point l is y[j * adx_lanes_of + l]. Returns not 0 if one of them, or
     // the sum of a point's results, is not finite.
@@ -113,7 +114,7 @@ ADX_API size_t ad_fn_outputs(const ad_fn *fn)
 // The report with what is counted only when somebody asks, or has been read from
 // a file. (While recording it took a tenth of the time.) False: no memory, and
 // the report is without that.
-static bool adx_count_kept(const adx_program *p, ad_fn_report *report)
+static bool adx_count_live(const adx_program *p, ad_fn_report *report)
 {
     *report = p->report;
     if (p->counted)
@@ -135,7 +136,7 @@ ADX_API ad_fn_report ad_fn_about(const ad_fn *fn)
 {
     ad_fn_report report = { 0 };
     if (fn != NULL)
-        adx_count_kept(&fn->program, &report);
+        adx_count_live(&fn->program, &report);
     return report;
 }
 
@@ -345,9 +346,9 @@ static ad_status adx_make_derived(adx_program *q, const adx_program *p,
     case ADX_KIND_hvp: return adx_make_hvp(q, p);
     case ADX_KIND_linear: return adx_make_jacobian(q, p, true);
     case ADX_KIND_hessian: return adx_make_hessian(q, p);
-    case ADX_KIND_ahead: return adx_make_ahead(q, p);
-    case ADX_KIND_back: return adx_make_back(q, p);
-    case ADX_KIND_train: return adx_make_train(q, p);
+    case ADX_KIND_primal: return adx_make_primal(q, p);
+    case ADX_KIND_pullback: return adx_make_pullback(q, p);
+    case ADX_KIND_unrolled: return adx_make_unrolled(q, p);
     default: return adx_make_copy(q, p);
     }
 }

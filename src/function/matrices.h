@@ -7,8 +7,8 @@
  *   needs   tape/memory function/operations function/program function/unique
  *           function/emit function/copy function/tangents function/adjoints
  *   offers  adx_clear_derived adx_tangent_nodes adx_matrix_outputs
- *           adx_make_jacobian adx_make_hessian adx_cost_of adx_make_ahead
- *           adx_make_back ADX_TRAIN adx_make_train
+ *           adx_make_jacobian adx_make_hessian adx_cost_of adx_make_primal
+ *           adx_make_pullback ADX_UNROLLED adx_make_unrolled
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -179,31 +179,31 @@ static adx_cost adx_cost_of(uint32_t op)
     }
 }
 
-typedef struct adx_halves {
+typedef struct adx_primal_split {
     adx_program whole;          // inputs x, weights; outputs dx, y
     bool *weighted;             // numbers that depend on weights
     bool *needed;               // by the second part,
-    bool *kept;                 // of which the first one hands these on,
+    bool *handed;               // of which the first one hands these on,
     size_t n;                   // so many
-} adx_halves;
+} adx_primal_split;
 
-static void adx_end_halves(adx_halves *k, const ad_allocator *a)
+static void adx_end_primal_split(adx_primal_split *k, const ad_allocator *a)
 {
     adx_drop(a, k->weighted);
     adx_drop(a, k->needed);
-    adx_drop(a, k->kept);
+    adx_drop(a, k->handed);
     adx_free_program(&k->whole);
 }
 
-// From the adjoints of the inputs back to what is kept: up to so many numbers
+// From the adjoints of the inputs back to what is handed: up to so many numbers
 // that cost so much. How many there are.
-static size_t adx_find_halves(adx_halves *k, size_t inputs, adx_cost least,
-                              size_t most)
+static size_t adx_find_handed(adx_primal_split *k, size_t inputs,
+                              adx_cost least, size_t most)
 {
     const adx_program *p = &k->whole;
     size_t n = 0;
     memset(k->needed, false, p->numbers * sizeof *k->needed);
-    memset(k->kept, false, p->numbers * sizeof *k->kept);
+    memset(k->handed, false, p->numbers * sizeof *k->handed);
     for (size_t i = 0; i < inputs; i++)
         k->needed[p->output[i]] = true;
     for (size_t i = p->nodes; i-- > 0;) {
@@ -211,7 +211,7 @@ static size_t adx_find_halves(adx_halves *k, size_t inputs, adx_cost least,
         if (s->op == ADX_OP_guard || !adx_is_used(p, s, k->needed))
             continue;
         if (n < most && adx_cost_of(s->op) >= least && !k->weighted[s->r]) {
-            k->kept[s->r] = true;
+            k->handed[s->r] = true;
             n++;
         } else
             adx_visit_reads(p, s, adx_mark, k->needed);
@@ -220,82 +220,83 @@ static size_t adx_find_halves(adx_halves *k, size_t inputs, adx_cost least,
 }
 
 // If there is no room for all, those that cost most.
-static size_t adx_choose_halves(adx_halves *k, size_t inputs, size_t most)
+static size_t adx_choose_handed(adx_primal_split *k, size_t inputs, size_t most)
 {
-    size_t n = adx_find_halves(k, inputs, ADX_CALL, SIZE_MAX);
+    size_t n = adx_find_handed(k, inputs, ADX_CALL, SIZE_MAX);
     if (n > most)
-        n = adx_find_halves(k, inputs, ADX_LONG, most);
-    return n > 0 ? n : adx_find_halves(k, inputs, ADX_CALL, most);
+        n = adx_find_handed(k, inputs, ADX_LONG, most);
+    return n > 0 ? n : adx_find_handed(k, inputs, ADX_CALL, most);
 }
 
-static ad_status adx_begin_halves(adx_halves *k, const adx_program *p)
+static ad_status adx_begin_primal_split(adx_primal_split *k,
+                                        const adx_program *p)
 {
     const ad_allocator *a = p->memory;
-    *k = (adx_halves){ .weighted = NULL };
+    *k = (adx_primal_split){ .weighted = NULL };
     ad_status status = adx_make_adjoint(&k->whole, p, p->inputs);
     if (status != ADREV_OK)
         return status;
     k->weighted = adx_moved(&k->whole, p->inputs, p->outputs);
     k->needed = (bool *)adx_take(a, k->whole.numbers, sizeof *k->needed);
-    k->kept = (bool *)adx_take(a, k->whole.numbers, sizeof *k->kept);
-    if (k->weighted == NULL || k->needed == NULL || k->kept == NULL)
+    k->handed = (bool *)adx_take(a, k->whole.numbers, sizeof *k->handed);
+    if (k->weighted == NULL || k->needed == NULL || k->handed == NULL)
         return ADREV_ENOMEM;
-    k->n = adx_choose_halves(k, p->inputs, p->hands_on);
+    k->n = adx_choose_handed(k, p->inputs, p->hands_on);
     return ADREV_OK;
 }
 
-// The first part. Inputs: those of p. Outputs: those of p, then what is kept.
-static ad_status adx_make_ahead(adx_program *q, const adx_program *p)
+// The first part. Inputs: those of p. Outputs: those of p, then what is handed.
+static ad_status adx_make_primal(adx_program *q, const adx_program *p)
 {
     adx_making k;
-    adx_halves halves;
+    adx_primal_split split;
     adx_begin_program(q, p->memory, false);
     adx_new_inputs(q, p->inputs);
-    ad_status status = adx_begin_halves(&halves, p);
-    const adx_program *whole = &halves.whole;
+    ad_status status = adx_begin_primal_split(&split, p);
+    const adx_program *whole = &split.whole;
     bool begun = status == ADREV_OK && adx_start_making(&k, whole, q);
     for (uint32_t i = 0; begun && i < p->inputs; i++)
         k.same[i] = i;
     for (size_t i = 0; begun && i < whole->nodes; i++)
-        if (!halves.weighted[whole->node[i].r]
+        if (!split.weighted[whole->node[i].r]
             && adx_is_used(whole, &whole->node[i], k.used))
             adx_copy_node(&k, &whole->node[i]);
     for (size_t i = 0; begun && i < p->outputs; i++)
         adx_new_output(q, k.same[whole->output[p->inputs + i]]);
     for (size_t i = 0; begun && i < whole->numbers; i++)
-        if (halves.kept[i])
+        if (split.handed[i])
             adx_new_output(q, k.same[i]);
     if (begun)
         adx_end_making(&k);
-    adx_end_halves(&halves, p->memory);
+    adx_end_primal_split(&split, p->memory);
     return status == ADREV_OK ? q->status : status;
 }
 
-// The second part. Inputs: those of p, weights, what is kept. Outputs: adjoints
-// of p's inputs.
-static ad_status adx_make_back(adx_program *q, const adx_program *p)
+// The pullback. Inputs: those of p, weights, what is handed on. Outputs:
+// adjoints of p's inputs.
+static ad_status adx_make_pullback(adx_program *q, const adx_program *p)
 {
     adx_making k;
-    adx_halves halves;
+    adx_primal_split split;
     adx_begin_program(q, p->memory, false);
-    ad_status status = adx_begin_halves(&halves, p);
-    const adx_program *whole = &halves.whole;
-    bool begun = status == ADREV_OK && adx_begin_making(&k, whole, q, halves.n);
+    ad_status status = adx_begin_primal_split(&split, p);
+    const adx_program *whole = &split.whole;
+    bool begun = status == ADREV_OK && adx_begin_making(&k, whole, q, split.n);
     uint32_t at = (uint32_t)(p->inputs + p->outputs);
     for (size_t i = 0; begun && i < whole->numbers; i++)
-        if (halves.kept[i])
+        if (split.handed[i])
             k.same[i] = at++;
     for (size_t i = 0; begun && i < whole->nodes; i++) {
         const adx_node *s = &whole->node[i];
-        if (s->op != ADX_OP_guard && adx_is_used(whole, s, halves.needed)
-            && !halves.kept[s->r])
+        if (s->op != ADX_OP_guard && adx_is_used(whole, s, split.needed)
+            && !split.handed[s->r])
             adx_copy_node(&k, s);
     }
     for (size_t i = 0; begun && i < p->inputs; i++)
         adx_new_output(q, k.same[whole->output[i]]);
     if (begun)
         adx_end_making(&k);
-    adx_end_halves(&halves, p->memory);
+    adx_end_primal_split(&split, p->memory);
     return status == ADREV_OK ? q->status : status;
 }
 
@@ -305,7 +306,7 @@ static ad_status adx_make_back(adx_program *q, const adx_program *p)
  * its state, parameters, and the step's number. Forwards nothing is gained:
  * there the calls of the math library wait for one another.                  */
 
-enum { ADX_TRAIN = 4 };         // steps
+enum { ADX_UNROLLED = 4 };         // steps
 
 // Does what p does, to these numbers of q.
 static void adx_paste(adx_program *q, const adx_program *p, const uint32_t in[],
@@ -331,21 +332,21 @@ static void adx_count_up(uint32_t to[], size_t n, size_t from)
 
 // From `one`, the second part for one step of p. at[]: its inputs and outputs,
 // and adjoints of the parameters.
-static void adx_write_train(adx_program *q, const adx_program *p,
+static void adx_write_unrolled(adx_program *q, const adx_program *p,
                             const adx_program *one, uint32_t at[])
 {
     size_t handed = one->inputs - p->inputs - p->carried;
     size_t each = p->carried + handed;
-    size_t number = ADX_TRAIN * each + p->parameters;
-    size_t given = number + ADX_TRAIN;
+    size_t number = ADX_UNROLLED * each + p->parameters;
+    size_t given = number + ADX_UNROLLED;
     uint32_t *weight = at + p->inputs;
     uint32_t *out = at + one->inputs;
     uint32_t *sum = out + one->outputs;
     adx_new_inputs(q, given + p->carried + p->parameters);
-    adx_count_up(at + p->carried, p->parameters, ADX_TRAIN * each);
+    adx_count_up(at + p->carried, p->parameters, ADX_UNROLLED * each);
     adx_count_up(weight, p->carried, given);
     adx_count_up(sum, p->parameters, given + p->carried);
-    for (size_t s = ADX_TRAIN; s-- > 0 && q->status == ADREV_OK;) {
+    for (size_t s = ADX_UNROLLED; s-- > 0 && q->status == ADREV_OK;) {
         adx_count_up(at, p->carried, s * each);
         at[p->inputs - 1] = (uint32_t)(number + s);
         adx_count_up(weight + p->carried, handed, s * each + p->carried);
@@ -360,22 +361,22 @@ static void adx_write_train(adx_program *q, const adx_program *p,
         adx_new_output(q, sum[i]);
 }
 
-// Inputs: of ADX_TRAIN steps, the state before each and what it handed on;
+// Inputs: of ADX_UNROLLED steps, the state before each and what it handed on;
 // parameters, the steps' numbers, weights of the state after them, and adjoints
 // of the parameters so far. Outputs: those two before them. (So these are
 // summed in the order of single steps, with the same bits if the compiler
 // contracts nothing.)
-static ad_status adx_make_train(adx_program *q, const adx_program *p)
+static ad_status adx_make_unrolled(adx_program *q, const adx_program *p)
 {
     adx_program one;
     adx_begin_program(q, p->memory, false);
-    ad_status status = adx_make_back(&one, p);
+    ad_status status = adx_make_pullback(&one, p);
     uint32_t *at = (uint32_t *)adx_take(p->memory, one.inputs + one.outputs
                                                    + p->parameters, sizeof *at);
     if (at == NULL)
         adx_spoil(q, ADREV_ENOMEM);
     else if (status == ADREV_OK)
-        adx_write_train(q, p, &one, at);
+        adx_write_unrolled(q, p, &one, at);
     adx_drop(p->memory, at);
     adx_free_program(&one);
     return status == ADREV_OK ? q->status : status;

@@ -7,19 +7,19 @@
  *           function/run function/functions
  * ========================================================================== */
 
-// A guard: two paths with the same nodes before it, and another outcome of it,
-// part there.
-typedef struct adx_parting {
+// Two paths with the same nodes before this guard, and another outcome of it,
+// part here.
+typedef struct adx_branch_point {
     size_t guard;               // which
     uint64_t before;            // fingerprint of the nodes up to it
     ad_real was;                // its outcome
-} adx_parting;
+} adx_branch_point;
 
 typedef struct adx_path {
     ad_fn *fn;
     uint64_t fingerprint;       // of all nodes: two recordings of one path
-    adx_parting *parting;
-    size_t partings;
+    adx_branch_point *branch_point;
+    size_t branch_points;
 } adx_path;
 
 struct ad_traced {
@@ -40,7 +40,7 @@ struct ad_traced {
 
 static void adx_free_path(adx_path *path)
 {
-    adx_drop(&path->fn->memory, path->parting);
+    adx_drop(&path->fn->memory, path->branch_point);
     ad_fn_free(path->fn);
 }
 
@@ -134,8 +134,8 @@ static uint64_t adx_hash_node(const adx_program *p, const adx_node *s,
         k.h = XXH3_64bits_withSeed(m->arg, sizeof m->arg, k.h);
         k.h = XXH3_64bits_withSeed(m->list, adx_listed(m) * sizeof *m->list,
                                    k.h);
-        if (m->kept != NULL)
-            k.h = XXH3_64bits_withSeed(&m->kept->rule, sizeof m->kept->rule,
+        if (m->shared != NULL)
+            k.h = XXH3_64bits_withSeed(&m->shared->rule, sizeof m->shared->rule,
                                        k.h);
     }
     adx_visit_reads(p, s, adx_hash_read, &k);
@@ -143,24 +143,24 @@ static uint64_t adx_hash_node(const adx_program *p, const adx_node *s,
 }
 
 // A path as it is found again. false: no memory.
-static bool adx_find_partings(adx_path *path)
+static bool adx_find_branch_points(adx_path *path)
 {
     const adx_program *p = &path->fn->program;
     uint64_t h = 0;
     size_t guards = 0;
     for (size_t i = 0; i < p->nodes; i++)
         guards += p->node[i].op == ADX_OP_guard;
-    path->parting = (adx_parting *)adx_take(&path->fn->memory, guards,
-                                            sizeof *path->parting);
-    if (path->parting == NULL)
+    path->branch_point = (adx_branch_point *)adx_take(&path->fn->memory, guards,
+                                            sizeof *path->branch_point);
+    if (path->branch_point == NULL)
         return false;
     for (size_t i = 0; i < p->nodes; i++) {
         const adx_node *s = &p->node[i];
         h = adx_hash_node(p, s, h);
         if (s->op != ADX_OP_guard)
             continue;
-        path->parting[path->partings++] =
-            (adx_parting){ s->c, h, *adx_constant_of(p, s->b) };
+        path->branch_point[path->branch_points++] =
+            (adx_branch_point){ s->c, h, *adx_constant_of(p, s->b) };
         h = adx_hash_constant(p, s->b, h);
     }
     for (size_t i = 0; i < p->outputs; i++)
@@ -184,7 +184,7 @@ static bool adx_keep_path(ad_traced *t, ad_fn *fn)
     size_t i = 0;
     if (!adx_make_room_for(&t->memory, (void **)&t->path, &t->room, t->paths,
                            sizeof *t->path)
-        || !adx_find_partings(&path))
+        || !adx_find_branch_points(&path))
         return false;
     while (i < t->paths && t->path[i].fingerprint != path.fingerprint)
         i++;
@@ -224,28 +224,30 @@ static ad_status adx_record_here(ad_traced *t, const ad_real x[], ad_fn **fn)
 }
 
 // The guard of a path, by its number; NULL: it has none.
-static const adx_parting *adx_parting_of(const adx_path *path, size_t guard)
+static const adx_branch_point *adx_branch_point_of(const adx_path *path,
+                                                   size_t guard)
 {
     size_t low = 0;
-    size_t high = path->partings;
+    size_t high = path->branch_points;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (path->parting[middle].guard < guard)
+        if (path->branch_point[middle].guard < guard)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < path->partings && path->parting[low].guard == guard
-         ? &path->parting[low] : NULL;
+    return low < path->branch_points && path->branch_point[low].guard == guard
+         ? &path->branch_point[low] : NULL;
 }
 
 // The first path from i on that parts from another one at this guard of it:
 // others, a point that left the path there cannot take.
-static size_t adx_next_path(const ad_traced *t, const adx_parting *left,
+static size_t adx_next_path(const ad_traced *t, const adx_branch_point *left,
                             size_t i)
 {
     for (; i < t->paths; i++) {
-        const adx_parting *f = adx_parting_of(&t->path[i], left->guard);
+        const adx_branch_point *f =
+            adx_branch_point_of(&t->path[i], left->guard);
         if (f != NULL && f->before == left->before
             && !adx_same_value(f->was, left->was))
             break;
@@ -259,7 +261,7 @@ ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
     if (traced == NULL || fn == NULL)
         return ADREV_ESHAPE;
     *fn = NULL;
-    adx_parting last = { SIZE_MAX, 0, 0 };
+    adx_branch_point last = { SIZE_MAX, 0, 0 };
     for (size_t i = 0; i < traced->paths;) {
         adx_path path = traced->path[i];
         ad_status status = ad_fn_eval(path.fn, x, traced->y);
@@ -269,7 +271,8 @@ ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
         }
         if (status != ADREV_EPATH)
             return status;
-        const adx_parting *left = adx_parting_of(&path, adx_last_guard.index);
+        const adx_branch_point *left =
+            adx_branch_point_of(&path, adx_last_guard.index);
         bool same = left == NULL || left->guard == last.guard;
         // At the same guard as before: those before i have been looked at.
         i = left == NULL ? i + 1

@@ -18,16 +18,16 @@
 #define ADX_ENTRIES_MOST UINT32_MAX
 #endif
 
-typedef struct adx_list_of {
+typedef struct adx_index_list {
     const ad_allocator *memory;
     uint32_t *v;
     size_t n;
     size_t room;
     bool failed;                // no memory, or:
     bool full;
-} adx_list_of;
+} adx_index_list;
 
-static void adx_list_add(adx_list_of *l, uint32_t v)
+static void adx_list_add(adx_index_list *l, uint32_t v)
 {
     l->full = l->full || l->n >= ADX_ENTRIES_MOST;
     if (!l->failed && !l->full
@@ -98,7 +98,7 @@ static bool adx_sort_graph(const ad_allocator *a, adx_entries *g)
 /* --- the pattern of a Jacobian ------------------------------------------- */
 
 // Whether a node depends on argument i in a way that has a derivative.
-static bool adx_feels(uint32_t op, int i)
+static bool adx_has_partial(uint32_t op, int i)
 {
     return op != ADX_OP_guard && i < adx_row_of(op)->arity
         && strcmp(adx_row_of(op)->partial[i], "0") != 0;
@@ -107,7 +107,7 @@ static bool adx_feels(uint32_t op, int i)
 // Inputs that number x depends on, each once: those that are not yet marked.
 static void adx_collect_inputs(const adx_program *p, uint32_t x,
                                uint32_t mark[], uint32_t now,
-                               adx_list_of *stack, adx_list_of *to)
+                               adx_index_list *stack, adx_index_list *to)
 {
     adx_list_add(stack, x);
     while (stack->n > 0 && !stack->failed) {
@@ -120,7 +120,7 @@ static void adx_collect_inputs(const adx_program *p, uint32_t x,
             adx_list_add(to, i);
         else if (from < ADX_FROM_INPUT)
             for (int k = 0; k < 3; k++)
-                if (adx_feels(p->node[from].op, k))
+                if (adx_has_partial(p->node[from].op, k))
                     adx_list_add(stack, adx_argument(&p->node[from], k));
     }
 }
@@ -132,9 +132,9 @@ typedef struct adx_reaching {
     const adx_program *p;
     uint32_t *mark;             // [number] see adx_visit_reach
     uint64_t *bits;             // [number] the outputs that depend on it
-    adx_list_of stack;
-    adx_list_of order;          // numbers, each behind what it is made from
-    adx_list_of to;             // columns of the graph
+    adx_index_list stack;
+    adx_index_list order;          // numbers, each behind what it is made from
+    adx_index_list to;             // columns of the graph
 } adx_reaching;
 
 // What number x is made from goes behind what is in the order already. A mark
@@ -156,7 +156,7 @@ static void adx_visit_reach(adx_reaching *k, uint32_t x, uint32_t now)
         k->bits[i] = 0;
         for (int a = 0; a < 3 && from < ADX_FROM_INPUT; a++) {
             const adx_node *s = &k->p->node[from];
-            if (adx_feels(s->op, a) && k->mark[adx_argument(s, a)] < now)
+            if (adx_has_partial(s->op, a) && k->mark[adx_argument(s, a)] < now)
                 adx_list_add(&k->stack, adx_argument(s, a));
         }
     }
@@ -181,7 +181,7 @@ static void adx_reach_rows(adx_reaching *k, uint32_t first, uint32_t n,
         uint32_t x = k->order.v[i];
         uint32_t from = p->from[x];
         for (int a = 0; a < 3 && from < ADX_FROM_INPUT; a++)
-            if (adx_feels(p->node[from].op, a))
+            if (adx_has_partial(p->node[from].op, a))
                 k->bits[adx_argument(&p->node[from], a)] |= k->bits[x];
     }
     for (size_t i = 0; i < k->order.n; i++)
@@ -248,8 +248,8 @@ static unsigned adx_curvature_of(uint32_t op, const ad_allocator *a,
     uint32_t v = adx_emit(&p, op, 0, 1, 2);
     const adx_numbers arg[3] = { adx_single(0), adx_single(1), adx_single(2) };
     for (int i = 0; i < adx_row_of(op)->arity && p.status == ADREV_OK; i++) {
-        adx_list_of stack = { .memory = a };
-        adx_list_of to = { .memory = a };
+        adx_index_list stack = { .memory = a };
+        adx_index_list to = { .memory = a };
         uint32_t d = adx_partial_of(&p, 1, op, i, arg, adx_single(v)).base;
         uint32_t *mark = (uint32_t *)adx_take(a, p.numbers, sizeof *mark);
         if (mark != NULL && p.status == ADREV_OK) {
@@ -272,7 +272,7 @@ static unsigned adx_curvature_of(uint32_t op, const ad_allocator *a,
 // Sets of inputs, sorted, one behind the other.
 typedef struct adx_sets {
     const adx_program *p;
-    adx_list_of item;
+    adx_index_list item;
     uint32_t *at;               // of each number
     uint32_t *n;
     bool *wanted;               // numbers whose set matters
@@ -315,7 +315,7 @@ static void adx_unite_arguments(adx_sets *k, const adx_node *s)
 {
     k->n[s->r] = 0;
     for (int i = 0; i < 3; i++)
-        if (adx_feels(s->op, i))
+        if (adx_has_partial(s->op, i))
             adx_unite(k, s->r, s->r, adx_argument(s, i));
 }
 
@@ -330,7 +330,7 @@ static void adx_find_wanted(adx_sets *k, const bool used[])
             continue;
         unsigned curved = k->curved[s->op];
         for (int j = 0; j < 3; j++)
-            if (adx_feels(s->op, j)
+            if (adx_has_partial(s->op, j)
                 && (k->wanted[s->r] || (curved >> (3 * j) & 7) != 0
                     || (curved >> j & 0111) != 0))
                 k->wanted[adx_argument(s, j)] = true;
@@ -338,8 +338,9 @@ static void adx_find_wanted(adx_sets *k, const bool used[])
 }
 
 // Pairs as a graph: sorted, each once.
-static bool adx_graph_of_pairs(const ad_allocator *a, const adx_list_of *pairs,
-                               size_t n, adx_entries *g)
+static bool adx_graph_of_pairs(const ad_allocator *a,
+                               const adx_index_list *pairs, size_t n,
+                               adx_entries *g)
 {
     if (!adx_new_graph(a, g, n, n, pairs->n / 2))
         return false;
@@ -366,7 +367,7 @@ static bool adx_graph_of_pairs(const ad_allocator *a, const adx_list_of *pairs,
 }
 
 static void adx_add_pairs(const adx_sets *k, uint32_t a, uint32_t b,
-                          adx_list_of *pairs)
+                          adx_index_list *pairs)
 {
     for (uint32_t i = 0; i < k->n[a]; i++)
         for (uint32_t j = 0; j < k->n[b]; j++) {
@@ -378,7 +379,7 @@ static void adx_add_pairs(const adx_sets *k, uint32_t a, uint32_t b,
 }
 
 // The same list with each pair once.
-static void adx_thin_pairs(adx_list_of *pairs, size_t inputs)
+static void adx_thin_pairs(adx_index_list *pairs, size_t inputs)
 {
     adx_entries g = {0};
     if (pairs->failed || !adx_graph_of_pairs(pairs->memory, pairs, inputs, &g))
@@ -393,7 +394,7 @@ static void adx_thin_pairs(adx_list_of *pairs, size_t inputs)
 }
 
 static void adx_find_pairs(adx_sets *k, const bool used[],
-                           adx_list_of *pairs)
+                           adx_index_list *pairs)
 {
     const adx_program *p = k->p;
     size_t most = 4096 + 8 * p->inputs;
@@ -429,7 +430,7 @@ static bool adx_hessian_graph(adx_program *p, adx_entries *g)
     const ad_allocator *a = p->memory;
     unsigned curved[ADX_OP_COUNT];
     ad_status status = ADREV_OK;
-    adx_list_of pairs = { .memory = a };
+    adx_index_list pairs = { .memory = a };
     adx_sets k = { .p = p, .item = { .memory = a }, .curved = curved };
     k.at = (uint32_t *)adx_take(a, p->numbers, sizeof *k.at);
     k.n = (uint32_t *)adx_take(a, p->numbers, sizeof *k.n);

@@ -117,7 +117,8 @@ static bool adx_copy_manys(adx_machine *m, const adx_program *p)
         const adx_many *k = &p->many[i];
         m->many[i] = *k;
         m->many[i].list = NULL;
-        m->many[i].kept = k->kept == NULL ? NULL : adx_hold(k->kept);
+        m->many[i].shared = k->shared == NULL ? NULL
+                          : adx_share_rule(k->shared);
         m->manys = i + 1;
         size_t n = adx_listed(k);
         if (n == 0)

@@ -60,7 +60,7 @@ static void adx_fill_column(const ad_column *c, size_t point, size_t n,
 
 // Memory for one block after the other. Parameters, which all points share, are
 // filled in for the first of them (gmm, bench/: half of the time else).
-typedef struct adx_desk {
+typedef struct adx_block_memory {
     adx_workspace *work;        // of replays
     bool in_work;               // parameters are there
     ad_real *room;
@@ -70,18 +70,18 @@ typedef struct adx_desk {
     ad_real *filled;            // [inputs][lanes]
     bool in_room;               // parameters are there
     ad_real *y;                 // [results][lanes]; NULL: nothing waits there
-} adx_desk;
+} adx_block_memory;
 
 static void adx_fill_block(const adx_mapping *k, size_t point, size_t n,
-                           adx_desk *desk)
+                           adx_block_memory *own)
 {
-    ad_real *w = desk->work->w;
+    ad_real *w = own->work->w;
     for (size_t g = 0; g < 2; g++)
         for (size_t i = 0; i < k->given_n[g]; i++, w += ADREV_LANES_MOST)
-            if (k->given[g][i].step != 0 || !desk->in_work)
+            if (k->given[g][i].step != 0 || !own->in_work)
                 adx_fill_column(&k->given[g][i], point, n, ADREV_LANES_MOST,
                                 w);
-    desk->in_work = true;
+    own->in_work = true;
 }
 
 // The sum of n lanes, in an order that only depends on n.
@@ -231,10 +231,10 @@ static bool adx_forgive_failed(size_t n, uint32_t flipped[], bool nan[])
 
 // The lanes that have a result go first; those with NaN are done again, with
 // care (see adx_run_point). Adjoints of lanes that are left are 0.
-static void adx_map_some(adx_mapping *k, adx_desk *desk, size_t point,
+static void adx_map_some(adx_mapping *k, adx_block_memory *own, size_t point,
                          size_t n, uint32_t flipped[], bool nan[], ad_real y[])
 {
-    ad_real *w = desk->work->w;
+    ad_real *w = own->work->w;
     bool take[ADREV_LANES_MOST] = {0};
     for (size_t l = 0; l < n; l++) {
         take[l] = flipped[l] == 0 && !nan[l];
@@ -243,7 +243,7 @@ static void adx_map_some(adx_mapping *k, adx_desk *desk, size_t point,
     for (size_t i = 0; k->adds && i < k->wanted_n[0]; i++)
         memset(y + i * k->lanes, 0, n * sizeof *y);
     adx_take_lanes(k, point, n, w, take, y);
-    adx_fill_block(k, point, n, desk);
+    adx_fill_block(k, point, n, own);
     adx_run_lanes(k->machine, w, ADREV_LANES_MOST, true, flipped);
     adx_note_failed(k, point, n, flipped, nan);
     adx_take_lanes(k, point, n, w, nan, y);
@@ -252,10 +252,10 @@ static void adx_map_some(adx_mapping *k, adx_desk *desk, size_t point,
 // Columns whose numbers lie side by side are read in place (burgers, bench/:
 // copies took half of the time).
 static void adx_point_columns(const adx_mapping *k, size_t point, size_t n,
-                              adx_desk *desk)
+                              adx_block_memory *own)
 {
-    const ad_real **at = desk->at;
-    ad_real *w = desk->filled;
+    const ad_real **at = own->at;
+    ad_real *w = own->filled;
     for (size_t g = 0; g < 2; g++)
         for (size_t i = 0; i < k->given_n[g]; i++) {
             const ad_column *c = &k->given[g][i];
@@ -264,21 +264,21 @@ static void adx_point_columns(const adx_mapping *k, size_t point, size_t n,
                 continue;
             }
             *at++ = w;
-            if (c->step != 0 || !desk->in_room)
+            if (c->step != 0 || !own->in_room)
                 adx_fill_column(c, point, n, k->lanes, w);
             w += k->lanes;
         }
-    desk->in_room = true;
+    own->in_room = true;
 }
 
 // By machine code; false: there is none, or a result is not finite.
-static bool adx_map_compiled(const adx_mapping *k, adx_desk *desk,
+static bool adx_map_compiled(const adx_mapping *k, adx_block_memory *own,
                              size_t point, size_t n, ad_real y[])
 {
     if (k->compiled->block == NULL)
         return false;
-    adx_point_columns(k, point, n, desk);
-    if (k->compiled->block(desk->at, y, (long)n) != 0)
+    adx_point_columns(k, point, n, own);
+    if (k->compiled->block(own->at, y, (long)n) != 0)
         return false;
     for (size_t l = 0; k->left != NULL && l < n; l++)
         k->left[point + l] = 0;
@@ -289,20 +289,20 @@ static bool adx_map_compiled(const adx_mapping *k, adx_desk *desk,
 // A piece of a block, of up to ADREV_LANES_MOST points. true: adjoints were
 // added, for these are all of the block, and no other one waits (gmm replayed,
 // bench/: 1.25 times as long by way of y).
-static bool adx_map_lanes(adx_mapping *k, adx_desk *desk, size_t point,
+static bool adx_map_lanes(adx_mapping *k, adx_block_memory *own, size_t point,
                           size_t n, ad_real y[])
 {
-    ad_real *w = desk->work->w;
+    ad_real *w = own->work->w;
     uint32_t flipped[ADREV_LANES_MOST];
     bool nan[ADREV_LANES_MOST];
-    if (adx_map_compiled(k, desk, point, n, y))
+    if (adx_map_compiled(k, own, point, n, y))
         return false;
-    adx_fill_block(k, point, n, desk);
+    adx_fill_block(k, point, n, own);
     adx_run_lanes(k->machine, w, ADREV_LANES_MOST, false, flipped);
     bool again = adx_lanes_with_nan(k->machine, w, n, nan);
     again = adx_forgive_failed(n, flipped, nan) || again;
     if (adx_note_left(k, point, n, flipped) || again) {
-        adx_map_some(k, desk, point, n, flipped, nan, y);
+        adx_map_some(k, own, point, n, flipped, nan, y);
         return false;
     }
     bool alone = k->lanes == ADREV_LANES_MOST && k->waiting == NULL;
@@ -317,15 +317,15 @@ static size_t adx_points_of(const adx_mapping *k, size_t block)
 }
 
 // y: [results][lanes], where adjoints stay if they wait for other blocks.
-static void adx_map_block(adx_mapping *k, adx_desk *desk, size_t block,
+static void adx_map_block(adx_mapping *k, adx_block_memory *own, size_t block,
                           ad_real y[])
 {
     size_t point = block * k->lanes;
     size_t n = adx_points_of(k, block);
     bool added = false;         // then there is only one piece
-    if (n <= ADREV_LANES_MOST || !adx_map_compiled(k, desk, point, n, y))
+    if (n <= ADREV_LANES_MOST || !adx_map_compiled(k, own, point, n, y))
         for (size_t l = 0; l < n; l += ADREV_LANES_MOST)
-            added = adx_map_lanes(k, desk, point + l,
+            added = adx_map_lanes(k, own, point + l,
                                   n - l < ADREV_LANES_MOST ? n - l
                                                            : ADREV_LANES_MOST,
                                   y == NULL ? NULL : y + l);
@@ -333,39 +333,39 @@ static void adx_map_block(adx_mapping *k, adx_desk *desk, size_t block,
         adx_add_adjoints(k, point, n, y);
 }
 
-static void adx_close_desk(const adx_mapping *k, adx_desk *desk)
+static void adx_close_block_memory(const adx_mapping *k, adx_block_memory *own)
 {
-    adx_give_work(k->machine, desk->work);
-    if (desk->room != NULL)     // acq_rel: as in adx_open_desk
+    adx_give_work(k->machine, own->work);
+    if (own->room != NULL)     // acq_rel: as in adx_open_block_memory
         adx_drop(&k->fn->memory,
-                 atomic_exchange_explicit(&k->compiled->spare_block, desk->room,
+                 atomic_exchange_explicit(&k->compiled->spare_block, own->room,
                                           memory_order_acq_rel));
 }
 
 // false: no memory.
-static bool adx_open_desk(const adx_mapping *k, adx_desk *desk)
+static bool adx_open_block_memory(const adx_mapping *k, adx_block_memory *own)
 {
     adx_machine *m = k->machine;
     size_t pointers = (m->inputs * sizeof(ad_real *) + sizeof(ad_real) - 1)
                     / sizeof(ad_real);
-    *desk = (adx_desk){ .work = adx_take_work(m, ADREV_LANES_MOST) };
-    if (desk->work == NULL)
+    *own = (adx_block_memory){ .work = adx_take_work(m, ADREV_LANES_MOST) };
+    if (own->work == NULL)
         return false;
     if (k->compiled->block == NULL && !k->adds)
         return true;            // a replay has its results in its workspace
     // acq_rel: who takes it comes after who gave it back.
-    desk->room = atomic_exchange_explicit(&k->compiled->spare_block, NULL,
+    own->room = atomic_exchange_explicit(&k->compiled->spare_block, NULL,
                                           memory_order_acq_rel);
-    if (desk->room == NULL)
-        desk->room = (ad_real *)adx_take(&k->fn->memory, pointers + ADX_LINE
-            + (m->inputs + m->outputs) * k->lanes, sizeof *desk->room);
-    if (desk->room == NULL) {
-        adx_give_work(m, desk->work);
+    if (own->room == NULL)
+        own->room = (ad_real *)adx_take(&k->fn->memory, pointers + ADX_LINE
+            + (m->inputs + m->outputs) * k->lanes, sizeof *own->room);
+    if (own->room == NULL) {
+        adx_give_work(m, own->work);
         return false;
     }
-    desk->at = (const ad_real **)(void *)desk->room;
-    desk->y = adx_align(desk->room + pointers);
-    desk->filled = desk->y + m->outputs * k->lanes;
+    own->at = (const ad_real **)(void *)own->room;
+    own->y = adx_align(own->room + pointers);
+    own->filled = own->y + m->outputs * k->lanes;
     return true;
 }
 
@@ -376,13 +376,13 @@ static ad_real *adx_waiting_of(const adx_mapping *k, size_t block)
 }
 
 // Blocks of the batch; those that were done before are left out.
-static void adx_map_range(adx_mapping *k, adx_desk *desk, size_t begin,
+static void adx_map_range(adx_mapping *k, adx_block_memory *own, size_t begin,
                           size_t end)
 {
     for (size_t i = begin; i < end; i++) {
         if (!k->done[i])
-            adx_map_block(k, desk, k->first + i,
-                          k->waiting == NULL ? desk->y : adx_waiting_of(k, i));
+            adx_map_block(k, own, k->first + i,
+                          k->waiting == NULL ? own->y : adx_waiting_of(k, i));
         k->done[i] = true;
     }
 }
@@ -391,28 +391,29 @@ static void adx_map_range(adx_mapping *k, adx_desk *desk, size_t begin,
 static void adx_map_blocks(size_t begin, size_t end, void *user)
 {
     adx_mapping *k = (adx_mapping *)user;
-    adx_desk desk;
-    if (!adx_open_desk(k, &desk))
+    adx_block_memory own;
+    if (!adx_open_block_memory(k, &own))
         return;
-    adx_map_range(k, &desk, begin, end);
-    adx_close_desk(k, &desk);
+    adx_map_range(k, &own, begin, end);
+    adx_close_block_memory(k, &own);
 }
 
-static void adx_map_batch(adx_mapping *k, adx_desk *desk, size_t blocks)
+static void adx_map_batch(adx_mapping *k, adx_block_memory *own, size_t blocks)
 {
     memset(k->done, 0, sizeof k->done);
     ad_tape *before = ad_use(NULL);
     ad_parallel_for(blocks, 4 * ADREV_LANES_MOST / k->lanes, adx_map_blocks,
                     k);
     ad_use(before);
-    adx_map_range(k, desk, 0, blocks);
+    adx_map_range(k, own, 0, blocks);
     for (size_t b = 0; k->adds && b < blocks; b++)
         adx_add_adjoints(k, (k->first + b) * k->lanes,
                          adx_points_of(k, k->first + b), adx_waiting_of(k, b));
 }
 
 // On the pool, a batch after the other.
-static ad_status adx_map_batches(adx_mapping *k, adx_desk *desk, size_t blocks)
+static ad_status adx_map_batches(adx_mapping *k, adx_block_memory *own,
+                                 size_t blocks)
 {
     size_t most = ADX_BATCH * ADREV_LANES_MOST / k->lanes;
     most = blocks < most ? blocks : most;
@@ -422,16 +423,17 @@ static ad_status adx_map_batches(adx_mapping *k, adx_desk *desk, size_t blocks)
     if (k->adds && k->waiting == NULL)
         return ADREV_ENOMEM;
     for (; k->first < blocks; k->first += most)
-        adx_map_batch(k, desk, blocks - k->first < most ? blocks - k->first
+        adx_map_batch(k, own, blocks - k->first < most ? blocks - k->first
                                                         : most);
     adx_drop(&k->fn->memory, k->waiting);
     return ADREV_OK;
 }
 #else
-static ad_status adx_map_batches(adx_mapping *k, adx_desk *desk, size_t blocks)
+static ad_status adx_map_batches(adx_mapping *k, adx_block_memory *own,
+                                 size_t blocks)
 {
     for (size_t b = 0; b < blocks; b++)
-        adx_map_block(k, desk, b, desk->y);
+        adx_map_block(k, own, b, own->y);
     return ADREV_OK;
 }
 #endif
@@ -458,11 +460,11 @@ static ad_status adx_map_all(adx_mapping *k, adx_kind kind)
     k->compiled = &k->fn->compiled[kind];
     k->lanes = adx_lanes_of(k->machine->inputs, k->machine->outputs);
     atomic_init(&k->status, ADREV_OK);
-    adx_desk desk;
-    if (!adx_open_desk(k, &desk))
+    adx_block_memory own;
+    if (!adx_open_block_memory(k, &own))
         return ADREV_ENOMEM;
-    status = adx_map_batches(k, &desk, (k->points + k->lanes - 1) / k->lanes);
-    adx_close_desk(k, &desk);
+    status = adx_map_batches(k, &own, (k->points + k->lanes - 1) / k->lanes);
+    adx_close_block_memory(k, &own);
     return status != ADREV_OK ? status
          : (ad_status)atomic_load_explicit(&k->status, memory_order_relaxed);
 }

@@ -4,14 +4,15 @@
  * A program in memory: nodes, numbers, inputs, outputs, guards.
  *
  *   needs   tape/memory function/api function/operations
- *   offers  adx_kept adx_keep adx_hold adx_let_go adx_node adx_numbers
- *           adx_many_kind ADX_MANY_each ADX_MANY_sum ADX_MANY_most
- *           ADX_MANY_norm ADX_MANY_product ADX_MANY_gather ADX_MANY_external
- *           ADX_EXTERNAL_value ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving
- *           adx_many ADX_FROM_CONSTANT ADX_FROM_INPUT ADX_NOWHERE ADX_WAYS
- *           adx_seen_set adx_term adx_known_cell adx_cells adx_program
- *           adx_begin_program adx_drop_many adx_end_program adx_free_program
- *           adx_spoil adx_has_room_for_number adx_new_number adx_new_constant
+ *   offers  adx_shared_rule adx_new_shared_rule adx_share_rule
+ *           adx_release_rule adx_node adx_numbers adx_many_kind ADX_MANY_each
+ *           ADX_MANY_sum ADX_MANY_most ADX_MANY_norm ADX_MANY_product
+ *           ADX_MANY_gather ADX_MANY_external ADX_EXTERNAL_value
+ *           ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving adx_many
+ *           ADX_FROM_CONSTANT ADX_FROM_INPUT ADX_NOWHERE ADX_WAYS adx_seen_set
+ *           adx_term adx_known_cell adx_cells adx_program adx_begin_program
+ *           adx_drop_many adx_end_program adx_free_program adx_spoil
+ *           adx_has_room_for_number adx_new_number adx_new_constant
  *           adx_new_inputs adx_new_output adx_is_constant_number
  *           adx_constant_of adx_is_fixed adx_is adx_made_by adx_many_of
  *           adx_external_operands adx_external_results adx_many_results
@@ -19,43 +20,45 @@
  * ========================================================================== */
 
 // What an external statement saved, for all programs that it is a node of.
-typedef struct adx_kept {
+typedef struct adx_shared_rule {
     ad_allocator memory;
     atomic_size_t holders;
     const ad_external_rule *rule;
     bool destroys;              // the rule's destroy is due
     _Alignas(16) char saved[];
-} adx_kept;
+} adx_shared_rule;
 
-static adx_kept *adx_keep(const ad_allocator *a, const ad_array_operation *o)
+static adx_shared_rule *adx_new_shared_rule(const ad_allocator *a,
+                                            const ad_array_operation *o)
 {
-    adx_kept *kept = (adx_kept *)adx_take(a, 1, sizeof *kept + o->bytes);
-    if (kept == NULL)
+    adx_shared_rule *shared =
+        (adx_shared_rule *)adx_take(a, 1, sizeof *shared + o->bytes);
+    if (shared == NULL)
         return NULL;
-    *kept = (adx_kept){ .memory = *a, .rule = o->rule };
-    atomic_init(&kept->holders, 1);
+    *shared = (adx_shared_rule){ .memory = *a, .rule = o->rule };
+    atomic_init(&shared->holders, 1);
     if (o->bytes > 0)
-        memcpy(kept->saved, o->saved, o->bytes);
-    return kept;
+        memcpy(shared->saved, o->saved, o->bytes);
+    return shared;
 }
 
-static adx_kept *adx_hold(adx_kept *kept)
+static adx_shared_rule *adx_share_rule(adx_shared_rule *shared)
 {
     // relaxed: who holds it gives it on
-    atomic_fetch_add_explicit(&kept->holders, 1, memory_order_relaxed);
-    return kept;
+    atomic_fetch_add_explicit(&shared->holders, 1, memory_order_relaxed);
+    return shared;
 }
 
-static void adx_let_go(adx_kept *kept)
+static void adx_release_rule(adx_shared_rule *shared)
 {
     // acq_rel: what the other holders did comes before the end.
-    if (kept == NULL || atomic_fetch_sub_explicit(&kept->holders, 1,
+    if (shared == NULL || atomic_fetch_sub_explicit(&shared->holders, 1,
                                                   memory_order_acq_rel) > 1)
         return;
-    if (kept->destroys && kept->rule->destroy != NULL)
-        kept->rule->destroy(kept->saved);
-    const ad_allocator memory = kept->memory;
-    adx_drop(&memory, kept);
+    if (shared->destroys && shared->rule->destroy != NULL)
+        shared->rule->destroy(shared->saved);
+    const ad_allocator memory = shared->memory;
+    adx_drop(&memory, shared);
 }
 
 typedef struct adx_node {
@@ -97,7 +100,7 @@ typedef struct adx_many {
     uint32_t m, k, n;
     adx_numbers arg[3];
     uint32_t *list;
-    adx_kept *kept;             // of an external statement
+    adx_shared_rule *shared;             // of an external statement
 } adx_many;
 
 // Where a number comes from.
@@ -188,7 +191,7 @@ static void adx_begin_program(adx_program *p, const ad_allocator *memory,
 static void adx_drop_many(const ad_allocator *a, const adx_many *k)
 {
     adx_drop(a, k->list);
-    adx_let_go(k->kept);
+    adx_release_rule(k->shared);
 }
 
 // What is there only while nodes are added.

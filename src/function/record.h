@@ -282,8 +282,9 @@ static adx_numbers adx_record_external(adx_recorder *r,
         adx_spoil(p, ADREV_EEXTERNAL);
     if (n > UINT32_MAX / 8 || o->results > UINT32_MAX / 8)
         adx_spoil(p, ADREV_ELIMIT);
-    adx_kept *kept = p->status != ADREV_OK ? NULL : adx_keep(p->memory, o);
-    if (kept == NULL) {
+    adx_shared_rule *shared = p->status != ADREV_OK ? NULL
+                            : adx_new_shared_rule(p->memory, o);
+    if (shared == NULL) {
         adx_spoil(p, ADREV_ENOMEM);
         return y;
     }
@@ -291,11 +292,11 @@ static adx_numbers adx_record_external(adx_recorder *r,
     for (size_t i = 0; list != NULL && i < n; i++)
         list[i] = adx_number_of(r, o->arg[0].x[i]);
     const adx_many of = { .m = (uint32_t)o->results, .n = (uint32_t)n,
-                          .kept = kept };
+                          .shared = shared };
     y.base = adx_emit_external(p, &of, ADX_EXTERNAL_value, list);
-    kept->destroys = p->status == ADREV_OK;
-    *o->kept = kept->destroys;
-    adx_let_go(kept);
+    shared->destroys = p->status == ADREV_OK;
+    *o->kept = shared->destroys;
+    adx_release_rule(shared);
     return y;
 }
 

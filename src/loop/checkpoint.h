@@ -5,7 +5,7 @@
  * that finds no recording runs the call again on a stage and sweeps that.
  *
  *   needs   number/recording tape/layout tape/memory sweep/session bulk/folds
- *           bulk/tours loop/api loop/stage
+ *           bulk/passes loop/api loop/stage
  *   offers  adx_checkpoint adx_call_again adx_checkpoint_rule
  *           adx_list_captured adx_loop_memory
  *   later   adx_unrolled_memory
@@ -194,7 +194,7 @@ static ad_status adx_first_run(adx_checkpoint *c,
 }
 
 // Room behind the inputs for what was captured, which is known now.
-static bool adx_settle_captured(const ad_allocator *a, ad_rev **in, size_t n,
+static bool adx_extend_by_captured(const ad_allocator *a, ad_rev **in, size_t n,
                                 const adx_captured *k)
 {
     size_t room = n;
@@ -219,7 +219,7 @@ static ad_status adx_record_checkpoint(adx_checkpoint *c, const ad_rev x[],
     ad_real *v = (ad_real *)adx_take(&memory, m, sizeof *v);
     ad_status status = ADREV_ENOMEM;
     if (all == NULL || out == NULL || v == NULL
-        || !adx_settle_captured(&memory, &c->in, c->n, &c->captured))
+        || !adx_extend_by_captured(&memory, &c->in, c->n, &c->captured))
         adx_free_call(c);
     else {
         if (c->n > 0)

@@ -7,8 +7,9 @@
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           tape/walk sweep/queries array/operands array/linear array/sums
- *           array/products array/external bulk/folds bulk/tours bulk/statement
- *           loop/api loop/stage loop/checkpoint loop/scan loop/sweep
+ *           array/products array/external bulk/folds bulk/passes
+ *           bulk/statement loop/api loop/stage loop/checkpoint loop/scan
+ *           loop/sweep
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN

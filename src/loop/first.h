@@ -127,7 +127,7 @@ static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
 }
 
 // What is known only after it.
-static void adx_settle_scan(adx_scan *c, const ad_scan_desc *d)
+static void adx_complete_scan(adx_scan *c, const ad_scan_desc *d)
 {
     adx_kept_level *l = &c->plan.level[0];
     c->plan.first = d->truncated && d->reversed < c->steps
@@ -147,7 +147,7 @@ static ad_status adx_first_scan_once(adx_scan *c, const ad_scan_desc *d,
     ad_status status = adx_make_timetable(&c->plan, &d->schedule, c->behind);
     if (status != ADREV_OK)
         return status;
-    adx_take_spare_shelf(c);
+    adx_take_spare_states(c);
     status = ADREV_ENOMEM;
     if (adx_begin_stepping(&k, c, ADX_RUN)) {
         adx_begin_state(&k, d);
@@ -177,7 +177,7 @@ static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
         status = adx_first_scan_once(c, d, list, &again);
     }
     if (status == ADREV_OK)
-        adx_settle_scan(c, d);
+        adx_complete_scan(c, d);
     return status;
 }
 

@@ -11,7 +11,7 @@
  *           function/matrices function/run function/functions
  *           function/evaluate code/api code/wanted code/compile bulk/api
  *           bulk/maps loop/api loop/stage loop/schedule loop/scan loop/step
- *   offers  adx_free_paths adx_spare_shelf adx_take_spare_shelf
+ *   offers  adx_free_paths adx_spare_states adx_take_spare_states
  *           adx_choose_replays adx_recorded_step adx_step_as_function
  *           adx_replay_step adx_count_behind
  * ========================================================================== */
@@ -46,15 +46,15 @@ ADX_API void ad_replays_free(ad_replays *r)
         return;
     adx_free_paths(r);
     ad_allocator memory = r->memory;
-    adx_free_shelf(&memory, &r->spare);
+    adx_free_state_pool(&memory, &r->spare);
     adx_drop(&memory, r);
 }
 
 // Where a timetable has all states of a range; NULL: nowhere.
-static adx_shelf *adx_full_shelf(adx_timetable *p)
+static adx_state_pool *adx_full_state_pool(adx_timetable *p)
 {
     adx_kept_level *l = p->levels == 0 ? NULL : &p->level[p->levels - 1];
-    return l != NULL && l->every == 1 && l->store == NULL ? &l->shelf : NULL;
+    return l != NULL && l->every == 1 && l->store == NULL ? &l->pool : NULL;
 }
 
 static bool adx_same_memory(const ad_allocator *a, const ad_allocator *b)
@@ -64,9 +64,9 @@ static bool adx_same_memory(const ad_allocator *a, const ad_allocator *b)
 
 // Memory that a loop has once is cheaper than new memory: its pages are there.
 // (loop as a scan, compiled, bench/: 3.0 instead of 3.6 times plain.)
-static void adx_spare_shelf(adx_scan *c)
+static void adx_spare_states(adx_scan *c)
 {
-    adx_shelf *full = adx_full_shelf(&c->plan);
+    adx_state_pool *full = adx_full_state_pool(&c->plan);
     ad_replays *r = c->replays;
     if (full == NULL || r == NULL || r == &c->own_replays
         || r->spare.blocks > 0
@@ -76,15 +76,15 @@ static void adx_spare_shelf(adx_scan *c)
     memset(full, 0, sizeof *full);
 }
 
-static void adx_take_spare_shelf(adx_scan *c)
+static void adx_take_spare_states(adx_scan *c)
 {
-    adx_shelf *full = adx_full_shelf(&c->plan);
-    adx_shelf *spare = &c->replays->spare;
+    adx_state_pool *full = adx_full_state_pool(&c->plan);
+    adx_state_pool *spare = &c->replays->spare;
     if (full == NULL || spare->blocks == 0
         || !adx_same_memory(&c->replays->memory, &c->plan.memory))
         return;
     if (spare->most != full->most || spare->bytes != full->bytes) {
-        adx_free_shelf(&c->plan.memory, spare);
+        adx_free_state_pool(&c->plan.memory, spare);
         return;
     }
     *full = *spare;
@@ -187,7 +187,7 @@ static void adx_record_path(adx_stepping *k, size_t s)
     if (c->compiled) {
         ad_compile_report unread = { .reason = ADREV_COMPILE_DONE };
         adx_compile(fn, NULL, &unread, adx_handed_on(fn) == 0
-                    ? 0u : (unsigned)(ADX_C_AHEAD | ADX_C_BACK));
+                    ? 0u : (unsigned)(ADX_C_PRIMAL | ADX_C_PULLBACK));
     }
     p->path[p->paths++] = (adx_step_path){ .fn = fn, .stop = r.stop,
                                            .upto = s };
@@ -246,8 +246,8 @@ static void adx_mistrust(adx_stepping *k)
 static adx_calling *adx_new_calling(adx_stepping *k, size_t path, int how)
 {
     static const adx_kind kind[] = {
-        ADX_KIND_value, ADX_KIND_ahead, ADX_KIND_vjp, ADX_KIND_back,
-        ADX_KIND_train
+        ADX_KIND_value, ADX_KIND_primal, ADX_KIND_vjp, ADX_KIND_pullback,
+        ADX_KIND_unrolled
     };
     enum { ALL = ADX_PATHS * ADX_CALLINGS };
     if (k->calling == NULL) {
@@ -298,7 +298,7 @@ ADX_INLINE bool adx_pull_path(adx_stepping *k, size_t i, const ad_real weight[],
         const adx_given given[] = {
             x, w, { c->plan.behind + 1, c->replays->path[i].kept }
         };
-        const adx_calling *to = adx_calling_of(k, i, ADX_CALL_back);
+        const adx_calling *to = adx_calling_of(k, i, ADX_CALL_pullback);
         return to != NULL && adx_do_call(to, 3, given, 1, &dx);
     }
     const adx_given given[] = { x, w };
@@ -386,7 +386,7 @@ static bool adx_run_path(adx_stepping *k, size_t i, bool lean)
                               ? adx_calling_of(k, i, ADX_CALL_value) : NULL;
         return to != NULL && adx_do_call(to, 1, &x, 1, wanted);
     }
-    const adx_calling *to = adx_calling_of(k, i, ADX_CALL_ahead);
+    const adx_calling *to = adx_calling_of(k, i, ADX_CALL_primal);
     if (to == NULL || !adx_do_call(to, 1, &x, 2, wanted))
         return false;
     *behind = (ad_real)(i + 1);
@@ -471,9 +471,9 @@ static void adx_end_lean(const adx_lean *r, size_t steps)
 // Where state s is. False: there is no room.
 static bool adx_find_state(adx_lean *r, size_t s)
 {
-    adx_shelf *shelf = &r->level->shelf;
-    r->at = adx_on_shelf(&r->k->scan->plan, shelf, s - r->base);
-    size_t last = ((size_t)1 << shelf->bits) - 1;
+    adx_state_pool *pool = &r->level->pool;
+    r->at = adx_in_state_pool(&r->k->scan->plan, pool, s - r->base);
+    size_t last = ((size_t)1 << pool->bits) - 1;
     size_t number = (s - r->base) & last;
     r->near = r->at == NULL ? 0 : r->stride < 0 ? number : last - number;
     return r->at != NULL;
@@ -563,7 +563,7 @@ ADX_INLINE bool adx_take_results(const adx_calling *by, size_t first, size_t n,
 }
 
 // Results of a step, by replay or machine code. False: not by this function.
-ADX_INLINE bool adx_lean_ahead(const adx_lean *r, bool compiled,
+ADX_INLINE bool adx_lean_primal(const adx_lean *r, bool compiled,
                                const ad_real x[], ad_real y[], ad_real handed[])
 {
     const adx_scan *c = r->k->scan;
@@ -579,7 +579,7 @@ ADX_INLINE bool adx_lean_ahead(const adx_lean *r, bool compiled,
 }
 
 // Adjoints dx of what it was given, from those of what it returned.
-ADX_INLINE bool adx_lean_back(const adx_lean *r, bool compiled,
+ADX_INLINE bool adx_lean_pullback(const adx_lean *r, bool compiled,
                               const ad_real x[], const ad_real w[],
                               const ad_real handed[], ad_real dx[])
 {
@@ -655,63 +655,64 @@ static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
         back ? k->f.dx + c->window + c->data : NULL, r->by->room);
 }
 
-// Trains are for steps of few operations: of more, these take the time. Made
-// for one scan only, they must save the 10 to 20 us that making them takes,
+// Unrolled are steps of few operations: of more, these take the time. Made for
+// one scan only, the program must save the 10 to 20 us that making it takes,
 // with about 10 ns for each step.
-enum { ADX_TRAIN_OPERATIONS = 64, ADX_TRAIN_PAYS = 2000 };
+enum { ADX_UNROLLED_NODES = 64, ADX_UNROLLED_PAYS = 2000 };
 
-// Whether a step fits into trains, and all that they need is there. They have
-// no guards: either the steps are known to be on this path (passed), or there
-// must be none.
-static bool adx_is_for_trains(const adx_program *p, bool passed)
+// Whether a step is short enough, and all that its adjoint needs is there. No
+// guards are looked at: either the steps are known to be on this path (passed),
+// or there must be none.
+static bool adx_may_unroll(const adx_program *p, bool passed)
 {
     bool fits = p->carried > 0 && p->outputs == p->carried && p->manys == 0
              && p->inputs == p->carried + p->parameters + 1
-             && p->nodes <= ADX_TRAIN_OPERATIONS;
+             && p->nodes <= ADX_UNROLLED_NODES;
     for (size_t i = 0; fits && !passed && i < p->nodes; i++)
         fits = p->node[i].op != ADX_OP_guard;
     return fits;
 }
 
-// What replays ADX_TRAIN of so many steps back at once; NULL: nothing, or not
-// worth it.
-static const adx_calling *adx_train_of(const adx_lean *r, size_t steps)
+// What replays the adjoints of ADX_UNROLLED of so many steps at once; NULL:
+// nothing, or not worth it.
+static const adx_calling *adx_unrolled_of(const adx_lean *r, size_t steps)
 {
     const adx_scan *c = r->k->scan;
-    if (steps < (r->path < c->known ? ADX_TRAIN : ADX_TRAIN_PAYS) || c->told > 0
-        || !adx_is_for_trains(&r->by->fn->program, r->mark > 0))
+    if (steps < (r->path < c->known ? ADX_UNROLLED : ADX_UNROLLED_PAYS)
+        || c->told > 0
+        || !adx_may_unroll(&r->by->fn->program, r->mark > 0))
         return NULL;
-    size_t n = ADX_TRAIN * (c->window + r->kept + 1)
+    size_t n = ADX_UNROLLED * (c->window + r->kept + 1)
              + 2 * c->parameters + c->window;
-    const adx_calling *by = adx_calling_of(r->k, r->path, ADX_CALL_train);
+    const adx_calling *by = adx_calling_of(r->k, r->path, ADX_CALL_unrolled);
     return by != NULL && by->machine->inputs == n ? by : NULL;
 }
 
-// Steps before s, down to `from`, as far as there are trains of them that keep
+// Steps before s, down to `from`, ADX_UNROLLED at a time, as far as they keep
 // to the function; returns that after which they end. The adjoints of the state
 // are f.carried before and after them. (loop as a scan, replayed, bench/: 2.6
 // instead of 2.9 times the plain program.)
-static size_t adx_run_trains(adx_lean *r, size_t from, size_t s)
+static size_t adx_run_unrolled(adx_lean *r, size_t from, size_t s)
 {
     const adx_frame *f = &r->k->f;
     const adx_scan *c = r->k->scan;
     const size_t n = c->window;
     const size_t each = n + r->kept;
-    const adx_calling *by = adx_train_of(r, s - from);
+    const adx_calling *by = adx_unrolled_of(r, s - from);
     if (by == NULL)
         return s;
     ad_real *sums = f->dx + n + c->data;
-    ad_real *x = by->work->w;           // its inputs: see adx_make_train
-    ad_real *number = x + ADX_TRAIN * each + c->parameters;
-    ad_real *w = number + ADX_TRAIN;
+    ad_real *x = by->work->w;           // its inputs: see adx_make_unrolled
+    ad_real *number = x + ADX_UNROLLED * each + c->parameters;
+    ad_real *w = number + ADX_UNROLLED;
     adx_copy_few(c->parameters, r->k->in + n, number - c->parameters);
     adx_copy_few(n, f->carried, w);
     adx_copy_few(c->parameters, sums, w + n);
-    for (; s - from >= ADX_TRAIN && !adx_zeros(n, w); s -= ADX_TRAIN) {
+    for (; s - from >= ADX_UNROLLED && !adx_zeros(n, w); s -= ADX_UNROLLED) {
         const ad_real *at = x;
-        for (size_t i = ADX_TRAIN; i-- > 0;) {
+        for (size_t i = ADX_UNROLLED; i-- > 0;) {
             const ad_real *handed;
-            size_t step = s - ADX_TRAIN + i;
+            size_t step = s - ADX_UNROLLED + i;
             at = adx_fetch_lean(r, step, &handed);
             if (at == NULL)
                 break;
@@ -741,7 +742,8 @@ ADX_INLINE ad_real *adx_given_to(const adx_lean *r, bool compiled)
 
 // Steps from s on; returns that at which r ends. The state is k->in before and
 // after them.
-ADX_INLINE size_t adx_run_ahead(adx_lean *r, bool compiled, size_t s, size_t to)
+ADX_INLINE size_t adx_run_primal(adx_lean *r, bool compiled, size_t s,
+                                 size_t to)
 {
     adx_stepping *k = r->k;
     const adx_scan *c = k->scan;
@@ -755,7 +757,7 @@ ADX_INLINE size_t adx_run_ahead(adx_lean *r, bool compiled, size_t s, size_t to)
         adx_copy_few(c->in, x, y);
     for (; s < to && adx_keep_lean(r, s, x, &handed); s++) {
         adx_gather_lean(c, s, x);
-        r->cut = !adx_lean_ahead(r, compiled, x, y, handed);
+        r->cut = !adx_lean_primal(r, compiled, x, y, handed);
         if (r->cut)
             break;
         if (k->list != NULL)
@@ -774,7 +776,7 @@ ADX_INLINE size_t adx_run_ahead(adx_lean *r, bool compiled, size_t s, size_t to)
 
 // Steps before s, down to `from`; returns that after which r ends. The adjoints
 // of the state are f.carried before and after them.
-ADX_INLINE size_t adx_run_back(adx_lean *r, bool compiled, size_t from,
+ADX_INLINE size_t adx_run_pullback(adx_lean *r, bool compiled, size_t from,
                                size_t s)
 {
     const adx_stepping *k = r->k;
@@ -784,7 +786,7 @@ ADX_INLINE size_t adx_run_back(adx_lean *r, bool compiled, size_t from,
     for (size_t n = 1; n > 0 && s > from && compiled && adx_has_loop(r); s -= n)
         n = adx_do_loop(r, true, s - 1, s - from);
     if (!compiled)
-        s = adx_run_trains(r, from, s);
+        s = adx_run_unrolled(r, from, s);
     const ad_real *carried = f->carried;
     ad_real *x = adx_given_to(r, compiled);
     ad_real *dx = f->product;
@@ -795,7 +797,7 @@ ADX_INLINE size_t adx_run_back(adx_lean *r, bool compiled, size_t from,
             break;
         adx_copy_few(c->window, at, x);
         adx_gather_lean(c, s - 1, x);
-        r->cut = !adx_lean_back(r, compiled, x, w, handed, dx);
+        r->cut = !adx_lean_pullback(r, compiled, x, w, handed, dx);
         if (r->cut)
             break;
         adx_spread_given(c, s - 1, dx, f->dx + c->window);
@@ -819,18 +821,18 @@ static size_t adx_advance_lean(void *user, adx_kept_level *l, size_t base,
     size_t look = adx_next_look(k, from);
     if (look == from || adx_has_rest(k))
         return from;
-    r.stride = l == NULL ? 0 : (ptrdiff_t)l->shelf.bytes;
+    r.stride = l == NULL ? 0 : (ptrdiff_t)l->pool.bytes;
     if (l != NULL && l->behind > p->kept && p->kept > 0) {
         r.kept = p->kept;
         r.mark = (ad_real)(r.path + 1);
     }
-    if (!adx_begin_lean(&r, ADX_CALL_value, ADX_CALL_ahead))
+    if (!adx_begin_lean(&r, ADX_CALL_value, ADX_CALL_primal))
         return from;
     to = look < to ? look : to;
     if (k->list != NULL && !adx_expect_results(c, k->list, to - from))
         return from;
-    size_t s = r.by->room == NULL ? adx_run_ahead(&r, false, from, to)
-                                  : adx_run_ahead(&r, true, from, to);
+    size_t s = r.by->room == NULL ? adx_run_primal(&r, false, from, to)
+                                  : adx_run_primal(&r, true, from, to);
     c->by_function |= k->first && s > from;
     adx_end_lean(&r, s - from);
     return s;
@@ -843,7 +845,7 @@ static size_t adx_reverse_lean(void *user, adx_kept_level *l, size_t base,
     adx_scan *c = k->scan;
     const ad_real *behind;
     adx_lean r = { .k = k, .level = l, .base = base,
-                   .stride = -(ptrdiff_t)l->shelf.bytes };
+                   .stride = -(ptrdiff_t)l->pool.bytes };
     if (k->marks || adx_is_varying(c)
         || (c->told == 0 && adx_zeros(c->window, k->f.carried))
         || !adx_find_state(&r, to - 1))
@@ -856,13 +858,13 @@ static size_t adx_reverse_lean(void *user, adx_kept_level *l, size_t base,
     r.kept = r.mark > 0 ? p->kept : 0;
     if (r.path >= (c->swept ? c->limit : c->replays->paths)
         || (r.path >= c->known && to > p->upto) || adx_has_rest(k)
-        || !adx_begin_lean(&r, ADX_CALL_vjp, ADX_CALL_back))
+        || !adx_begin_lean(&r, ADX_CALL_vjp, ADX_CALL_pullback))
         return to;
     size_t look = adx_next_look_back(c, to - 1);
     if (look != SIZE_MAX && look >= from)
         from = look + 1;
-    size_t s = r.by->room == NULL ? adx_run_back(&r, false, from, to)
-                                  : adx_run_back(&r, true, from, to);
+    size_t s = r.by->room == NULL ? adx_run_pullback(&r, false, from, to)
+                                  : adx_run_pullback(&r, true, from, to);
     adx_end_lean(&r, to - s);
     return s;
 }

@@ -9,12 +9,12 @@
  * carries the adjoints of the window.
  *
  *   needs   tape/memory array/linear function/api function/places function/run
- *           function/functions function/evaluate bulk/tours loop/api
+ *           function/functions function/evaluate bulk/passes loop/api
  *           loop/stage loop/schedule
  *   offers  adx_piece adx_slice ADX_PATHS adx_calling adx_end_calling
- *           adx_begin_calling adx_do_call ADX_CALL_value ADX_CALL_ahead
- *           ADX_CALL_vjp ADX_CALL_back ADX_CALL_train adx_step_path adx_scan
- *           adx_results_list adx_frame adx_stepping adx_taps_of_state
+ *           adx_begin_calling adx_do_call ADX_CALL_value ADX_CALL_primal
+ *           ADX_CALL_vjp ADX_CALL_pullback ADX_CALL_unrolled adx_step_path
+ *           adx_scan adx_results_list adx_frame adx_stepping adx_taps_of_state
  *           adx_taps_of_sequence adx_depth adx_right_scan adx_describe
  * ========================================================================== */
 
@@ -101,8 +101,8 @@ ADX_INLINE bool adx_do_call(const adx_calling *k, size_t parts,
 // together (function/matrices): what the first hands on lies behind the
 // state, 1 + the path before it.
 enum {
-    ADX_CALL_value, ADX_CALL_ahead, ADX_CALL_vjp, ADX_CALL_back,
-    ADX_CALL_train, ADX_CALLINGS
+    ADX_CALL_value, ADX_CALL_primal, ADX_CALL_vjp, ADX_CALL_pullback,
+    ADX_CALL_unrolled, ADX_CALLINGS
 };
 
 typedef struct adx_step_path {
@@ -125,7 +125,7 @@ struct ad_replays {
     size_t paths;
     size_t missed;              // steps that took none of them
     bool varies;                // the step cannot be replayed
-    adx_shelf spare;            // of a scan that is gone, for the next one
+    adx_state_pool spare;            // of a scan that is gone, for the next one
 };
 
 typedef struct adx_scan {

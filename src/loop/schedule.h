@@ -8,10 +8,10 @@
  * evaluations.
  *
  *   needs   tape/layout tape/memory loop/api
- *   offers  ADX_STEPS_MOST adx_shelf adx_kept_level adx_timetable
- *           adx_count_bytes adx_on_shelf adx_free_shelf adx_stamp adx_behind
- *           adx_fetch_state adx_keep_first adx_go_first adx_judge_stack
- *           adx_go_back adx_free_timetable adx_right_schedule
+ *   offers  ADX_STEPS_MOST adx_state_pool adx_kept_level adx_timetable
+ *           adx_count_bytes adx_in_state_pool adx_free_state_pool adx_stamp
+ *           adx_behind adx_fetch_state adx_keep_first adx_go_first
+ *           adx_judge_stack adx_go_back adx_free_timetable adx_right_schedule
  *           adx_make_timetable
  * ========================================================================== */
 
@@ -80,7 +80,7 @@ static size_t adx_split(size_t n, size_t s)
 }
 
 // States in memory, by number. Blocks, so that none is moved when it grows.
-typedef struct adx_shelf {
+typedef struct adx_state_pool {
     char **block;
     size_t blocks, room;
     unsigned bits;              // a block has 2^bits states, the last one what
@@ -88,13 +88,13 @@ typedef struct adx_shelf {
     size_t most;                // states that it may have to hold
     size_t states;              // in all blocks
     size_t bytes;               // of a state, with what lies behind it
-} adx_shelf;
+} adx_state_pool;
 
 // Every `every`-th state of a range, or (every 0) a stack of them.
 typedef struct adx_kept_level {
     size_t every;
     const ad_store *store;      // NULL: in memory
-    adx_shelf shelf;
+    adx_state_pool pool;
     size_t *at;                 // [depth] steps before which the stack's are
     size_t depth, room;
     size_t most;
@@ -154,7 +154,8 @@ static void adx_count_bytes(adx_timetable *p, size_t more)
 }
 
 // Room for state i, of which the one before has some. NULL: no memory.
-static char *adx_add_to_shelf(adx_timetable *p, adx_shelf *s, size_t i)
+static char *adx_add_to_state_pool(adx_timetable *p, adx_state_pool *s,
+                                   size_t i)
 {
     if (s->blocks == 0)
         s->bits = adx_block_bits(s->bytes, s->most);
@@ -173,15 +174,16 @@ static char *adx_add_to_shelf(adx_timetable *p, adx_shelf *s, size_t i)
     return more + (i & (per - 1)) * s->bytes;
 }
 
-ADX_INLINE char *adx_on_shelf(adx_timetable *p, adx_shelf *s, size_t i)
+ADX_INLINE char *adx_in_state_pool(adx_timetable *p, adx_state_pool *s,
+                                   size_t i)
 {
     size_t b = i >> s->bits;
     return b < s->blocks
          ? s->block[b] + (i & (((size_t)1 << s->bits) - 1)) * s->bytes
-         : adx_add_to_shelf(p, s, i);
+         : adx_add_to_state_pool(p, s, i);
 }
 
-static void adx_free_shelf(const ad_allocator *a, adx_shelf *s)
+static void adx_free_state_pool(const ad_allocator *a, adx_state_pool *s)
 {
     for (size_t i = 0; i < s->blocks; i++)
         adx_drop(a, s->block[i]);
@@ -245,7 +247,7 @@ ADX_INLINE void adx_copy_state(size_t bytes, const char *from, char *to)
 // The state as number i of a level.
 ADX_INLINE bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
-    char *to = l->store != NULL ? NULL : adx_on_shelf(p, &l->shelf, i);
+    char *to = l->store != NULL ? NULL : adx_in_state_pool(p, &l->pool, i);
     p->behind = adx_behind(p, l, to);
     if (l->store != NULL)
         return adx_put_state(p, l->store, i);
@@ -258,7 +260,7 @@ ADX_INLINE bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
 
 ADX_INLINE bool adx_fetch_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
-    char *from = l->store != NULL ? NULL : adx_on_shelf(p, &l->shelf, i);
+    char *from = l->store != NULL ? NULL : adx_in_state_pool(p, &l->pool, i);
     p->behind = adx_behind(p, l, from);
     if (l->store != NULL)
         return adx_get_state(p, l->store, i);
@@ -298,8 +300,8 @@ static void adx_thin(adx_timetable *p, adx_kept_level *l)
     for (size_t i = 0; i < l->depth; i += 2, kept++)
         if (i > 0) {
             l->at[kept] = l->at[i];
-            memcpy(adx_on_shelf(p, &l->shelf, kept),
-                   adx_on_shelf(p, &l->shelf, i), p->bytes);
+            memcpy(adx_in_state_pool(p, &l->pool, kept),
+                   adx_in_state_pool(p, &l->pool, i), p->bytes);
         }
     adx_count_held(p, 0, l->depth - kept);
     l->depth = kept;
@@ -512,7 +514,7 @@ static void adx_free_timetable(adx_timetable *p)
         adx_kept_level *l = &p->level[i];
         if (l->store != NULL && p->put && l->store->drop != NULL)
             l->store->drop(l->store->user);
-        adx_free_shelf(&p->memory, &l->shelf);
+        adx_free_state_pool(&p->memory, &l->pool);
         adx_drop(&p->memory, l->at);
     }
     p->levels = 0;
@@ -562,9 +564,9 @@ static ad_status adx_make_timetable(adx_timetable *p, const ad_schedule *s,
     size_t range = p->end;          // steps that the level divides
     for (size_t i = 0; i < p->levels; i++) {
         adx_kept_level *l = &p->level[i];
-        l->shelf.most = l->every == 0 ? l->most : range / l->every + 1;
+        l->pool.most = l->every == 0 ? l->most : range / l->every + 1;
         l->behind = l->every == 1 ? behind : 0;
-        l->shelf.bytes = p->bytes + l->behind * sizeof(ad_real);
+        l->pool.bytes = p->bytes + l->behind * sizeof(ad_real);
         range = l->every;
     }
     return status;

@@ -7,7 +7,7 @@
  * runs on a stage may itself need a stage: that is the inner stage.
  *
  *   needs   number/recording tape/layout tape/memory tape/hooks array/external
- *           parallel/threads bulk/tours
+ *           parallel/threads bulk/passes
  *   offers  adx_stage adx_long_loop adx_free_stage adx_new_stage adx_staged
  *           adx_share_stage adx_borrow_stage adx_return_stage adx_begin_sweep
  *           adx_end_sweep adx_enter_stage adx_begin_run adx_end_run
@@ -47,7 +47,7 @@ typedef struct adx_stage {
     ad_tape *tape;
     struct adx_stage *inner;
     size_t holders;         // statements and outer stages
-    adx_captured *captured; // of the run in progress (bulk/tours)
+    adx_captured *captured; // of the run in progress (bulk/passes)
     uint32_t *local;        // of each of them, the input that stands for it;
                             // 0: none
     size_t locals;          // room

@@ -3,8 +3,8 @@
 /* === loop/step ==============================================================
  * One step: called with constants, or recorded on a stage and swept.
  *
- *   needs   number/recording tape/memory sweep/session array/linear bulk/tours
- *           loop/api loop/stage loop/schedule loop/scan
+ *   needs   number/recording tape/memory sweep/session array/linear
+ *           bulk/passes loop/api loop/stage loop/schedule loop/scan
  *   offers  adx_state_bytes adx_window_of adx_is_lean adx_is_varying
  *           adx_point_at adx_call_step adx_gather_sequences adx_gather_taps
  *           adx_gather_step adx_add_few adx_spread_given adx_run_step

@@ -3,7 +3,7 @@
 /* === loop/sweep =============================================================
  * The reverse and the forward sweep of a scan.
  *
- *   needs   tape/memory bulk/tours loop/stage loop/schedule loop/scan
+ *   needs   tape/memory bulk/passes loop/stage loop/schedule loop/scan
  *           loop/step loop/replay
  *   offers  adx_shift_back adx_spread_step adx_reverse_scan adx_last_rows
  *           adx_initial_rows adx_reverse_steps adx_sweep_scan
@@ -257,7 +257,7 @@ static bool adx_scan_pushforward(const void *saved, size_t n,
 static void adx_free_scan(adx_scan *c)
 {
     ad_allocator memory = c->of.memory;
-    adx_spare_shelf(c);
+    adx_spare_states(c);
     adx_free_timetable(&c->plan);
     adx_free_paths(&c->own_replays);
     adx_free_stage(c->of.stage);

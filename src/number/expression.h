@@ -142,7 +142,7 @@ ADX_INLINE ad_expr_0 adx_constant(ad_real v)
 #define ADX_DO(i)                                                           \
     s[i].d = f * a->slot[i].d;                                              \
     s[i].id = a->slot[i].id;                                                \
-    ADX_TALLY(reverse, mul, adx_counts(f) && adx_counts(a->slot[i].d));
+    ADX_TALLY(reverse, mul, adx_is_counted(f) && adx_is_counted(a->slot[i].d));
 #define ADX_DEFINE(N)                                                       \
     ADX_APART uint64_t ADX_NAME(split, N)(const ad_expr_##N *a);            \
     ADX_INLINE void ADX_NAME(scale, N)(adx_head *r, unsigned at,            \

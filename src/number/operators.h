@@ -372,10 +372,10 @@ ADX_INLINE ad_fwd *adx_sum_fwd(const ad_fwd *s)
 }
 
 #ifdef __cplusplus
-ADX_INLINE ad_rev *adx_sum(ad_rev *s) { return s; }
-ADX_INLINE ad_fwd *adx_sum(ad_fwd *s) { return s; }
+ADX_INLINE ad_rev *adx_accumulator(ad_rev *s) { return s; }
+ADX_INLINE ad_fwd *adx_accumulator(ad_fwd *s) { return s; }
 #else
-#define adx_sum(s)                                                          \
+#define adx_accumulator(s)                                                  \
     _Generic((s), ad_rev *: adx_sum_rev, ad_fwd *: adx_sum_fwd)(s)
 #endif
 
@@ -401,7 +401,7 @@ ADX_INLINE ad_fwd *adx_sum(ad_fwd *s) { return s; }
 
 #define ad_dual(e)    (ADX_TAKE (e) ADX_MAKE_DUAL)
 #define ad_expr_of(a) (ADX_TAKE (a) ADX_MAKE_EXPR)
-#define ad_acc(s, e)  (ADX_TAKE adx_sum(s) ADX_AND_Y (e) ADX_MAKE_SUM)
+#define ad_acc(s, e)  (ADX_TAKE adx_accumulator(s) ADX_AND_Y (e) ADX_MAKE_SUM)
 
 // For clang's C a function, whose argument is in no macro.
 #if defined __clang__ && !defined __cplusplus && !ADREV_DEBUG

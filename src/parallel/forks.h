@@ -104,8 +104,8 @@ ADX_API void ad_fork_open(ad_fork *f, size_t n)
         return;
     memset(fork, 0, sizeof *fork + n * sizeof fork->branch[0]);
     fork->self = &fork->leap;
-    fork->leap.reverse = adx_leap_back;
-    fork->leap.forward = adx_leap_ahead;
+    fork->leap.reverse = adx_leap_reverse;
+    fork->leap.forward = adx_leap_forward;
     fork->leap.before = before;
     fork->leap.after = adx_here_on(t);      // for now: where branches begin
     fork->task = w->task;

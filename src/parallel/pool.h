@@ -59,7 +59,7 @@ static void adx_wake(ad_pool *p)
     ADX_UNLOCK(&p->mutex);
 }
 
-static void adx_run(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
+static void adx_run_range(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
                     size_t hi);
 
 static void adx_run_stolen(adx_seat *s, adx_range *range)
@@ -67,7 +67,7 @@ static void adx_run_stolen(adx_seat *s, adx_range *range)
     // relaxed: a hint for adx_help
     atomic_store_explicit(&range->thief, s->index + 1, memory_order_relaxed);
     s->helping++;
-    adx_run(s, range->call, range->arg, range->lo, range->hi);
+    adx_run_range(s, range->call, range->arg, range->lo, range->hi);
     s->helping--;
     // Release: what the calls wrote, to the thread that waits. From here on
     // the range may be gone.
@@ -117,7 +117,7 @@ static bool adx_any_work(const ad_pool *p)
 }
 
 // Whether there is something to do for this thread: what adx_idle would do.
-static bool adx_something(const adx_seat *s, const adx_range *awaited)
+static bool adx_should_wake(const adx_seat *s, const adx_range *awaited)
 {
     if (s->pool->stop || (awaited != NULL && atomic_load(&awaited->done)))
         return true;
@@ -134,7 +134,7 @@ static bool adx_sleep(adx_seat *s, const adx_range *awaited)
 
     ADX_LOCK(&p->mutex);
     // who wakes a sleeper has counted it out
-    for (atomic_fetch_add(&p->sleepers, 1); !adx_something(s, awaited);
+    for (atomic_fetch_add(&p->sleepers, 1); !adx_should_wake(s, awaited);
          atomic_fetch_add(&p->sleepers, 1))
         ADX_CONDITION_WAIT(&p->wake, &p->mutex);
     // relaxed, as all changes under the mutex but those to more
@@ -165,7 +165,7 @@ static bool adx_idle(adx_seat *s, const adx_range *awaited, unsigned *turns)
     return true;
 }
 
-static void adx_run(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
+static void adx_run_range(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
                     size_t hi)
 {
     if (hi - lo == 1) {
@@ -180,11 +180,11 @@ static void adx_run(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
     bool pushed = adx_offer(s, &upper);
     if (pushed)
         adx_wake(s->pool);
-    adx_run(s, call, arg, lo, mid);
+    adx_run_range(s, call, arg, lo, mid);
     adx_chaos();
     // What is above it in the deque is done: it is this one, or stolen.
     if (!pushed || adx_pop(s) != NULL)
-        adx_run(s, call, arg, mid, hi);
+        adx_run_range(s, call, arg, mid, hi);
     else
         for (unsigned turns = 0; !atomic_load(&upper.done);)
             adx_idle(s, &upper, &turns);
@@ -198,7 +198,7 @@ static void adx_execute(ad_execute_fn *execute, void *user, size_t n,
     if (execute != NULL && !alone)
         execute(n, call, arg, user);
     else if (adx_mine.seat != NULL && n > 1 && !alone)
-        adx_run(adx_mine.seat, call, arg, 0, n);
+        adx_run_range(adx_mine.seat, call, arg, 0, n);
     else
         for (size_t i = 0; i < n; i++)
             call(i, arg);

@@ -10,7 +10,7 @@
  *   needs   tape/layout tape/memory tape/walk sweep/sweep sweep/queries
  *           parallel/api parallel/threads parallel/pool parallel/tasks
  *           parallel/imports parallel/team
- *   offers  adx_fork_of adx_leap_back adx_leap_ahead
+ *   offers  adx_fork_of adx_leap_reverse adx_leap_forward
  * ========================================================================== */
 
 static adx_fork *adx_fork_of(adx_leap *leap)
@@ -43,12 +43,12 @@ typedef bool adx_sweep_task_fn(const adx_task *task, ad_real a[]);
     {                                                                       \
         return sweep(task->tape, &task->stretch, a, W);                     \
     }
-ADX_SWEEP_TASK(adx_task_back_1, adx_reverse, 1)
-ADX_SWEEP_TASK(adx_task_back_4, adx_reverse, 4)
-ADX_SWEEP_TASK(adx_task_back_8, adx_reverse, 8)
-ADX_SWEEP_TASK(adx_task_ahead_1, adx_forward, 1)
-ADX_SWEEP_TASK(adx_task_ahead_4, adx_forward, 4)
-ADX_SWEEP_TASK(adx_task_ahead_8, adx_forward, 8)
+ADX_SWEEP_TASK(adx_task_reverse_1, adx_reverse, 1)
+ADX_SWEEP_TASK(adx_task_reverse_4, adx_reverse, 4)
+ADX_SWEEP_TASK(adx_task_reverse_8, adx_reverse, 8)
+ADX_SWEEP_TASK(adx_task_forward_1, adx_forward, 1)
+ADX_SWEEP_TASK(adx_task_forward_4, adx_forward, 4)
+ADX_SWEEP_TASK(adx_task_forward_8, adx_forward, 8)
 #undef ADX_SWEEP_TASK
 
 typedef struct adx_sweeping {
@@ -97,24 +97,26 @@ static bool adx_sweep_branches(adx_fork *fork, adx_sweep_task_fn *sweep,
     return !atomic_load(&s.failed);
 }
 
-static bool adx_leap_back(adx_leap *leap, size_t W)
+static bool adx_leap_reverse(adx_leap *leap, size_t W)
 {
     adx_fork *fork = adx_fork_of(leap);
     if (fork->measure)
         fork->reverse[0] = adx_clock();
     adx_apply(&fork->own, W, true);
-    bool ok = adx_sweep_branches(fork, ADX_FOR_WIDTH(W, adx_task_back), true);
+    bool ok = adx_sweep_branches(fork, ADX_FOR_WIDTH(W, adx_task_reverse),
+                                 true);
     adx_apply(&fork->branches, W, true);
     if (fork->measure)
         fork->reverse[1] = adx_clock();
     return ok;
 }
 
-static bool adx_leap_ahead(adx_leap *leap, size_t W)
+static bool adx_leap_forward(adx_leap *leap, size_t W)
 {
     adx_fork *fork = adx_fork_of(leap);
     adx_apply(&fork->branches, W, false);
-    bool ok = adx_sweep_branches(fork, ADX_FOR_WIDTH(W, adx_task_ahead), false);
+    bool ok = adx_sweep_branches(fork, ADX_FOR_WIDTH(W, adx_task_forward),
+                                 false);
     adx_apply(&fork->own, W, false);
     return ok;
 }

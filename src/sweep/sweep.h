@@ -44,7 +44,7 @@ ADX_INLINE void adx_spread_one(ad_real adj[], const adx_operand *p, ad_real a)
 {
 #if ADREV_COUNT
     if (p->id != 0)
-        adx_count_back(p->d, adj[p->id]);
+        adx_count_reverse(p->d, adj[p->id]);
 #endif
     adj[p->id] += p->d * a;
 }
@@ -222,7 +222,7 @@ ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
             while (header & ADX_SUM) {
 #if ADREV_COUNT
                 if (a != 0)
-                    adx_count_back(1, adj[k]);
+                    adx_count_reverse(1, adj[k]);
 #endif
                 a += adj[k];
                 adj[k] = a;

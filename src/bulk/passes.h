@@ -1,8 +1,8 @@
 #pragma once
 
-/* === bulk/tours =============================================================
+/* === bulk/passes =============================================================
  * Operators given by a function of rows: their operands, the private tapes on
- * which a chunk is recorded, and the tours, each of which does one thing with
+ * which a chunk is recorded, and the passes, each of which does one thing with
  * all chunks.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
@@ -13,8 +13,8 @@
  *           adx_place_source adx_list_operands adx_find_captured
  *           adx_free_captured adx_add_captured ADX_SHAPE_map ADX_SHAPE_fold
  *           ADX_SHAPE_prefix ADX_DUTY_values ADX_DUTY_pull ADX_DUTY_push
- *           adx_private adx_tour adx_apply_op adx_run_chunk adx_operand_of
- *           adx_open_tour adx_close_tour adx_do_tour
+ *           adx_chunk_tape adx_pass adx_apply_op adx_run_chunk adx_operand_of
+ *           adx_open_pass adx_close_pass adx_do_pass
  * ========================================================================== */
 
 /* --- operands of functions ----------------------------------------------- */
@@ -168,7 +168,7 @@ static bool adx_add_captured(const ad_allocator *a, adx_captured *c,
 }
 
 /* --- private tapes ----------------------------------------------------------
- * What is done to all elements, or to all rows that op combines, is a tour. It
+ * What is done to all elements, or to all rows that op combines, is a pass. It
  * goes chunk by chunk. For values, a private tape is current and asks for
  * numbers that a function captured, but all is constant, and nothing recorded.
  * For derivatives the numbers of a chunk are inputs: first those shared by all
@@ -184,10 +184,10 @@ typedef enum adx_duty {
     ADX_DUTY_values, ADX_DUTY_pull, ADX_DUTY_push
 } adx_duty;
 
-#define ADX_PRIVATES 64         // most chunks that wait for one another
+#define ADX_CHUNKS_MOST 64         // most chunks that wait for one another
 
-typedef struct adx_private adx_private;
-typedef struct adx_tour {
+typedef struct adx_chunk_tape adx_chunk_tape;
+typedef struct adx_pass {
     adx_bulk *b;
     adx_shape shape;
     adx_duty duty;
@@ -207,13 +207,13 @@ typedef struct adx_tour {
                                 // and those after it go on from
     const ad_real *before_t;    // push
     ad_real *before_adj;        // pull
-    size_t batch;               // first chunk of those under way
-    adx_private *room[ADX_PRIVATES];
-} adx_tour;
+    size_t first;               // first chunk of those under way
+    adx_chunk_tape *room[ADX_CHUNKS_MOST];
+} adx_pass;
 
-struct adx_private {
+struct adx_chunk_tape {
     ad_tape *tape;
-    const adx_tour *p;
+    const adx_pass *p;
     bool active;                // numbers are inputs
     bool collect;               // captured numbers may be added to the table
     bool missing;               // one was not there
@@ -231,7 +231,7 @@ struct adx_private {
 // A number of the recording outside.
 static ad_rev adx_on_captured(void *user, ad_rev x)
 {
-    adx_private *r = (adx_private *)user;
+    adx_chunk_tape *r = (adx_chunk_tape *)user;
     adx_bulk *b = r->p->b;
     uint64_t id = adx_compound(x.job, x.seq);
     if (adx_now.tape != r->tape || r->tape->open > 0)
@@ -251,24 +251,24 @@ static ad_rev adx_on_captured(void *user, ad_rev x)
 }
 
 // Inputs before the items.
-static size_t adx_inputs_ahead(const adx_tour *p)
+static size_t adx_leading_inputs(const adx_pass *p)
 {
     size_t captured = p->duty == ADX_DUTY_values ? 0 : p->b->captured.n;
     return captured + (p->shape == ADX_SHAPE_map ? p->b->shared : 0)
          + (p->shape == ADX_SHAPE_prefix ? p->b->d : 0);
 }
 
-static size_t adx_item_width(const adx_tour *p)
+static size_t adx_item_width(const adx_pass *p)
 {
     return p->shape == ADX_SHAPE_map ? p->b->width : p->b->d;
 }
 
-static size_t adx_rows_of(const adx_tour *p, size_t items)
+static size_t adx_rows_of(const adx_pass *p, size_t items)
 {
     return p->shape == ADX_SHAPE_fold ? 1 : items;
 }
 
-static void adx_free_private(const ad_allocator *a, adx_private *r)
+static void adx_free_chunk_tape(const ad_allocator *a, adx_chunk_tape *r)
 {
     if (r == NULL)
         return;
@@ -278,13 +278,13 @@ static void adx_free_private(const ad_allocator *a, adx_private *r)
     adx_drop(a, r);
 }
 
-static adx_private *adx_new_private(const adx_tour *p)
+static adx_chunk_tape *adx_new_chunk_tape(const adx_pass *p)
 {
     const adx_bulk *b = p->b;
-    size_t inputs = adx_inputs_ahead(p) + p->chunk * adx_item_width(p);
+    size_t inputs = adx_leading_inputs(p) + p->chunk * adx_item_width(p);
     size_t results = adx_rows_of(p, p->chunk) * b->d;
     size_t args = p->shape == ADX_SHAPE_map ? b->shared + b->width : 2 * b->d;
-    adx_private *r = (adx_private *)adx_take(&b->memory, 1, sizeof *r);
+    adx_chunk_tape *r = (adx_chunk_tape *)adx_take(&b->memory, 1, sizeof *r);
     if (r == NULL)
         return NULL;
     memset(r, 0, sizeof *r);
@@ -295,7 +295,7 @@ static adx_private *adx_new_private(const adx_tour *p)
     r->din = (ad_real *)adx_take(&b->memory, inputs + results,
                                  sizeof *r->din);
     if (r->tape == NULL || r->in == NULL || r->din == NULL) {
-        adx_free_private(&b->memory, r);
+        adx_free_chunk_tape(&b->memory, r);
         return NULL;
     }
     r->y = r->in + inputs;
@@ -306,13 +306,13 @@ static adx_private *adx_new_private(const adx_tour *p)
     return r;
 }
 
-static size_t adx_element_of(const adx_tour *p, size_t item)
+static size_t adx_element_of(const adx_pass *p, size_t item)
 {
     return p->only == NULL ? item : p->only[item];
 }
 
 // Values of a map's inputs; what is shared comes first.
-static void adx_fill_map(adx_private *r, const adx_bulk *b, size_t first,
+static void adx_fill_map(adx_chunk_tape *r, const adx_bulk *b, size_t first,
                          size_t items)
 {
     const adx_strip *end = b->source + b->sources;
@@ -320,7 +320,7 @@ static void adx_fill_map(adx_private *r, const adx_bulk *b, size_t first,
     for (const adx_strip *s = b->source; s < end; s++)
         for (size_t j = 0; s->shared && j < s->size; j++)
             (to++)->v = adx_strip_of(b, s, 0)[(ptrdiff_t)j * s->unit];
-    to = r->in + adx_inputs_ahead(r->p);
+    to = r->in + adx_leading_inputs(r->p);
     for (size_t e = 0; e < items; e++)
         for (const adx_strip *s = b->source; s < end; s++) {
             if (s->shared || s->size == 0)
@@ -332,11 +332,11 @@ static void adx_fill_map(adx_private *r, const adx_bulk *b, size_t first,
         }
 }
 
-static void adx_fill_rows(adx_private *r, const adx_tour *p, size_t chunk,
+static void adx_fill_rows(adx_chunk_tape *r, const adx_pass *p, size_t chunk,
                           size_t items)
 {
     size_t d = p->b->d;
-    ad_rev *to = r->in + adx_inputs_ahead(p);
+    ad_rev *to = r->in + adx_leading_inputs(p);
     const ad_real *v = p->v + (ptrdiff_t)(chunk * p->chunk * d) * p->unit;
     for (size_t i = 0; i < items * d; i++, v += p->unit)
         to[i].v = *v;
@@ -348,7 +348,7 @@ static void adx_fill_rows(adx_private *r, const adx_tour *p, size_t chunk,
 }
 
 // Inputs of the tape, or constants.
-static void adx_name_inputs(adx_private *r)
+static void adx_name_inputs(adx_chunk_tape *r)
 {
     size_t first = r->active ? adx_add_inputs(&adx_now, r->inputs) : 0;
     uint64_t id = first == 0 ? 0 : adx_compound(adx_now.job, first);
@@ -356,9 +356,9 @@ static void adx_name_inputs(adx_private *r)
         adx_name(&r->in[i], r->in[i].v, id == 0 ? 0 : id + i);
 }
 
-static void adx_call_f(adx_private *r, const adx_bulk *b, size_t item)
+static void adx_call_f(adx_chunk_tape *r, const adx_bulk *b, size_t item)
 {
-    size_t ahead = adx_inputs_ahead(r->p);
+    size_t ahead = adx_leading_inputs(r->p);
     const ad_rev *shared = r->in;
     const ad_rev *own = r->in + ahead + item * b->width;
     ad_rev *to = r->arg;
@@ -384,12 +384,12 @@ static bool adx_apply_op(const adx_bulk *b, const ad_rev *left,
     return adx_all_set(b->d, y);
 }
 
-static void adx_call_op(adx_private *r, const adx_bulk *b, size_t items,
+static void adx_call_op(adx_chunk_tape *r, const adx_bulk *b, size_t items,
                         bool carried)
 {
     size_t d = b->d;
     bool prefix = r->p->shape == ADX_SHAPE_prefix;
-    const ad_rev *x = r->in + adx_inputs_ahead(r->p);
+    const ad_rev *x = r->in + adx_leading_inputs(r->p);
     ad_rev *y = r->y;
     if (carried)
         r->unset |= !adx_apply_op(b, x - d, x, r->arg, y);
@@ -403,7 +403,7 @@ static void adx_call_op(adx_private *r, const adx_bulk *b, size_t items,
 }
 
 // Results that were captured, too, become values of this tape.
-static void adx_own_results(adx_private *r)
+static void adx_own_results(adx_chunk_tape *r)
 {
     for (size_t i = 0; i < r->rows * r->p->b->d; i++)
         if (r->y[i].job != (uint32_t)adx_now.job && r->y[i].job != 0)
@@ -411,13 +411,13 @@ static void adx_own_results(adx_private *r)
 }
 
 // Runs the functions of a chunk.
-static void adx_run_chunk(adx_private *r, size_t chunk, size_t items)
+static void adx_run_chunk(adx_chunk_tape *r, size_t chunk, size_t items)
 {
-    const adx_tour *p = r->p;
+    const adx_pass *p = r->p;
     const adx_bulk *b = p->b;
     ad_tape_clear(r->tape);
     ad_tape *before = ad_use(r->tape);
-    r->inputs = adx_inputs_ahead(p) + items * adx_item_width(p);
+    r->inputs = adx_leading_inputs(p) + items * adx_item_width(p);
     r->rows = adx_rows_of(p, items);
     r->missing = false;
     r->unset = false;
@@ -446,15 +446,15 @@ static void adx_run_chunk(adx_private *r, size_t chunk, size_t items)
 /* --- a chunk's derivatives ----------------------------------------------- */
 
 // Row i of the results of a chunk.
-static size_t adx_result_row(const adx_tour *p, size_t chunk, size_t i)
+static size_t adx_result_row(const adx_pass *p, size_t chunk, size_t i)
 {
     return p->shape == ADX_SHAPE_fold ? chunk
          : adx_element_of(p, chunk * p->chunk + i);
 }
 
-static void adx_store_rows(const adx_private *r, size_t chunk)
+static void adx_store_rows(const adx_chunk_tape *r, size_t chunk)
 {
-    const adx_tour *p = r->p;
+    const adx_pass *p = r->p;
     size_t d = p->b->d;
     for (size_t i = 0; i < r->rows; i++) {
         ad_real *to = p->to + adx_result_row(p, chunk, i) * d;
@@ -464,9 +464,9 @@ static void adx_store_rows(const adx_private *r, size_t chunk)
     }
 }
 
-static void adx_pull_chunk(adx_private *r, size_t chunk)
+static void adx_pull_chunk(adx_chunk_tape *r, size_t chunk)
 {
-    const adx_tour *p = r->p;
+    const adx_pass *p = r->p;
     size_t d = p->b->d;
     for (size_t i = 0; i < r->rows; i++)
         memcpy(r->dy + i * d, p->dy + adx_result_row(p, chunk, i) * p->dy_step,
@@ -487,15 +487,15 @@ static size_t adx_operand_of(const adx_strip *s, size_t element)
 }
 
 
-static void adx_tangents_of_map(adx_private *r, size_t chunk, size_t items)
+static void adx_tangents_of_map(adx_chunk_tape *r, size_t chunk, size_t items)
 {
-    const adx_tour *p = r->p;
+    const adx_pass *p = r->p;
     const adx_strip *end = p->b->source + p->b->sources;
     ad_real *to = r->din;
     for (const adx_strip *s = p->b->source; s < end; s++)
         for (size_t j = 0; s->shared && j < s->size; j++)
             *to++ = p->tx[s->at + j];
-    to = r->din + adx_inputs_ahead(p);
+    to = r->din + adx_leading_inputs(p);
     for (size_t e = 0; e < items; e++)
         for (const adx_strip *s = p->b->source; s < end; s++) {
             size_t i = adx_element_of(p, chunk * p->chunk + e);
@@ -504,12 +504,12 @@ static void adx_tangents_of_map(adx_private *r, size_t chunk, size_t items)
         }
 }
 
-static void adx_push_chunk(adx_private *r, size_t chunk, size_t items)
+static void adx_push_chunk(adx_chunk_tape *r, size_t chunk, size_t items)
 {
-    const adx_tour *p = r->p;
+    const adx_pass *p = r->p;
     size_t d = p->b->d;
     size_t known = p->b->captured.n;
-    ad_real *to = r->din + adx_inputs_ahead(p);
+    ad_real *to = r->din + adx_leading_inputs(p);
     if (p->shape == ADX_SHAPE_map)
         adx_tangents_of_map(r, chunk, items);
     else
@@ -529,15 +529,15 @@ static void adx_push_chunk(adx_private *r, size_t chunk, size_t items)
 }
 
 // Adds what a chunk contributes.
-static void adx_deliver_map(const adx_private *r, size_t chunk, size_t items)
+static void adx_deliver_map(const adx_chunk_tape *r, size_t chunk, size_t items)
 {
-    const adx_tour *p = r->p;
+    const adx_pass *p = r->p;
     const adx_strip *end = p->b->source + p->b->sources;
     const ad_real *from = r->din;
     for (const adx_strip *s = p->b->source; s < end; s++)
         for (size_t j = 0; s->shared && j < s->size; j++)
             p->dx[s->at + j] += *from++;
-    from = r->din + adx_inputs_ahead(p);
+    from = r->din + adx_leading_inputs(p);
     for (size_t e = 0; e < items; e++)
         for (const adx_strip *s = p->b->source; s < end; s++) {
             size_t i = adx_element_of(p, chunk * p->chunk + e);
@@ -546,11 +546,11 @@ static void adx_deliver_map(const adx_private *r, size_t chunk, size_t items)
         }
 }
 
-static void adx_deliver(const adx_private *r, size_t chunk, size_t items)
+static void adx_deliver(const adx_chunk_tape *r, size_t chunk, size_t items)
 {
-    const adx_tour *p = r->p;
+    const adx_pass *p = r->p;
     size_t d = p->b->d;
-    const ad_real *from = r->din + adx_inputs_ahead(p);
+    const ad_real *from = r->din + adx_leading_inputs(p);
     const ad_real *known = r->din + (p->shape == ADX_SHAPE_map ? p->b->shared
                                                                : 0);
     for (size_t i = 0; i < p->b->captured.n; i++)
@@ -564,15 +564,15 @@ static void adx_deliver(const adx_private *r, size_t chunk, size_t items)
             p->dx[chunk * p->chunk * d + i] += from[i];
 }
 
-static size_t adx_items_of(const adx_tour *p, size_t chunk)
+static size_t adx_items_of(const adx_pass *p, size_t chunk)
 {
     size_t left = p->items - chunk * p->chunk;
     return left < p->chunk ? left : p->chunk;
 }
 
-static void adx_do_chunk(adx_private *r, size_t chunk)
+static void adx_do_chunk(adx_chunk_tape *r, size_t chunk)
 {
-    const adx_tour *p = r->p;
+    const adx_pass *p = r->p;
     size_t items = adx_items_of(p, chunk);
     r->active = p->duty != ADX_DUTY_values;
     adx_run_chunk(r, chunk, items);
@@ -584,7 +584,7 @@ static void adx_do_chunk(adx_private *r, size_t chunk)
         adx_store_rows(r, chunk);
 }
 
-/* --- tours ------------------------------------------------------------------
+/* --- passes ------------------------------------------------------------------
  * Some chunks at a time, each on a tape of its own. In parallel nobody adds to
  * the table of captured numbers: a chunk that would is run again, in order, so
  * that the table is what one thread would have made.                         */
@@ -596,11 +596,11 @@ static size_t adx_privates(void)
     if (adx_mine_rows.statements > 0)
         return 1;
     if (adx_mine.execute != NULL)
-        return ADX_PRIVATES / 2;
+        return ADX_CHUNKS_MOST / 2;
     size_t threads = adx_mine.seat == NULL
                    ? 1 : (size_t)adx_mine.pool->workers + 1;
-    return threads == 1 ? 1 : threads < ADX_PRIVATES / 4 ? 4 * threads
-                                                         : ADX_PRIVATES;
+    return threads == 1 ? 1 : threads < ADX_CHUNKS_MOST / 4 ? 4 * threads
+                                                         : ADX_CHUNKS_MOST;
 #else
     return 1;
 #endif
@@ -609,13 +609,13 @@ static size_t adx_privates(void)
 #ifdef ADREV_PARALLEL_IMPLEMENTED
 static void adx_do_chunks(size_t begin, size_t end, void *user)
 {
-    const adx_tour *p = (const adx_tour *)user;
+    const adx_pass *p = (const adx_pass *)user;
     for (size_t k = begin; k < end; k++)
-        adx_do_chunk(p->room[k], p->batch + k);
+        adx_do_chunk(p->room[k], p->first + k);
 }
 #endif
 
-static ad_status adx_do_batch(adx_tour *p, size_t count)
+static ad_status adx_do_batch(adx_pass *p, size_t count)
 {
     ad_status status = ADREV_OK;
     for (size_t k = 0; k < count; k++)
@@ -625,47 +625,47 @@ static ad_status adx_do_batch(adx_tour *p, size_t count)
         ad_parallel_for(count, 1, adx_do_chunks, p);
     else
 #endif
-        adx_do_chunk(p->room[0], p->batch);
+        adx_do_chunk(p->room[0], p->first);
     for (size_t k = 0; k < count && status == ADREV_OK; k++) {
-        adx_private *r = p->room[k];
+        adx_chunk_tape *r = p->room[k];
         if (r->missing && !r->collect) {
             r->collect = true;
-            adx_do_chunk(r, p->batch + k);
+            adx_do_chunk(r, p->first + k);
         }
         status = r->status;
         if (status == ADREV_OK && p->duty == ADX_DUTY_pull)
-            adx_deliver(r, p->batch + k, adx_items_of(p, p->batch + k));
+            adx_deliver(r, p->first + k, adx_items_of(p, p->first + k));
     }
     return status;
 }
 
-static ad_status adx_open_tour(adx_tour *p, size_t privates)
+static ad_status adx_open_pass(adx_pass *p, size_t privates)
 {
     for (size_t k = 0; k < privates; k++) {
-        p->room[k] = adx_new_private(p);
+        p->room[k] = adx_new_chunk_tape(p);
         if (p->room[k] == NULL)
             return ADREV_ENOMEM;
     }
     return ADREV_OK;
 }
 
-static void adx_close_tour(adx_tour *p)
+static void adx_close_pass(adx_pass *p)
 {
-    for (size_t k = 0; k < ADX_PRIVATES; k++)
-        adx_free_private(&p->b->memory, p->room[k]);
+    for (size_t k = 0; k < ADX_CHUNKS_MOST; k++)
+        adx_free_chunk_tape(&p->b->memory, p->room[k]);
 }
 
-static ad_status adx_do_tour(adx_tour *p)
+static ad_status adx_do_pass(adx_pass *p)
 {
     size_t chunks = adx_part_count(p->items, p->chunk);
     size_t most = adx_privates();
     most = chunks < most ? chunks : most;
-    ad_status status = adx_open_tour(p, most);
-    for (p->batch = 0; status == ADREV_OK && p->batch < chunks;
-         p->batch += most) {
-        size_t left = chunks - p->batch;
+    ad_status status = adx_open_pass(p, most);
+    for (p->first = 0; status == ADREV_OK && p->first < chunks;
+         p->first += most) {
+        size_t left = chunks - p->first;
         status = adx_do_batch(p, left < most ? left : most);
     }
-    adx_close_tour(p);
+    adx_close_pass(p);
     return status;
 }
