@@ -267,8 +267,8 @@ ADX_API ad_status ad_rotate(size_t n, size_t size, ptrdiff_t by,
  * There are three kinds of bulk operators. Those given by a row of the operator
  * table are statements of their own, with the partials at hand. Movements are
  * copies (bulk/movements). Operators given by a function are one external
- * statement, which keeps the values of its operands (bulk/passes). A sweep takes
- * their elements chunk by chunk, records each chunk on a private tape and
+ * statement, which keeps the values of its operands (bulk/passes). A sweep
+ * takes their elements chunk by chunk, records each on a chunk tape and
  * sweeps that tape. Where chunks end depends on the program alone, and their
  * contributions are added in their order, so the bits do not depend on threads.
  *
@@ -1096,7 +1096,7 @@ ADX_API ad_status ad_rotate(size_t n, size_t size, ptrdiff_t by,
 }
 
 /* === bulk/passes =============================================================
- * Operators given by a function of rows: their operands, the private tapes on
+ * Operators given by a function of rows: their operands, the chunk tapes on
  * which a chunk is recorded, and the passes, each of which does one thing with
  * all chunks.
  *
@@ -1262,9 +1262,9 @@ static bool adx_add_captured(const ad_allocator *a, adx_captured *c,
     return true;
 }
 
-/* --- private tapes ----------------------------------------------------------
+/* --- chunk tapes ----------------------------------------------------------
  * What is done to all elements, or to all rows that op combines, is a pass. It
- * goes chunk by chunk. For values, a private tape is current and asks for
+ * goes chunk by chunk. For values, a chunk tape is current and asks for
  * numbers that a function captured, but all is constant, and nothing recorded.
  * For derivatives the numbers of a chunk are inputs: first those shared by all
  * chunks, then those captured, the carry of a prefix, and the items.         */

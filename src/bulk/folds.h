@@ -4,8 +4,8 @@
  * There are three kinds of bulk operators. Those given by a row of the operator
  * table are statements of their own, with the partials at hand. Movements are
  * copies (bulk/movements). Operators given by a function are one external
- * statement, which keeps the values of its operands (bulk/passes). A sweep takes
- * their elements chunk by chunk, records each chunk on a private tape and
+ * statement, which keeps the values of its operands (bulk/passes). A sweep
+ * takes their elements chunk by chunk, records each on a chunk tape and
  * sweeps that tape. Where chunks end depends on the program alone, and their
  * contributions are added in their order, so the bits do not depend on threads.
  *

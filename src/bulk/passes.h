@@ -1,7 +1,7 @@
 #pragma once
 
 /* === bulk/passes =============================================================
- * Operators given by a function of rows: their operands, the private tapes on
+ * Operators given by a function of rows: their operands, the chunk tapes on
  * which a chunk is recorded, and the passes, each of which does one thing with
  * all chunks.
  *
@@ -167,9 +167,9 @@ static bool adx_add_captured(const ad_allocator *a, adx_captured *c,
     return true;
 }
 
-/* --- private tapes ----------------------------------------------------------
+/* --- chunk tapes ----------------------------------------------------------
  * What is done to all elements, or to all rows that op combines, is a pass. It
- * goes chunk by chunk. For values, a private tape is current and asks for
+ * goes chunk by chunk. For values, a chunk tape is current and asks for
  * numbers that a function captured, but all is constant, and nothing recorded.
  * For derivatives the numbers of a chunk are inputs: first those shared by all
  * chunks, then those captured, the carry of a prefix, and the items.         */
