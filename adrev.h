@@ -436,7 +436,8 @@ typedef struct ad_tape ad_tape;
     ROW( EPATH,    "a recorded function: a comparison comes out differently here" )     \
     ROW( EFROZEN,  "a function to be recorded gives other values nearby: x.v, or more than x" )   \
     ROW( EFILE,    "not a saved function, or one that was altered" )                    \
-    ROW( ECOMPILE, "a recorded function was not compiled (see ad_compile_report): it is replayed" )
+    ROW( ECOMPILE, "not compiled (see ad_compile_report): the recorded function is replayed" )  \
+    ROW( ESYNTAX,  "a text of formulas is wrong: see ad_tensor_error" )
 
 #define ADX_ENUM(name, text) ADREV_##name,
 typedef enum ad_status {

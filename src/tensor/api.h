@@ -1,0 +1,202 @@
+#pragma once
+
+/* === tensor/api =============================================================
+ * Formulas over indexed arrays, written as text: the interface. The language
+ * is described in docs/tensor-language.md.
+ *
+ *   needs   code/api
+ * ========================================================================== */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- types ------------------------------------------------------------------
+ * A text declares arrays, relations and maps, and gives formulas. An ad_tensor
+ * is such a text, understood, and later bound to sizes.                     */
+
+typedef struct ad_tensor ad_tensor;
+
+// What is wrong with a text, or with what it was bound to.
+typedef struct ad_tensor_error {
+    int line, column;       // 1, 1 is the first character; 0: no place in the
+                            // text
+    char text[240];         // "2:24: ']' is missing before '*'", that line, a
+                            // caret
+} ad_tensor_error;
+
+// All-zero bytes are the defaults.
+typedef struct ad_tensor_options {
+    const ad_allocator *allocator;  // NULL: the C library's
+    bool as_written;        // sums and products in no other order than the
+                            // text's
+    bool fused;             // a*b + c in one rounding where the processor can
+    void (*gemm)(size_t m, size_t k, size_t n, const ad_real *A, ptrdiff_t ars,
+                 ptrdiff_t acs, const ad_real *B, ptrdiff_t brs, ptrdiff_t bcs,
+                 ad_real *C, ptrdiff_t crs, ptrdiff_t ccs);
+                            // NULL: the header's own
+} ad_tensor_options;
+
+// What an evaluation takes: exactly its additions, multiplications and
+// functions.
+typedef struct ad_tensor_cost {
+    uint64_t add, mul, fn;
+    size_t io;              // numbers of inputs and results
+    size_t work;            // bytes
+} ad_tensor_cost;
+
+typedef enum ad_tensor_part {
+    ADREV_TENSOR_VALUE, ADREV_TENSOR_JVP, ADREV_TENSOR_VJP, ADREV_TENSOR_HVP
+} ad_tensor_part;
+
+/* --- from a text ------------------------------------------------------------
+ * What can be known without sizes is checked here: every name, every number of
+ * indices and arguments, every range.                                       */
+
+// Reads a text.
+//
+//   out          out   NULL on failure
+//   text         in    ends with a zero byte; it is copied
+//   options      in    NULL: the defaults. They are copied, *allocator too
+//   error        out   what is wrong and where; may be NULL. Written on failure
+//                      only
+//
+//   returns      ADREV_OK; ADREV_ESYNTAX: the text is wrong; ADREV_ENOMEM;
+//                ADREV_ESHAPE: `out` or `text` is NULL, or there is no
+//                allocator (ADREV_NO_STDLIB)
+//   cost         linear in the length of the text
+//   memory       some 40 bytes for each byte of the text
+//   threads      any
+//   see          docs/tensor-language.md, tests/tensor/syntax.c
+ADX_TRY ad_status ad_tensor_new(ad_tensor **out, const char *text,
+                                const ad_tensor_options *options,
+                                ad_tensor_error *error);
+
+// Frees what ad_tensor_new made. t may be NULL.
+ADX_API void ad_tensor_free(ad_tensor *t);
+
+/* --- binding ----------------------------------------------------------------
+ * Sizes, relations, maps and layouts may come in any order, while no other
+ * thread uses t. What is given is copied. A name is given once more to change
+ * it: t is then not bound any more.
+ *
+ *   returns      ADREV_OK; ADREV_ESHAPE: t or an array is NULL, the text has no
+ *                such name, or a number is impossible; ADREV_ENOMEM. On failure
+ *                t stays as it was                                          */
+
+// The size `name` is n. An n above 2^31 - 1 is impossible.
+ADX_TRY ad_status ad_tensor_size(ad_tensor *t, const char *name, size_t n);
+
+// The entries of a relation, in any order: entry e is (column[0][e],
+// column[1][e], ...). Numbers on the relation, x[R], have this order. That
+// entries lie in the ranges of the relation, and that none comes twice, is
+// checked by ad_tensor_bind.
+//
+//   column       in    as many arrays [entries] as the relation has columns
+ADX_TRY ad_status ad_tensor_relation(ad_tensor *t, const char *name,
+                                     size_t entries,
+                                     const int *const column[]);
+
+// A relation of two columns as compressed rows: the entries of row i are
+// (i, column[e]) for start[i] <= e < start[i + 1]. The size of the rows must
+// have been given.
+//
+//   start  [rows + 1]     in    start[0] is 0
+//   column [start[rows]]  in
+ADX_TRY ad_status ad_tensor_csr(ad_tensor *t, const char *name,
+                                const int start[], const int column[]);
+
+// The values of a map at the points of its range, whose size must have been
+// given. That they lie in the range of values is checked by ad_tensor_bind.
+ADX_TRY ad_status ad_tensor_map(ad_tensor *t, const char *name,
+                                const int value[]);
+
+// How an input or a result lies in memory: stride[k] numbers from one place to
+// the next along index k. (Default: dense, row by row. A range that does not
+// begin with 0 begins at the first number all the same.) Strides of a result
+// must give each of its numbers a place of its own. Along a relation the
+// entries have one stride.
+ADX_TRY ad_status ad_tensor_layout(ad_tensor *t, const char *array,
+                                   const ptrdiff_t stride[]);
+
+// Checks what was given, and that no read is outside its array; prepares the
+// evaluation. Without it, the first evaluation does the same.
+//
+//   error        out   as of ad_tensor_new: what does not fit, and which read is
+//                      outside, for which indices
+//
+//   returns      ADREV_OK; ADREV_ESHAPE: something was not given or does not
+//                fit; ADREV_ENOMEM
+//   threads      while no other thread uses t; from then on any number
+ADX_TRY ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
+
+/* --- evaluation -------------------------------------------------------------
+ * Arrays stand in the order of `in` and of `out` in the text; a number is an
+ * array of one. Instead of v or w, or of one of their arrays, NULL stands for
+ * zeros. Instead of y, dy, dx, g or hv, or of one of their arrays, NULL says
+ * that it is not wanted; it is then not computed. Results overlap no argument
+ * and no other result. Any number of threads may evaluate t once it is bound.
+ *
+ *   returns      ADREV_OK; ADREV_ESHAPE: an array is missing, or what
+ *                ad_tensor_bind would say; ADREV_ENOMEM. On failure results are
+ *                untouched
+ *   cost         the multiples of the program's own cost that the theorem of
+ *                docs/tensor-language.md states                              */
+
+// y = f(x).
+ADX_TRY ad_status ad_tensor_eval(ad_tensor *t, const ad_real *const x[],
+                                 ad_real *const y[]);
+
+// dy = df/dx v, and y = f(x).
+ADX_TRY ad_status ad_tensor_jvp(ad_tensor *t, const ad_real *const x[],
+                                const ad_real *const v[], ad_real *const y[],
+                                ad_real *const dy[]);
+
+// dx = w^T df/dx, and y = f(x).
+ADX_TRY ad_status ad_tensor_vjp(ad_tensor *t, const ad_real *const x[],
+                                const ad_real *const w[], ad_real *const y[],
+                                ad_real *const dx[]);
+
+// The gradient of a text with one `out`, which is a number.
+//
+//   f            out   may be NULL
+ADX_TRY ad_status ad_tensor_gradient(ad_tensor *t, const ad_real *const x[],
+                                     ad_real *f, ad_real *const g[]);
+
+// hv = d/dx (w^T df/dx) v: with one `out`, and w = 1, the Hessian times v.
+ADX_TRY ad_status ad_tensor_hvp(ad_tensor *t, const ad_real *const x[],
+                                const ad_real *const w[],
+                                const ad_real *const v[], ad_real *const hv[]);
+
+// y = f(x) on recorded numbers: one statement of the current tape.
+ADX_API ad_status ad_tensor_call(ad_tensor *t, const ad_rev *const x[],
+                                 ad_rev *const y[]);
+
+/* --- what it takes ------------------------------------------------------- */
+
+// Counts the operations of a part without computing it.
+//
+//   wanted       in    which results of the part are wanted, in their order;
+//                      NULL: all
+ADX_TRY ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
+                                  const bool wanted[], ad_tensor_cost *cost);
+
+// The text after each step of its translation, and the loops that it ends in,
+// in words.
+ADX_TRY ad_status ad_tensor_explain(ad_tensor *t, ad_tensor_part part,
+                                    ad_write_fn *write, void *user);
+
+#ifdef ADREV_CODE_H
+// Machine code for all parts; see ad_fn_compile, whose options these are.
+ADX_TRY ad_status ad_tensor_compile(ad_tensor *t,
+                                    const ad_compile_options *options);
+
+// C99 without malloc; see ad_fn_write_c.
+ADX_TRY ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
+                                    ad_write_fn *write, void *user,
+                                    size_t *bytes);
+#endif
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,416 @@
+#pragma once
+
+/* === tensor/scan ============================================================
+ * The words of a text one after another, and the first thing that is wrong
+ * with it. After that, or where the text ends, all words are the end: so no
+ * loop over words goes on.
+ *
+ *   needs   tensor/api tensor/tree tensor/messages
+ *   offers  ADX_WORD_END ADX_WORD_NAME ADX_WORD_NUMBER ADX_WORD_LE ADX_WORD_GE
+ *           ADX_WORD_EQ ADX_WORD_NE ADX_WORD_ARROW adx_parser adx_stop
+ *           adx_wrong_at adx_is_figure adx_take_from adx_take_word adx_took
+ *           adx_expect adx_following adx_is_text adx_is_word adx_descend
+ *           adx_ascend adx_whole_value adx_number_value
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+// Words of one character are that character.
+typedef enum adx_word_kind {
+    ADX_WORD_END = 0, ADX_WORD_NAME = 256, ADX_WORD_NUMBER, ADX_WORD_LE,
+    ADX_WORD_GE, ADX_WORD_EQ, ADX_WORD_NE, ADX_WORD_ARROW
+} adx_word_kind;
+
+typedef struct adx_parser {
+    adx_tree *tree;
+    ad_tensor_error *error;
+    ad_status status;
+
+    // The word at hand.
+    int kind;               // adx_word_kind, or a character
+    adx_spot spot;
+    bool whole;             // a number: digits and nothing else
+    uint32_t behind;        // where the word before it ends
+
+    // What is open.
+    unsigned depth;
+    uint32_t bound[ADX_BOUND_MOST];     // indices in scope
+    unsigned bounds;
+    adx_spot making;        // the name that this formula is for
+
+    // Terms of the affine forms that are being read, one above the other.
+    adx_multiple *term;
+    size_t terms, term_room;
+} adx_parser;
+
+/* --- errors -------------------------------------------------------------- */
+
+static void adx_stop(adx_parser *p, ad_status status)
+{
+    if (p->status == ADREV_OK) {
+        p->status = status;
+        adx_explain_status(p->error, status);
+    }
+    p->kind = ADX_WORD_END;
+}
+
+// The text is wrong at `at`: the first time, that is the error.
+static void adx_wrong_at(adx_parser *p, uint32_t at, const char *format, ...)
+{
+    if (p->status == ADREV_OK) {
+        va_list args;
+        p->status = ADREV_ESYNTAX;
+        va_start(args, format);
+        adx_explain_at(p->error, p->tree, at, format, &args);
+        va_end(args);
+    }
+    p->kind = ADX_WORD_END;
+}
+
+static bool adx_ends_line(const adx_parser *p, uint32_t from, uint32_t to)
+{
+    return memchr(p->tree->text + from, '\n', to - from) != NULL;
+}
+
+// Something else should stand where the word at hand is. At the end of a line
+// the place is that end.
+static void adx_lacks(adx_parser *p, const char *what)
+{
+    if (p->kind == ADX_WORD_END || adx_ends_line(p, p->behind, p->spot.at))
+        adx_wrong_at(p, p->behind, "%s is missing", what);
+    else
+        adx_wrong_at(p, p->spot.at, "%s is missing before '%w'", what,
+                     p->spot);
+}
+
+/* --- words --------------------------------------------------------------- */
+
+static bool adx_is_figure(char c) { return c >= '0' && c <= '9'; }
+
+static bool adx_begins_name(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool adx_is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v'
+        || c == '\f';
+}
+
+// Blanks and comments. Returns where the next word begins.
+static uint32_t adx_skip(adx_parser *p, uint32_t at)
+{
+    const char *text = p->tree->text;
+    for (;;) {
+        while (adx_is_blank(text[at]))
+            at++;
+        if (text[at] != '/' || text[at + 1] != '*')
+            return at;
+        const char *end = strstr(text + at + 2, "*/");
+        if (end == NULL) {
+            adx_wrong_at(p, at, "this comment does not end: '*/' is missing");
+            return (uint32_t)p->tree->length;
+        }
+        at = (uint32_t)(end - text) + 2;
+    }
+}
+
+static uint32_t adx_skip_figures(const char *text, uint32_t at)
+{
+    while (adx_is_figure(text[at]))
+        at++;
+    return at;
+}
+
+// A number: 12, 1.5, .5, 1., 2e-3. Returns its end.
+static uint32_t adx_take_number(adx_parser *p, uint32_t at)
+{
+    const char *text = p->tree->text;
+    p->kind = ADX_WORD_NUMBER;
+    at = adx_skip_figures(text, at);
+    p->whole = text[at] != '.';
+    if (text[at] == '.')
+        at = adx_skip_figures(text, at + 1);
+    uint32_t e = at + 1;
+    if (text[at] == 'e' || text[at] == 'E') {
+        e += text[e] == '+' || text[e] == '-';
+        if (adx_is_figure(text[e])) {
+            at = adx_skip_figures(text, e);
+            p->whole = false;
+        }
+    }
+    if (adx_begins_name(text[at]))
+        adx_wrong_at(p, at, "a number ends here; to multiply, write *");
+    else if (text[at] == '.')
+        adx_wrong_at(p, at, "a number has one point");
+    return at;
+}
+
+static uint32_t adx_take_name(adx_parser *p, uint32_t at)
+{
+    const char *text = p->tree->text;
+    uint32_t begin = at;
+    p->kind = ADX_WORD_NAME;
+    while (adx_begins_name(text[at]) || adx_is_figure(text[at]))
+        at++;
+    if (at - begin > ADX_NAME_MOST)
+        adx_wrong_at(p, begin, "a name has at most %u letters",
+                     (uint32_t)ADX_NAME_MOST);
+    return at;
+}
+
+// A character that begins no word.
+static void adx_unknown(adx_parser *p, uint32_t at)
+{
+    const char *text = p->tree->text;
+    size_t n = adx_character(text, at, p->tree->length);
+    adx_spot spot = { at, (uint32_t)n };
+    unsigned char byte = (unsigned char)text[at];
+    if (text[at] == '&')
+        adx_wrong_at(p, at, "'&' is unknown; for 'and' write ','");
+    else if (text[at] == '!')
+        adx_wrong_at(p, at, "'!' is unknown; for 'not equal' write !=");
+    else if (adx_is_shown(text + at, n))
+        adx_wrong_at(p, at, "'%w' is an unknown character", spot);
+    else
+        adx_wrong_at(p, at, "a byte %u is no character", (uint32_t)byte);
+}
+
+static uint32_t adx_take_sign(adx_parser *p, uint32_t at)
+{
+    static const struct { char text[3]; int kind; } two[] = {
+        { "<=", ADX_WORD_LE }, { ">=", ADX_WORD_GE }, { "==", ADX_WORD_EQ },
+        { "!=", ADX_WORD_NE }, { "->", ADX_WORD_ARROW },
+    };
+    const char *text = p->tree->text + at;
+    for (size_t i = 0; i < sizeof two / sizeof *two; i++)
+        if (strncmp(text, two[i].text, 2) == 0) {
+            p->kind = two[i].kind;
+            return at + 2;
+        }
+    if (strncmp(text, "//", 2) == 0)
+        adx_wrong_at(p, at, "'//' is unknown; a comment is /* ... */");
+    else if (strncmp(text, "**", 2) == 0)
+        adx_wrong_at(p, at, "'**' is unknown; for a power write ^");
+    else if (strncmp(text, "||", 2) == 0)
+        adx_wrong_at(p, at, "'||' is unknown; for 'or' write '|'");
+    else if (*text == '\0' || strchr("()[],;:+-*/^=<>|?", *text) == NULL)
+        adx_unknown(p, at);
+    else
+        p->kind = *text;
+    return at + 1;
+}
+
+// To the word that begins at or behind `at`.
+static void adx_take_from(adx_parser *p, uint32_t at)
+{
+    const char *text = p->tree->text;
+    at = adx_skip(p, at);
+    p->spot.at = at;
+    p->kind = ADX_WORD_END;
+    if (p->status == ADREV_OK && at < p->tree->length) {
+        char c = text[at];
+        at = adx_begins_name(c) ? adx_take_name(p, at)
+           : adx_is_figure(c) || (c == '.' && adx_is_figure(text[at + 1]))
+           ? adx_take_number(p, at) : adx_take_sign(p, at);
+    }
+    p->spot.length = at - p->spot.at;
+}
+
+// To the next word. Returns where the last one was.
+static adx_spot adx_take_word(adx_parser *p)
+{
+    adx_spot last = p->spot;
+    p->behind = last.at + last.length;
+    if (p->status == ADREV_OK)
+        adx_take_from(p, p->behind);
+    return last;
+}
+
+// Whether the word at hand is this one; then to the next.
+static bool adx_took(adx_parser *p, int kind)
+{
+    if (p->kind != kind || kind == ADX_WORD_END)
+        return false;
+    adx_take_word(p);
+    return true;
+}
+
+static void adx_expect(adx_parser *p, int kind, const char *what)
+{
+    if (!adx_took(p, kind))
+        adx_lacks(p, what);
+}
+
+// The character of the text behind the word at hand, and behind blanks.
+static char adx_following(adx_parser *p)
+{
+    return p->tree->text[adx_skip(p, p->spot.at + p->spot.length)];
+}
+
+static bool adx_is_text(const adx_tree *tree, adx_spot spot, const char *text)
+{
+    return spot.length == strlen(text)
+        && memcmp(tree->text + spot.at, text, spot.length) == 0;
+}
+
+static bool adx_is_word(const adx_parser *p, const char *word)
+{
+    return p->kind == ADX_WORD_NAME && adx_is_text(p->tree, p->spot, word);
+}
+
+/* --- brackets ------------------------------------------------------------ */
+
+// One bracket more is open. False: too many are.
+static bool adx_descend(adx_parser *p)
+{
+    if (p->depth < ADX_NESTING) {
+        p->depth++;
+        return true;
+    }
+    adx_wrong_at(p, p->spot.at, "this is nested deeper than %u levels",
+                 (uint32_t)ADX_NESTING);
+    return false;
+}
+
+static void adx_ascend(adx_parser *p) { p->depth--; }
+
+/* --- numbers ------------------------------------------------------------- */
+
+// The whole number at hand; false: it does not fit.
+static bool adx_whole_value(adx_parser *p, int64_t *value)
+{
+    *value = 0;
+    for (uint32_t i = 0; i < p->spot.length; i++) {
+        int64_t digit = p->tree->text[p->spot.at + i] - '0';
+        if (*value > (INT64_MAX - digit) / 10) {
+            adx_wrong_at(p, p->spot.at, "this whole number is above 2^63 - 1");
+            return false;
+        }
+        *value = *value * 10 + digit;
+    }
+    return true;
+}
+
+// A natural number: 32 bits in each element, the lowest first.
+typedef struct adx_natural {
+    uint32_t v[48];         // 10^395 has 1313 bits
+    unsigned n;
+} adx_natural;
+
+static void adx_natural_times(adx_natural *x, uint32_t factor, uint32_t plus)
+{
+    uint64_t carry = plus;
+    for (unsigned i = 0; i < x->n; i++) {
+        carry += (uint64_t)x->v[i] * factor;
+        x->v[i] = (uint32_t)carry;
+        carry >>= 32;
+    }
+    if (carry > 0)
+        x->v[x->n++] = (uint32_t)carry;
+}
+
+static bool adx_is_below(const adx_natural *x, const adx_natural *y)
+{
+    if (x->n != y->n)
+        return x->n < y->n;
+    for (unsigned i = x->n; i-- > 0;)
+        if (x->v[i] != y->v[i])
+            return x->v[i] < y->v[i];
+    return false;
+}
+
+// x -= y, which is not larger.
+static void adx_take_away(adx_natural *x, const adx_natural *y)
+{
+    uint64_t borrow = 0;
+    for (unsigned i = 0; i < x->n; i++) {
+        uint64_t away = (i < y->n ? y->v[i] : 0) + borrow;
+        borrow = x->v[i] < away;
+        x->v[i] = (uint32_t)(x->v[i] - away);
+    }
+    while (x->n > 0 && x->v[x->n - 1] == 0)
+        x->n--;
+}
+
+// x/y, rounded to the nearest double, ties to even. x and y are not 0.
+static double adx_quotient(adx_natural *x, adx_natural *y)
+{
+    int exponent = 0;
+    for (; !adx_is_below(x, y); exponent++)
+        adx_natural_times(y, 2, 0);
+    for (; adx_is_below(x, y); exponent--)
+        adx_natural_times(x, 2, 0);
+    // Now 1 <= x/y < 2, and the quotient is that times 2^exponent.
+    int bits = exponent >= -1022 ? 53 : exponent + 1075;
+    uint64_t v = 0;
+    for (int i = 0; i < bits; i++) {
+        bool one = !adx_is_below(x, y);
+        if (one)
+            adx_take_away(x, y);
+        adx_natural_times(x, 2, 0);
+        v = 2 * v + one;
+    }
+    // What is left is x/y of the last bit, doubled: above 1 is above a half.
+    if (bits >= 0 && !adx_is_below(x, y))
+        v += adx_is_below(y, x) || v % 2 == 1;
+    return ldexp((double)v, exponent - (bits < 0 ? 0 : bits) + 1);
+}
+
+#define ADX_FIGURES_MOST 64
+
+// m * 10^e for the digits of m.
+static double adx_decimal(const char *digit, unsigned n, int64_t e)
+{
+    adx_natural x = { { 0 }, 0 };
+    adx_natural y = { { 1 }, 1 };
+    if (n == 0 || (int64_t)n + e < -330)
+        return 0;
+    if ((int64_t)n + e > 310)
+        return HUGE_VAL;
+    for (unsigned i = 0; i < n; i++)
+        adx_natural_times(&x, 10, (uint32_t)(digit[i] - '0'));
+    for (; e > 0; e--)
+        adx_natural_times(&x, 10, 0);
+    for (; e < 0; e++)
+        adx_natural_times(&y, 10, 0);
+    return adx_quotient(&x, &y);
+}
+
+// The number at hand. It does not depend on the locale.
+static ad_real adx_number_value(adx_parser *p)
+{
+    const char *text = p->tree->text + p->spot.at;
+    const char *end = text + p->spot.length;
+    char digit[ADX_FIGURES_MOST];
+    unsigned n = 0;
+    int64_t e = 0;
+    bool point = false;
+    for (; text < end && *text != 'e' && *text != 'E'; text++) {
+        if (*text == '.')
+            point = true;
+        else if (n == ADX_FIGURES_MOST) {
+            adx_wrong_at(p, p->spot.at, "this number has more than %u digits",
+                         (uint32_t)ADX_FIGURES_MOST);
+            return 0;
+        } else {
+            e -= point;
+            if (n > 0 || *text != '0')
+                digit[n++] = *text;
+        }
+    }
+    if (text < end) {
+        bool minus = *++text == '-';
+        int64_t given = 0;
+        for (text += *text == '-' || *text == '+'; text < end; text++)
+            given = given > 99999 ? given : given * 10 + (*text - '0');
+        e += minus ? -given : given;
+    }
+    ad_real value = (ad_real)adx_decimal(digit, n, e);
+    if (value - value != 0)
+        adx_wrong_at(p, p->spot.at, "this number is too large");
+    return value;
+}
+
+ADX_SELDOM_END
