@@ -153,8 +153,8 @@ ADX_TRY ad_status ad_tensor_layout(ad_tensor *t, const char *array,
 // Checks what was given, and that no read is outside its array; prepares the
 // evaluation. Without it, the first evaluation does the same.
 //
-//   error        out   as of ad_tensor_new: what does not fit, and which read is
-//                      outside, for which indices
+//   error        out   as of ad_tensor_new: what does not fit, which read is
+//                      outside, and for which indices
 //
 //   returns      ADREV_OK; ADREV_ESHAPE: something was not given or does not
 //                fit; ADREV_ENOMEM
@@ -244,8 +244,8 @@ ADX_TRY ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
  * stands for none. Element 0 of an array takes what is written where memory
  * has run out.
  *
- * Children come before their parent. A tree is at most some six times as deep as
- * the brackets of its text, of which ADX_NESTING may be open.
+ * Children come before their parent. A tree is at most some six times as deep
+ * as the brackets of its text, of which ADX_NESTING may be open.
  *
  *   needs   tape/memory tensor/api
  *   offers  ADX_NESTING ADX_BOUND_MOST ADX_TERMS_MOST ADX_NAME_MOST
@@ -568,7 +568,8 @@ static bool adx_is_shown(const char *c, size_t n)
 {
     unsigned char lead = (unsigned char)*c;
     return n == 1 ? lead >= ' ' && lead < 0x7f
-         : n == 2 ? lead >= 0xc3 && lead < 0xe0
+         : n == 2 ? lead >= 0xc2 && lead < 0xe0
+                    && (lead > 0xc2 || (unsigned char)c[1] >= 0xa0)
          : n == 3 ? lead >= 0xe0 && lead < 0xf0
          : n == 4 && lead >= 0xf0 && lead < 0xf5;
 }
@@ -839,12 +840,14 @@ static uint32_t adx_skip(adx_parser *p, uint32_t at)
             at++;
         if (text[at] != '/' || text[at + 1] != '*')
             return at;
-        const char *end = strstr(text + at + 2, "*/");
-        if (end == NULL) {
+        uint32_t end = at + 2;
+        while (text[end] != '\0' && (text[end] != '*' || text[end + 1] != '/'))
+            end++;
+        if (text[end] == '\0') {
             adx_wrong_at(p, at, "this comment does not end: '*/' is missing");
-            return (uint32_t)p->tree->length;
+            return end;
         }
-        at = (uint32_t)(end - text) + 2;
+        at = end + 2;
     }
 }
 
@@ -1220,7 +1223,8 @@ static bool adx_widen_slots(adx_tree *tree)
     tree->slots = slots;
     for (uint32_t i = 1; i < tree->declared_count; i++) {
         const adx_declared *d = &tree->declared[i];
-        *adx_name_slot(tree, d->hash, tree->text + d->name.at, d->name.length) = i;
+        *adx_name_slot(tree, d->hash, tree->text + d->name.at,
+                       d->name.length) = i;
     }
     return true;
 }
@@ -1354,7 +1358,8 @@ typedef struct adx_nearest {
 static void adx_try_name(adx_nearest *k, const char *name, size_t length)
 {
     unsigned d = adx_distance(k->wrong, k->wrong_length, name, length);
-    if (d < k->distance) {
+    bool fits = length == k->wrong_length && k->length != length;
+    if (d < k->distance || (d == k->distance && k->name != NULL && fits)) {
         k->distance = d;
         k->name = name;
         k->length = length;
@@ -1726,7 +1731,8 @@ static void adx_read_form_name(adx_parser *p, adx_form_kind kind)
     } else if (declares || (d != NULL && d->kind == ADX_NAMES_SIZE)) {
         adx_push_term(p, 1, ADX_OF_SIZE, adx_size_at_hand(p), 0);
         adx_take_word(p);
-    } else if (d != NULL && d->kind == ADX_NAMES_MAP && kind == ADX_FORM_OF_INDICES)
+    } else if (d != NULL && d->kind == ADX_NAMES_MAP
+               && kind == ADX_FORM_OF_INDICES)
         adx_read_map(p, d->of);
     else
         adx_no_form(p, kind, index != 0, d);
@@ -1763,15 +1769,16 @@ static adx_open_form adx_read_factor(adx_parser *p, adx_form_kind kind)
 }
 
 // Whether the name behind the sign at hand can stand in a form.
-static bool adx_form_follows(adx_parser *p)
+static bool adx_form_follows(adx_parser *p, adx_form_kind kind)
 {
     adx_parser ahead = *p;          // it takes no memory
     adx_take_word(&ahead);
     const adx_declared *d = adx_declared_at(p->tree, ahead.spot);
-    return ahead.kind == '('
-        || (ahead.kind == ADX_WORD_NAME
-            && (adx_bound_at(p, ahead.spot) != 0
-                || (d != NULL && (d->kind == ADX_NAMES_SIZE || d->kind == ADX_NAMES_MAP))));
+    if (ahead.kind != ADX_WORD_NAME)
+        return ahead.kind == '(';
+    return d == NULL ? kind == ADX_FORM_DECLARING
+                       || adx_bound_at(p, ahead.spot) != 0
+                     : d->kind == ADX_NAMES_SIZE || d->kind == ADX_NAMES_MAP;
 }
 
 static bool adx_number_follows(adx_parser *p)
@@ -1792,7 +1799,7 @@ static adx_open_form adx_read_form_term(adx_parser *p, adx_form_kind kind)
     while (p->kind == '*') {
         bool number = p->terms == f.first;
         if (!number && !adx_number_follows(p)) {
-            if (adx_form_follows(p))
+            if (adx_form_follows(p, kind))
                 adx_product_of_names(p, p->spot.at);
             break;                  // a bracket is missing
         }
@@ -2153,7 +2160,7 @@ static uint32_t adx_read_read(adx_parser *p, uint32_t array)
     else if (p->kind != '[' && guarded)
         adx_lacks(p, "'['");
     else if (p->kind != '[' && a.rank > 0)
-        adx_wrong_at(p, name.at, "'%w' has %u %s: write them, %w[..]", name,
+        adx_wrong_at(p, name.at, "'%w' has %u %s: write %w[..]", name,
                      a.rank, a.rank == 1 ? "index" : "indices", name);
     if (p->kind != '[')
         return i;
@@ -2254,7 +2261,8 @@ static uint32_t adx_read_named(adx_parser *p)
                 ? adx_row_named(p->tree, p->spot) : ADREV_OP_COUNT;
     if (op < ADREV_OP_COUNT)
         return adx_read_call(p, op);
-    if (adx_bound_at(p, p->spot) == 0 && d != NULL && d->kind == ADX_NAMES_ARRAY)
+    if (d != NULL && d->kind == ADX_NAMES_ARRAY
+        && adx_bound_at(p, p->spot) == 0)
         return adx_read_read(p, d->of);
     if (d != NULL && d->kind == ADX_NAMES_SIZE) {
         uint32_t i = adx_new_tree_node(p, ADX_TREE_SIZE, p->spot);
@@ -2451,10 +2459,11 @@ static adx_spot adx_read_left_name(adx_parser *p)
 {
     const adx_declared *d = p->kind == ADX_WORD_NAME
                           ? adx_declared_at(p->tree, p->spot) : NULL;
-    if (d != NULL && d->kind == ADX_NAMES_ARRAY && p->tree->array[d->of].formula == 0)
+    bool array = d != NULL && d->kind == ADX_NAMES_ARRAY;
+    if (array && p->tree->array[d->of].formula == 0)
         adx_wrong_at(p, p->spot.at, "'%w' is an input: a formula cannot make "
                      "it", p->spot);
-    else if (d != NULL && d->kind == ADX_NAMES_ARRAY)
+    else if (array)
         adx_wrong_at(p, p->spot.at, "'%w' has a formula already, in line %u",
                      p->spot, adx_line_of(p->tree, d->name.at));
     return adx_new_name(p, "the name of a result");
@@ -2688,7 +2697,8 @@ ADX_API ad_status ad_tensor_new(ad_tensor **out, const char *text,
     if (out == NULL)
         return ADREV_ESHAPE;
     *out = NULL;
-    return adx_new_tensor(out, text, options, error == NULL ? &unwanted : error);
+    return adx_new_tensor(out, text, options,
+                          error == NULL ? &unwanted : error);
 }
 
 ADX_SELDOM_END

@@ -122,8 +122,8 @@ ADX_TRY ad_status ad_tensor_layout(ad_tensor *t, const char *array,
 // Checks what was given, and that no read is outside its array; prepares the
 // evaluation. Without it, the first evaluation does the same.
 //
-//   error        out   as of ad_tensor_new: what does not fit, and which read is
-//                      outside, for which indices
+//   error        out   as of ad_tensor_new: what does not fit, which read is
+//                      outside, and for which indices
 //
 //   returns      ADREV_OK; ADREV_ESHAPE: something was not given or does not
 //                fit; ADREV_ENOMEM

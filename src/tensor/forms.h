@@ -236,7 +236,8 @@ static void adx_read_form_name(adx_parser *p, adx_form_kind kind)
     } else if (declares || (d != NULL && d->kind == ADX_NAMES_SIZE)) {
         adx_push_term(p, 1, ADX_OF_SIZE, adx_size_at_hand(p), 0);
         adx_take_word(p);
-    } else if (d != NULL && d->kind == ADX_NAMES_MAP && kind == ADX_FORM_OF_INDICES)
+    } else if (d != NULL && d->kind == ADX_NAMES_MAP
+               && kind == ADX_FORM_OF_INDICES)
         adx_read_map(p, d->of);
     else
         adx_no_form(p, kind, index != 0, d);
@@ -273,15 +274,16 @@ static adx_open_form adx_read_factor(adx_parser *p, adx_form_kind kind)
 }
 
 // Whether the name behind the sign at hand can stand in a form.
-static bool adx_form_follows(adx_parser *p)
+static bool adx_form_follows(adx_parser *p, adx_form_kind kind)
 {
     adx_parser ahead = *p;          // it takes no memory
     adx_take_word(&ahead);
     const adx_declared *d = adx_declared_at(p->tree, ahead.spot);
-    return ahead.kind == '('
-        || (ahead.kind == ADX_WORD_NAME
-            && (adx_bound_at(p, ahead.spot) != 0
-                || (d != NULL && (d->kind == ADX_NAMES_SIZE || d->kind == ADX_NAMES_MAP))));
+    if (ahead.kind != ADX_WORD_NAME)
+        return ahead.kind == '(';
+    return d == NULL ? kind == ADX_FORM_DECLARING
+                       || adx_bound_at(p, ahead.spot) != 0
+                     : d->kind == ADX_NAMES_SIZE || d->kind == ADX_NAMES_MAP;
 }
 
 static bool adx_number_follows(adx_parser *p)
@@ -302,7 +304,7 @@ static adx_open_form adx_read_form_term(adx_parser *p, adx_form_kind kind)
     while (p->kind == '*') {
         bool number = p->terms == f.first;
         if (!number && !adx_number_follows(p)) {
-            if (adx_form_follows(p))
+            if (adx_form_follows(p, kind))
                 adx_product_of_names(p, p->spot.at);
             break;                  // a bracket is missing
         }

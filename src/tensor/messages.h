@@ -66,7 +66,8 @@ static bool adx_is_shown(const char *c, size_t n)
 {
     unsigned char lead = (unsigned char)*c;
     return n == 1 ? lead >= ' ' && lead < 0x7f
-         : n == 2 ? lead >= 0xc3 && lead < 0xe0
+         : n == 2 ? lead >= 0xc2 && lead < 0xe0
+                    && (lead > 0xc2 || (unsigned char)c[1] >= 0xa0)
          : n == 3 ? lead >= 0xe0 && lead < 0xf0
          : n == 4 && lead >= 0xf0 && lead < 0xf5;
 }

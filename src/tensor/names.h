@@ -73,7 +73,8 @@ static bool adx_widen_slots(adx_tree *tree)
     tree->slots = slots;
     for (uint32_t i = 1; i < tree->declared_count; i++) {
         const adx_declared *d = &tree->declared[i];
-        *adx_name_slot(tree, d->hash, tree->text + d->name.at, d->name.length) = i;
+        *adx_name_slot(tree, d->hash, tree->text + d->name.at,
+                       d->name.length) = i;
     }
     return true;
 }
@@ -207,7 +208,8 @@ typedef struct adx_nearest {
 static void adx_try_name(adx_nearest *k, const char *name, size_t length)
 {
     unsigned d = adx_distance(k->wrong, k->wrong_length, name, length);
-    if (d < k->distance) {
+    bool fits = length == k->wrong_length && k->length != length;
+    if (d < k->distance || (d == k->distance && k->name != NULL && fits)) {
         k->distance = d;
         k->name = name;
         k->length = length;

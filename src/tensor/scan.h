@@ -107,12 +107,14 @@ static uint32_t adx_skip(adx_parser *p, uint32_t at)
             at++;
         if (text[at] != '/' || text[at + 1] != '*')
             return at;
-        const char *end = strstr(text + at + 2, "*/");
-        if (end == NULL) {
+        uint32_t end = at + 2;
+        while (text[end] != '\0' && (text[end] != '*' || text[end + 1] != '/'))
+            end++;
+        if (text[end] == '\0') {
             adx_wrong_at(p, at, "this comment does not end: '*/' is missing");
-            return (uint32_t)p->tree->length;
+            return end;
         }
-        at = (uint32_t)(end - text) + 2;
+        at = end + 2;
     }
 }
 

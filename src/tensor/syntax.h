@@ -67,7 +67,7 @@ static uint32_t adx_read_read(adx_parser *p, uint32_t array)
     else if (p->kind != '[' && guarded)
         adx_lacks(p, "'['");
     else if (p->kind != '[' && a.rank > 0)
-        adx_wrong_at(p, name.at, "'%w' has %u %s: write them, %w[..]", name,
+        adx_wrong_at(p, name.at, "'%w' has %u %s: write %w[..]", name,
                      a.rank, a.rank == 1 ? "index" : "indices", name);
     if (p->kind != '[')
         return i;
@@ -168,7 +168,8 @@ static uint32_t adx_read_named(adx_parser *p)
                 ? adx_row_named(p->tree, p->spot) : ADREV_OP_COUNT;
     if (op < ADREV_OP_COUNT)
         return adx_read_call(p, op);
-    if (adx_bound_at(p, p->spot) == 0 && d != NULL && d->kind == ADX_NAMES_ARRAY)
+    if (d != NULL && d->kind == ADX_NAMES_ARRAY
+        && adx_bound_at(p, p->spot) == 0)
         return adx_read_read(p, d->of);
     if (d != NULL && d->kind == ADX_NAMES_SIZE) {
         uint32_t i = adx_new_tree_node(p, ADX_TREE_SIZE, p->spot);
@@ -365,10 +366,11 @@ static adx_spot adx_read_left_name(adx_parser *p)
 {
     const adx_declared *d = p->kind == ADX_WORD_NAME
                           ? adx_declared_at(p->tree, p->spot) : NULL;
-    if (d != NULL && d->kind == ADX_NAMES_ARRAY && p->tree->array[d->of].formula == 0)
+    bool array = d != NULL && d->kind == ADX_NAMES_ARRAY;
+    if (array && p->tree->array[d->of].formula == 0)
         adx_wrong_at(p, p->spot.at, "'%w' is an input: a formula cannot make "
                      "it", p->spot);
-    else if (d != NULL && d->kind == ADX_NAMES_ARRAY)
+    else if (array)
         adx_wrong_at(p, p->spot.at, "'%w' has a formula already, in line %u",
                      p->spot, adx_line_of(p->tree, d->name.at));
     return adx_new_name(p, "the name of a result");
@@ -602,7 +604,8 @@ ADX_API ad_status ad_tensor_new(ad_tensor **out, const char *text,
     if (out == NULL)
         return ADREV_ESHAPE;
     *out = NULL;
-    return adx_new_tensor(out, text, options, error == NULL ? &unwanted : error);
+    return adx_new_tensor(out, text, options,
+                          error == NULL ? &unwanted : error);
 }
 
 ADX_SELDOM_END

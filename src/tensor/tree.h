@@ -6,8 +6,8 @@
  * stands for none. Element 0 of an array takes what is written where memory
  * has run out.
  *
- * Children come before their parent. A tree is at most some six times as deep as
- * the brackets of its text, of which ADX_NESTING may be open.
+ * Children come before their parent. A tree is at most some six times as deep
+ * as the brackets of its text, of which ADX_NESTING may be open.
  *
  *   needs   tape/memory tensor/api
  *   offers  ADX_NESTING ADX_BOUND_MOST ADX_TERMS_MOST ADX_NAME_MOST
