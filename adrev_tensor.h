@@ -20,8 +20,9 @@
  *
  * Rooms, each of which begins with a line `=== room`:
  *
- *   tensor/api tensor/tree tensor/messages tensor/scan tensor/names
- *   tensor/forms tensor/conditions tensor/syntax tensor/print
+ *   tensor/api tensor/tree tensor/messages tensor/scan tensor/decimal
+ *   tensor/names tensor/forms tensor/conditions tensor/expressions
+ *   tensor/syntax tensor/print
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -92,9 +93,9 @@ typedef enum ad_tensor_part {
 //   error        out   what is wrong and where; may be NULL. Written on failure
 //                      only
 //
-//   returns      ADREV_OK; ADREV_ESYNTAX: the text is wrong; ADREV_ENOMEM;
-//                ADREV_ESHAPE: `out` or `text` is NULL, or there is no
-//                allocator (ADREV_NO_STDLIB)
+//   returns      ADREV_OK; ADREV_ESYNTAX: the text is wrong; ADREV_ENOMEM, also
+//                without an allocator (ADREV_NO_STDLIB); ADREV_ESHAPE: `out` or
+//                `text` is NULL, or the text has more than 2^28 bytes
 //   cost         linear in the length of the text
 //   memory       some 40 bytes for each byte of the text
 //   threads      any
@@ -116,7 +117,7 @@ ADX_API void ad_tensor_free(ad_tensor *t);
  *                t stays as it was                                          */
 
 // The size `name` is n. An n above 2^31 - 1 is impossible.
-ADX_TRY ad_status ad_tensor_size(ad_tensor *t, const char *name, size_t n);
+ADX_API ad_status ad_tensor_size(ad_tensor *t, const char *name, size_t n);
 
 // The entries of a relation, in any order: entry e is (column[0][e],
 // column[1][e], ...). Numbers on the relation, x[R], have this order. That
@@ -124,7 +125,7 @@ ADX_TRY ad_status ad_tensor_size(ad_tensor *t, const char *name, size_t n);
 // checked by ad_tensor_bind.
 //
 //   column       in    as many arrays [entries] as the relation has columns
-ADX_TRY ad_status ad_tensor_relation(ad_tensor *t, const char *name,
+ADX_API ad_status ad_tensor_relation(ad_tensor *t, const char *name,
                                      size_t entries,
                                      const int *const column[]);
 
@@ -134,12 +135,12 @@ ADX_TRY ad_status ad_tensor_relation(ad_tensor *t, const char *name,
 //
 //   start  [rows + 1]     in    start[0] is 0
 //   column [start[rows]]  in
-ADX_TRY ad_status ad_tensor_csr(ad_tensor *t, const char *name,
+ADX_API ad_status ad_tensor_csr(ad_tensor *t, const char *name,
                                 const int start[], const int column[]);
 
 // The values of a map at the points of its range, whose size must have been
 // given. That they lie in the range of values is checked by ad_tensor_bind.
-ADX_TRY ad_status ad_tensor_map(ad_tensor *t, const char *name,
+ADX_API ad_status ad_tensor_map(ad_tensor *t, const char *name,
                                 const int value[]);
 
 // How an input or a result lies in memory: stride[k] numbers from one place to
@@ -147,7 +148,7 @@ ADX_TRY ad_status ad_tensor_map(ad_tensor *t, const char *name,
 // begin with 0 begins at the first number all the same.) Strides of a result
 // must give each of its numbers a place of its own. Along a relation the
 // entries have one stride.
-ADX_TRY ad_status ad_tensor_layout(ad_tensor *t, const char *array,
+ADX_API ad_status ad_tensor_layout(ad_tensor *t, const char *array,
                                    const ptrdiff_t stride[]);
 
 // Checks what was given, and that no read is outside its array; prepares the
@@ -159,7 +160,7 @@ ADX_TRY ad_status ad_tensor_layout(ad_tensor *t, const char *array,
 //   returns      ADREV_OK; ADREV_ESHAPE: something was not given or does not
 //                fit; ADREV_ENOMEM
 //   threads      while no other thread uses t; from then on any number
-ADX_TRY ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
+ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
 
 /* --- evaluation -------------------------------------------------------------
  * Arrays stand in the order of `in` and of `out` in the text; a number is an
@@ -175,27 +176,27 @@ ADX_TRY ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
  *                docs/tensor-language.md states                              */
 
 // y = f(x).
-ADX_TRY ad_status ad_tensor_eval(ad_tensor *t, const ad_real *const x[],
+ADX_API ad_status ad_tensor_eval(ad_tensor *t, const ad_real *const x[],
                                  ad_real *const y[]);
 
 // dy = df/dx v, and y = f(x).
-ADX_TRY ad_status ad_tensor_jvp(ad_tensor *t, const ad_real *const x[],
+ADX_API ad_status ad_tensor_jvp(ad_tensor *t, const ad_real *const x[],
                                 const ad_real *const v[], ad_real *const y[],
                                 ad_real *const dy[]);
 
 // dx = w^T df/dx, and y = f(x).
-ADX_TRY ad_status ad_tensor_vjp(ad_tensor *t, const ad_real *const x[],
+ADX_API ad_status ad_tensor_vjp(ad_tensor *t, const ad_real *const x[],
                                 const ad_real *const w[], ad_real *const y[],
                                 ad_real *const dx[]);
 
 // The gradient of a text with one `out`, which is a number.
 //
 //   f            out   may be NULL
-ADX_TRY ad_status ad_tensor_gradient(ad_tensor *t, const ad_real *const x[],
+ADX_API ad_status ad_tensor_gradient(ad_tensor *t, const ad_real *const x[],
                                      ad_real *f, ad_real *const g[]);
 
 // hv = d/dx (w^T df/dx) v: with one `out`, and w = 1, the Hessian times v.
-ADX_TRY ad_status ad_tensor_hvp(ad_tensor *t, const ad_real *const x[],
+ADX_API ad_status ad_tensor_hvp(ad_tensor *t, const ad_real *const x[],
                                 const ad_real *const w[],
                                 const ad_real *const v[], ad_real *const hv[]);
 
@@ -209,21 +210,21 @@ ADX_API ad_status ad_tensor_call(ad_tensor *t, const ad_rev *const x[],
 //
 //   wanted       in    which results of the part are wanted, in their order;
 //                      NULL: all
-ADX_TRY ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
+ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
                                   const bool wanted[], ad_tensor_cost *cost);
 
 // The text after each step of its translation, and the loops that it ends in,
 // in words.
-ADX_TRY ad_status ad_tensor_explain(ad_tensor *t, ad_tensor_part part,
+ADX_API ad_status ad_tensor_explain(ad_tensor *t, ad_tensor_part part,
                                     ad_write_fn *write, void *user);
 
 #ifdef ADREV_CODE_H
 // Machine code for all parts; see ad_fn_compile, whose options these are.
-ADX_TRY ad_status ad_tensor_compile(ad_tensor *t,
+ADX_API ad_status ad_tensor_compile(ad_tensor *t,
                                     const ad_compile_options *options);
 
 // C99 without malloc; see ad_fn_write_c.
-ADX_TRY ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
+ADX_API ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
                                     ad_write_fn *write, void *user,
                                     size_t *bytes);
 #endif
@@ -741,9 +742,9 @@ ADX_SELDOM_END
  *   needs   tensor/api tensor/tree tensor/messages
  *   offers  ADX_WORD_END ADX_WORD_NAME ADX_WORD_NUMBER ADX_WORD_LE ADX_WORD_GE
  *           ADX_WORD_EQ ADX_WORD_NE ADX_WORD_ARROW adx_parser adx_stop
- *           adx_wrong_at adx_is_figure adx_take_from adx_take_word adx_took
- *           adx_expect adx_following adx_is_text adx_is_word adx_descend
- *           adx_ascend adx_whole_value adx_number_value
+ *           adx_wrong_at adx_say_missing adx_is_figure adx_take_from
+ *           adx_take_word adx_took adx_expect adx_following adx_is_text
+ *           adx_is_word adx_descend adx_ascend
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -805,9 +806,9 @@ static bool adx_ends_line(const adx_parser *p, uint32_t from, uint32_t to)
     return memchr(p->tree->text + from, '\n', to - from) != NULL;
 }
 
-// Something else should stand where the word at hand is. At the end of a line
-// the place is that end.
-static void adx_lacks(adx_parser *p, const char *what)
+// What should stand before the word at hand is missing. At the end of a line the
+// place is that end.
+static void adx_say_missing(adx_parser *p, const char *what)
 {
     if (p->kind == ADX_WORD_END || adx_ends_line(p, p->behind, p->spot.at))
         adx_wrong_at(p, p->behind, "%s is missing", what);
@@ -975,7 +976,7 @@ static bool adx_took(adx_parser *p, int kind)
 static void adx_expect(adx_parser *p, int kind, const char *what)
 {
     if (!adx_took(p, kind))
-        adx_lacks(p, what);
+        adx_say_missing(p, what);
 }
 
 // The character of the text behind the word at hand, and behind blanks.
@@ -1011,6 +1012,17 @@ static bool adx_descend(adx_parser *p)
 
 static void adx_ascend(adx_parser *p) { p->depth--; }
 
+ADX_SELDOM_END
+
+/* === tensor/decimal =========================================================
+ * The value of a number in a text: the nearest one, whatever the locale.
+ *
+ *   needs   tensor/scan
+ *   offers  adx_whole_value adx_number_value
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
 /* --- numbers ------------------------------------------------------------- */
 
 // The whole number at hand; false: it does not fit.
@@ -1027,6 +1039,8 @@ static bool adx_whole_value(adx_parser *p, int64_t *value)
     }
     return true;
 }
+
+/* --- natural numbers without limit --------------------------------------- */
 
 // A natural number: 32 bits in each element, the lowest first.
 typedef struct adx_natural {
@@ -1159,8 +1173,7 @@ ADX_SELDOM_END
  * dimensions where it stands alone in a read that is not guarded. Nothing is
  * guessed: two different ranges are an error, and so is none.
  *
- *   needs   tape/memory function/evaluate tensor/tree tensor/messages
- *           tensor/scan
+ *   needs   tape/memory tensor/tree tensor/messages tensor/scan
  *   offers  adx_declared_at adx_kind_text adx_line_of adx_new_name adx_declare
  *           adx_size_at_hand adx_unknown_name adx_bound_at adx_bind_index
  *           adx_unbind adx_stands_at
@@ -1275,7 +1288,7 @@ static adx_spot adx_new_name(adx_parser *p, const char *what)
 {
     const adx_spot none = { 0, 0 };
     if (p->kind != ADX_WORD_NAME)
-        adx_lacks(p, what);
+        adx_say_missing(p, what);
     return p->status == ADREV_OK && adx_is_free(p, p->spot)
          ? adx_take_word(p) : none;
 }
@@ -1504,7 +1517,7 @@ ADX_SELDOM_END
  *
  * Of a term's factors one at most is not a number.
  *
- *   needs   tape/memory function/evaluate tensor/tree tensor/scan tensor/names
+ *   needs   tape/memory tensor/tree tensor/scan tensor/decimal tensor/names
  *   offers  ADX_FORM_OF_INDICES ADX_FORM_OF_RANGE ADX_FORM_DECLARING
  *           adx_difference adx_read_form adx_read_range
  * ========================================================================== */
@@ -1756,7 +1769,7 @@ static adx_open_form adx_read_factor(adx_parser *p, adx_form_kind kind)
     else if (p->kind == ADX_WORD_NAME)
         adx_read_form_name(p, kind);
     else if (p->kind != '(')
-        adx_lacks(p, "an index or a whole number");
+        adx_say_missing(p, "an index or a whole number");
     else if (adx_descend(p)) {
         adx_take_word(p);
         f = adx_read_open_form(p, kind);
@@ -1865,8 +1878,7 @@ ADX_SELDOM_END
  *
  * a < b is kept as b - a - 1 >= 0; every comparison is of a form with 0.
  *
- *   needs   function/evaluate tensor/tree tensor/scan tensor/names
- *           tensor/forms
+ *   needs   tensor/tree tensor/scan tensor/names tensor/forms
  *   offers  adx_new_tree_node adx_children adx_add_child adx_of_children
  *           adx_read_forms adx_read_bound adx_read_condition
  * ========================================================================== */
@@ -1985,7 +1997,7 @@ static uint32_t adx_read_exists(adx_parser *p, adx_spot spot)
     unsigned keep = p->bounds;
     uint32_t first = (uint32_t)p->tree->index_count;
     if (p->kind != '(')
-        adx_lacks(p, "'('");
+        adx_say_missing(p, "'('");
     if (p->status != ADREV_OK || !adx_descend(p))
         return 0;
     adx_take_word(p);
@@ -2011,7 +2023,7 @@ static uint32_t adx_read_member(adx_parser *p, uint32_t relation)
     p->tree->node[i].of = relation;
     adx_take_word(p);
     if (p->kind != '(')
-        adx_lacks(p, "'('");
+        adx_say_missing(p, "'('");
     if (p->status != ADREV_OK || !adx_descend(p))
         return 0;
     adx_take_word(p);
@@ -2049,7 +2061,7 @@ static void adx_read_chain(adx_parser *p, adx_children *both)
     if (p->kind == '=')
         adx_wrong_at(p, p->spot.at, "to compare, write ==");
     else if (!adx_is_comparison(p->kind))
-        adx_lacks(p, "a comparison such as '<' or '=='");
+        adx_say_missing(p, "a comparison such as '<' or '=='");
     while (adx_is_comparison(p->kind)) {
         int kind = p->kind;
         adx_spot sign = adx_take_word(p);
@@ -2093,15 +2105,9 @@ static uint32_t adx_read_condition(adx_parser *p)
 
 ADX_SELDOM_END
 
-/* === tensor/syntax ==========================================================
- * From the text to its tree.
+/* === tensor/expressions =====================================================
+ * The right sides of formulas.
  *
- *     text    = { item ";" }
- *     item    = "in" name [ "[" range, .. "]" ], ..
- *             | "rel" name "[" range, .. "]", ..
- *             | "map" name "[" range "]" -> range, ..
- *             | [ "out" ] name [ "[" index, .. "]" ] = sum
- *     range   = form | form : form | relation
  *     sum     = product { + - product }
  *     product = unary { * / unary }
  *     unary   = - unary | "[" condition "]" product | atom [ ^ [ - ] whole ]
@@ -2110,9 +2116,9 @@ ADX_SELDOM_END
  *     atom    = number | name | name [ ? ] "[" form, .. "]"
  *             | function "(" sum, .. ")" | "(" sum ")"
  *
- *   needs   tape/memory function/evaluate tensor/api tensor/tree
- *           tensor/messages tensor/scan tensor/names tensor/forms
+ *   needs   tensor/tree tensor/scan tensor/decimal tensor/names
  *           tensor/conditions
+ *   offers  adx_read_sum
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -2158,7 +2164,7 @@ static uint32_t adx_read_read(adx_parser *p, uint32_t array)
         adx_wrong_at(p, p->spot.at, "'%w' is no function: indices stand in "
                      "[ ], and a product has *", name);
     else if (p->kind != '[' && guarded)
-        adx_lacks(p, "'['");
+        adx_say_missing(p, "'['");
     else if (p->kind != '[' && a.rank > 0)
         adx_wrong_at(p, name.at, "'%w' has %u %s: write %w[..]", name,
                      a.rank, a.rank == 1 ? "index" : "indices", name);
@@ -2282,7 +2288,7 @@ static uint32_t adx_read_atom(adx_parser *p)
         return adx_read_named(p);
     if (p->kind == '(')
         return adx_read_inner(p);
-    adx_lacks(p, "a number, a name or '('");
+    adx_say_missing(p, "a number, a name or '('");
     return 0;
 }
 
@@ -2295,7 +2301,7 @@ static int32_t adx_read_exponent(adx_parser *p)
     adx_take_word(p);
     bool minus = adx_took(p, '-');
     if (p->kind == ADX_WORD_END)
-        adx_lacks(p, "an exponent");
+        adx_say_missing(p, "an exponent");
     else if (p->kind != ADX_WORD_NUMBER || !p->whole)
         adx_wrong_at(p, p->spot.at, "an exponent is a whole number here; for "
                      "others write pow(x, y)");
@@ -2345,7 +2351,7 @@ static uint32_t adx_read_reduction(adx_parser *p, adx_tree_kind kind)
     uint32_t first = (uint32_t)p->tree->index_count;
     adx_spot spot = adx_take_word(p);
     if (p->kind != '(')
-        adx_lacks(p, "'(' and an index");
+        adx_say_missing(p, "'(' and an index");
     if (p->status != ADREV_OK || !adx_descend(p))
         return 0;
     adx_take_word(p);
@@ -2417,6 +2423,24 @@ static uint32_t adx_read_sum(adx_parser *p)
 {
     return adx_read_operands(p, ADX_TREE_ADD, adx_read_product, '+', '-');
 }
+
+ADX_SELDOM_END
+
+/* === tensor/syntax ==========================================================
+ * From a text to its tree: declarations and formulas.
+ *
+ *     text    = { item ";" }
+ *     item    = "in" name [ "[" range, .. "]" ], ..
+ *             | "rel" name "[" range, .. "]", ..
+ *             | "map" name "[" range "]" -> range, ..
+ *             | [ "out" ] name [ "[" index, .. "]" ] = sum
+ *     range   = form | form : form | relation
+ *
+ *   needs   tape/memory tensor/api tensor/tree tensor/messages tensor/scan
+ *           tensor/names tensor/forms tensor/conditions tensor/expressions
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
 
 /* --- formulas ------------------------------------------------------------ */
 
@@ -2605,7 +2629,7 @@ static void adx_read_item(adx_parser *p)
             adx_take_word(p);
         adx_read_formula(p, out);
     } else
-        adx_lacks(p, "a declaration or a formula");
+        adx_say_missing(p, "a declaration or a formula");
     adx_expect(p, ';', "';'");
 }
 
@@ -2668,9 +2692,9 @@ static ad_status adx_new_tensor(ad_tensor **out, const char *text,
 {
     const ad_allocator *a = adx_tensor_memory(options);
     size_t length = text == NULL ? 0 : strlen(text);
-    ad_status status = text == NULL || a == NULL || length > ADX_TEXT_MOST
-                     ? ADREV_ESHAPE : ADREV_ENOMEM;
-    ad_tensor *t = status == ADREV_ESHAPE
+    ad_status status = text == NULL || length > ADX_TEXT_MOST ? ADREV_ESHAPE
+                                                              : ADREV_ENOMEM;
+    ad_tensor *t = status == ADREV_ESHAPE || a == NULL
                  ? NULL : (ad_tensor *)adx_take(a, 1, sizeof *t);
     if (t == NULL) {
         adx_explain_status(error, status);
@@ -3055,8 +3079,8 @@ static void adx_put_declared(const adx_tree_printer *k, const adx_declared *d)
     adx_put_string_of(k, ";\n");
 }
 
-static void adx_print_tree(const adx_tree *tree, ad_write_fn *write,
-                           void *user)
+static ADX_UNUSED void adx_print_tree(const adx_tree *tree,
+                                      ad_write_fn *write, void *user)
 {
     const adx_tree_printer k = { tree, write, user };
     for (size_t i = 1; i < tree->declared_count; i++)

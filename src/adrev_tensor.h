@@ -19,8 +19,9 @@
  *
  * Rooms, each of which begins with a line `=== room`:
  *
- *   tensor/api tensor/tree tensor/messages tensor/scan tensor/names
- *   tensor/forms tensor/conditions tensor/syntax tensor/print
+ *   tensor/api tensor/tree tensor/messages tensor/scan tensor/decimal
+ *   tensor/names tensor/forms tensor/conditions tensor/expressions
+ *   tensor/syntax tensor/print
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -41,9 +42,11 @@
 #include "tensor/tree.h"
 #include "tensor/messages.h"
 #include "tensor/scan.h"
+#include "tensor/decimal.h"
 #include "tensor/names.h"
 #include "tensor/forms.h"
 #include "tensor/conditions.h"
+#include "tensor/expressions.h"
 #include "tensor/syntax.h"
 #include "tensor/print.h"
 

@@ -61,9 +61,9 @@ typedef enum ad_tensor_part {
 //   error        out   what is wrong and where; may be NULL. Written on failure
 //                      only
 //
-//   returns      ADREV_OK; ADREV_ESYNTAX: the text is wrong; ADREV_ENOMEM;
-//                ADREV_ESHAPE: `out` or `text` is NULL, or there is no
-//                allocator (ADREV_NO_STDLIB)
+//   returns      ADREV_OK; ADREV_ESYNTAX: the text is wrong; ADREV_ENOMEM, also
+//                without an allocator (ADREV_NO_STDLIB); ADREV_ESHAPE: `out` or
+//                `text` is NULL, or the text has more than 2^28 bytes
 //   cost         linear in the length of the text
 //   memory       some 40 bytes for each byte of the text
 //   threads      any
@@ -85,7 +85,7 @@ ADX_API void ad_tensor_free(ad_tensor *t);
  *                t stays as it was                                          */
 
 // The size `name` is n. An n above 2^31 - 1 is impossible.
-ADX_TRY ad_status ad_tensor_size(ad_tensor *t, const char *name, size_t n);
+ADX_API ad_status ad_tensor_size(ad_tensor *t, const char *name, size_t n);
 
 // The entries of a relation, in any order: entry e is (column[0][e],
 // column[1][e], ...). Numbers on the relation, x[R], have this order. That
@@ -93,7 +93,7 @@ ADX_TRY ad_status ad_tensor_size(ad_tensor *t, const char *name, size_t n);
 // checked by ad_tensor_bind.
 //
 //   column       in    as many arrays [entries] as the relation has columns
-ADX_TRY ad_status ad_tensor_relation(ad_tensor *t, const char *name,
+ADX_API ad_status ad_tensor_relation(ad_tensor *t, const char *name,
                                      size_t entries,
                                      const int *const column[]);
 
@@ -103,12 +103,12 @@ ADX_TRY ad_status ad_tensor_relation(ad_tensor *t, const char *name,
 //
 //   start  [rows + 1]     in    start[0] is 0
 //   column [start[rows]]  in
-ADX_TRY ad_status ad_tensor_csr(ad_tensor *t, const char *name,
+ADX_API ad_status ad_tensor_csr(ad_tensor *t, const char *name,
                                 const int start[], const int column[]);
 
 // The values of a map at the points of its range, whose size must have been
 // given. That they lie in the range of values is checked by ad_tensor_bind.
-ADX_TRY ad_status ad_tensor_map(ad_tensor *t, const char *name,
+ADX_API ad_status ad_tensor_map(ad_tensor *t, const char *name,
                                 const int value[]);
 
 // How an input or a result lies in memory: stride[k] numbers from one place to
@@ -116,7 +116,7 @@ ADX_TRY ad_status ad_tensor_map(ad_tensor *t, const char *name,
 // begin with 0 begins at the first number all the same.) Strides of a result
 // must give each of its numbers a place of its own. Along a relation the
 // entries have one stride.
-ADX_TRY ad_status ad_tensor_layout(ad_tensor *t, const char *array,
+ADX_API ad_status ad_tensor_layout(ad_tensor *t, const char *array,
                                    const ptrdiff_t stride[]);
 
 // Checks what was given, and that no read is outside its array; prepares the
@@ -128,7 +128,7 @@ ADX_TRY ad_status ad_tensor_layout(ad_tensor *t, const char *array,
 //   returns      ADREV_OK; ADREV_ESHAPE: something was not given or does not
 //                fit; ADREV_ENOMEM
 //   threads      while no other thread uses t; from then on any number
-ADX_TRY ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
+ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
 
 /* --- evaluation -------------------------------------------------------------
  * Arrays stand in the order of `in` and of `out` in the text; a number is an
@@ -144,27 +144,27 @@ ADX_TRY ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error);
  *                docs/tensor-language.md states                              */
 
 // y = f(x).
-ADX_TRY ad_status ad_tensor_eval(ad_tensor *t, const ad_real *const x[],
+ADX_API ad_status ad_tensor_eval(ad_tensor *t, const ad_real *const x[],
                                  ad_real *const y[]);
 
 // dy = df/dx v, and y = f(x).
-ADX_TRY ad_status ad_tensor_jvp(ad_tensor *t, const ad_real *const x[],
+ADX_API ad_status ad_tensor_jvp(ad_tensor *t, const ad_real *const x[],
                                 const ad_real *const v[], ad_real *const y[],
                                 ad_real *const dy[]);
 
 // dx = w^T df/dx, and y = f(x).
-ADX_TRY ad_status ad_tensor_vjp(ad_tensor *t, const ad_real *const x[],
+ADX_API ad_status ad_tensor_vjp(ad_tensor *t, const ad_real *const x[],
                                 const ad_real *const w[], ad_real *const y[],
                                 ad_real *const dx[]);
 
 // The gradient of a text with one `out`, which is a number.
 //
 //   f            out   may be NULL
-ADX_TRY ad_status ad_tensor_gradient(ad_tensor *t, const ad_real *const x[],
+ADX_API ad_status ad_tensor_gradient(ad_tensor *t, const ad_real *const x[],
                                      ad_real *f, ad_real *const g[]);
 
 // hv = d/dx (w^T df/dx) v: with one `out`, and w = 1, the Hessian times v.
-ADX_TRY ad_status ad_tensor_hvp(ad_tensor *t, const ad_real *const x[],
+ADX_API ad_status ad_tensor_hvp(ad_tensor *t, const ad_real *const x[],
                                 const ad_real *const w[],
                                 const ad_real *const v[], ad_real *const hv[]);
 
@@ -178,21 +178,21 @@ ADX_API ad_status ad_tensor_call(ad_tensor *t, const ad_rev *const x[],
 //
 //   wanted       in    which results of the part are wanted, in their order;
 //                      NULL: all
-ADX_TRY ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
+ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
                                   const bool wanted[], ad_tensor_cost *cost);
 
 // The text after each step of its translation, and the loops that it ends in,
 // in words.
-ADX_TRY ad_status ad_tensor_explain(ad_tensor *t, ad_tensor_part part,
+ADX_API ad_status ad_tensor_explain(ad_tensor *t, ad_tensor_part part,
                                     ad_write_fn *write, void *user);
 
 #ifdef ADREV_CODE_H
 // Machine code for all parts; see ad_fn_compile, whose options these are.
-ADX_TRY ad_status ad_tensor_compile(ad_tensor *t,
+ADX_API ad_status ad_tensor_compile(ad_tensor *t,
                                     const ad_compile_options *options);
 
 // C99 without malloc; see ad_fn_write_c.
-ADX_TRY ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
+ADX_API ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
                                     ad_write_fn *write, void *user,
                                     size_t *bytes);
 #endif

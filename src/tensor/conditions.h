@@ -10,8 +10,7 @@
  *
  * a < b is kept as b - a - 1 >= 0; every comparison is of a form with 0.
  *
- *   needs   function/evaluate tensor/tree tensor/scan tensor/names
- *           tensor/forms
+ *   needs   tensor/tree tensor/scan tensor/names tensor/forms
  *   offers  adx_new_tree_node adx_children adx_add_child adx_of_children
  *           adx_read_forms adx_read_bound adx_read_condition
  * ========================================================================== */
@@ -130,7 +129,7 @@ static uint32_t adx_read_exists(adx_parser *p, adx_spot spot)
     unsigned keep = p->bounds;
     uint32_t first = (uint32_t)p->tree->index_count;
     if (p->kind != '(')
-        adx_lacks(p, "'('");
+        adx_say_missing(p, "'('");
     if (p->status != ADREV_OK || !adx_descend(p))
         return 0;
     adx_take_word(p);
@@ -156,7 +155,7 @@ static uint32_t adx_read_member(adx_parser *p, uint32_t relation)
     p->tree->node[i].of = relation;
     adx_take_word(p);
     if (p->kind != '(')
-        adx_lacks(p, "'('");
+        adx_say_missing(p, "'('");
     if (p->status != ADREV_OK || !adx_descend(p))
         return 0;
     adx_take_word(p);
@@ -194,7 +193,7 @@ static void adx_read_chain(adx_parser *p, adx_children *both)
     if (p->kind == '=')
         adx_wrong_at(p, p->spot.at, "to compare, write ==");
     else if (!adx_is_comparison(p->kind))
-        adx_lacks(p, "a comparison such as '<' or '=='");
+        adx_say_missing(p, "a comparison such as '<' or '=='");
     while (adx_is_comparison(p->kind)) {
         int kind = p->kind;
         adx_spot sign = adx_take_word(p);

@@ -9,7 +9,7 @@
  *
  * Of a term's factors one at most is not a number.
  *
- *   needs   tape/memory function/evaluate tensor/tree tensor/scan tensor/names
+ *   needs   tape/memory tensor/tree tensor/scan tensor/decimal tensor/names
  *   offers  ADX_FORM_OF_INDICES ADX_FORM_OF_RANGE ADX_FORM_DECLARING
  *           adx_difference adx_read_form adx_read_range
  * ========================================================================== */
@@ -261,7 +261,7 @@ static adx_open_form adx_read_factor(adx_parser *p, adx_form_kind kind)
     else if (p->kind == ADX_WORD_NAME)
         adx_read_form_name(p, kind);
     else if (p->kind != '(')
-        adx_lacks(p, "an index or a whole number");
+        adx_say_missing(p, "an index or a whole number");
     else if (adx_descend(p)) {
         adx_take_word(p);
         f = adx_read_open_form(p, kind);

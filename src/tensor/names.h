@@ -9,8 +9,7 @@
  * dimensions where it stands alone in a read that is not guarded. Nothing is
  * guessed: two different ranges are an error, and so is none.
  *
- *   needs   tape/memory function/evaluate tensor/tree tensor/messages
- *           tensor/scan
+ *   needs   tape/memory tensor/tree tensor/messages tensor/scan
  *   offers  adx_declared_at adx_kind_text adx_line_of adx_new_name adx_declare
  *           adx_size_at_hand adx_unknown_name adx_bound_at adx_bind_index
  *           adx_unbind adx_stands_at
@@ -125,7 +124,7 @@ static adx_spot adx_new_name(adx_parser *p, const char *what)
 {
     const adx_spot none = { 0, 0 };
     if (p->kind != ADX_WORD_NAME)
-        adx_lacks(p, what);
+        adx_say_missing(p, what);
     return p->status == ADREV_OK && adx_is_free(p, p->spot)
          ? adx_take_word(p) : none;
 }

@@ -352,8 +352,8 @@ static void adx_put_declared(const adx_tree_printer *k, const adx_declared *d)
     adx_put_string_of(k, ";\n");
 }
 
-static void adx_print_tree(const adx_tree *tree, ad_write_fn *write,
-                           void *user)
+static ADX_UNUSED void adx_print_tree(const adx_tree *tree,
+                                      ad_write_fn *write, void *user)
 {
     const adx_tree_printer k = { tree, write, user };
     for (size_t i = 1; i < tree->declared_count; i++)

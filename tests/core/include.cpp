@@ -7,6 +7,7 @@
 #include "adrev.h"
 #include "adrev_loop.h"
 #include "adrev_struct.h"
+#include "adrev_tensor.h"
 #include "adrev.h"
 
 #include <cmath>
@@ -154,6 +155,17 @@ static void test_templates(ad_tape *t)
     CHECK(y.v == 30 && g == 28);
 }
 
+static void test_texts(void)
+{
+    ad_tensor *t = nullptr;
+    ad_tensor_error error;
+    CHECK(ad_tensor_new(&t, "in x[n]; out y = sum(i) x[i]^2;", nullptr, &error)
+          == ADREV_OK);
+    ad_tensor_free(t);
+    CHECK(ad_tensor_new(&t, "out y = x;", nullptr, &error) == ADREV_ESYNTAX
+          && t == nullptr && error.line == 1 && error.column == 9);
+}
+
 int main()
 {
     ad_tape *t = ad_tape_new();
@@ -164,6 +176,7 @@ int main()
     test_structs(t);
     test_job();
     test_templates(t);
+    test_texts();
     ad_tape_free(t);
     std::printf("include.cpp: %d passed, %d failed\n", passed, failed);
     return failed != 0;

@@ -10,7 +10,9 @@
 #include "adrev_function.h"
 #include "adrev_loop.h"
 #include "adrev_struct.h"
+#include "adrev_tensor.h"
 
+#include "adrev_tensor.h"
 #include "adrev_struct.h"
 #include "adrev_loop.h"
 #include "adrev_function.h"
@@ -66,5 +68,10 @@ int main(void)
           && back.a == 3 && back.b == 2, "got %g, %g", (double)back.a,
           (double)back.b);
     ad_tape_free(t);
+
+    ad_tensor *formula = NULL;
+    CHECK(ad_tensor_new(&formula, "in x[n]; out y = sum(i) x[i];", NULL, NULL)
+          == ADREV_OK, "a text");
+    ad_tensor_free(formula);
     return check_done("include_all");
 }

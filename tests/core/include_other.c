@@ -3,10 +3,13 @@
  * holds the implementation: the header before it, with it, and after it.    */
 
 #include "adrev_struct.h"
+#include "adrev_tensor.h"
 
 #define ADREV_IMPLEMENTATION
 #include "adrev_struct.h"
+#include "adrev_tensor.h"
 #include "adrev_struct.h"
+#include "adrev_tensor.h"
 
 ad_rev include_other_record(ad_rev x, ad_rev y);
 double include_other_gradient(ad_tape *t, ad_rev y, ad_rev x);

@@ -46,6 +46,7 @@ static void library_free(void *block)
 #include "adrev_bulk.h"
 #include "adrev_loop.h"
 #include "adrev_struct.h"
+#include "adrev_tensor.h"
 
 #include "check.h"
 
@@ -187,10 +188,25 @@ static void check_paths(void)
     CHECK(n > 10 && n < 2000, "%zu allocations", n);
 }
 
+/* --- texts of formulas ----------------------------------------------------- */
+
+static void check_text(void)
+{
+    const ad_tensor_options from = { .allocator = &counted };
+    ad_tensor *t = NULL;
+    CHECK(ad_tensor_new(&t, "out y = 1;", NULL, NULL) == ADREV_ENOMEM
+          && t == NULL, "read without an allocator");
+    CHECK(ad_tensor_new(&t, "out y = 1;", &from, NULL) == ADREV_OK, "a text");
+    ad_tensor_free(t);
+    CHECK(heap.live == 0, "%zu blocks leaked", heap.live);
+}
+
 int main(void)
 {
     check_function();
     check_paths();
+    heap.failing = 0;
+    check_text();
     CHECK(library_calls == 0, "%d calls of malloc and free", library_calls);
     return check_done("no_stdlib");
 }
