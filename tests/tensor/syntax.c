@@ -832,6 +832,12 @@ static void test_sums(void)
     REFUSED_SUM("sum(i) c", "2:13: the range of 'i' is not known" LONE("i"));
     REFUSED_SUM("sum(i) x?[i]",
             "2:13: the range of 'i' is not known" LONE("i"));
+    REFUSED_SUM("sum(i) x[i+1]", "2:13: the range of 'i' is not known"
+                LONE("i"));
+    REFUSED_SUM("sum(i) x[2*i]", "2:13: the range of 'i' is not known"
+                LONE("i"));
+    REFUSED_SUM("sum(i) x[-i]", "2:13: the range of 'i' is not known"
+                LONE("i"));
     REFUSED_SUM("sum(i: i < n) c",
             "2:13: the range of 'i' is not known" LONE("i"));
     REFUSED_SUM("sum(i) A[i,i]", "2:16: 'i' runs over another range here than "
@@ -988,6 +994,9 @@ static void test_limits(void)
 {
     ad_tensor_error e;
     ad_tensor *t = NULL;
+    EXPRESSION("sum(abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefg"
+               "hijk<1) 1", "sum(abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst"
+               "uvwxyzabcdefghijk<1) 1");
     for (int n = 32; n <= 33; n++) {            // indices in one place
         page p = { NULL, 0, 0 };
         put_text(&p, "in x[1");
@@ -1220,6 +1229,39 @@ static void test_mutated(int texts)
           "%d of %d are accepted", accepted, texts);
 }
 
+/* --- docs/tensor-language.md --------------------------------------------- */
+
+// Every text that it shows is right, but for the one of an error.
+static void test_documentation(void)
+{
+    FILE *file = fopen("docs/tensor-language.md", "r");
+    char line[1000];
+    bool open = false;
+    int texts = 0;
+    page p = { NULL, 0, 0 };
+    CHECK(file != NULL, "docs/tensor-language.md");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        bool fence = strncmp(line, "```", 3) == 0;
+        bool text = strncmp(p.text == NULL ? "" : p.text, "in ", 3) == 0
+                 || strncmp(p.text == NULL ? "" : p.text, "rel ", 4) == 0
+                 || strncmp(p.text == NULL ? "" : p.text, "map ", 4) == 0;
+        if (fence && open && text) {
+            ad_tensor_free(read_text(p.text, __LINE__));
+            texts++;
+        }
+        if (fence) {
+            open = !open;
+            p.n = 0;
+            put_text(&p, "");
+        } else if (open)
+            put_text(&p, line);
+    }
+    CHECK(texts >= 6, "%d texts", texts);
+    free(p.text);
+    if (file != NULL)
+        fclose(file);
+}
+
 int main(int argc, char **argv)
 {
     test_programs();
@@ -1240,6 +1282,7 @@ int main(int argc, char **argv)
     test_long_texts();
     test_interface();
     test_memory();
+    test_documentation();
     test_mutated(argc > 1 ? atoi(argv[1]) : 100000);
     return check_done("syntax");
 }
