@@ -384,7 +384,8 @@ typedef enum adx_tree_kind {
 
 typedef struct adx_tensor_node {
     adx_tree_kind kind;
-    adx_spot spot;          // of its first word
+    adx_spot spot;          // of its first word, of a comparison: the sign
+    uint32_t end;           // of a read or a membership, in the text
     bool inverse;
     bool guarded;
     uint32_t child;         // the first one
@@ -742,9 +743,9 @@ ADX_SELDOM_END
  *   needs   tensor/api tensor/tree tensor/messages
  *   offers  ADX_WORD_END ADX_WORD_NAME ADX_WORD_NUMBER ADX_WORD_LE ADX_WORD_GE
  *           ADX_WORD_EQ ADX_WORD_NE ADX_WORD_ARROW adx_parser adx_stop
- *           adx_wrong_at adx_say_missing adx_is_figure adx_take_from
- *           adx_take_word adx_took adx_expect adx_following adx_is_text
- *           adx_is_word adx_descend adx_ascend
+ *           adx_wrong_at adx_ends_line adx_say_missing adx_is_figure
+ *           adx_take_from adx_take_word adx_took adx_expect adx_following
+ *           adx_is_text adx_is_word adx_descend adx_ascend
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -1954,6 +1955,7 @@ static void adx_read_forms(adx_parser *p, uint32_t node, uint32_t dims,
                      rank == 1 ? "index" : "indices", count);
     tree->node[node].first = first;
     tree->node[node].count = count;
+    tree->node[node].end = p->behind;
 }
 
 /* --- indices that are bound ---------------------------------------------- */
@@ -2118,13 +2120,24 @@ ADX_SELDOM_END
  *
  *   needs   tensor/tree tensor/scan tensor/decimal tensor/names
  *           tensor/conditions
- *   offers  adx_read_sum
+ *   offers  adx_end_sum adx_read_sum
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
 static uint32_t adx_read_sum(adx_parser *p);
 static uint32_t adx_read_product(adx_parser *p);
+
+// What ends a sum: ')' or ';'. Two operands without an operator between them
+// are another mistake.
+static void adx_end_sum(adx_parser *p, int kind)
+{
+    bool operand = p->kind == ADX_WORD_NAME || p->kind == ADX_WORD_NUMBER
+                || p->kind == '(' || p->kind == '[';
+    if (operand && !adx_ends_line(p, p->behind, p->spot.at))
+        adx_say_missing(p, "an operator");
+    adx_expect(p, kind, kind == ')' ? "')'" : "';'");
+}
 
 /* --- atoms --------------------------------------------------------------- */
 
@@ -2144,7 +2157,7 @@ static uint32_t adx_read_inner(adx_parser *p)
         return 0;
     adx_take_word(p);
     uint32_t i = adx_read_sum(p);
-    adx_expect(p, ')', "')'");
+    adx_end_sum(p, ')');
     adx_ascend(p);
     return i;
 }
@@ -2158,6 +2171,7 @@ static uint32_t adx_read_read(adx_parser *p, uint32_t array)
     bool guarded = adx_took(p, '?');
     p->tree->node[i].of = array;
     p->tree->node[i].guarded = guarded;
+    p->tree->node[i].end = p->behind;
     if (p->kind == '[' && a.rank == 0)
         adx_wrong_at(p, name.at, "'%w' is a number, it has no indices", name);
     else if (p->kind == '(' && p->status == ADREV_OK)
@@ -2205,7 +2219,7 @@ static uint32_t adx_read_arguments(adx_parser *p, adx_children *c)
         adx_add_child(p, c, adx_read_sum(p));
         count++;
     } while (adx_took(p, ','));
-    adx_expect(p, ')', "')'");
+    adx_end_sum(p, ')');
     adx_ascend(p);
     return count;
 }
@@ -2508,7 +2522,6 @@ static void adx_read_formula(adx_parser *p, bool out)
     adx_expect(p, '=', rank == 0 ? "'=' or '['" : "'='");
     p->making = name;
     uint32_t body = adx_read_sum(p);
-    p->making.length = 0;
     adx_unbind(p, 0);
     uint32_t array = adx_make_result(p, name, first, rank, out);
     uint32_t i = p->status == ADREV_OK ? ADX_ONE_MORE(tree, formula) : 0;
@@ -2618,19 +2631,20 @@ static void adx_read_item(adx_parser *p)
                                : adx_is_word(p, "rel") ? adx_read_relation
                                : adx_is_word(p, "map") ? adx_read_map_declared
                                : NULL;
-    if (read != NULL)
+    if (read != NULL) {
         do {
             adx_take_word(p);           // the word, or a comma
             read(p);
         } while (p->kind == ',');
-    else if (p->kind == ADX_WORD_NAME) {
+        adx_expect(p, ';', "',' or ';'");
+    } else if (p->kind == ADX_WORD_NAME) {
         bool out = adx_is_word(p, "out");
         if (out)
             adx_take_word(p);
         adx_read_formula(p, out);
+        adx_end_sum(p, ';');
     } else
         adx_say_missing(p, "a declaration or a formula");
-    adx_expect(p, ';', "';'");
 }
 
 static void adx_read_text(adx_parser *p)

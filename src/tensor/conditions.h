@@ -86,6 +86,7 @@ static void adx_read_forms(adx_parser *p, uint32_t node, uint32_t dims,
                      rank == 1 ? "index" : "indices", count);
     tree->node[node].first = first;
     tree->node[node].count = count;
+    tree->node[node].end = p->behind;
 }
 
 /* --- indices that are bound ---------------------------------------------- */

@@ -13,13 +13,24 @@
  *
  *   needs   tensor/tree tensor/scan tensor/decimal tensor/names
  *           tensor/conditions
- *   offers  adx_read_sum
+ *   offers  adx_end_sum adx_read_sum
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
 static uint32_t adx_read_sum(adx_parser *p);
 static uint32_t adx_read_product(adx_parser *p);
+
+// What ends a sum: ')' or ';'. Two operands without an operator between them
+// are another mistake.
+static void adx_end_sum(adx_parser *p, int kind)
+{
+    bool operand = p->kind == ADX_WORD_NAME || p->kind == ADX_WORD_NUMBER
+                || p->kind == '(' || p->kind == '[';
+    if (operand && !adx_ends_line(p, p->behind, p->spot.at))
+        adx_say_missing(p, "an operator");
+    adx_expect(p, kind, kind == ')' ? "')'" : "';'");
+}
 
 /* --- atoms --------------------------------------------------------------- */
 
@@ -39,7 +50,7 @@ static uint32_t adx_read_inner(adx_parser *p)
         return 0;
     adx_take_word(p);
     uint32_t i = adx_read_sum(p);
-    adx_expect(p, ')', "')'");
+    adx_end_sum(p, ')');
     adx_ascend(p);
     return i;
 }
@@ -53,6 +64,7 @@ static uint32_t adx_read_read(adx_parser *p, uint32_t array)
     bool guarded = adx_took(p, '?');
     p->tree->node[i].of = array;
     p->tree->node[i].guarded = guarded;
+    p->tree->node[i].end = p->behind;
     if (p->kind == '[' && a.rank == 0)
         adx_wrong_at(p, name.at, "'%w' is a number, it has no indices", name);
     else if (p->kind == '(' && p->status == ADREV_OK)
@@ -100,7 +112,7 @@ static uint32_t adx_read_arguments(adx_parser *p, adx_children *c)
         adx_add_child(p, c, adx_read_sum(p));
         count++;
     } while (adx_took(p, ','));
-    adx_expect(p, ')', "')'");
+    adx_end_sum(p, ')');
     adx_ascend(p);
     return count;
 }

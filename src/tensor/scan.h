@@ -8,9 +8,9 @@
  *   needs   tensor/api tensor/tree tensor/messages
  *   offers  ADX_WORD_END ADX_WORD_NAME ADX_WORD_NUMBER ADX_WORD_LE ADX_WORD_GE
  *           ADX_WORD_EQ ADX_WORD_NE ADX_WORD_ARROW adx_parser adx_stop
- *           adx_wrong_at adx_say_missing adx_is_figure adx_take_from
- *           adx_take_word adx_took adx_expect adx_following adx_is_text
- *           adx_is_word adx_descend adx_ascend
+ *           adx_wrong_at adx_ends_line adx_say_missing adx_is_figure
+ *           adx_take_from adx_take_word adx_took adx_expect adx_following
+ *           adx_is_text adx_is_word adx_descend adx_ascend
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN

@@ -82,7 +82,6 @@ static void adx_read_formula(adx_parser *p, bool out)
     adx_expect(p, '=', rank == 0 ? "'=' or '['" : "'='");
     p->making = name;
     uint32_t body = adx_read_sum(p);
-    p->making.length = 0;
     adx_unbind(p, 0);
     uint32_t array = adx_make_result(p, name, first, rank, out);
     uint32_t i = p->status == ADREV_OK ? ADX_ONE_MORE(tree, formula) : 0;
@@ -192,19 +191,20 @@ static void adx_read_item(adx_parser *p)
                                : adx_is_word(p, "rel") ? adx_read_relation
                                : adx_is_word(p, "map") ? adx_read_map_declared
                                : NULL;
-    if (read != NULL)
+    if (read != NULL) {
         do {
             adx_take_word(p);           // the word, or a comma
             read(p);
         } while (p->kind == ',');
-    else if (p->kind == ADX_WORD_NAME) {
+        adx_expect(p, ';', "',' or ';'");
+    } else if (p->kind == ADX_WORD_NAME) {
         bool out = adx_is_word(p, "out");
         if (out)
             adx_take_word(p);
         adx_read_formula(p, out);
+        adx_end_sum(p, ';');
     } else
         adx_say_missing(p, "a declaration or a formula");
-    adx_expect(p, ';', "';'");
 }
 
 static void adx_read_text(adx_parser *p)

@@ -145,7 +145,8 @@ typedef enum adx_tree_kind {
 
 typedef struct adx_tensor_node {
     adx_tree_kind kind;
-    adx_spot spot;          // of its first word
+    adx_spot spot;          // of its first word, of a comparison: the sign
+    uint32_t end;           // of a read or a membership, in the text
     bool inverse;
     bool guarded;
     uint32_t child;         // the first one

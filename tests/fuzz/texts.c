@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT-0
 /* texts.c - any text of formulas. The first byte says which allocation fails.
  *
- * A text is accepted or refused with a place in it; what is accepted is printed,
- * and the print is understood in the same way. Nothing leaks.               */
+ * A text is accepted, or refused with a place in it. What is accepted is
+ * printed, and the print is understood in the same way. Nothing leaks.      */
 
 #include <stdbool.h>
 #include <stddef.h>

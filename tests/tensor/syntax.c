@@ -276,6 +276,8 @@ static void test_tree(void)
     FORM(tree->list[member->first], -2, 1, 1, "s", 0, "");
     const adx_tensor_node *quotient = &tree->node[body->child];
     const adx_tensor_node *read = &tree->node[quotient->child];
+    adx_spot whole = { read->spot.at, read->end - read->spot.at };
+    CHECK(is_named(tree, whole, "A[s[i],k,1]"), "the text of a read");
     CHECK(quotient->kind == ADX_TREE_MUL && read->kind == ADX_TREE_READ
           && read->of == 1 && !read->inverse && read->count == 3, "A[..]");
     CHECK(tree->node[read->next].inverse && tree->node[read->next].of == 3
@@ -698,7 +700,7 @@ static void test_items(void)
     REFUSED("in x[];", "1:6: an index or a whole number is missing before ']'");
     REFUSED("in x[n;", "1:7: ']' is missing before ';'");
     REFUSED("in x[n,", "1:8: an index or a whole number is missing");
-    REFUSED("in x y;", "1:6: ';' is missing before 'y'");
+    REFUSED("in x y;", "1:6: ',' or ';' is missing before 'y'");
     REFUSED("in x[1.5];", "1:6: here are whole numbers only");
     REFUSED("rel R;", "1:6: '[' is missing before ';'");
     REFUSED("map p[n];", "1:9: '->' and the range of the values is missing "
@@ -806,7 +808,12 @@ static void test_sums(void)
     REFUSED_SUM("", "2:9: a number, a name or '(' is missing before ';'");
     REFUSED_SUM("(c", "2:11: ')' is missing before ';'");
     REFUSED_SUM("c)", "2:10: ';' is missing before ')'");
-    REFUSED_SUM("c c", "2:11: ';' is missing before 'c'");
+    REFUSED_SUM("c c", "2:11: an operator is missing before 'c'");
+    REFUSED_SUM("2 [n<m] c", "2:11: an operator is missing before '['");
+    REFUSED_SUM("exp(2 c)", "2:15: an operator is missing before 'c'");
+    REFUSED_SUM("(c 2)", "2:12: an operator is missing before '2'");
+    REFUSED_SUM("(c)(c)", "2:12: an operator is missing before '('");
+    REFUSED("in c; out y = c\n2;", "1:16: ';' is missing");
     REFUSED_SUM("c +", "2:12: a number, a name or '(' is missing before ';'");
     REFUSED_SUM("+c", "2:9: a number, a name or '(' is missing before '+'");
     REFUSED_SUM("c^0.5", "2:11: an exponent is a whole number here; for others "
