@@ -1,5 +1,5 @@
 /* Made from src/ by `make headers`: changes belong there. */
-/* adrev_tensor.h - formulas over indexed arrays, with cheap gradients.
+/* adrev_tensor.h - formulas over indexed arrays.
  *
  *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
  *     #include "adrev_tensor.h"
@@ -265,7 +265,8 @@ ADX_API ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
 
 ADX_SELDOM_BEGIN
 
-#define ADX_NESTING      200        /* brackets open at once */
+#define ADX_NESTING      200        /* brackets open at once; 400 bytes of
+                                       stack for each (-O2) */
 #define ADX_BOUND_MOST   32         /* indices in scope; indices of an array */
 #define ADX_TERMS_MOST   64         /* terms of an affine form */
 #define ADX_NAME_MOST    63         /* bytes of a name */
@@ -772,6 +773,7 @@ typedef struct adx_parser {
     uint32_t bound[ADX_BOUND_MOST];     // indices in scope
     unsigned bounds;
     adx_spot making;        // the name that this formula is for
+    uint32_t first;         // its first index
 
     // Terms of the affine forms that are being read, one above the other.
     adx_multiple *term;
@@ -790,7 +792,7 @@ static void adx_stop(adx_parser *p, ad_status status)
 }
 
 // The text is wrong at `at`: the first time, that is the error.
-static void adx_wrong_at(adx_parser *p, uint32_t at, const char *format, ...)
+ADX_COLD static void adx_wrong_at(adx_parser *p, uint32_t at, const char *format, ...)
 {
     if (p->status == ADREV_OK) {
         va_list args;
@@ -1128,8 +1130,9 @@ static double adx_decimal(const char *digit, unsigned n, int64_t e)
     return adx_quotient(&x, &y);
 }
 
-// The number at hand. It does not depend on the locale.
-static ad_real adx_number_value(adx_parser *p)
+// The number at hand. It does not depend on the locale. (Apart: what it has on
+// the stack would be there at each level of brackets.)
+ADX_NOINLINE static ad_real adx_number_value(adx_parser *p)
 {
     const char *text = p->tree->text + p->spot.at;
     const char *end = text + p->spot.length;
@@ -1176,8 +1179,8 @@ ADX_SELDOM_END
  *
  *   needs   tape/memory tensor/tree tensor/messages tensor/scan
  *   offers  adx_declared_at adx_kind_text adx_line_of adx_new_name adx_declare
- *           adx_size_at_hand adx_unknown_name adx_bound_at adx_bind_index
- *           adx_unbind adx_stands_at
+ *           adx_size_at_hand adx_same_text adx_unknown_name adx_bound_at
+ *           adx_bind_index adx_unbind adx_stands_at
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -1380,15 +1383,34 @@ static void adx_try_name(adx_nearest *k, const char *name, size_t length)
     }
 }
 
+static bool adx_same_text(const adx_tree *tree, adx_spot a, adx_spot b)
+{
+    return a.length == b.length
+        && memcmp(tree->text + a.at, tree->text + b.at, a.length) == 0;
+}
+
+// Whether the name at hand was an index of this formula, whose scope has ended.
+static bool adx_was_bound(const adx_parser *p)
+{
+    const adx_tree *tree = p->tree;
+    for (size_t i = p->first; i > 0 && i < tree->index_count; i++)
+        if (adx_same_text(tree, tree->index[i].name, p->spot))
+            return true;
+    return false;
+}
+
 // Says that the name at hand is not known, and which one is like it. Short
 // names are all alike: of two letters only the case may differ.
-static void adx_unknown_name(adx_parser *p, bool function)
+ADX_COLD static void adx_unknown_name(adx_parser *p, bool function)
 {
     const adx_tree *tree = p->tree;
     const adx_spot spot = p->spot;
     const unsigned most = spot.length < 3 ? 0 : spot.length < 6 ? 1 : 2;
     adx_nearest k = { tree->text + spot.at, spot.length, NULL, 0, most + 1 };
     char copy[ADX_NAME_MOST + 1];
+    if (p->status == ADREV_OK && !function && adx_was_bound(p))
+        adx_wrong_at(p, spot.at, "'%w' ends before: a sum reaches over a "
+                     "product; for more, write sum(%w) (..+..)", spot, spot);
     if (p->status != ADREV_OK)
         return;
     for (unsigned i = p->bounds; !function && i-- > 0;) {
@@ -1418,13 +1440,9 @@ static void adx_unknown_name(adx_parser *p, bool function)
 static uint32_t adx_bound_at(const adx_parser *p, adx_spot name)
 {
     const adx_tree *tree = p->tree;
-    for (unsigned i = p->bounds; i-- > 0;) {
-        adx_spot other = tree->index[p->bound[i]].name;
-        if (other.length == name.length
-            && memcmp(tree->text + other.at, tree->text + name.at,
-                      name.length) == 0)
+    for (unsigned i = p->bounds; i-- > 0;)
+        if (adx_same_text(tree, tree->index[p->bound[i]].name, name))
             return p->bound[i];
-    }
     return 0;
 }
 
@@ -1718,7 +1736,7 @@ static void adx_read_map(adx_parser *p, uint32_t map)
 }
 
 // Says what is wrong with the name at hand in a form.
-static void adx_no_form(adx_parser *p, adx_form_kind kind, bool index,
+ADX_COLD static void adx_no_form(adx_parser *p, adx_form_kind kind, bool index,
                         const adx_declared *d)
 {
     const adx_spot name = p->spot;
@@ -1783,7 +1801,7 @@ static adx_open_form adx_read_factor(adx_parser *p, adx_form_kind kind)
 }
 
 // Whether the name behind the sign at hand can stand in a form.
-static bool adx_form_follows(adx_parser *p, adx_form_kind kind)
+ADX_NOINLINE static bool adx_form_follows(adx_parser *p, adx_form_kind kind)
 {
     adx_parser ahead = *p;          // it takes no memory
     adx_take_word(&ahead);
@@ -2246,7 +2264,7 @@ static uint32_t adx_read_call(adx_parser *p, uint32_t op)
 }
 
 // Says what is wrong with the name at hand as a number.
-static void adx_no_number(adx_parser *p, const adx_declared *d)
+ADX_COLD static void adx_no_number(adx_parser *p, const adx_declared *d)
 {
     const adx_spot name = p->spot;
     bool call = adx_following(p) == '(';
@@ -2262,9 +2280,7 @@ static void adx_no_number(adx_parser *p, const adx_declared *d)
     else if (adx_is_word(p, "exists"))
         adx_wrong_at(p, name.at, "'exists' stands in conditions, as in "
                      "[exists(j: ..)]");
-    else if (p->making.length == name.length
-             && memcmp(p->tree->text + p->making.at, p->tree->text + name.at,
-                       name.length) == 0)
+    else if (adx_same_text(p->tree, p->making, name))
         adx_wrong_at(p, name.at, "'%w' is read in its own formula", name);
     else if (!call && adx_row_named(p->tree, name) < ADREV_OP_COUNT)
         adx_wrong_at(p, name.at, "'%w' is a function: write %w(..)", name,
@@ -2521,6 +2537,7 @@ static void adx_read_formula(adx_parser *p, bool out)
         adx_wrong_at(p, p->spot.at, "a formula has one '='");
     adx_expect(p, '=', rank == 0 ? "'=' or '['" : "'='");
     p->making = name;
+    p->first = first;
     uint32_t body = adx_read_sum(p);
     adx_unbind(p, 0);
     uint32_t array = adx_make_result(p, name, first, rank, out);

@@ -1,4 +1,4 @@
-/* adrev_tensor.h - formulas over indexed arrays, with cheap gradients.
+/* adrev_tensor.h - formulas over indexed arrays.
  *
  *     #define ADREV_IMPLEMENTATION      // in exactly one .c file
  *     #include "adrev_tensor.h"

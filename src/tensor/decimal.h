@@ -113,8 +113,9 @@ static double adx_decimal(const char *digit, unsigned n, int64_t e)
     return adx_quotient(&x, &y);
 }
 
-// The number at hand. It does not depend on the locale.
-static ad_real adx_number_value(adx_parser *p)
+// The number at hand. It does not depend on the locale. (Apart: what it has on
+// the stack would be there at each level of brackets.)
+ADX_NOINLINE static ad_real adx_number_value(adx_parser *p)
 {
     const char *text = p->tree->text + p->spot.at;
     const char *end = text + p->spot.length;

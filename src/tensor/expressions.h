@@ -139,7 +139,7 @@ static uint32_t adx_read_call(adx_parser *p, uint32_t op)
 }
 
 // Says what is wrong with the name at hand as a number.
-static void adx_no_number(adx_parser *p, const adx_declared *d)
+ADX_COLD static void adx_no_number(adx_parser *p, const adx_declared *d)
 {
     const adx_spot name = p->spot;
     bool call = adx_following(p) == '(';
@@ -155,9 +155,7 @@ static void adx_no_number(adx_parser *p, const adx_declared *d)
     else if (adx_is_word(p, "exists"))
         adx_wrong_at(p, name.at, "'exists' stands in conditions, as in "
                      "[exists(j: ..)]");
-    else if (p->making.length == name.length
-             && memcmp(p->tree->text + p->making.at, p->tree->text + name.at,
-                       name.length) == 0)
+    else if (adx_same_text(p->tree, p->making, name))
         adx_wrong_at(p, name.at, "'%w' is read in its own formula", name);
     else if (!call && adx_row_named(p->tree, name) < ADREV_OP_COUNT)
         adx_wrong_at(p, name.at, "'%w' is a function: write %w(..)", name,

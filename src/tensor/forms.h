@@ -209,7 +209,7 @@ static void adx_read_map(adx_parser *p, uint32_t map)
 }
 
 // Says what is wrong with the name at hand in a form.
-static void adx_no_form(adx_parser *p, adx_form_kind kind, bool index,
+ADX_COLD static void adx_no_form(adx_parser *p, adx_form_kind kind, bool index,
                         const adx_declared *d)
 {
     const adx_spot name = p->spot;
@@ -274,7 +274,7 @@ static adx_open_form adx_read_factor(adx_parser *p, adx_form_kind kind)
 }
 
 // Whether the name behind the sign at hand can stand in a form.
-static bool adx_form_follows(adx_parser *p, adx_form_kind kind)
+ADX_NOINLINE static bool adx_form_follows(adx_parser *p, adx_form_kind kind)
 {
     adx_parser ahead = *p;          // it takes no memory
     adx_take_word(&ahead);

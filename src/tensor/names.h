@@ -11,8 +11,8 @@
  *
  *   needs   tape/memory tensor/tree tensor/messages tensor/scan
  *   offers  adx_declared_at adx_kind_text adx_line_of adx_new_name adx_declare
- *           adx_size_at_hand adx_unknown_name adx_bound_at adx_bind_index
- *           adx_unbind adx_stands_at
+ *           adx_size_at_hand adx_same_text adx_unknown_name adx_bound_at
+ *           adx_bind_index adx_unbind adx_stands_at
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -215,15 +215,34 @@ static void adx_try_name(adx_nearest *k, const char *name, size_t length)
     }
 }
 
+static bool adx_same_text(const adx_tree *tree, adx_spot a, adx_spot b)
+{
+    return a.length == b.length
+        && memcmp(tree->text + a.at, tree->text + b.at, a.length) == 0;
+}
+
+// Whether the name at hand was an index of this formula, whose scope has ended.
+static bool adx_was_bound(const adx_parser *p)
+{
+    const adx_tree *tree = p->tree;
+    for (size_t i = p->first; i > 0 && i < tree->index_count; i++)
+        if (adx_same_text(tree, tree->index[i].name, p->spot))
+            return true;
+    return false;
+}
+
 // Says that the name at hand is not known, and which one is like it. Short
 // names are all alike: of two letters only the case may differ.
-static void adx_unknown_name(adx_parser *p, bool function)
+ADX_COLD static void adx_unknown_name(adx_parser *p, bool function)
 {
     const adx_tree *tree = p->tree;
     const adx_spot spot = p->spot;
     const unsigned most = spot.length < 3 ? 0 : spot.length < 6 ? 1 : 2;
     adx_nearest k = { tree->text + spot.at, spot.length, NULL, 0, most + 1 };
     char copy[ADX_NAME_MOST + 1];
+    if (p->status == ADREV_OK && !function && adx_was_bound(p))
+        adx_wrong_at(p, spot.at, "'%w' ends before: a sum reaches over a "
+                     "product; for more, write sum(%w) (..+..)", spot, spot);
     if (p->status != ADREV_OK)
         return;
     for (unsigned i = p->bounds; !function && i-- > 0;) {
@@ -253,13 +272,9 @@ static void adx_unknown_name(adx_parser *p, bool function)
 static uint32_t adx_bound_at(const adx_parser *p, adx_spot name)
 {
     const adx_tree *tree = p->tree;
-    for (unsigned i = p->bounds; i-- > 0;) {
-        adx_spot other = tree->index[p->bound[i]].name;
-        if (other.length == name.length
-            && memcmp(tree->text + other.at, tree->text + name.at,
-                      name.length) == 0)
+    for (unsigned i = p->bounds; i-- > 0;)
+        if (adx_same_text(tree, tree->index[p->bound[i]].name, name))
             return p->bound[i];
-    }
     return 0;
 }
 

@@ -37,6 +37,7 @@ typedef struct adx_parser {
     uint32_t bound[ADX_BOUND_MOST];     // indices in scope
     unsigned bounds;
     adx_spot making;        // the name that this formula is for
+    uint32_t first;         // its first index
 
     // Terms of the affine forms that are being read, one above the other.
     adx_multiple *term;
@@ -55,7 +56,7 @@ static void adx_stop(adx_parser *p, ad_status status)
 }
 
 // The text is wrong at `at`: the first time, that is the error.
-static void adx_wrong_at(adx_parser *p, uint32_t at, const char *format, ...)
+ADX_COLD static void adx_wrong_at(adx_parser *p, uint32_t at, const char *format, ...)
 {
     if (p->status == ADREV_OK) {
         va_list args;

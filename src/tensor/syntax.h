@@ -81,6 +81,7 @@ static void adx_read_formula(adx_parser *p, bool out)
         adx_wrong_at(p, p->spot.at, "a formula has one '='");
     adx_expect(p, '=', rank == 0 ? "'=' or '['" : "'='");
     p->making = name;
+    p->first = first;
     uint32_t body = adx_read_sum(p);
     adx_unbind(p, 0);
     uint32_t array = adx_make_result(p, name, first, rank, out);

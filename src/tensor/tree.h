@@ -26,7 +26,8 @@
 
 ADX_SELDOM_BEGIN
 
-#define ADX_NESTING      200        /* brackets open at once */
+#define ADX_NESTING      200        /* brackets open at once; 400 bytes of
+                                       stack for each (-O2) */
 #define ADX_BOUND_MOST   32         /* indices in scope; indices of an array */
 #define ADX_TERMS_MOST   64         /* terms of an affine form */
 #define ADX_NAME_MOST    63         /* bytes of a name */

@@ -765,7 +765,11 @@ static void test_names(void)
     REFUSED("in abc; out v = acb;",
             "1:17: 'acb' is not known here; is it 'abc'?");
     REFUSED_SUM("sum(i) x[j]", "2:18: 'j' is not known here");
-    REFUSED_SUM("(sum(i) x[i]) + x[i]", "2:27: 'i' is not known here");
+    REFUSED_SUM("sum(i) x[i] + x[i]",
+                "2:25: 'i' ends before: a sum reaches over a product; for "
+                "more, write sum(i) (..+..)");
+    REFUSED("in x[n]; y[i] = x[i]; out f = sum(j) x[j]*x[i];",
+            "1:45: 'i' is not known here");
     REFUSED_SUM("sum(step<n) x[setp]",
                 "2:23: 'setp' is not known here; is it 'step'?");
     REFUSED_SUM("x", "2:9: 'x' has 1 index: write x[..]");
@@ -915,7 +919,9 @@ static void test_conditions_refused(void)
             "3:26: the range of 'k' is not known" LONE("k"));
     REFUSED_IF("exists(k: R(k,k))", "3:29: 'k' runs over another range here "
                                     "than before");
-    REFUSED_IF("exists(k: R(k,j)), k<2", "3:38: 'k' is not known here");
+    REFUSED_IF("exists(k: R(k,j)), k<2",
+               "3:38: 'k' ends before: a sum reaches over a product; for more, "
+               "write sum(k) (..+..)");
     REFUSED_IF("exists(i: R(i,j))",
             "3:26: 'i' is an index already; take another name");
     REFUSED_IF("i<j,", "3:23: an index or a whole number is missing before "
