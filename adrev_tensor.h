@@ -260,7 +260,8 @@ ADX_API ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
  *           ADX_TREE_MINIMUM ADX_TREE_BRACKET ADX_TREE_OR ADX_TREE_AND
  *           ADX_TREE_ZERO ADX_TREE_NOT_NEGATIVE ADX_TREE_NOT_ZERO
  *           ADX_TREE_MEMBER ADX_TREE_EXISTS adx_tensor_node adx_tensor_formula
- *           adx_tree ADX_ONE_MORE adx_free_tree adx_begin_tree
+ *           adx_tree adx_are_like adx_same_form ADX_ONE_MORE adx_free_tree
+ *           adx_begin_tree
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -451,6 +452,39 @@ struct ad_tensor {
     ad_tensor_options options;
     adx_tree tree;
 };
+
+/* --- forms that are the same --------------------------------------------- */
+
+static bool adx_same_form(const adx_tree *tree, uint32_t one, uint32_t other);
+
+// Whether two multiples are of the same.
+static bool adx_are_like(const adx_tree *tree, const adx_multiple *x,
+                         const adx_multiple *y)
+{
+    return x->kind == y->kind && x->of == y->of
+        && (x->kind != ADX_OF_MAP
+            || adx_same_form(tree, x->argument, y->argument));
+}
+
+// Whether two forms are the same, in whatever order their terms are.
+static bool adx_same_form(const adx_tree *tree, uint32_t one, uint32_t other)
+{
+    const adx_affine *a = &tree->form[one];
+    const adx_affine *b = &tree->form[other];
+    if (a->constant != b->constant || a->count != b->count)
+        return false;
+    for (uint32_t i = 0; i < a->count; i++) {
+        const adx_multiple *x = &tree->multiple[a->first + i];
+        const adx_multiple *y = &tree->multiple[b->first];
+        uint32_t k = 0;
+        while (k < b->count
+               && (y[k].k != x->k || !adx_are_like(tree, x, &y[k])))
+            k++;
+        if (k == b->count)
+            return false;
+    }
+    return true;
+}
 
 /* --- arrays that grow ---------------------------------------------------- */
 
@@ -1481,26 +1515,6 @@ static void adx_unbind(adx_parser *p, unsigned keep)
     p->bounds = keep < p->bounds ? keep : p->bounds;
 }
 
-// Whether two forms in sizes are the same.
-static bool adx_same_in_sizes(const adx_tree *tree, uint32_t one,
-                              uint32_t other)
-{
-    const adx_affine *a = &tree->form[one];
-    const adx_affine *b = &tree->form[other];
-    if (a->constant != b->constant || a->count != b->count)
-        return false;
-    for (uint32_t i = 0; i < a->count; i++) {
-        const adx_multiple *x = &tree->multiple[a->first + i];
-        const adx_multiple *y = &tree->multiple[b->first];
-        uint32_t k = 0;
-        while (k < b->count && (y[k].of != x->of || y[k].k != x->k))
-            k++;
-        if (k == b->count)
-            return false;
-    }
-    return true;
-}
-
 // The form at dimension `dim` of what is read at `at`: if it is an index and
 // nothing else, the index runs over this dimension.
 static void adx_stands_at(adx_parser *p, uint32_t form, uint32_t dim,
@@ -1519,8 +1533,8 @@ static void adx_stands_at(adx_parser *p, uint32_t form, uint32_t dim,
     if (x->to == 0) {
         x->from = d->from;
         x->to = d->to;
-    } else if (!adx_same_in_sizes(tree, x->from, d->from)
-               || !adx_same_in_sizes(tree, x->to, d->to))
+    } else if (!adx_same_form(tree, x->from, d->from)
+               || !adx_same_form(tree, x->to, d->to))
         adx_wrong_at(p, at, "'%w' runs over another range here than before",
                      x->name);
 }
@@ -1583,36 +1597,6 @@ static int64_t adx_whole_times(adx_parser *p, int64_t a, int64_t b, uint32_t at)
         return 0;
     }
     return (int64_t)(x * y) * ((a < 0) == (b < 0) ? 1 : -1);
-}
-
-static bool adx_same_form(const adx_tree *tree, uint32_t one, uint32_t other);
-
-// Whether two multiples are of the same.
-static bool adx_are_like(const adx_tree *tree, const adx_multiple *x,
-                         const adx_multiple *y)
-{
-    return x->kind == y->kind && x->of == y->of
-        && (x->kind != ADX_OF_MAP
-            || adx_same_form(tree, x->argument, y->argument));
-}
-
-static bool adx_same_form(const adx_tree *tree, uint32_t one, uint32_t other)
-{
-    const adx_affine *a = &tree->form[one];
-    const adx_affine *b = &tree->form[other];
-    if (a->constant != b->constant || a->count != b->count)
-        return false;
-    for (uint32_t i = 0; i < a->count; i++) {
-        const adx_multiple *x = &tree->multiple[a->first + i];
-        const adx_multiple *y = &tree->multiple[b->first];
-        uint32_t k = 0;
-        while (k < b->count
-               && (y[k].k != x->k || !adx_are_like(tree, x, &y[k])))
-            k++;
-        if (k == b->count)
-            return false;
-    }
-    return true;
 }
 
 static void adx_push_term(adx_parser *p, int64_t k, adx_multiple_kind kind,
@@ -2527,6 +2511,7 @@ static void adx_read_formula(adx_parser *p, bool out)
 {
     adx_tree *tree = p->tree;
     uint32_t first = (uint32_t)tree->index_count;
+    p->first = first;
     adx_spot name = adx_read_left_name(p);
     if (adx_took(p, '[')) {
         adx_read_bound(p);
@@ -2537,7 +2522,6 @@ static void adx_read_formula(adx_parser *p, bool out)
         adx_wrong_at(p, p->spot.at, "a formula has one '='");
     adx_expect(p, '=', rank == 0 ? "'=' or '['" : "'='");
     p->making = name;
-    p->first = first;
     uint32_t body = adx_read_sum(p);
     adx_unbind(p, 0);
     uint32_t array = adx_make_result(p, name, first, rank, out);

@@ -58,36 +58,6 @@ static int64_t adx_whole_times(adx_parser *p, int64_t a, int64_t b, uint32_t at)
     return (int64_t)(x * y) * ((a < 0) == (b < 0) ? 1 : -1);
 }
 
-static bool adx_same_form(const adx_tree *tree, uint32_t one, uint32_t other);
-
-// Whether two multiples are of the same.
-static bool adx_are_like(const adx_tree *tree, const adx_multiple *x,
-                         const adx_multiple *y)
-{
-    return x->kind == y->kind && x->of == y->of
-        && (x->kind != ADX_OF_MAP
-            || adx_same_form(tree, x->argument, y->argument));
-}
-
-static bool adx_same_form(const adx_tree *tree, uint32_t one, uint32_t other)
-{
-    const adx_affine *a = &tree->form[one];
-    const adx_affine *b = &tree->form[other];
-    if (a->constant != b->constant || a->count != b->count)
-        return false;
-    for (uint32_t i = 0; i < a->count; i++) {
-        const adx_multiple *x = &tree->multiple[a->first + i];
-        const adx_multiple *y = &tree->multiple[b->first];
-        uint32_t k = 0;
-        while (k < b->count
-               && (y[k].k != x->k || !adx_are_like(tree, x, &y[k])))
-            k++;
-        if (k == b->count)
-            return false;
-    }
-    return true;
-}
-
 static void adx_push_term(adx_parser *p, int64_t k, adx_multiple_kind kind,
                           uint32_t of, uint32_t argument)
 {

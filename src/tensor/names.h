@@ -313,26 +313,6 @@ static void adx_unbind(adx_parser *p, unsigned keep)
     p->bounds = keep < p->bounds ? keep : p->bounds;
 }
 
-// Whether two forms in sizes are the same.
-static bool adx_same_in_sizes(const adx_tree *tree, uint32_t one,
-                              uint32_t other)
-{
-    const adx_affine *a = &tree->form[one];
-    const adx_affine *b = &tree->form[other];
-    if (a->constant != b->constant || a->count != b->count)
-        return false;
-    for (uint32_t i = 0; i < a->count; i++) {
-        const adx_multiple *x = &tree->multiple[a->first + i];
-        const adx_multiple *y = &tree->multiple[b->first];
-        uint32_t k = 0;
-        while (k < b->count && (y[k].of != x->of || y[k].k != x->k))
-            k++;
-        if (k == b->count)
-            return false;
-    }
-    return true;
-}
-
 // The form at dimension `dim` of what is read at `at`: if it is an index and
 // nothing else, the index runs over this dimension.
 static void adx_stands_at(adx_parser *p, uint32_t form, uint32_t dim,
@@ -351,8 +331,8 @@ static void adx_stands_at(adx_parser *p, uint32_t form, uint32_t dim,
     if (x->to == 0) {
         x->from = d->from;
         x->to = d->to;
-    } else if (!adx_same_in_sizes(tree, x->from, d->from)
-               || !adx_same_in_sizes(tree, x->to, d->to))
+    } else if (!adx_same_form(tree, x->from, d->from)
+               || !adx_same_form(tree, x->to, d->to))
         adx_wrong_at(p, at, "'%w' runs over another range here than before",
                      x->name);
 }

@@ -71,6 +71,7 @@ static void adx_read_formula(adx_parser *p, bool out)
 {
     adx_tree *tree = p->tree;
     uint32_t first = (uint32_t)tree->index_count;
+    p->first = first;
     adx_spot name = adx_read_left_name(p);
     if (adx_took(p, '[')) {
         adx_read_bound(p);
@@ -81,7 +82,6 @@ static void adx_read_formula(adx_parser *p, bool out)
         adx_wrong_at(p, p->spot.at, "a formula has one '='");
     adx_expect(p, '=', rank == 0 ? "'=' or '['" : "'='");
     p->making = name;
-    p->first = first;
     uint32_t body = adx_read_sum(p);
     adx_unbind(p, 0);
     uint32_t array = adx_make_result(p, name, first, rank, out);

@@ -21,7 +21,8 @@
  *           ADX_TREE_MINIMUM ADX_TREE_BRACKET ADX_TREE_OR ADX_TREE_AND
  *           ADX_TREE_ZERO ADX_TREE_NOT_NEGATIVE ADX_TREE_NOT_ZERO
  *           ADX_TREE_MEMBER ADX_TREE_EXISTS adx_tensor_node adx_tensor_formula
- *           adx_tree ADX_ONE_MORE adx_free_tree adx_begin_tree
+ *           adx_tree adx_are_like adx_same_form ADX_ONE_MORE adx_free_tree
+ *           adx_begin_tree
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -212,6 +213,39 @@ struct ad_tensor {
     ad_tensor_options options;
     adx_tree tree;
 };
+
+/* --- forms that are the same --------------------------------------------- */
+
+static bool adx_same_form(const adx_tree *tree, uint32_t one, uint32_t other);
+
+// Whether two multiples are of the same.
+static bool adx_are_like(const adx_tree *tree, const adx_multiple *x,
+                         const adx_multiple *y)
+{
+    return x->kind == y->kind && x->of == y->of
+        && (x->kind != ADX_OF_MAP
+            || adx_same_form(tree, x->argument, y->argument));
+}
+
+// Whether two forms are the same, in whatever order their terms are.
+static bool adx_same_form(const adx_tree *tree, uint32_t one, uint32_t other)
+{
+    const adx_affine *a = &tree->form[one];
+    const adx_affine *b = &tree->form[other];
+    if (a->constant != b->constant || a->count != b->count)
+        return false;
+    for (uint32_t i = 0; i < a->count; i++) {
+        const adx_multiple *x = &tree->multiple[a->first + i];
+        const adx_multiple *y = &tree->multiple[b->first];
+        uint32_t k = 0;
+        while (k < b->count
+               && (y[k].k != x->k || !adx_are_like(tree, x, &y[k])))
+            k++;
+        if (k == b->count)
+            return false;
+    }
+    return true;
+}
 
 /* --- arrays that grow ---------------------------------------------------- */
 

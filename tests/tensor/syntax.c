@@ -770,6 +770,8 @@ static void test_names(void)
                 "more, write sum(i) (..+..)");
     REFUSED("in x[n]; y[i] = x[i]; out f = sum(j) x[j]*x[i];",
             "1:45: 'i' is not known here");
+    REFUSED("in x[n]; y[i] = x[i]; out z[k<i] = 1;",
+            "1:31: 'i' is not known here");
     REFUSED_SUM("sum(step<n) x[setp]",
                 "2:23: 'setp' is not known here; is it 'step'?");
     REFUSED_SUM("x", "2:9: 'x' has 1 index: write x[..]");
