@@ -125,8 +125,9 @@ static uint32_t adx_keep_form(adx_parser *p, const adx_open_form *f)
         adx_stop(p, ADREV_ENOMEM);
         return 0;
     }
-    const adx_affine kept = { f->constant, first,
-                              (uint32_t)tree->multiple_count - first, f->at };
+    adx_affine kept = { f->constant, first,
+                        (uint32_t)tree->multiple_count - first, f->at, 0 };
+    kept.hash = adx_hash_form(tree, &kept);
     tree->form[form] = kept;
     return form;
 }

@@ -21,8 +21,8 @@
  *           ADX_TREE_MINIMUM ADX_TREE_BRACKET ADX_TREE_OR ADX_TREE_AND
  *           ADX_TREE_ZERO ADX_TREE_NOT_NEGATIVE ADX_TREE_NOT_ZERO
  *           ADX_TREE_MEMBER ADX_TREE_EXISTS adx_tensor_node adx_tensor_formula
- *           adx_tree adx_are_like adx_same_form ADX_ONE_MORE adx_free_tree
- *           adx_begin_tree
+ *           adx_tree adx_are_like adx_same_form adx_hash_form ADX_ONE_MORE
+ *           adx_free_tree adx_begin_tree
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -60,6 +60,7 @@ typedef struct adx_affine {
     uint32_t first;         // multiples first ... first + count - 1
     uint32_t count;
     uint32_t at;            // in the text
+    uint32_t hash;          // the same for forms that are the same
 } adx_affine;
 
 /* --- what is declared ---------------------------------------------------- */
@@ -227,12 +228,14 @@ static bool adx_are_like(const adx_tree *tree, const adx_multiple *x,
             || adx_same_form(tree, x->argument, y->argument));
 }
 
-// Whether two forms are the same, in whatever order their terms are.
+// Whether two forms are the same, in whatever order their terms are. (Where maps
+// are nested, hashes keep this from looking at all pairs of terms.)
 static bool adx_same_form(const adx_tree *tree, uint32_t one, uint32_t other)
 {
     const adx_affine *a = &tree->form[one];
     const adx_affine *b = &tree->form[other];
-    if (a->constant != b->constant || a->count != b->count)
+    if (a->hash != b->hash || a->constant != b->constant
+        || a->count != b->count)
         return false;
     for (uint32_t i = 0; i < a->count; i++) {
         const adx_multiple *x = &tree->multiple[a->first + i];
@@ -245,6 +248,26 @@ static bool adx_same_form(const adx_tree *tree, uint32_t one, uint32_t other)
             return false;
     }
     return true;
+}
+
+static uint32_t adx_mix(uint32_t hash, uint64_t v)
+{
+    v = (v ^ hash) * 0x9e3779b97f4a7c15u;
+    return (uint32_t)(v ^ v >> 32);
+}
+
+// The hash of a form whose terms are kept: the order of these is all one.
+static uint32_t adx_hash_form(const adx_tree *tree, const adx_affine *f)
+{
+    uint32_t hash = adx_mix(1, (uint64_t)f->constant);
+    for (uint32_t i = 0; i < f->count; i++) {
+        const adx_multiple *m = &tree->multiple[f->first + i];
+        uint32_t what = adx_mix((uint32_t)m->kind, m->of);
+        if (m->kind == ADX_OF_MAP)
+            what = adx_mix(what, tree->form[m->argument].hash);
+        hash += adx_mix(what, (uint64_t)m->k);
+    }
+    return hash;
 }
 
 /* --- arrays that grow ---------------------------------------------------- */
@@ -263,7 +286,7 @@ static uint32_t adx_one_more(const adx_tree *tree, void **array, size_t *room,
     adx_one_more(tree, (void **)&(tree)->name, &(tree)->name##_room,        \
                  &(tree)->name##_count, sizeof *(tree)->name)
 
-#define ADX_TREE_ARRAYS(ROW)                                               \
+#define ADX_TREE_ARRAYS(ROW)                                                \
     ROW(declared) ROW(size) ROW(relation) ROW(map) ROW(array) ROW(dim)      \
     ROW(formula) ROW(index) ROW(node) ROW(list) ROW(form) ROW(multiple)
 

@@ -1081,8 +1081,45 @@ static double seconds_for(size_t formulas, int kind)
     return best;
 }
 
+// Of maps of maps, which differ only where they end.
+static void put_maps(page *p, int depth, int *leaf)
+{
+    char number[20];
+    snprintf(number, sizeof number, "i+%d", ++*leaf);
+    if (depth == 0) {
+        put_text(p, number);
+        return;
+    }
+    put_text(p, "p[");
+    put_maps(p, depth - 1, leaf);
+    put_text(p, "]+p[");
+    put_maps(p, depth - 1, leaf);
+    put_text(p, "]");
+}
+
+static double seconds_for_maps(int depth)
+{
+    page p = { NULL, 0, 0 };
+    int leaf = 0;
+    ad_tensor *t;
+    put_text(&p, "in x[n]; map p[n]->n; out y[i<n] = x[");
+    put_maps(&p, depth, &leaf);
+    put_text(&p, "];");
+    clock_t begin = clock();
+    CHECK(ad_tensor_new(&t, p.text, NULL, NULL) == ADREV_OK, "maps");
+    double took = (double)(clock() - begin) / CLOCKS_PER_SEC;
+    ad_tensor_free(t);
+    free(p.text);
+    return took;
+}
+
 static void test_long_texts(void)
 {
+    // 16 times as long, and each level is compared once.
+    double few = seconds_for_maps(12);
+    double many = seconds_for_maps(16);
+    CHECK(many < 70 * few + 0.1, "maps: %g s, 16 times as long %g s", few,
+          many);
     for (int kind = 0; kind < 3; kind++) {
         double small = seconds_for(2000, kind);
         double large = seconds_for(32000, kind);
