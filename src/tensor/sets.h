@@ -1,0 +1,588 @@
+#pragma once
+
+/* === tensor/sets ============================================================
+ * Sets of integer points. A set has variables, each with a least and a largest
+ * value, and rows: a row is an affine form c + sum k[v]*x[v] of the variables,
+ * which must be 0, not be negative, be the value of a map, or have a bit. Rows
+ * that are no condition are carried along: the indices of what is read and
+ * written at a point. So a variable that an equation gives can be replaced
+ * everywhere at once.
+ *
+ * Sizes are numbers here: sets are made when a text is bound.
+ *
+ *   needs   x
+ *   offers  x
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+/* --- tables and bitmaps -------------------------------------------------- */
+
+// A map, or a column of a relation: value[a - from] for an argument a.
+typedef struct adx_table {
+    const int32_t *value;
+    int64_t from;
+    size_t n;
+    int64_t low, high;          // bounds of the values
+    uint32_t *start;            // [high - low + 2]: which arguments have a value:
+    uint32_t *argument;         // [n] argument[start[v - low]...], less `from`;
+                                // NULL: not made yet
+} adx_table;
+
+typedef struct adx_bitmap {
+    uint64_t *word;
+    uint64_t n;                 // bits
+    uint64_t set;               // how many are 1
+} adx_bitmap;
+
+static bool adx_has_bit(const adx_bitmap *b, uint64_t i)
+{
+    return b->word[i / 64] >> (i % 64) & 1;
+}
+
+static void adx_set_bit(adx_bitmap *b, uint64_t i)
+{
+    b->set += !adx_has_bit(b, i);
+    b->word[i / 64] |= (uint64_t)1 << (i % 64);
+}
+
+// More than this is not marked bit by bit.
+#define ADX_BITS_MOST ((uint64_t)1 << 36)
+
+// NULL: no memory, or too many.
+static adx_bitmap *adx_new_bitmap(adx_arena *a, uint64_t n)
+{
+    if (n > ADX_BITS_MOST) {
+        adx_arena_fail(a, ADREV_ELIMIT);
+        return NULL;
+    }
+    adx_bitmap *b = ADX_GET(a, 1, adx_bitmap);
+    if (b == NULL)
+        return NULL;
+    b->n = n;
+    b->word = ADX_GET(a, (size_t)(n / 64 + 1), uint64_t);
+    return b->word == NULL ? NULL : b;
+}
+
+// Which arguments have a value, in their order. False: no memory.
+static bool adx_invert_table(adx_arena *a, adx_table *t)
+{
+    if (t->start != NULL)
+        return true;
+    size_t range = (size_t)(t->high - t->low + 1);
+    t->argument = ADX_GET(a, t->n, uint32_t);
+    uint32_t *start = ADX_GET(a, range + 1, uint32_t);
+    if (t->argument == NULL || start == NULL)
+        return false;
+    for (size_t i = 0; i < t->n; i++)
+        start[t->value[i] - t->low + 1]++;
+    for (size_t i = 0; i < range; i++)
+        start[i + 1] += start[i];
+    for (size_t i = 0; i < t->n; i++)
+        t->argument[start[t->value[i] - t->low]++] = (uint32_t)i;
+    for (size_t i = range; i > 0; i--)
+        start[i] = start[i - 1];
+    start[0] = 0;
+    t->start = start;
+    return true;
+}
+
+/* --- sets ---------------------------------------------------------------- */
+
+typedef enum adx_row_kind {
+    ADX_ROW_GONE,               // says nothing any more
+    ADX_ROW_FORM,               // is carried along
+    ADX_ROW_ZERO,               // the form is 0
+    ADX_ROW_SIGN,               // the form is at least 0
+    ADX_ROW_VALUE,              // the form is table[the form of row `at`]
+    ADX_ROW_BIT,                // the bit of this number is 1
+    ADX_ROW_NO_BIT              // ... is 0
+} adx_row_kind;
+
+typedef struct adx_set_row {
+    adx_row_kind kind;
+    uint32_t at;
+    adx_table *table;
+    const adx_bitmap *bits;
+} adx_set_row;
+
+typedef struct adx_set {
+    adx_arena *arena;
+    uint32_t vars;
+    uint32_t width;             // room for forms: 1 + variables
+    int64_t *low, *high;        // [width - 1] of each variable
+    bool *gone;                 // [width - 1] it has been replaced
+    adx_set_row *row;
+    int64_t *k;                 // [rows][width] constant, then coefficients
+    uint32_t rows, room;
+    bool empty;
+} adx_set;
+
+static int64_t *adx_form_of(const adx_set *s, uint32_t row)
+{
+    return s->k + (size_t)row * s->width;
+}
+
+// Room for so many rows and variables. False: no memory.
+static bool adx_widen_set(adx_set *s, uint32_t room, uint32_t width)
+{
+    adx_set to = *s;
+    to.room = room;
+    to.width = width;
+    to.low = ADX_GET(s->arena, width, int64_t);
+    to.high = ADX_GET(s->arena, width, int64_t);
+    to.gone = ADX_GET(s->arena, width, bool);
+    to.row = ADX_GET(s->arena, room, adx_set_row);
+    to.k = ADX_GET(s->arena, (size_t)room * width, int64_t);
+    if (to.low == NULL || to.high == NULL || to.gone == NULL || to.row == NULL
+        || to.k == NULL)
+        return false;
+    for (uint32_t i = 0; i < s->rows; i++) {
+        to.row[i] = s->row[i];
+        memcpy(adx_form_of(&to, i), adx_form_of(s, i),
+               (1 + s->vars) * sizeof *s->k);
+    }
+    if (s->vars > 0) {
+        memcpy(to.low, s->low, s->vars * sizeof *s->low);
+        memcpy(to.high, s->high, s->vars * sizeof *s->high);
+        memcpy(to.gone, s->gone, s->vars * sizeof *s->gone);
+    }
+    *s = to;
+    return true;
+}
+
+// The set of one point without coordinates. NULL: no memory.
+static adx_set *adx_new_set(adx_arena *a)
+{
+    adx_set *s = ADX_GET(a, 1, adx_set);
+    if (s == NULL)
+        return NULL;
+    s->arena = a;
+    return adx_widen_set(s, 8, 8) ? s : NULL;
+}
+
+static adx_set *adx_copy_set(const adx_set *s)
+{
+    adx_set *to = ADX_GET(s->arena, 1, adx_set);
+    if (to == NULL)
+        return NULL;
+    *to = *s;
+    return adx_widen_set(to, s->rows + 4, s->vars + 4) ? to : NULL;
+}
+
+// A variable from low to high; its number. UINT32_MAX: no memory.
+static uint32_t adx_new_var(adx_set *s, int64_t low, int64_t high)
+{
+    if (1 + s->vars == s->width && !adx_widen_set(s, s->room, 2 * s->width))
+        return UINT32_MAX;
+    s->low[s->vars] = low;
+    s->high[s->vars] = high;
+    s->empty = s->empty || low > high;
+    return s->vars++;
+}
+
+// A row, all zeros; its number. UINT32_MAX: no memory.
+static uint32_t adx_new_row(adx_set *s, adx_row_kind kind)
+{
+    if (s->rows == s->room && !adx_widen_set(s, 2 * s->room, s->width))
+        return UINT32_MAX;
+    memset(&s->row[s->rows], 0, sizeof *s->row);
+    memset(adx_form_of(s, s->rows), 0, s->width * sizeof *s->k);
+    s->row[s->rows].kind = kind;
+    return s->rows++;
+}
+
+/* --- arithmetic of forms ------------------------------------------------- */
+
+#define ADX_WHOLE_MOST ((int64_t)1 << 60)
+
+// to + a*b, within what a text can need.
+static int64_t adx_whole_add(adx_arena *arena, int64_t to, int64_t a, int64_t b)
+{
+    if (a == 0 || b == 0)
+        return to;
+    uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a;
+    uint64_t y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
+    if (y > (uint64_t)ADX_WHOLE_MOST / x) {
+        adx_arena_fail(arena, ADREV_ELIMIT);
+        return 0;
+    }
+    to += a * b;
+    if (to > ADX_WHOLE_MOST || to < -ADX_WHOLE_MOST) {
+        adx_arena_fail(arena, ADREV_ELIMIT);
+        return 0;
+    }
+    return to;
+}
+
+// to += c * from
+static void adx_add_row(const adx_set *s, int64_t to[], int64_t c,
+                        const int64_t from[])
+{
+    for (uint32_t i = 0; c != 0 && i <= s->vars; i++)
+        to[i] = adx_whole_add(s->arena, to[i], c, from[i]);
+}
+
+// What a form is at least, or at most, for all values of its variables.
+static int64_t adx_extreme(const adx_set *s, const int64_t form[], bool most)
+{
+    int64_t sum = form[0];
+    for (uint32_t v = 0; v < s->vars; v++)
+        sum = adx_whole_add(s->arena, sum, form[1 + v],
+                            (form[1 + v] > 0) == most ? s->high[v] : s->low[v]);
+    return sum;
+}
+
+static int64_t adx_floor_div(int64_t a, int64_t b)
+{
+    int64_t q = a / b;
+    return q - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+static int64_t adx_ceil_div(int64_t a, int64_t b)
+{
+    return -adx_floor_div(-a, b);
+}
+
+static int64_t adx_gcd(int64_t a, int64_t b)
+{
+    a = a < 0 ? -a : a;
+    b = b < 0 ? -b : b;
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+// Greatest common divisor of the coefficients; how many there are, and one of
+// them.
+static int64_t adx_divisor_of(const adx_set *s, const int64_t form[],
+                              uint32_t *count, uint32_t *some)
+{
+    int64_t d = 0;
+    *count = 0;
+    for (uint32_t v = 0; v < s->vars; v++)
+        if (form[1 + v] != 0) {
+            d = adx_gcd(d, form[1 + v]);
+            *some = v;
+            ++*count;
+        }
+    return d;
+}
+
+/* --- simpler sets -------------------------------------------------------- */
+
+// x[v] has this value only.
+static void adx_fix_var(adx_set *s, uint32_t v, int64_t value)
+{
+    if (value < s->low[v] || value > s->high[v])
+        s->empty = true;
+    for (uint32_t r = 0; r < s->rows; r++) {
+        int64_t *form = adx_form_of(s, r);
+        form[0] = adx_whole_add(s->arena, form[0], form[1 + v], value);
+        form[1 + v] = 0;
+    }
+    s->gone[v] = true;
+}
+
+// Replaces x[v] by what the row, in which its coefficient is 1 or -1 and which
+// must be 0, makes of it. Its bounds become rows.
+static void adx_replace_var(adx_set *s, uint32_t v, uint32_t by)
+{
+    int64_t bound[2] = { s->low[v], s->high[v] };
+    for (int upper = 0; upper < 2; upper++) {
+        uint32_t r = adx_new_row(s, ADX_ROW_SIGN);
+        if (r == UINT32_MAX)
+            return;
+        adx_form_of(s, r)[0] = upper ? bound[1] : -bound[0];
+        adx_form_of(s, r)[1 + v] = upper ? -1 : 1;
+    }
+    const int64_t *from = adx_form_of(s, by);
+    int64_t a = from[1 + v];
+    for (uint32_t r = 0; r < s->rows; r++)
+        if (r != by) {
+            int64_t *form = adx_form_of(s, r);
+            adx_add_row(s, form, -form[1 + v] * a, from);
+        }
+    s->row[by].kind = ADX_ROW_GONE;
+    memset(adx_form_of(s, by), 0, s->width * sizeof *s->k);
+    s->gone[v] = true;
+}
+
+// A row that must be 0: says nothing, fixes a variable, or replaces one: the
+// latest with coefficient 1 or -1. Whether something changed.
+static bool adx_use_zero(adx_set *s, uint32_t r)
+{
+    int64_t *form = adx_form_of(s, r);
+    uint32_t count;
+    uint32_t v = 0;
+    int64_t d = adx_divisor_of(s, form, &count, &v);
+    if (count == 0 || form[0] % d != 0) {
+        s->empty = s->empty || form[0] != 0;
+        s->row[r].kind = ADX_ROW_GONE;
+        return true;
+    }
+    for (uint32_t i = 0; d > 1 && i <= s->vars; i++)
+        form[i] /= d;
+    if (count == 1) {
+        s->row[r].kind = ADX_ROW_GONE;
+        adx_fix_var(s, v, -form[0] / form[1 + v]);
+        return true;
+    }
+    for (v = s->vars; v-- > 0;)
+        if (form[1 + v] == 1 || form[1 + v] == -1) {
+            adx_replace_var(s, v, r);
+            return true;
+        }
+    return false;
+}
+
+// A row that must not be negative: always is so, never is, or bounds a
+// variable. Whether something changed.
+static bool adx_use_sign(adx_set *s, uint32_t r)
+{
+    int64_t *form = adx_form_of(s, r);
+    uint32_t count;
+    uint32_t v = 0;
+    int64_t d = adx_divisor_of(s, form, &count, &v);
+    bool never = adx_extreme(s, form, true) < 0;
+    if (never || adx_extreme(s, form, false) >= 0) {
+        s->empty = s->empty || never;
+        s->row[r].kind = ADX_ROW_GONE;
+        return true;
+    }
+    for (uint32_t i = 1; d > 1 && i <= s->vars; i++)
+        form[i] /= d;
+    form[0] = d > 1 ? adx_floor_div(form[0], d) : form[0];
+    if (count > 1)
+        return false;
+    if (form[1 + v] > 0 && -form[0] > s->low[v])
+        s->low[v] = -form[0];
+    if (form[1 + v] < 0 && form[0] < s->high[v])
+        s->high[v] = form[0];
+    s->row[r].kind = ADX_ROW_GONE;
+    return true;
+}
+
+// A value of a map that is always the same argument's.
+static bool adx_use_value(adx_set *s, uint32_t r)
+{
+    const adx_table *t = s->row[r].table;
+    const int64_t *argument = adx_form_of(s, s->row[r].at);
+    uint32_t count;
+    uint32_t some;
+    adx_divisor_of(s, argument, &count, &some);
+    if (count > 0)
+        return false;
+    int64_t at = argument[0] - t->from;
+    s->row[r].kind = ADX_ROW_ZERO;
+    if (at < 0 || (uint64_t)at >= t->n)
+        s->empty = true;
+    else
+        adx_form_of(s, r)[0] = adx_whole_add(s->arena, adx_form_of(s, r)[0], -1,
+                                             t->value[at]);
+    return true;
+}
+
+static bool adx_use_bit(adx_set *s, uint32_t r)
+{
+    const int64_t *form = adx_form_of(s, r);
+    uint32_t count;
+    uint32_t some;
+    adx_divisor_of(s, form, &count, &some);
+    if (count > 0)
+        return false;
+    bool set = form[0] >= 0 && (uint64_t)form[0] < s->row[r].bits->n
+            && adx_has_bit(s->row[r].bits, (uint64_t)form[0]);
+    s->empty = s->empty || set != (s->row[r].kind == ADX_ROW_BIT);
+    s->row[r].kind = ADX_ROW_GONE;
+    return true;
+}
+
+static bool adx_use_row(adx_set *s, uint32_t r)
+{
+    switch (s->row[r].kind) {
+    case ADX_ROW_ZERO: return adx_use_zero(s, r);
+    case ADX_ROW_SIGN: return adx_use_sign(s, r);
+    case ADX_ROW_VALUE: return adx_use_value(s, r);
+    case ADX_ROW_BIT: case ADX_ROW_NO_BIT: return adx_use_bit(s, r);
+    case ADX_ROW_GONE: case ADX_ROW_FORM: break;
+    }
+    return false;
+}
+
+// Replaces what equations give, tightens bounds, and forgets what always holds.
+static void adx_simplify_set(adx_set *s)
+{
+    bool changed = true;
+    while (changed && !s->empty && s->arena->status == ADREV_OK) {
+        changed = false;
+        for (uint32_t v = 0; v < s->vars; v++) {
+            s->empty = s->empty || (!s->gone[v] && s->low[v] > s->high[v]);
+            if (!s->gone[v] && s->low[v] == s->high[v])
+                adx_fix_var(s, v, s->low[v]);
+        }
+        for (uint32_t r = 0; r < s->rows && !s->empty; r++)
+            changed = adx_use_row(s, r) || changed;
+    }
+}
+
+// Points, if only bounds of variables are left; else UINT64_MAX.
+static uint64_t adx_box_points(const adx_set *s)
+{
+    uint64_t n = 1;
+    if (s->empty)
+        return 0;
+    for (uint32_t r = 0; r < s->rows; r++)
+        if (s->row[r].kind > ADX_ROW_FORM)
+            return UINT64_MAX;
+    for (uint32_t v = 0; v < s->vars; v++)
+        if (!s->gone[v]) {
+            uint64_t extent = (uint64_t)(s->high[v] - s->low[v]) + 1;
+            if (n > UINT64_MAX / 2 / extent)
+                return UINT64_MAX;
+            n *= extent;
+        }
+    return n;
+}
+
+/* --- projections ---------------------------------------------------------
+ * The points of the kept variables alone. Where this is not exactly what
+ * remains, it is left to bits (tensor/nests).                                */
+
+// In how many rows of conditions a variable is; of them, those with signs.
+static uint32_t adx_rows_with(const adx_set *s, uint32_t v, uint32_t *signs)
+{
+    uint32_t n = 0;
+    *signs = 0;
+    for (uint32_t r = 0; r < s->rows; r++)
+        if (adx_form_of(s, r)[1 + v] != 0) {
+            bool argument = s->row[r].kind == ADX_ROW_FORM;
+            n += s->row[r].kind != ADX_ROW_GONE && !argument;
+            *signs += s->row[r].kind == ADX_ROW_SIGN;
+        }
+    for (uint32_t r = 0; r < s->rows; r++)
+        n += s->row[r].kind == ADX_ROW_VALUE
+          && adx_form_of(s, s->row[r].at)[1 + v] != 0;
+    return n;
+}
+
+// Whether all pairs of bounds from below and from above have a coefficient 1 or
+// -1 among them: then whole numbers are between them as often as real ones.
+static bool adx_bounds_are_whole(const adx_set *s, uint32_t v)
+{
+    bool lower = true;          // all are 1
+    bool upper = true;
+    for (uint32_t r = 0; r < s->rows; r++) {
+        int64_t k = adx_form_of(s, r)[1 + v];
+        if (s->row[r].kind == ADX_ROW_SIGN && k != 0) {
+            lower = lower && k <= 1;
+            upper = upper && k >= -1;
+        }
+    }
+    return lower || upper;
+}
+
+static void adx_combine_bounds(adx_set *s, uint32_t v, uint32_t below,
+                               uint32_t above)
+{
+    uint32_t to = adx_new_row(s, ADX_ROW_SIGN);
+    if (to == UINT32_MAX)
+        return;
+    int64_t a = adx_form_of(s, below)[1 + v];
+    int64_t b = -adx_form_of(s, above)[1 + v];
+    adx_add_row(s, adx_form_of(s, to), b, adx_form_of(s, below));
+    adx_add_row(s, adx_form_of(s, to), a, adx_form_of(s, above));
+}
+
+// The bounds of a variable as rows, for combinations.
+static void adx_bounds_as_rows(adx_set *s, uint32_t v)
+{
+    for (int upper = 0; upper < 2; upper++) {
+        uint32_t r = adx_new_row(s, ADX_ROW_SIGN);
+        if (r == UINT32_MAX)
+            return;
+        adx_form_of(s, r)[0] = upper ? s->high[v] : -s->low[v];
+        adx_form_of(s, r)[1 + v] = upper ? -1 : 1;
+    }
+}
+
+#define ADX_ROWS_MOST 200
+
+// Fourier and Motzkin: each bound from below with each from above.
+static void adx_drop_bounded(adx_set *s, uint32_t v)
+{
+    adx_bounds_as_rows(s, v);
+    uint32_t rows = s->rows;
+    for (uint32_t i = 0; i < rows; i++)
+        for (uint32_t j = 0; j < rows; j++)
+            if (s->row[i].kind == ADX_ROW_SIGN && s->row[j].kind == ADX_ROW_SIGN
+                && adx_form_of(s, i)[1 + v] > 0 && adx_form_of(s, j)[1 + v] < 0)
+                adx_combine_bounds(s, v, i, j);
+    for (uint32_t i = 0; i < rows; i++)
+        if (s->row[i].kind == ADX_ROW_SIGN && adx_form_of(s, i)[1 + v] != 0)
+            s->row[i].kind = ADX_ROW_GONE;
+    s->gone[v] = true;
+}
+
+// The row that makes v the value of a map, where any value will do; or
+// UINT32_MAX.
+static uint32_t adx_any_value(const adx_set *s, uint32_t v)
+{
+    for (uint32_t r = 0; r < s->rows; r++) {
+        const int64_t *form = adx_form_of(s, r);
+        uint32_t count;
+        uint32_t some;
+        if (s->row[r].kind != ADX_ROW_VALUE || form[1 + v] == 0)
+            continue;
+        adx_divisor_of(s, form, &count, &some);
+        const adx_table *t = s->row[r].table;
+        if (count == 1 && form[1 + v] == 1 && s->low[v] + form[0] <= t->low
+            && s->high[v] + form[0] >= t->high)
+            return r;
+    }
+    return UINT32_MAX;
+}
+
+// Forgets a variable. False: not without loss.
+static bool adx_drop_var(adx_set *s, uint32_t v)
+{
+    uint32_t signs;
+    uint32_t n = adx_rows_with(s, v, &signs);
+    uint32_t value = adx_any_value(s, v);
+    if (n == 0)
+        s->gone[v] = true;
+    else if (n == signs && adx_bounds_are_whole(s, v)
+             && s->rows < ADX_ROWS_MOST)
+        adx_drop_bounded(s, v);
+    else if (n == 1 && value != UINT32_MAX) {
+        s->row[value].kind = ADX_ROW_GONE;
+        s->gone[v] = true;
+    } else
+        return false;
+    return true;
+}
+
+// Forgets all variables but those that are kept; forms that are carried along
+// may have no others. False: something was not exact, and the set is of no use.
+static bool adx_project(adx_set *s, const bool keep[])
+{
+    bool changed = true;
+    bool left = true;
+    adx_simplify_set(s);
+    while (changed && left && !s->empty && s->arena->status == ADREV_OK) {
+        changed = left = false;
+        for (uint32_t v = 0; v < s->vars; v++)
+            if (!s->gone[v] && !keep[v]) {
+                bool done = adx_drop_var(s, v);
+                changed = changed || done;
+                left = left || !done;
+            }
+        adx_simplify_set(s);
+    }
+    return !left || s->empty;
+}
+
+ADX_SELDOM_END
