@@ -803,7 +803,7 @@ ADX_SELDOM_END
  *           ADX_WORD_EQ ADX_WORD_NE ADX_WORD_ARROW adx_parser adx_stop
  *           adx_wrong_at adx_ends_line adx_say_missing adx_is_figure
  *           adx_take_from adx_take_word adx_took adx_expect adx_following
- *           adx_is_text adx_is_word adx_descend adx_ascend
+ *           adx_is_text adx_is_word adx_is_comparison adx_descend adx_ascend
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -1054,6 +1054,12 @@ static bool adx_is_text(const adx_tree *tree, adx_spot spot, const char *text)
 static bool adx_is_word(const adx_parser *p, const char *word)
 {
     return p->kind == ADX_WORD_NAME && adx_is_text(p->tree, p->spot, word);
+}
+
+static bool adx_is_comparison(int kind)
+{
+    return kind == '<' || kind == '>' || kind == ADX_WORD_LE
+        || kind == ADX_WORD_GE || kind == ADX_WORD_EQ || kind == ADX_WORD_NE;
 }
 
 /* --- brackets ------------------------------------------------------------ */
@@ -1800,6 +1806,9 @@ static adx_open_form adx_read_factor(adx_parser *p, adx_form_kind kind)
     else if (adx_descend(p)) {
         adx_take_word(p);
         f = adx_read_open_form(p, kind);
+        if (adx_is_comparison(p->kind))
+            adx_wrong_at(p, p->spot.at, "a condition has no brackets around "
+                         "it; for two of them write [..] [..]");
         adx_expect(p, ')', "')'");
         adx_ascend(p);
     }
@@ -2058,12 +2067,6 @@ static uint32_t adx_read_member(adx_parser *p, uint32_t relation)
     adx_read_forms(p, i, r->first, r->arity, ')', false);
     adx_ascend(p);
     return i;
-}
-
-static bool adx_is_comparison(int kind)
-{
-    return kind == '<' || kind == '>' || kind == ADX_WORD_LE
-        || kind == ADX_WORD_GE || kind == ADX_WORD_EQ || kind == ADX_WORD_NE;
 }
 
 // one (sign) other, as a form and 0.
@@ -2544,7 +2547,9 @@ static void adx_read_formula(adx_parser *p, bool out)
     uint32_t rank = p->bounds;
     if (p->kind == ADX_WORD_EQ)
         adx_wrong_at(p, p->spot.at, "a formula has one '='");
-    adx_expect(p, '=', rank == 0 ? "'=' or '['" : "'='");
+    adx_expect(p, '=', p->kind == ';' || p->kind == ','
+               ? "'=', or 'in' before an input," : rank == 0 ? "'=' or '['"
+                                                             : "'='");
     p->making = name;
     uint32_t body = adx_read_sum(p);
     adx_unbind(p, 0);

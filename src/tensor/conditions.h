@@ -165,12 +165,6 @@ static uint32_t adx_read_member(adx_parser *p, uint32_t relation)
     return i;
 }
 
-static bool adx_is_comparison(int kind)
-{
-    return kind == '<' || kind == '>' || kind == ADX_WORD_LE
-        || kind == ADX_WORD_GE || kind == ADX_WORD_EQ || kind == ADX_WORD_NE;
-}
-
 // one (sign) other, as a form and 0.
 static uint32_t adx_comparison_node(adx_parser *p, adx_spot sign, int kind,
                                     uint32_t one, uint32_t other)

@@ -236,6 +236,9 @@ static adx_open_form adx_read_factor(adx_parser *p, adx_form_kind kind)
     else if (adx_descend(p)) {
         adx_take_word(p);
         f = adx_read_open_form(p, kind);
+        if (adx_is_comparison(p->kind))
+            adx_wrong_at(p, p->spot.at, "a condition has no brackets around "
+                         "it; for two of them write [..] [..]");
         adx_expect(p, ')', "')'");
         adx_ascend(p);
     }

@@ -10,7 +10,7 @@
  *           ADX_WORD_EQ ADX_WORD_NE ADX_WORD_ARROW adx_parser adx_stop
  *           adx_wrong_at adx_ends_line adx_say_missing adx_is_figure
  *           adx_take_from adx_take_word adx_took adx_expect adx_following
- *           adx_is_text adx_is_word adx_descend adx_ascend
+ *           adx_is_text adx_is_word adx_is_comparison adx_descend adx_ascend
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -261,6 +261,12 @@ static bool adx_is_text(const adx_tree *tree, adx_spot spot, const char *text)
 static bool adx_is_word(const adx_parser *p, const char *word)
 {
     return p->kind == ADX_WORD_NAME && adx_is_text(p->tree, p->spot, word);
+}
+
+static bool adx_is_comparison(int kind)
+{
+    return kind == '<' || kind == '>' || kind == ADX_WORD_LE
+        || kind == ADX_WORD_GE || kind == ADX_WORD_EQ || kind == ADX_WORD_NE;
 }
 
 /* --- brackets ------------------------------------------------------------ */

@@ -80,7 +80,9 @@ static void adx_read_formula(adx_parser *p, bool out)
     uint32_t rank = p->bounds;
     if (p->kind == ADX_WORD_EQ)
         adx_wrong_at(p, p->spot.at, "a formula has one '='");
-    adx_expect(p, '=', rank == 0 ? "'=' or '['" : "'='");
+    adx_expect(p, '=', p->kind == ';' || p->kind == ','
+               ? "'=', or 'in' before an input," : rank == 0 ? "'=' or '['"
+                                                             : "'='");
     p->making = name;
     uint32_t body = adx_read_sum(p);
     adx_unbind(p, 0);

@@ -692,6 +692,10 @@ static void test_items(void)
     REFUSED("y", "1:2: '=' or '[' is missing");
     REFUSED("y[i", "1:4: ']' is missing");
     REFUSED("y[i] 1", "1:6: '=' is missing before '1'");
+    REFUSED("x[n]; out y = 1;", "1:5: '=', or 'in' before an input, is missing "
+            "before ';'");
+    REFUSED("x, y;", "1:2: '=', or 'in' before an input, is missing before "
+            "','");
     REFUSED("out y == 1;", "1:7: a formula has one '='");
     REFUSED("out y = 1 = 2;", "1:11: ';' is missing before '='");
     REFUSED("out y[] = 1;", "1:7: an index is missing before ']'");
@@ -899,7 +903,9 @@ static void test_conditions_refused(void)
     REFUSED_IF("i = j", "3:21: to compare, write ==");
     REFUSED_IF("0 < i = j", "3:25: to compare, write ==");
     REFUSED_IF("i <", "3:22: an index or a whole number is missing before ']'");
-    REFUSED_IF("(i < j)", "3:22: ')' is missing before '<'");
+    REFUSED_IF("(i < j)", "3:22: a condition has no brackets around it; for "
+               "two of them write [..] [..]");
+    REFUSED_IF("(i,j) == 1", "3:21: ')' is missing before ','");
     REFUSED_IF("i < c", "3:23: 'c' is an input: here are indices, sizes, maps "
                         "and whole numbers");
     REFUSED_IF("i < x[0]",
