@@ -22,7 +22,9 @@
  *
  *   tensor/api tensor/tree tensor/messages tensor/scan tensor/decimal
  *   tensor/names tensor/forms tensor/conditions tensor/expressions
- *   tensor/syntax tensor/print
+ *   tensor/arena tensor/sets tensor/nests tensor/binding tensor/syntax
+ *   tensor/print tensor/programs tensor/lower tensor/formulas tensor/derive
+ *   tensor/run tensor/queries
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -248,7 +250,7 @@ ADX_API ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
  * Children come before their parent. A tree is at most some six times as deep
  * as the brackets of its text, of which ADX_NESTING may be open.
  *
- *   needs   tape/memory tensor/api
+ *   needs   tape/memory
  *   offers  ADX_NESTING ADX_BOUND_MOST ADX_TERMS_MOST ADX_NAME_MOST
  *           ADX_TEXT_MOST adx_spot adx_multiple_kind ADX_OF_SIZE ADX_OF_INDEX
  *           ADX_OF_MAP adx_multiple adx_affine adx_dim adx_tensor_relation
@@ -447,13 +449,6 @@ typedef struct adx_tree {
     uint32_t outs;
 } adx_tree;
 
-// A text with its tree; later rooms add what it is bound to.
-struct ad_tensor {
-    ad_allocator memory;
-    ad_tensor_options options;
-    adx_tree tree;
-};
-
 /* --- forms that are the same --------------------------------------------- */
 
 static bool adx_same_form(const adx_tree *tree, uint32_t one, uint32_t other);
@@ -571,8 +566,8 @@ ADX_SELDOM_END
  *                                ^
  *
  *   needs   tensor/api tensor/tree
- *   offers  adx_character adx_is_shown adx_locate adx_explain_at
- *           adx_explain_status
+ *   offers  adx_saying adx_say_string adx_say_whole adx_character adx_is_shown
+ *           adx_locate adx_say_spot adx_explain_at adx_explain_status
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -1241,9 +1236,10 @@ ADX_SELDOM_END
  * guessed: two different ranges are an error, and so is none.
  *
  *   needs   tape/memory tensor/tree tensor/messages tensor/scan
- *   offers  adx_declared_at adx_kind_text adx_line_of adx_new_name adx_declare
- *           adx_size_at_hand adx_same_text adx_unknown_name adx_bound_at
- *           adx_bind_index adx_unbind adx_stands_at
+ *   offers  adx_find_declared adx_declared_at adx_kind_text adx_line_of
+ *           adx_new_name adx_declare adx_size_at_hand adx_same_text
+ *           adx_unknown_name adx_bound_at adx_bind_index adx_unbind
+ *           adx_stands_at
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -2467,6 +2463,1422 @@ static uint32_t adx_read_sum(adx_parser *p)
 
 ADX_SELDOM_END
 
+/* === tensor/arena ===========================================================
+ * Memory of a text that is bound: pieces that live until all are freed.
+ *
+ *   needs   tape/memory
+ *   offers  adx_arena adx_arena_fail ADX_GET adx_free_arena
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+typedef struct adx_arena_block {
+    struct adx_arena_block *next;
+    ad_real align;              // what follows is aligned for all that we have
+} adx_arena_block;
+
+typedef struct adx_arena {
+    const ad_allocator *memory;
+    adx_arena_block *block;
+    char *at;
+    size_t left;
+    ad_status status;           // of everything that was made in it
+} adx_arena;
+
+static void adx_arena_fail(adx_arena *a, ad_status status)
+{
+    if (a->status == ADREV_OK)
+        a->status = status;
+}
+
+#define ADX_ARENA_BLOCK 16000   // bytes
+
+// n elements, all zeros. NULL: no memory, which a->status says, too.
+static void *adx_arena_get(adx_arena *a, size_t n, size_t size)
+{
+    if (n > SIZE_MAX / 4 / size) {
+        adx_arena_fail(a, ADREV_ENOMEM);
+        return NULL;
+    }
+    size_t bytes = (n * size + 15) / 16 * 16;
+    if (bytes > a->left) {
+        size_t room = bytes > ADX_ARENA_BLOCK / 4 ? bytes : ADX_ARENA_BLOCK;
+        adx_arena_block *b = a->status != ADREV_OK ? NULL
+            : (adx_arena_block *)adx_take(a->memory, 1, sizeof *b + room);
+        if (b == NULL) {
+            adx_arena_fail(a, ADREV_ENOMEM);
+            return NULL;
+        }
+        b->next = a->block;
+        a->block = b;
+        if (room == bytes && a->left > 0) {     // the other one goes on
+            memset(b + 1, 0, bytes);
+            return b + 1;
+        }
+        a->at = (char *)(b + 1);
+        a->left = room;
+    }
+    void *to = a->at;
+    a->at += bytes;
+    a->left -= bytes;
+    memset(to, 0, bytes);
+    return to;
+}
+
+#define ADX_GET(a, n, type) ((type *)adx_arena_get(a, n, sizeof(type)))
+
+static void adx_free_arena(adx_arena *a)
+{
+    while (a->block != NULL) {
+        adx_arena_block *next = a->block->next;
+        adx_drop(a->memory, a->block);
+        a->block = next;
+    }
+    a->left = 0;
+}
+
+ADX_SELDOM_END
+
+/* === tensor/sets ============================================================
+ * Sets of integer points. A set has variables, each with a least and a largest
+ * value, and rows: a row is an affine form c + sum k[v]*x[v] of the variables,
+ * which must be 0, not be negative, be the value of a map, or have a bit. Rows
+ * that are no condition are carried along: the indices of what is read and
+ * written at a point. So a variable that an equation gives can be replaced
+ * everywhere at once.
+ *
+ * Sizes are numbers here: sets are made when a text is bound.
+ *
+ *   needs   tensor/arena
+ *   offers  adx_int_table adx_bitmap adx_has_bit adx_set_bit ADX_BITS_MOST
+ *           adx_new_bitmap adx_invert_table adx_row_kind ADX_ROW_GONE
+ *           ADX_ROW_FORM ADX_ROW_ZERO ADX_ROW_SIGN ADX_ROW_VALUE ADX_ROW_BIT
+ *           ADX_ROW_NO_BIT adx_set adx_form_of adx_new_set adx_copy_set
+ *           adx_new_var adx_new_row ADX_WHOLE_MOST adx_whole_add
+ *           adx_add_multiple adx_extreme adx_floor_div adx_ceil_div
+ *           adx_divisor_of adx_simplify_set adx_box_points adx_combine_bounds
+ *           ADX_ROWS_MOST adx_project
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+/* --- tables and bitmaps -------------------------------------------------- */
+
+// A map, or a column of a relation: value[a - from] for an argument a.
+typedef struct adx_int_table {
+    const int32_t *value;
+    int64_t from;
+    size_t n;
+    int64_t low, high;          // bounds of the values
+    uint32_t *start;            // [high - low + 2]: which arguments have a value:
+    uint32_t *argument;         // [n] argument[start[v - low]...], less `from`;
+                                // NULL: not made yet
+} adx_int_table;
+
+typedef struct adx_bitmap {
+    uint64_t *word;
+    uint64_t n;                 // bits
+    uint64_t set;               // how many are 1
+} adx_bitmap;
+
+static bool adx_has_bit(const adx_bitmap *b, uint64_t i)
+{
+    return b->word[i / 64] >> (i % 64) & 1;
+}
+
+static void adx_set_bit(adx_bitmap *b, uint64_t i)
+{
+    b->set += !adx_has_bit(b, i);
+    b->word[i / 64] |= (uint64_t)1 << (i % 64);
+}
+
+// More than this is not marked bit by bit.
+#define ADX_BITS_MOST ((uint64_t)1 << 36)
+
+// NULL: no memory, or too many.
+static adx_bitmap *adx_new_bitmap(adx_arena *a, uint64_t n)
+{
+    if (n > ADX_BITS_MOST) {
+        adx_arena_fail(a, ADREV_ELIMIT);
+        return NULL;
+    }
+    adx_bitmap *b = ADX_GET(a, 1, adx_bitmap);
+    if (b == NULL)
+        return NULL;
+    b->n = n;
+    b->word = ADX_GET(a, (size_t)(n / 64 + 1), uint64_t);
+    return b->word == NULL ? NULL : b;
+}
+
+// Which arguments have a value, in their order. False: no memory.
+static bool adx_invert_table(adx_arena *a, adx_int_table *t)
+{
+    if (t->start != NULL)
+        return true;
+    size_t range = (size_t)(t->high - t->low + 1);
+    t->argument = ADX_GET(a, t->n, uint32_t);
+    uint32_t *start = ADX_GET(a, range + 1, uint32_t);
+    if (t->argument == NULL || start == NULL)
+        return false;
+    for (size_t i = 0; i < t->n; i++)
+        start[t->value[i] - t->low + 1]++;
+    for (size_t i = 0; i < range; i++)
+        start[i + 1] += start[i];
+    for (size_t i = 0; i < t->n; i++)
+        t->argument[start[t->value[i] - t->low]++] = (uint32_t)i;
+    for (size_t i = range; i > 0; i--)
+        start[i] = start[i - 1];
+    start[0] = 0;
+    t->start = start;
+    return true;
+}
+
+/* --- sets ---------------------------------------------------------------- */
+
+typedef enum adx_row_kind {
+    ADX_ROW_GONE,               // says nothing any more
+    ADX_ROW_FORM,               // is carried along
+    ADX_ROW_ZERO,               // the form is 0
+    ADX_ROW_SIGN,               // the form is at least 0
+    ADX_ROW_VALUE,              // the form is table[the form of row `at`]
+    ADX_ROW_BIT,                // the bit of this number is 1
+    ADX_ROW_NO_BIT              // ... is 0
+} adx_row_kind;
+
+typedef struct adx_set_row {
+    adx_row_kind kind;
+    uint32_t at;
+    adx_int_table *table;
+    const adx_bitmap *bits;
+} adx_set_row;
+
+typedef struct adx_set {
+    adx_arena *arena;
+    uint32_t vars;
+    uint32_t width;             // room for forms: 1 + variables
+    int64_t *low, *high;        // [width - 1] of each variable
+    bool *gone;                 // [width - 1] it has been replaced
+    adx_set_row *row;
+    int64_t *k;                 // [rows][width] constant, then coefficients
+    uint32_t rows, room;
+    bool empty;
+} adx_set;
+
+static int64_t *adx_form_of(const adx_set *s, uint32_t row)
+{
+    return s->k + (size_t)row * s->width;
+}
+
+// Room for so many rows and variables. False: no memory.
+static bool adx_widen_set(adx_set *s, uint32_t room, uint32_t width)
+{
+    adx_set to = *s;
+    to.room = room;
+    to.width = width;
+    to.low = ADX_GET(s->arena, width, int64_t);
+    to.high = ADX_GET(s->arena, width, int64_t);
+    to.gone = ADX_GET(s->arena, width, bool);
+    to.row = ADX_GET(s->arena, room, adx_set_row);
+    to.k = ADX_GET(s->arena, (size_t)room * width, int64_t);
+    if (to.low == NULL || to.high == NULL || to.gone == NULL || to.row == NULL
+        || to.k == NULL)
+        return false;
+    for (uint32_t i = 0; i < s->rows; i++) {
+        to.row[i] = s->row[i];
+        memcpy(adx_form_of(&to, i), adx_form_of(s, i),
+               (1 + s->vars) * sizeof *s->k);
+    }
+    if (s->vars > 0) {
+        memcpy(to.low, s->low, s->vars * sizeof *s->low);
+        memcpy(to.high, s->high, s->vars * sizeof *s->high);
+        memcpy(to.gone, s->gone, s->vars * sizeof *s->gone);
+    }
+    *s = to;
+    return true;
+}
+
+// The set of one point without coordinates. NULL: no memory.
+static adx_set *adx_new_set(adx_arena *a)
+{
+    adx_set *s = ADX_GET(a, 1, adx_set);
+    if (s == NULL)
+        return NULL;
+    s->arena = a;
+    return adx_widen_set(s, 8, 8) ? s : NULL;
+}
+
+static adx_set *adx_copy_set(const adx_set *s)
+{
+    adx_set *to = ADX_GET(s->arena, 1, adx_set);
+    if (to == NULL)
+        return NULL;
+    *to = *s;
+    return adx_widen_set(to, s->rows + 4, s->vars + 4) ? to : NULL;
+}
+
+// A variable from low to high; its number. UINT32_MAX: no memory.
+static uint32_t adx_new_var(adx_set *s, int64_t low, int64_t high)
+{
+    if (1 + s->vars == s->width && !adx_widen_set(s, s->room, 2 * s->width))
+        return UINT32_MAX;
+    s->low[s->vars] = low;
+    s->high[s->vars] = high;
+    s->empty = s->empty || low > high;
+    return s->vars++;
+}
+
+// A row, all zeros; its number. UINT32_MAX: no memory.
+static uint32_t adx_new_row(adx_set *s, adx_row_kind kind)
+{
+    if (s->rows == s->room && !adx_widen_set(s, 2 * s->room, s->width))
+        return UINT32_MAX;
+    memset(&s->row[s->rows], 0, sizeof *s->row);
+    memset(adx_form_of(s, s->rows), 0, s->width * sizeof *s->k);
+    s->row[s->rows].kind = kind;
+    return s->rows++;
+}
+
+/* --- arithmetic of forms ------------------------------------------------- */
+
+#define ADX_WHOLE_MOST ((int64_t)1 << 60)
+
+// to + a*b, within what a text can need.
+static int64_t adx_whole_add(adx_arena *arena, int64_t to, int64_t a, int64_t b)
+{
+    if (a == 0 || b == 0)
+        return to;
+    uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a;
+    uint64_t y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
+    if (y > (uint64_t)ADX_WHOLE_MOST / x) {
+        adx_arena_fail(arena, ADREV_ELIMIT);
+        return 0;
+    }
+    to += a * b;
+    if (to > ADX_WHOLE_MOST || to < -ADX_WHOLE_MOST) {
+        adx_arena_fail(arena, ADREV_ELIMIT);
+        return 0;
+    }
+    return to;
+}
+
+// to += c * from
+static void adx_add_multiple(const adx_set *s, int64_t to[], int64_t c,
+                        const int64_t from[])
+{
+    for (uint32_t i = 0; c != 0 && i <= s->vars; i++)
+        to[i] = adx_whole_add(s->arena, to[i], c, from[i]);
+}
+
+// What a form is at least, or at most, for all values of its variables.
+static int64_t adx_extreme(const adx_set *s, const int64_t form[], bool most)
+{
+    int64_t sum = form[0];
+    for (uint32_t v = 0; v < s->vars; v++)
+        sum = adx_whole_add(s->arena, sum, form[1 + v],
+                            (form[1 + v] > 0) == most ? s->high[v] : s->low[v]);
+    return sum;
+}
+
+static int64_t adx_floor_div(int64_t a, int64_t b)
+{
+    int64_t q = a / b;
+    return q - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+static int64_t adx_ceil_div(int64_t a, int64_t b)
+{
+    return -adx_floor_div(-a, b);
+}
+
+static int64_t adx_gcd(int64_t a, int64_t b)
+{
+    a = a < 0 ? -a : a;
+    b = b < 0 ? -b : b;
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+// Greatest common divisor of the coefficients; how many there are, and one of
+// them.
+static int64_t adx_divisor_of(const adx_set *s, const int64_t form[],
+                              uint32_t *count, uint32_t *some)
+{
+    int64_t d = 0;
+    *count = 0;
+    for (uint32_t v = 0; v < s->vars; v++)
+        if (form[1 + v] != 0) {
+            d = adx_gcd(d, form[1 + v]);
+            *some = v;
+            ++*count;
+        }
+    return d;
+}
+
+/* --- simpler sets -------------------------------------------------------- */
+
+// x[v] has this value only.
+static void adx_fix_var(adx_set *s, uint32_t v, int64_t value)
+{
+    if (value < s->low[v] || value > s->high[v])
+        s->empty = true;
+    for (uint32_t r = 0; r < s->rows; r++) {
+        int64_t *form = adx_form_of(s, r);
+        form[0] = adx_whole_add(s->arena, form[0], form[1 + v], value);
+        form[1 + v] = 0;
+    }
+    s->gone[v] = true;
+}
+
+// Replaces x[v] by what the row, in which its coefficient is 1 or -1 and which
+// must be 0, makes of it. Its bounds become rows.
+static void adx_replace_var(adx_set *s, uint32_t v, uint32_t by)
+{
+    int64_t bound[2] = { s->low[v], s->high[v] };
+    for (int upper = 0; upper < 2; upper++) {
+        uint32_t r = adx_new_row(s, ADX_ROW_SIGN);
+        if (r == UINT32_MAX)
+            return;
+        adx_form_of(s, r)[0] = upper ? bound[1] : -bound[0];
+        adx_form_of(s, r)[1 + v] = upper ? -1 : 1;
+    }
+    const int64_t *from = adx_form_of(s, by);
+    int64_t a = from[1 + v];
+    for (uint32_t r = 0; r < s->rows; r++)
+        if (r != by) {
+            int64_t *form = adx_form_of(s, r);
+            adx_add_multiple(s, form, -form[1 + v] * a, from);
+        }
+    s->row[by].kind = ADX_ROW_GONE;
+    memset(adx_form_of(s, by), 0, s->width * sizeof *s->k);
+    s->gone[v] = true;
+}
+
+// A row that must be 0: says nothing, fixes a variable, or replaces one: the
+// latest with coefficient 1 or -1. Whether something changed.
+static bool adx_use_zero(adx_set *s, uint32_t r)
+{
+    int64_t *form = adx_form_of(s, r);
+    uint32_t count;
+    uint32_t v = 0;
+    int64_t d = adx_divisor_of(s, form, &count, &v);
+    if (count == 0 || form[0] % d != 0) {
+        s->empty = s->empty || form[0] != 0;
+        s->row[r].kind = ADX_ROW_GONE;
+        return true;
+    }
+    for (uint32_t i = 0; d > 1 && i <= s->vars; i++)
+        form[i] /= d;
+    if (count == 1) {
+        s->row[r].kind = ADX_ROW_GONE;
+        adx_fix_var(s, v, -form[0] / form[1 + v]);
+        return true;
+    }
+    for (v = s->vars; v-- > 0;)
+        if (form[1 + v] == 1 || form[1 + v] == -1) {
+            adx_replace_var(s, v, r);
+            return true;
+        }
+    return false;
+}
+
+// A row that must not be negative: always is so, never is, or bounds a
+// variable. Whether something changed.
+static bool adx_use_sign(adx_set *s, uint32_t r)
+{
+    int64_t *form = adx_form_of(s, r);
+    uint32_t count;
+    uint32_t v = 0;
+    int64_t d = adx_divisor_of(s, form, &count, &v);
+    bool never = adx_extreme(s, form, true) < 0;
+    if (never || adx_extreme(s, form, false) >= 0) {
+        s->empty = s->empty || never;
+        s->row[r].kind = ADX_ROW_GONE;
+        return true;
+    }
+    for (uint32_t i = 1; d > 1 && i <= s->vars; i++)
+        form[i] /= d;
+    form[0] = d > 1 ? adx_floor_div(form[0], d) : form[0];
+    if (count > 1)
+        return false;
+    if (form[1 + v] > 0 && -form[0] > s->low[v])
+        s->low[v] = -form[0];
+    if (form[1 + v] < 0 && form[0] < s->high[v])
+        s->high[v] = form[0];
+    s->row[r].kind = ADX_ROW_GONE;
+    return true;
+}
+
+// A value of a map that is always the same argument's.
+static bool adx_use_value(adx_set *s, uint32_t r)
+{
+    const adx_int_table *t = s->row[r].table;
+    const int64_t *argument = adx_form_of(s, s->row[r].at);
+    uint32_t count;
+    uint32_t some;
+    adx_divisor_of(s, argument, &count, &some);
+    if (count > 0)
+        return false;
+    int64_t at = argument[0] - t->from;
+    s->row[r].kind = ADX_ROW_ZERO;
+    if (at < 0 || (uint64_t)at >= t->n)
+        s->empty = true;
+    else
+        adx_form_of(s, r)[0] = adx_whole_add(s->arena, adx_form_of(s, r)[0], -1,
+                                             t->value[at]);
+    return true;
+}
+
+static bool adx_use_bit(adx_set *s, uint32_t r)
+{
+    const int64_t *form = adx_form_of(s, r);
+    uint32_t count;
+    uint32_t some;
+    adx_divisor_of(s, form, &count, &some);
+    if (count > 0)
+        return false;
+    bool set = form[0] >= 0 && (uint64_t)form[0] < s->row[r].bits->n
+            && adx_has_bit(s->row[r].bits, (uint64_t)form[0]);
+    s->empty = s->empty || set != (s->row[r].kind == ADX_ROW_BIT);
+    s->row[r].kind = ADX_ROW_GONE;
+    return true;
+}
+
+static bool adx_use_row(adx_set *s, uint32_t r)
+{
+    switch (s->row[r].kind) {
+    case ADX_ROW_ZERO: return adx_use_zero(s, r);
+    case ADX_ROW_SIGN: return adx_use_sign(s, r);
+    case ADX_ROW_VALUE: return adx_use_value(s, r);
+    case ADX_ROW_BIT: case ADX_ROW_NO_BIT: return adx_use_bit(s, r);
+    case ADX_ROW_GONE: case ADX_ROW_FORM: break;
+    }
+    return false;
+}
+
+// Replaces what equations give, tightens bounds, and forgets what always holds.
+static void adx_simplify_set(adx_set *s)
+{
+    bool changed = true;
+    while (changed && !s->empty && s->arena->status == ADREV_OK) {
+        changed = false;
+        for (uint32_t v = 0; v < s->vars; v++) {
+            s->empty = s->empty || (!s->gone[v] && s->low[v] > s->high[v]);
+            if (!s->gone[v] && s->low[v] == s->high[v])
+                adx_fix_var(s, v, s->low[v]);
+        }
+        for (uint32_t r = 0; r < s->rows && !s->empty; r++)
+            changed = adx_use_row(s, r) || changed;
+    }
+}
+
+// Points, if only bounds of variables are left; else UINT64_MAX.
+static uint64_t adx_box_points(const adx_set *s)
+{
+    uint64_t n = 1;
+    if (s->empty)
+        return 0;
+    for (uint32_t r = 0; r < s->rows; r++)
+        if (s->row[r].kind > ADX_ROW_FORM)
+            return UINT64_MAX;
+    for (uint32_t v = 0; v < s->vars; v++)
+        if (!s->gone[v]) {
+            uint64_t extent = (uint64_t)(s->high[v] - s->low[v]) + 1;
+            if (n > UINT64_MAX / 2 / extent)
+                return UINT64_MAX;
+            n *= extent;
+        }
+    return n;
+}
+
+/* --- projections ---------------------------------------------------------
+ * The points of the kept variables alone. Where this is not exactly what
+ * remains, it is left to bits (tensor/nests).                                */
+
+// In how many rows of conditions a variable is; of them, those with signs.
+static uint32_t adx_rows_with(const adx_set *s, uint32_t v, uint32_t *signs)
+{
+    uint32_t n = 0;
+    *signs = 0;
+    for (uint32_t r = 0; r < s->rows; r++)
+        if (adx_form_of(s, r)[1 + v] != 0) {
+            bool argument = s->row[r].kind == ADX_ROW_FORM;
+            n += s->row[r].kind != ADX_ROW_GONE && !argument;
+            *signs += s->row[r].kind == ADX_ROW_SIGN;
+        }
+    for (uint32_t r = 0; r < s->rows; r++)
+        n += s->row[r].kind == ADX_ROW_VALUE
+          && adx_form_of(s, s->row[r].at)[1 + v] != 0;
+    return n;
+}
+
+// Whether all pairs of bounds from below and from above have a coefficient 1 or
+// -1 among them: then whole numbers are between them as often as real ones.
+static bool adx_bounds_are_whole(const adx_set *s, uint32_t v)
+{
+    bool lower = true;          // all are 1
+    bool upper = true;
+    for (uint32_t r = 0; r < s->rows; r++) {
+        int64_t k = adx_form_of(s, r)[1 + v];
+        if (s->row[r].kind == ADX_ROW_SIGN && k != 0) {
+            lower = lower && k <= 1;
+            upper = upper && k >= -1;
+        }
+    }
+    return lower || upper;
+}
+
+static void adx_combine_bounds(adx_set *s, uint32_t v, uint32_t below,
+                               uint32_t above)
+{
+    uint32_t to = adx_new_row(s, ADX_ROW_SIGN);
+    if (to == UINT32_MAX)
+        return;
+    int64_t a = adx_form_of(s, below)[1 + v];
+    int64_t b = -adx_form_of(s, above)[1 + v];
+    adx_add_multiple(s, adx_form_of(s, to), b, adx_form_of(s, below));
+    adx_add_multiple(s, adx_form_of(s, to), a, adx_form_of(s, above));
+}
+
+// The bounds of a variable as rows, for combinations.
+static void adx_bounds_as_rows(adx_set *s, uint32_t v)
+{
+    for (int upper = 0; upper < 2; upper++) {
+        uint32_t r = adx_new_row(s, ADX_ROW_SIGN);
+        if (r == UINT32_MAX)
+            return;
+        adx_form_of(s, r)[0] = upper ? s->high[v] : -s->low[v];
+        adx_form_of(s, r)[1 + v] = upper ? -1 : 1;
+    }
+}
+
+#define ADX_ROWS_MOST 200
+
+// Fourier and Motzkin: each bound from below with each from above.
+static void adx_drop_bounded(adx_set *s, uint32_t v)
+{
+    adx_bounds_as_rows(s, v);
+    uint32_t rows = s->rows;
+    for (uint32_t i = 0; i < rows; i++)
+        for (uint32_t j = 0; j < rows; j++)
+            if (s->row[i].kind == ADX_ROW_SIGN && s->row[j].kind == ADX_ROW_SIGN
+                && adx_form_of(s, i)[1 + v] > 0 && adx_form_of(s, j)[1 + v] < 0)
+                adx_combine_bounds(s, v, i, j);
+    for (uint32_t i = 0; i < rows; i++)
+        if (s->row[i].kind == ADX_ROW_SIGN && adx_form_of(s, i)[1 + v] != 0)
+            s->row[i].kind = ADX_ROW_GONE;
+    s->gone[v] = true;
+}
+
+// The row that makes v the value of a map, where any value will do; or
+// UINT32_MAX.
+static uint32_t adx_any_value(const adx_set *s, uint32_t v)
+{
+    for (uint32_t r = 0; r < s->rows; r++) {
+        const int64_t *form = adx_form_of(s, r);
+        uint32_t count;
+        uint32_t some;
+        if (s->row[r].kind != ADX_ROW_VALUE || form[1 + v] == 0)
+            continue;
+        adx_divisor_of(s, form, &count, &some);
+        const adx_int_table *t = s->row[r].table;
+        if (count == 1 && form[1 + v] == 1 && s->low[v] + form[0] <= t->low
+            && s->high[v] + form[0] >= t->high)
+            return r;
+    }
+    return UINT32_MAX;
+}
+
+// Forgets a variable. False: not without loss.
+static bool adx_drop_var(adx_set *s, uint32_t v)
+{
+    uint32_t signs;
+    uint32_t n = adx_rows_with(s, v, &signs);
+    uint32_t value = adx_any_value(s, v);
+    if (n == 0)
+        s->gone[v] = true;
+    else if (n == signs && adx_bounds_are_whole(s, v)
+             && s->rows < ADX_ROWS_MOST)
+        adx_drop_bounded(s, v);
+    else if (n == 1 && value != UINT32_MAX) {
+        s->row[value].kind = ADX_ROW_GONE;
+        s->gone[v] = true;
+    } else
+        return false;
+    return true;
+}
+
+// Forgets all variables but those that are kept; forms that are carried along
+// may have no others. False: something was not exact, and the set is of no use.
+static bool adx_project(adx_set *s, const bool keep[])
+{
+    bool changed = true;
+    bool left = true;
+    adx_simplify_set(s);
+    while (changed && left && !s->empty && s->arena->status == ADREV_OK) {
+        changed = left = false;
+        for (uint32_t v = 0; v < s->vars; v++)
+            if (!s->gone[v] && !keep[v]) {
+                bool done = adx_drop_var(s, v);
+                changed = changed || done;
+                left = left || !done;
+            }
+        adx_simplify_set(s);
+    }
+    return !left || s->empty;
+}
+
+ADX_SELDOM_END
+
+/* === tensor/nests ===========================================================
+ * Loops over the points of a set, each point once. Variables get their values
+ * one after the other. A variable runs over a range, of which rows give the
+ * bounds; or an equation or a map gives its value; or it runs over the
+ * arguments for which a map has a known value. A row is looked at where its
+ * last variable has its value. Rows that Fourier and Motzkin add narrow the
+ * ranges of the variables before.
+ *
+ *   needs   tensor/arena tensor/sets
+ *   offers  adx_sparse_form adx_sparse_at adx_make_sparse_form adx_nest
+ *           ADX_NOT_YET adx_is_unit adx_make_nest adx_point_fn adx_walk_nest
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+// c + sum k[i]*x[var[i]]
+typedef struct adx_sparse_form {
+    int64_t c;
+    uint32_t n;
+    uint32_t *var;
+    int64_t *k;
+} adx_sparse_form;
+
+static int64_t adx_sparse_at(const adx_sparse_form *f, const int64_t x[])
+{
+    int64_t sum = f->c;
+    for (uint32_t i = 0; i < f->n; i++)
+        sum += f->k[i] * x[f->var[i]];
+    return sum;
+}
+
+// The form without variable v, UINT32_MAX: with all. False: no memory.
+static bool adx_make_sparse_form(const adx_set *s, const int64_t form[], uint32_t v,
+                            adx_sparse_form *to)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->vars; i++)
+        n += form[1 + i] != 0 && i != v;
+    to->c = form[0];
+    to->n = 0;
+    to->var = ADX_GET(s->arena, n, uint32_t);
+    to->k = ADX_GET(s->arena, n, int64_t);
+    if (to->var == NULL || to->k == NULL)
+        return false;
+    for (uint32_t i = 0; i < s->vars; i++)
+        if (form[1 + i] != 0 && i != v) {
+            to->var[to->n] = i;
+            to->k[to->n++] = form[1 + i];
+        }
+    return true;
+}
+
+typedef enum adx_level_kind {
+    ADX_LEVEL_RANGE,
+    ADX_LEVEL_SOLVED,           // k*x + form = 0
+    ADX_LEVEL_VALUE,            // k*x + form = table[argument], k = 1 or -1
+    ADX_LEVEL_ARGUMENTS         // table[k*x + argument] = form, k = 1 or -1
+} adx_level_kind;
+
+// Rows that are looked at once x[var] is known; of a range, k*x + form >= 0 are
+// bounds.
+typedef struct adx_set_check {
+    adx_row_kind kind;
+    int64_t k;
+    adx_sparse_form form;            // without x[var], if it is a bound
+    adx_sparse_form argument;
+    const adx_int_table *table;
+    const adx_bitmap *bits;
+} adx_set_check;
+
+typedef struct adx_nest_level {
+    adx_level_kind kind;
+    uint32_t var;
+    int64_t low, high;
+    int64_t k;
+    adx_sparse_form form;
+    adx_sparse_form argument;
+    const adx_int_table *table;
+    adx_set_check *bound;
+    uint32_t bounds;
+    adx_set_check *check;
+    uint32_t checks;
+} adx_nest_level;
+
+typedef struct adx_nest {
+    adx_nest_level *level;
+    uint32_t levels;
+    uint32_t vars;
+    bool empty;
+} adx_nest;
+
+/* --- the order of the variables ------------------------------------------ */
+
+// While a nest is made.
+typedef struct adx_ordering {
+    adx_set *s;
+    adx_nest *nest;
+    uint32_t *when;             // level at which a variable is known; or its
+                                // number of levels: not yet
+    bool *used;                 // rows that a level is made by
+} adx_ordering;
+
+#define ADX_NOT_YET UINT32_MAX
+
+// Whether all variables of a form but v are known, and v is there.
+static bool adx_is_last(const adx_ordering *k, const int64_t form[], uint32_t v)
+{
+    for (uint32_t i = 0; i < k->s->vars; i++)
+        if (form[1 + i] != 0 && i != v && k->when[i] == ADX_NOT_YET)
+            return false;
+    return v == UINT32_MAX || form[1 + v] != 0;
+}
+
+static bool adx_is_unit(int64_t k) { return k == 1 || k == -1; }
+
+// How v would get its value now, by which row, and for how many values.
+static adx_level_kind adx_ways_to(const adx_ordering *k, uint32_t v,
+                                  uint32_t *row, double *count)
+{
+    const adx_set *s = k->s;
+    adx_level_kind best = ADX_LEVEL_RANGE;
+    *count = (double)(s->high[v] - s->low[v] + 1);
+    *row = UINT32_MAX;
+    for (uint32_t r = 0; r < s->rows; r++) {
+        const int64_t *form = adx_form_of(s, r);
+        adx_row_kind kind = s->row[r].kind;
+        adx_level_kind way = ADX_LEVEL_RANGE;
+        double n = 0;
+        if (kind == ADX_ROW_ZERO && adx_is_last(k, form, v))
+            way = ADX_LEVEL_SOLVED;
+        else if (kind == ADX_ROW_VALUE) {
+            const int64_t *argument = adx_form_of(s, s->row[r].at);
+            const adx_int_table *t = s->row[r].table;
+            if (argument[1 + v] == 0 && adx_is_unit(form[1 + v])
+                && adx_is_last(k, form, v)
+                && adx_is_last(k, argument, UINT32_MAX))
+                way = ADX_LEVEL_VALUE;
+            else if (form[1 + v] == 0 && adx_is_unit(argument[1 + v])
+                     && adx_is_last(k, argument, v)
+                     && adx_is_last(k, form, UINT32_MAX)) {
+                way = ADX_LEVEL_ARGUMENTS;
+                n = 1 + (double)t->n / (double)(t->high - t->low + 1);
+            }
+        }
+        if (way != ADX_LEVEL_RANGE && n < *count) {
+            best = way;
+            *count = n;
+            *row = r;
+        }
+    }
+    return best;
+}
+
+// The next variable: the one with the fewest values; of ranges that are as
+// long, the first. inner waits for all others.
+static uint32_t adx_next_var(const adx_ordering *k, uint32_t inner,
+                             adx_level_kind *kind, uint32_t *row)
+{
+    uint32_t best = UINT32_MAX;
+    double least = 0;
+    for (uint32_t v = 0; v < k->s->vars; v++) {
+        double count;
+        uint32_t by;
+        if (k->s->gone[v] || k->when[v] != ADX_NOT_YET)
+            continue;
+        adx_level_kind way = adx_ways_to(k, v, &by, &count);
+        if (v == inner && way == ADX_LEVEL_RANGE)
+            count = 1e300;
+        if (best == UINT32_MAX || count < least) {
+            best = v;
+            least = count;
+            *kind = way;
+            *row = by;
+        }
+    }
+    return best;
+}
+
+/* --- levels -------------------------------------------------------------- */
+
+// Rows that follow from those of `s`, in which the later variables are gone:
+// only to narrow ranges.
+static void adx_narrow_ranges(adx_ordering *k)
+{
+    adx_set *s = k->s;
+    for (uint32_t l = k->nest->levels; l-- > 1;) {
+        uint32_t v = k->nest->level[l].var;
+        uint32_t rows = s->rows;
+        for (uint32_t i = 0; i < rows; i++)
+            for (uint32_t j = 0; j < rows && s->rows < ADX_ROWS_MOST; j++)
+                if (s->row[i].kind == ADX_ROW_SIGN
+                    && s->row[j].kind == ADX_ROW_SIGN
+                    && adx_form_of(s, i)[1 + v] > 0
+                    && adx_form_of(s, j)[1 + v] < 0)
+                    adx_combine_bounds(s, v, i, j);
+        // with the bounds of v itself
+        for (uint32_t i = 0; i < rows && s->rows < ADX_ROWS_MOST; i++) {
+            int64_t a = adx_form_of(s, i)[1 + v];
+            if (s->row[i].kind != ADX_ROW_SIGN || a == 0)
+                continue;
+            uint32_t to = adx_new_row(s, ADX_ROW_SIGN);
+            if (to == UINT32_MAX)
+                return;
+            int64_t *form = adx_form_of(s, to);
+            adx_add_multiple(s, form, 1, adx_form_of(s, i));
+            form[0] = adx_whole_add(s->arena, form[0], a,
+                                    a > 0 ? s->high[v] : s->low[v]);
+            form[1 + v] = 0;
+        }
+        for (uint32_t i = rows; i < s->rows; i++) {
+            const int64_t *form = adx_form_of(s, i);
+            if (adx_extreme(s, form, false) >= 0)
+                s->row[i].kind = ADX_ROW_GONE;
+        }
+    }
+}
+
+// The level at which all variables of a row are known. UINT32_MAX: it has none.
+static uint32_t adx_level_of_row(const adx_ordering *k, uint32_t r)
+{
+    const adx_set *s = k->s;
+    uint32_t last = UINT32_MAX;
+    const int64_t *form = adx_form_of(s, r);
+    const int64_t *argument = s->row[r].kind == ADX_ROW_VALUE
+                            ? adx_form_of(s, s->row[r].at) : form;
+    for (uint32_t v = 0; v < s->vars; v++)
+        if ((form[1 + v] != 0 || argument[1 + v] != 0)
+            && (last == UINT32_MAX || k->when[v] > last))
+            last = k->when[v];
+    return last;
+}
+
+// Adds a row to what its level looks at.
+static bool adx_place_row(adx_ordering *k, uint32_t r)
+{
+    const adx_set *s = k->s;
+    uint32_t at = adx_level_of_row(k, r);
+    if (at == UINT32_MAX)
+        return true;
+    adx_nest_level *l = &k->nest->level[at];
+    bool bound = s->row[r].kind == ADX_ROW_SIGN && l->kind == ADX_LEVEL_RANGE;
+    adx_set_check *to = bound ? &l->bound[l->bounds++] : &l->check[l->checks++];
+    to->kind = s->row[r].kind;
+    to->table = s->row[r].table;
+    to->bits = s->row[r].bits;
+    to->k = bound ? adx_form_of(s, r)[1 + l->var] : 0;
+    return adx_make_sparse_form(s, adx_form_of(s, r), bound ? l->var : UINT32_MAX,
+                           &to->form)
+        && (to->kind != ADX_ROW_VALUE
+            || adx_make_sparse_form(s, adx_form_of(s, s->row[r].at), UINT32_MAX,
+                               &to->argument));
+}
+
+static bool adx_place_rows(adx_ordering *k)
+{
+    const adx_set *s = k->s;
+    for (uint32_t l = 0; l < k->nest->levels; l++) {
+        k->nest->level[l].bound = ADX_GET(s->arena, s->rows, adx_set_check);
+        k->nest->level[l].check = ADX_GET(s->arena, s->rows, adx_set_check);
+        if (k->nest->level[l].bound == NULL || k->nest->level[l].check == NULL)
+            return false;
+    }
+    for (uint32_t r = 0; r < s->rows; r++)
+        if (s->row[r].kind > ADX_ROW_FORM && !k->used[r]
+            && !adx_place_row(k, r))
+            return false;
+    return true;
+}
+
+static bool adx_begin_level(adx_ordering *k, adx_nest_level *l, uint32_t v,
+                            adx_level_kind kind, uint32_t row)
+{
+    adx_set *s = k->s;
+    l->kind = kind;
+    l->var = v;
+    l->low = s->low[v];
+    l->high = s->high[v];
+    k->when[v] = k->nest->levels;
+    if (kind == ADX_LEVEL_RANGE)
+        return true;
+    const int64_t *form = adx_form_of(s, row);
+    k->used[row] = true;
+    l->table = s->row[row].table;
+    l->k = form[1 + v];
+    bool ok = adx_make_sparse_form(s, form, v, &l->form);
+    if (kind == ADX_LEVEL_SOLVED)
+        return ok;
+    const int64_t *argument = adx_form_of(s, s->row[row].at);
+    if (kind == ADX_LEVEL_ARGUMENTS) {
+        l->k = argument[1 + v];
+        ok = ok && adx_invert_table(s->arena, s->row[row].table);
+    }
+    return ok && adx_make_sparse_form(s, argument, v, &l->argument);
+}
+
+// Loops over a set, which is simplified. inner: the variable that should be the
+// innermost one; UINT32_MAX: none. NULL: no memory.
+static adx_nest *adx_make_nest(const adx_set *set, uint32_t inner)
+{
+    adx_ordering k = { .s = adx_copy_set(set) };
+    adx_arena *a = set->arena;
+    k.nest = ADX_GET(a, 1, adx_nest);
+    k.when = ADX_GET(a, set->vars, uint32_t);
+    k.used = ADX_GET(a, ADX_ROWS_MOST + set->rows, bool);
+    if (k.s == NULL || k.nest == NULL || k.when == NULL || k.used == NULL)
+        return NULL;
+    k.nest->level = ADX_GET(a, set->vars, adx_nest_level);
+    if (k.nest->level == NULL)
+        return NULL;
+    memset(k.when, 0xff, set->vars * sizeof *k.when);   // ADX_NOT_YET
+    k.nest->vars = set->vars;
+    k.nest->empty = set->empty;
+    for (;;) {
+        adx_level_kind kind;
+        uint32_t row;
+        uint32_t v = adx_next_var(&k, inner, &kind, &row);
+        if (v == UINT32_MAX)
+            break;
+        if (!adx_begin_level(&k, &k.nest->level[k.nest->levels], v, kind, row))
+            return NULL;
+        k.nest->levels++;
+    }
+    adx_narrow_ranges(&k);
+    return adx_place_rows(&k) && a->status == ADREV_OK ? k.nest : NULL;
+}
+
+/* --- walks --------------------------------------------------------------- */
+
+// Told of the points that differ in x[var] only, which runs over `count` values
+// from x[var] on; var UINT32_MAX: of one point. False ends the walk.
+typedef bool adx_point_fn(void *user, const int64_t x[], uint32_t var,
+                          int64_t count);
+
+typedef struct adx_nest_walk {
+    const adx_nest *nest;
+    adx_point_fn *visit;
+    void *user;
+    int64_t *x;                 // [vars]
+} adx_nest_walk;
+
+static bool adx_passes(const adx_set_check *c, const int64_t x[])
+{
+    int64_t v = adx_sparse_at(&c->form, x);
+    if (c->kind == ADX_ROW_ZERO)
+        return v == 0;
+    if (c->kind == ADX_ROW_SIGN)
+        return v >= 0;
+    if (c->kind == ADX_ROW_VALUE) {
+        int64_t at = adx_sparse_at(&c->argument, x) - c->table->from;
+        return at >= 0 && (uint64_t)at < c->table->n
+            && c->table->value[at] == v;
+    }
+    bool set = v >= 0 && (uint64_t)v < c->bits->n
+            && adx_has_bit(c->bits, (uint64_t)v);
+    return set == (c->kind == ADX_ROW_BIT);
+}
+
+static bool adx_walk_from(const adx_nest_walk *w, uint32_t level);
+
+// x[var] has its value.
+static bool adx_walk_on(const adx_nest_walk *w, uint32_t level)
+{
+    const adx_nest_level *l = &w->nest->level[level];
+    for (uint32_t i = 0; i < l->checks; i++)
+        if (!adx_passes(&l->check[i], w->x))
+            return true;
+    return adx_walk_from(w, level + 1);
+}
+
+static bool adx_walk_range(const adx_nest_walk *w, uint32_t level)
+{
+    const adx_nest_level *l = &w->nest->level[level];
+    int64_t low = l->low;
+    int64_t high = l->high;
+    for (uint32_t i = 0; i < l->bounds; i++) {
+        int64_t k = l->bound[i].k;
+        int64_t rest = adx_sparse_at(&l->bound[i].form, w->x);
+        if (k > 0) {
+            int64_t least = k == 1 ? -rest : adx_ceil_div(-rest, k);
+            low = least > low ? least : low;
+        } else {
+            int64_t most = k == -1 ? rest : adx_floor_div(rest, -k);
+            high = most < high ? most : high;
+        }
+    }
+    if (low > high)
+        return true;
+    w->x[l->var] = low;
+    if (level + 1 == w->nest->levels && l->checks == 0)
+        return w->visit(w->user, w->x, l->var, high - low + 1);
+    for (; low <= high; low++) {
+        w->x[l->var] = low;
+        if (!adx_walk_on(w, level))
+            return false;
+    }
+    return true;
+}
+
+static bool adx_walk_arguments(const adx_nest_walk *w, uint32_t level)
+{
+    const adx_nest_level *l = &w->nest->level[level];
+    const adx_int_table *t = l->table;
+    int64_t v = adx_sparse_at(&l->form, w->x);
+    if (v < t->low || v > t->high)
+        return true;
+    int64_t rest = adx_sparse_at(&l->argument, w->x);
+    for (uint32_t i = t->start[v - t->low]; i < t->start[v - t->low + 1]; i++) {
+        int64_t x = (t->from + t->argument[i] - rest) * l->k;
+        if (x < l->low || x > l->high)
+            continue;
+        w->x[l->var] = x;
+        if (!adx_walk_on(w, level))
+            return false;
+    }
+    return true;
+}
+
+// A variable with one value at most.
+static bool adx_walk_one(const adx_nest_walk *w, uint32_t level)
+{
+    const adx_nest_level *l = &w->nest->level[level];
+    int64_t rest = adx_sparse_at(&l->form, w->x);
+    if (l->kind == ADX_LEVEL_VALUE) {
+        int64_t at = adx_sparse_at(&l->argument, w->x) - l->table->from;
+        if (at < 0 || (uint64_t)at >= l->table->n)
+            return true;
+        rest -= l->table->value[at];
+    }
+    if (rest % l->k != 0)
+        return true;
+    int64_t x = -(rest / l->k);
+    if (x < l->low || x > l->high)
+        return true;
+    w->x[l->var] = x;
+    return adx_walk_on(w, level);
+}
+
+static bool adx_walk_from(const adx_nest_walk *w, uint32_t level)
+{
+    if (level == w->nest->levels)
+        return w->visit(w->user, w->x, UINT32_MAX, 1);
+    switch (w->nest->level[level].kind) {
+    case ADX_LEVEL_RANGE: return adx_walk_range(w, level);
+    case ADX_LEVEL_ARGUMENTS: return adx_walk_arguments(w, level);
+    case ADX_LEVEL_SOLVED: case ADX_LEVEL_VALUE: break;
+    }
+    return adx_walk_one(w, level);
+}
+
+// x: [vars] memory. False: visit ended it.
+static bool adx_walk_nest(const adx_nest *nest, int64_t x[],
+                          adx_point_fn *visit, void *user)
+{
+    const adx_nest_walk w = { nest, visit, user, x };
+    return nest->empty || adx_walk_from(&w, 0);
+}
+
+ADX_SELDOM_END
+
+/* === tensor/binding =========================================================
+ * What a text is bound to: sizes, the entries of relations, the values of maps,
+ * and how arrays lie in memory. All of it is copied.
+ *
+ *   needs   tape/memory tensor/api tensor/tree tensor/names tensor/arena
+ *           tensor/sets
+ *   offers  adx_given_relation adx_tensor_program adx_size_form adx_dim_range
+ *           adx_begin_given adx_unbind_tensor adx_free_given adx_places_of
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+// What the caller has given, for each name of the text; NULL or -1: not yet.
+typedef struct adx_given_relation {
+    size_t entries;
+    int32_t **column;           // [arity][entries]
+} adx_given_relation;
+
+typedef struct adx_tensor_given {
+    int64_t *size;              // by the numbers of the tree
+    adx_given_relation *relation;
+    int32_t **map;
+    size_t *map_n;
+    ptrdiff_t **stride;         // of arrays
+} adx_tensor_given;
+
+// Loops and memory, made when the text is bound: tensor/programs.
+typedef struct adx_tensor_program adx_tensor_program;
+
+struct ad_tensor {
+    ad_allocator memory;
+    ad_tensor_options options;
+    adx_tree tree;
+    adx_tensor_given given;
+    adx_arena arena;            // of the program
+    adx_tensor_program *program;        // NULL: not bound
+};
+
+/* --- forms in sizes ------------------------------------------------------ */
+
+// The value of a form without indices. False: a size is not given, or the value
+// is too large.
+static bool adx_size_form(const ad_tensor *t, uint32_t form, int64_t *value)
+{
+    const adx_affine *f = &t->tree.form[form];
+    *value = f->constant;
+    for (uint32_t i = 0; i < f->count; i++) {
+        const adx_multiple *m = &t->tree.multiple[f->first + i];
+        int64_t n = t->given.size[m->of];
+        if (m->kind != ADX_OF_SIZE || n < 0
+            || (n > 0 && (m->k > ADX_WHOLE_MOST / 64 / n
+                          || m->k < -(ADX_WHOLE_MOST / 64 / n)))
+            || *value > ADX_WHOLE_MOST || *value < -ADX_WHOLE_MOST)
+            return false;
+        *value += m->k * n;
+    }
+    return *value <= ADX_WHOLE_MOST && *value >= -ADX_WHOLE_MOST;
+}
+
+// from <= index < to of a dimension; an empty one has to = from.
+static bool adx_dim_range(const ad_tensor *t, const adx_dim *d, int64_t *from,
+                          int64_t *to)
+{
+    if (!adx_size_form(t, d->from, from) || !adx_size_form(t, d->to, to))
+        return false;
+    *to = *to < *from ? *from : *to;
+    return true;
+}
+
+/* --- begin and end ------------------------------------------------------- */
+
+static bool adx_begin_given(ad_tensor *t)
+{
+    const ad_allocator *a = &t->memory;
+    const adx_tree *tree = &t->tree;
+    adx_tensor_given *g = &t->given;
+    g->size = (int64_t *)adx_take(a, tree->size_count, sizeof *g->size);
+    g->relation = (adx_given_relation *)adx_take(a, tree->relation_count,
+                                                 sizeof *g->relation);
+    g->map = (int32_t **)adx_take(a, tree->map_count, sizeof *g->map);
+    g->map_n = (size_t *)adx_take(a, tree->map_count, sizeof *g->map_n);
+    g->stride = (ptrdiff_t **)adx_take(a, tree->array_count,
+                                       sizeof *g->stride);
+    for (size_t i = 0; g->size != NULL && i < tree->size_count; i++)
+        g->size[i] = -1;
+    if (g->relation != NULL)
+        memset(g->relation, 0, tree->relation_count * sizeof *g->relation);
+    if (g->map != NULL)
+        memset(g->map, 0, tree->map_count * sizeof *g->map);
+    if (g->stride != NULL)
+        memset(g->stride, 0, tree->array_count * sizeof *g->stride);
+    t->arena.memory = a;
+    return g->size != NULL && g->relation != NULL && g->map != NULL
+        && g->map_n != NULL && g->stride != NULL;
+}
+
+static void adx_drop_relation(const ad_allocator *a, adx_given_relation *r,
+                              uint32_t arity)
+{
+    for (uint32_t k = 0; r->column != NULL && k < arity; k++)
+        adx_drop(a, r->column[k]);
+    adx_drop(a, r->column);
+    memset(r, 0, sizeof *r);
+}
+
+static void adx_unbind_tensor(ad_tensor *t)
+{
+    adx_free_arena(&t->arena);
+    t->arena.status = ADREV_OK;
+    t->program = NULL;
+}
+
+static void adx_free_given(ad_tensor *t)
+{
+    const ad_allocator *a = &t->memory;
+    adx_tensor_given *g = &t->given;
+    for (size_t i = 0; g->relation != NULL && i < t->tree.relation_count; i++)
+        adx_drop_relation(a, &g->relation[i], t->tree.relation[i].arity);
+    for (size_t i = 0; g->map != NULL && i < t->tree.map_count; i++)
+        adx_drop(a, g->map[i]);
+    for (size_t i = 0; g->stride != NULL && i < t->tree.array_count; i++)
+        adx_drop(a, g->stride[i]);
+    adx_drop(a, g->size);
+    adx_drop(a, g->relation);
+    adx_drop(a, g->map);
+    adx_drop(a, g->map_n);
+    adx_drop(a, g->stride);
+    adx_unbind_tensor(t);
+}
+
+/* --- the interface ------------------------------------------------------- */
+
+// What a name stands for, if it is of this kind; 0: it is not.
+static uint32_t adx_named(const ad_tensor *t, const char *name,
+                          adx_declared_kind kind)
+{
+    if (t == NULL || name == NULL)
+        return 0;
+    const adx_declared *d = adx_find_declared(&t->tree, name, strlen(name));
+    return d == NULL || d->kind != kind ? 0 : d->of;
+}
+
+ADX_API ad_status ad_tensor_size(ad_tensor *t, const char *name, size_t n)
+{
+    uint32_t i = adx_named(t, name, ADX_NAMES_SIZE);
+    if (i == 0 || n > INT32_MAX)
+        return ADREV_ESHAPE;
+    if (t->given.size[i] != (int64_t)n)
+        adx_unbind_tensor(t);
+    t->given.size[i] = (int64_t)n;
+    return ADREV_OK;
+}
+
+static int32_t *adx_copy_ints(const ad_allocator *a, size_t n, const int from[])
+{
+    int32_t *to = (int32_t *)adx_take(a, n, sizeof *to);
+    for (size_t i = 0; to != NULL && i < n; i++)
+        to[i] = (int32_t)from[i];
+    return to;
+}
+
+static ad_status adx_give_relation(ad_tensor *t, uint32_t i,
+                                   const adx_given_relation *given)
+{
+    uint32_t arity = t->tree.relation[i].arity;
+    for (uint32_t k = 0; k < arity; k++)
+        if (given->column == NULL || given->column[k] == NULL) {
+            adx_given_relation part = *given;
+            adx_drop_relation(&t->memory, &part, arity);
+            return ADREV_ENOMEM;
+        }
+    adx_unbind_tensor(t);
+    adx_drop_relation(&t->memory, &t->given.relation[i], arity);
+    t->given.relation[i] = *given;
+    return ADREV_OK;
+}
+
+// Room for the columns, all NULL.
+static int32_t **adx_new_columns(const ad_tensor *t, uint32_t arity)
+{
+    int32_t **column = (int32_t **)adx_take(&t->memory, arity, sizeof *column);
+    if (column != NULL)
+        memset(column, 0, arity * sizeof *column);
+    return column;
+}
+
+ADX_API ad_status ad_tensor_relation(ad_tensor *t, const char *name,
+                                     size_t entries, const int *const column[])
+{
+    uint32_t i = adx_named(t, name, ADX_NAMES_RELATION);
+    if (i == 0 || column == NULL || entries > INT32_MAX)
+        return ADREV_ESHAPE;
+    uint32_t arity = t->tree.relation[i].arity;
+    for (uint32_t k = 0; k < arity; k++)
+        if (column[k] == NULL && entries > 0)
+            return ADREV_ESHAPE;
+    const adx_given_relation given = { entries, adx_new_columns(t, arity) };
+    for (uint32_t k = 0; given.column != NULL && k < arity; k++)
+        given.column[k] = adx_copy_ints(&t->memory, entries, column[k]);
+    return adx_give_relation(t, i, &given);
+}
+
+// Whether start[] is that of rows one behind the other.
+static bool adx_are_rows(size_t rows, const int start[])
+{
+    bool ok = start[0] == 0;
+    for (size_t i = 0; i < rows && ok; i++)
+        ok = start[i] <= start[i + 1];
+    return ok;
+}
+
+ADX_API ad_status ad_tensor_csr(ad_tensor *t, const char *name,
+                                const int start[], const int column[])
+{
+    uint32_t i = adx_named(t, name, ADX_NAMES_RELATION);
+    int64_t from;
+    int64_t to;
+    if (i == 0 || start == NULL || t->tree.relation[i].arity != 2
+        || !adx_dim_range(t, &t->tree.dim[t->tree.relation[i].first], &from,
+                          &to)
+        || !adx_are_rows((size_t)(to - from), start))
+        return ADREV_ESHAPE;
+    size_t rows = (size_t)(to - from);
+    size_t entries = (size_t)start[rows];
+    if (column == NULL && entries > 0)
+        return ADREV_ESHAPE;
+    const adx_given_relation given = { entries, adx_new_columns(t, 2) };
+    if (given.column != NULL) {
+        given.column[0] = (int32_t *)adx_take(&t->memory, entries,
+                                              sizeof **given.column);
+        given.column[1] = adx_copy_ints(&t->memory, entries, column);
+    }
+    for (size_t r = 0; given.column != NULL && given.column[0] != NULL
+                       && r < rows; r++)
+        for (int e = start[r]; e < start[r + 1]; e++)
+            given.column[0][e] = (int32_t)(from + (int64_t)r);
+    return adx_give_relation(t, i, &given);
+}
+
+ADX_API ad_status ad_tensor_map(ad_tensor *t, const char *name,
+                                const int value[])
+{
+    uint32_t i = adx_named(t, name, ADX_NAMES_MAP);
+    int64_t from;
+    int64_t to;
+    if (i == 0 || !adx_dim_range(t, &t->tree.dim[t->tree.map[i].domain], &from,
+                                 &to)
+        || (value == NULL && to > from))
+        return ADREV_ESHAPE;
+    int32_t *copy = adx_copy_ints(&t->memory, (size_t)(to - from), value);
+    if (copy == NULL)
+        return ADREV_ENOMEM;
+    adx_unbind_tensor(t);
+    adx_drop(&t->memory, t->given.map[i]);
+    t->given.map[i] = copy;
+    t->given.map_n[i] = (size_t)(to - from);
+    return ADREV_OK;
+}
+
+// How many strides an array has: all columns of a relation have one.
+static uint32_t adx_places_of(const adx_tree *tree, const adx_tensor_array *a)
+{
+    const adx_dim *d = &tree->dim[a->first];
+    return a->rank == 0 || d->relation == 0 ? a->rank
+         : a->rank - tree->relation[d->relation].arity + 1;
+}
+
+ADX_API ad_status ad_tensor_layout(ad_tensor *t, const char *array,
+                                   const ptrdiff_t stride[])
+{
+    uint32_t i = adx_named(t, array, ADX_NAMES_ARRAY);
+    const adx_tensor_array *a = i == 0 ? NULL : &t->tree.array[i];
+    if (a == NULL || stride == NULL || (a->formula != 0 && !a->out))
+        return ADREV_ESHAPE;
+    uint32_t n = adx_places_of(&t->tree, a);
+    ptrdiff_t *copy = (ptrdiff_t *)adx_take(&t->memory, n, sizeof *copy);
+    if (copy == NULL)
+        return ADREV_ENOMEM;
+    memcpy(copy, stride, n * sizeof *copy);
+    adx_unbind_tensor(t);
+    adx_drop(&t->memory, t->given.stride[i]);
+    t->given.stride[i] = copy;
+    return ADREV_OK;
+}
+
+ADX_SELDOM_END
+
 /* === tensor/syntax ==========================================================
  * From a text to its tree: declarations and formulas.
  *
@@ -2479,6 +3891,7 @@ ADX_SELDOM_END
  *
  *   needs   tape/memory tensor/api tensor/tree tensor/messages tensor/scan
  *           tensor/names tensor/forms tensor/conditions tensor/expressions
+ *           tensor/binding
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -2713,6 +4126,7 @@ ADX_API void ad_tensor_free(ad_tensor *t)
     if (t == NULL)
         return;
     const ad_allocator memory = t->memory;
+    adx_free_given(t);
     adx_free_tree(&t->tree);
     adx_drop(&memory, t);
 }
@@ -2750,6 +4164,10 @@ static ad_status adx_new_tensor(ad_tensor **out, const char *text,
         t->options = *options;
     t->options.allocator = &t->memory;
     status = adx_read_tensor(t, text, length, error);
+    if (status == ADREV_OK && !adx_begin_given(t)) {
+        adx_explain_status(error, ADREV_ENOMEM);
+        status = ADREV_ENOMEM;
+    }
     if (status == ADREV_OK)
         *out = t;
     else
@@ -3130,6 +4548,2825 @@ static ADX_UNUSED void adx_print_tree(const adx_tree *tree,
     for (size_t i = 1; i < tree->declared_count; i++)
         if (tree->declared[i].kind != ADX_NAMES_SIZE)
             adx_put_declared(&k, &tree->declared[i]);
+}
+
+ADX_SELDOM_END
+
+/* === tensor/programs ========================================================
+ * What a text becomes when it is bound: values, which are arrays of numbers, in
+ * an order in which each can be computed from those before it. A value is a sum
+ * of terms. A term has a set; for each of its points a product of numbers read
+ * from other values is added to a number of this value. The indices of what is
+ * read and written are rows of the set, so a derivative exchanges the number
+ * that is written with one that is read, and keeps the set.
+ *
+ * The numbers of a value that no point writes are 0. Who reads a value adds
+ * where it is written to the conditions of its own set: so no operation is done
+ * with a 0 that is there for this reason.
+ *
+ *   needs   tensor/api tensor/arena tensor/sets tensor/nests
+ *   offers  adx_access adx_tensor_term adx_value_kind ADX_VALUE_INPUT
+ *           ADX_VALUE_TANGENT_IN ADX_VALUE_WEIGHT ADX_VALUE_SUM ADX_VALUE_ROW
+ *           ADX_VALUE_PARTIAL ADX_VALUE_MOST adx_tensor_value adx_new_value
+ *           adx_lay_out adx_finish_value adx_new_tensor_term adx_add_factor
+ *           adx_place_form adx_mark_form adx_find_support adx_join_sets
+ *           adx_all_gone adx_restrict
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+// A number of a value: its indices are rows `row` ... of a set.
+typedef struct adx_access {
+    uint32_t value;
+    uint32_t row;
+} adx_access;
+
+typedef struct adx_tensor_term {
+    adx_set *set;
+    uint32_t out;               // rows: the indices of what is written
+    adx_access factor[3];
+    uint32_t factors;
+    ad_real k;                  // times this
+    // If `most` is a value: only the first point for each number of it, of
+    // those at which `picked` is that number (rows `at`).
+    uint32_t most;
+    uint32_t at;
+    adx_access picked;
+    struct adx_loop *loop;      // tensor/run
+} adx_tensor_term;
+
+typedef enum adx_value_kind {
+    ADX_VALUE_INPUT,            // the caller's: x, v or w, by `order`
+    ADX_VALUE_TANGENT_IN,
+    ADX_VALUE_WEIGHT,
+    ADX_VALUE_SUM,              // of terms
+    ADX_VALUE_ROW,              // op of the factors of one term
+    ADX_VALUE_PARTIAL,          // its partial with respect to argument `which`
+    ADX_VALUE_MOST              // the largest, or least, factor of all points
+} adx_value_kind;
+
+typedef struct adx_tensor_value {
+    adx_value_kind kind;
+    uint32_t order;             // of an input, a tangent, a weight
+    uint32_t op;
+    uint32_t which;
+    uint32_t dims;
+    int64_t *low;               // [dims] of indices
+    int64_t *extent;
+    ptrdiff_t *stride;
+    uint64_t size;              // numbers
+    uint64_t span;              // of memory
+    ptrdiff_t first;            // from the lowest place to the least indices
+    adx_tensor_term *term;
+    uint32_t terms, room;
+    bool fixed;                 // has no derivative
+    bool full;                  // all numbers are written
+    bool known;                 // `full` or `support` says which
+    bool cleared;               // all numbers are read, written or not
+    bool once;                  // each number is written by one point
+    const adx_bitmap *support;  // by adx_place_in; NULL: all
+    uint32_t array;             // of the tree, or 0
+    uint32_t tangent;           // the values of its derivatives, or 0
+    uint32_t adjoint;
+    uint64_t at;                // in the memory of an evaluation
+} adx_tensor_value;
+
+struct adx_tensor_program {
+    adx_tensor_value *value;           // from 1 on
+    uint32_t values, room;
+    uint32_t *order;            // of computing
+    uint32_t steps, order_room;
+    uint32_t primal;            // steps of values: the first ones
+    uint32_t *input;            // values of the arrays, by their order
+    uint32_t *tangent_in;
+    uint32_t *weight;
+    uint32_t *out;
+    uint32_t *tangent_out;
+    uint32_t *adjoint_in;
+    adx_int_table **map;            // of the tree's maps
+    adx_int_table **column;         // of its relations: from column_of[r] on
+    uint32_t *column_of;
+    uint64_t memory;            // numbers of an evaluation
+    uint32_t vars;              // of the largest set
+};
+
+/* --- values -------------------------------------------------------------- */
+
+// Room for one value more. Returns its number; 0: no memory.
+static uint32_t adx_new_value(ad_tensor *t, adx_value_kind kind, uint32_t dims)
+{
+    adx_tensor_program *p = t->program;
+    adx_arena *a = &t->arena;
+    if (p->values == p->room) {
+        adx_tensor_value *wide = ADX_GET(a, 2 * p->room, adx_tensor_value);
+        if (wide == NULL)
+            return 0;
+        memcpy(wide, p->value, p->values * sizeof *wide);
+        p->value = wide;
+        p->room *= 2;
+    }
+    adx_tensor_value *v = &p->value[p->values];
+    memset(v, 0, sizeof *v);
+    v->kind = kind;
+    v->dims = dims;
+    v->low = ADX_GET(a, dims, int64_t);
+    v->extent = ADX_GET(a, dims, int64_t);
+    v->stride = ADX_GET(a, dims, ptrdiff_t);
+    return a->status == ADREV_OK ? p->values++ : 0;
+}
+
+// Numbers one behind the other, the last index fastest. False: too many.
+static bool adx_lay_out(ad_tensor *t, adx_tensor_value *v, const ptrdiff_t stride[])
+{
+    uint64_t size = 1;
+    for (uint32_t i = v->dims; i-- > 0;) {
+        v->stride[i] = stride == NULL ? (ptrdiff_t)size : stride[i];
+        if (v->extent[i] > 0
+            && size > ((uint64_t)1 << 50) / (uint64_t)v->extent[i]) {
+            adx_arena_fail(&t->arena, ADREV_ELIMIT);
+            return false;
+        }
+        size *= (uint64_t)v->extent[i];
+    }
+    v->size = size;
+    uint64_t span = size == 0 ? 0 : 1;
+    for (uint32_t i = 0; i < v->dims && size > 0; i++) {
+        uint64_t step = v->stride[i] < 0 ? 0 - (uint64_t)v->stride[i]
+                                         : (uint64_t)v->stride[i];
+        span += (uint64_t)(v->extent[i] - 1) * step;
+        if (v->stride[i] < 0)
+            v->first -= (v->extent[i] - 1) * v->stride[i];
+    }
+    v->span = span;
+    return true;
+}
+
+// The value can be computed from here on.
+static void adx_finish_value(ad_tensor *t, uint32_t value)
+{
+    adx_tensor_program *p = t->program;
+    if (p->steps == p->order_room) {
+        uint32_t *wide = ADX_GET(&t->arena, 2 * p->order_room, uint32_t);
+        if (wide == NULL)
+            return;
+        memcpy(wide, p->order, p->steps * sizeof *wide);
+        p->order = wide;
+        p->order_room *= 2;
+    }
+    p->order[p->steps++] = value;
+}
+
+static adx_tensor_term *adx_new_tensor_term(ad_tensor *t, uint32_t value,
+                                     const adx_set *set, uint32_t out, ad_real k)
+{
+    adx_tensor_value *v = &t->program->value[value];
+    if (v->terms == v->room) {
+        uint32_t room = v->room == 0 ? 2 : 2 * v->room;
+        adx_tensor_term *wide = ADX_GET(&t->arena, room, adx_tensor_term);
+        if (wide == NULL)
+            return NULL;
+        if (v->terms > 0)
+            memcpy(wide, v->term, v->terms * sizeof *wide);
+        v->term = wide;
+        v->room = room;
+    }
+    adx_tensor_term *to = &v->term[v->terms];
+    memset(to, 0, sizeof *to);
+    to->set = adx_copy_set(set);
+    to->out = out;
+    to->k = k;
+    if (to->set == NULL)
+        return NULL;
+    v->terms++;
+    return to;
+}
+
+static void adx_add_factor(adx_tensor_term *term, adx_access from)
+{
+    if (term != NULL)
+        term->factor[term->factors++] = from;
+}
+
+/* --- where numbers are --------------------------------------------------- */
+
+// The form of a number's place: by strides in memory, or else among `size`.
+static void adx_place_form(const adx_set *s, const adx_tensor_value *v, uint32_t row,
+                           bool memory, int64_t form[])
+{
+    int64_t step = 1;
+    memset(form, 0, s->width * sizeof *form);
+    for (uint32_t i = v->dims; i-- > 0;) {
+        int64_t by = memory ? v->stride[i] : step;
+        adx_add_multiple(s, form, by, adx_form_of(s, row + i));
+        form[0] = adx_whole_add(s->arena, form[0], -by, v->low[i]);
+        step *= v->extent[i];
+    }
+}
+
+typedef struct adx_marking {
+    adx_bitmap *bits;
+    adx_sparse_form place;
+    int64_t step;               // from one value of the innermost variable to
+    uint32_t var;               // the next
+} adx_marking;
+
+static bool adx_mark_points(void *user, const int64_t x[], uint32_t var,
+                            int64_t count)
+{
+    const adx_marking *m = (const adx_marking *)user;
+    int64_t at = adx_sparse_at(&m->place, x);
+    int64_t step = 0;
+    for (uint32_t i = 0; var != UINT32_MAX && i < m->place.n; i++)
+        if (m->place.var[i] == var)
+            step = m->place.k[i];
+    for (int64_t i = 0; i < count; i++, at += step)
+        if (at >= 0 && (uint64_t)at < m->bits->n)
+            adx_set_bit(m->bits, (uint64_t)at);
+    return true;
+}
+
+// Marks what a form is at all points of a set. False: no memory.
+static bool adx_mark_form(const adx_set *s, const int64_t form[],
+                          adx_bitmap *bits)
+{
+    adx_marking m = { .bits = bits };
+    int64_t *x = ADX_GET(s->arena, s->vars, int64_t);
+    const adx_nest *nest = adx_make_nest(s, UINT32_MAX);
+    if (x == NULL || nest == NULL
+        || !adx_make_sparse_form(s, form, UINT32_MAX, &m.place))
+        return false;
+    adx_walk_nest(nest, x, adx_mark_points, &m);
+    return true;
+}
+
+/* --- which numbers are written ------------------------------------------- */
+
+// Whether one term writes all numbers: without the variables that are summed
+// its set is a box, as large as the value.
+static bool adx_term_is_full(const adx_tensor_value *v, const adx_tensor_term *term)
+{
+    adx_set *s = adx_copy_set(term->set);
+    if (s == NULL)
+        return false;
+    bool *keep = ADX_GET(s->arena, s->width + 64, bool);
+    if (keep == NULL)
+        return false;
+    for (uint32_t i = 0; i < v->dims; i++) {
+        const int64_t *form = adx_form_of(s, term->out + i);
+        uint32_t count;
+        uint32_t var = 0;
+        adx_divisor_of(s, form, &count, &var);
+        if (count > 1 || (count == 1 && !adx_is_unit(form[1 + var])))
+            return false;
+        if (count == 1)
+            keep[var] = true;
+    }
+    return adx_project(s, keep) && adx_box_points(s) == v->size;
+}
+
+// Finds out which numbers are written. False: no memory.
+static bool adx_find_support(ad_tensor *t, uint32_t value)
+{
+    adx_tensor_value *v = &t->program->value[value];
+    if (v->known)
+        return true;
+    v->known = true;
+    v->full = v->kind <= ADX_VALUE_WEIGHT || v->size == 0;
+    for (uint32_t i = 0; i < v->terms && !v->full; i++)
+        v->full = adx_term_is_full(v, &v->term[i]);
+    if (v->full)
+        return true;
+    adx_bitmap *bits = adx_new_bitmap(&t->arena, v->size);
+    for (uint32_t i = 0; i < v->terms && bits != NULL; i++) {
+        const adx_set *s = v->term[i].set;
+        int64_t *form = ADX_GET(&t->arena, s->width, int64_t);
+        if (form == NULL)
+            return false;
+        adx_place_form(s, v, v->term[i].out, false, form);
+        if (!adx_mark_form(s, form, bits))
+            return false;
+    }
+    v->full = bits != NULL && bits->set == v->size;
+    v->support = v->full ? NULL : bits;
+    return bits != NULL;
+}
+
+// Adds the conditions of one set to another, for the same indices: rows `mine`
+// are to be rows `yours` of `from`. False: no memory.
+static bool adx_join_sets(adx_set *s, uint32_t mine, const adx_set *from,
+                     uint32_t yours, uint32_t dims, uint32_t *first_row)
+{
+    uint32_t base = s->vars;
+    uint32_t rows = s->rows;
+    *first_row = rows;
+    for (uint32_t v = 0; v < from->vars; v++) {
+        uint32_t to = adx_new_var(s, from->low[v], from->high[v]);
+        if (to == UINT32_MAX)
+            return false;
+        s->gone[to] = from->gone[v];
+    }
+    for (uint32_t r = 0; r < from->rows; r++) {
+        uint32_t to = adx_new_row(s, from->row[r].kind);
+        if (to == UINT32_MAX)
+            return false;
+        s->row[to] = from->row[r];
+        s->row[to].at += rows;
+        int64_t *form = adx_form_of(s, to);
+        form[0] = adx_form_of(from, r)[0];
+        for (uint32_t v = 0; v < from->vars; v++)
+            form[1 + base + v] = adx_form_of(from, r)[1 + v];
+    }
+    for (uint32_t i = 0; i < dims; i++) {
+        uint32_t to = adx_new_row(s, ADX_ROW_ZERO);
+        if (to == UINT32_MAX)
+            return false;
+        adx_add_multiple(s, adx_form_of(s, to), 1, adx_form_of(s, mine + i));
+        adx_add_multiple(s, adx_form_of(s, to), -1,
+                    adx_form_of(s, rows + yours + i));
+    }
+    s->empty = s->empty || from->empty;
+    adx_simplify_set(s);
+    return true;
+}
+
+// Whether all variables from `first` on have been replaced.
+static bool adx_all_gone(const adx_set *s, uint32_t first)
+{
+    for (uint32_t v = first; v < s->vars && !s->empty; v++)
+        if (!s->gone[v])
+            return false;
+    return true;
+}
+
+// Adds that this number of a value is written. False: no memory.
+static bool adx_restrict(ad_tensor *t, adx_set **set, adx_access to)
+{
+    if (!adx_find_support(t, to.value))
+        return false;
+    const adx_tensor_value *v = &t->program->value[to.value];
+    if (v->full)
+        return true;
+    if (v->terms == 0) {
+        (*set)->empty = true;
+        return true;
+    }
+    adx_set *s = *set;
+    if (v->terms == 1) {
+        uint32_t rows;
+        uint32_t vars = s->vars;
+        adx_set *joined = adx_copy_set(s);
+        if (joined == NULL || !adx_join_sets(joined, to.row, v->term->set,
+                                        v->term->out, v->dims, &rows))
+            return false;
+        if (adx_all_gone(joined, vars)) {
+            *set = joined;
+            return true;
+        }
+    }
+    uint32_t r = adx_new_row(s, ADX_ROW_BIT);
+    if (r == UINT32_MAX)
+        return false;
+    s->row[r].bits = v->support;
+    adx_place_form(s, v, to.row, false, adx_form_of(s, r));
+    return true;
+}
+
+ADX_SELDOM_END
+
+/* === tensor/lower ===========================================================
+ * From formulas to terms. Conditions and ranges go into the sets of the terms;
+ * a sum of sums is one list of terms. What is multiplied or given to a function,
+ * and is no number of an array, becomes a value of its own, at those points
+ * only where it is needed, and along those indices only that it mentions.
+ *
+ * Reads are proved to be inside here, for the sizes that are given.
+ *
+ *   needs   tensor/api tensor/tree tensor/messages tensor/arena tensor/sets
+ *           tensor/nests tensor/binding tensor/programs
+ *   offers  adx_lowering adx_node_of adx_lowered adx_misfit adx_find_outside
+ *           adx_say_signed adx_outside adx_bind_indices adx_forget_indices
+ *           adx_set_pieces adx_add_set_piece adx_entry_of adx_lower_list
+ *           adx_split_set
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+typedef struct adx_lowering {
+    ad_tensor *t;
+    ad_tensor_error *error;
+    uint32_t *row_of;           // of each index that is bound: the row of sets
+                                // that is its value; ADX_NOT_YET
+    uint32_t *value_of;         // of the tree's arrays
+} adx_lowering;
+
+static const adx_tensor_node *adx_node_of(const adx_lowering *k, uint32_t node)
+{
+    return &k->t->tree.node[node];
+}
+
+static bool adx_lowered(const adx_lowering *k)
+{
+    return k->t->arena.status == ADREV_OK;
+}
+
+// Says what does not fit.
+static void adx_misfit(adx_lowering *k, size_t at, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (adx_lowered(k) && k->error != NULL)
+        adx_explain_at(k->error, &k->t->tree, at, format, &args);
+    va_end(args);
+    adx_arena_fail(&k->t->arena, ADREV_ESHAPE);
+}
+
+/* --- reads that are outside ---------------------------------------------- */
+
+typedef struct adx_witness {
+    int64_t *x;
+    bool found;
+} adx_witness;
+
+static bool adx_take_witness(void *user, const int64_t x[], uint32_t var,
+                             int64_t count)
+{
+    adx_witness *w = (adx_witness *)user;
+    (void)x;
+    (void)var;
+    (void)count;
+    w->found = true;            // w->x is x
+    return false;
+}
+
+// A point of a set at which a row is below, or above, a bound. NULL: there is
+// none, or no memory.
+static int64_t *adx_find_outside(const adx_set *s, uint32_t row, int64_t bound,
+                                 bool above)
+{
+    const int64_t *form = adx_form_of(s, row);
+    if (s->empty || (above ? adx_extreme(s, form, true) < bound
+                           : adx_extreme(s, form, false) >= bound))
+        return NULL;
+    adx_set *c = adx_copy_set(s);
+    uint32_t r = c == NULL ? UINT32_MAX : adx_new_row(c, ADX_ROW_SIGN);
+    if (r == UINT32_MAX)
+        return NULL;
+    adx_add_multiple(c, adx_form_of(c, r), above ? 1 : -1, adx_form_of(c, row));
+    adx_form_of(c, r)[0] += above ? -bound : bound - 1;
+    adx_simplify_set(c);
+    adx_witness w = { ADX_GET(s->arena, c->vars, int64_t), false };
+    const adx_nest *nest = c->empty ? NULL : adx_make_nest(c, UINT32_MAX);
+    if (w.x == NULL || nest == NULL)
+        return NULL;
+    adx_walk_nest(nest, w.x, adx_take_witness, &w);
+    if (!w.found)
+        return NULL;
+    // of variables that were replaced: what the rows of c say of all indices
+    int64_t *value = ADX_GET(s->arena, c->rows, int64_t);
+    for (uint32_t i = 0; value != NULL && i < c->rows; i++) {
+        value[i] = adx_form_of(c, i)[0];
+        for (uint32_t v = 0; v < c->vars; v++)
+            value[i] += adx_form_of(c, i)[1 + v] * (c->gone[v] ? 0 : w.x[v]);
+    }
+    return value;
+}
+
+static void adx_say_signed(adx_saying *s, int64_t v)
+{
+    if (v < 0)
+        adx_say_string(s, "-");
+    adx_say_whole(s, (uint32_t)(v < 0 ? -v : v));
+}
+
+// "i=0, j=1"
+static void adx_say_indices(const adx_lowering *k, adx_saying *s,
+                            const int64_t value[])
+{
+    const adx_tree *tree = &k->t->tree;
+    bool any = false;
+    for (uint32_t i = 1; i < tree->index_count; i++)
+        if (k->row_of[i] != ADX_NOT_YET) {
+            adx_say_string(s, any ? ", " : " at ");
+            any = true;
+            adx_say_spot(s, tree, tree->index[i].name);
+            adx_say_string(s, "=");
+            adx_say_signed(s, value[k->row_of[i]]);
+        }
+}
+
+// "x[i-j] is x[-1] at i=0, j=1; x?[i-j] reads 0 there"
+static void adx_outside(adx_lowering *k, const adx_tensor_node *n,
+                        const uint32_t rows[], const int64_t value[])
+{
+    const adx_tree *tree = &k->t->tree;
+    char text[200];
+    adx_saying s = { text, 0, sizeof text };
+    const adx_spot whole = { n->spot.at, n->end - n->spot.at };
+    adx_say_spot(&s, tree, whole);
+    adx_say_string(&s, " is ");
+    adx_say_spot(&s, tree, n->spot);
+    for (uint32_t i = 0; i < n->count; i++) {
+        adx_say_string(&s, i == 0 ? "[" : ",");
+        adx_say_signed(&s, value[rows[i]]);
+    }
+    adx_say_string(&s, "]");
+    adx_say_indices(k, &s, value);
+    adx_misfit(k, n->spot.at, "%s", text);
+}
+
+/* --- forms --------------------------------------------------------------- */
+
+static uint32_t adx_lower_form(adx_lowering *k, adx_set *s, uint32_t form);
+
+// The value of a map at the form of a row, as a variable.
+static uint32_t adx_look_up(adx_set *s, adx_int_table *table, uint32_t argument)
+{
+    for (uint32_t r = 0; r < s->rows; r++)      // is it there already?
+        if (s->row[r].kind == ADX_ROW_VALUE && s->row[r].table == table
+            && memcmp(adx_form_of(s, s->row[r].at), adx_form_of(s, argument),
+                      s->width * sizeof *s->k) == 0) {
+            uint32_t same = adx_new_row(s, ADX_ROW_FORM);
+            if (same != UINT32_MAX)
+                adx_add_multiple(s, adx_form_of(s, same), 1, adx_form_of(s, r));
+            return same;
+        }
+    uint32_t v = adx_new_var(s, table->low, table->high);
+    uint32_t row = adx_new_row(s, ADX_ROW_VALUE);
+    uint32_t to = adx_new_row(s, ADX_ROW_FORM);
+    if (v == UINT32_MAX || row == UINT32_MAX || to == UINT32_MAX)
+        return UINT32_MAX;
+    adx_form_of(s, row)[1 + v] = adx_form_of(s, to)[1 + v] = 1;
+    s->row[row].at = argument;
+    s->row[row].table = table;
+    return to;
+}
+
+// A map of a form: the form must be in its range.
+static uint32_t adx_lower_map(adx_lowering *k, adx_set *s,
+                              const adx_multiple *m, size_t at)
+{
+    adx_int_table *table = k->t->program->map[m->of];
+    uint32_t argument = adx_lower_form(k, s, m->argument);
+    if (argument == UINT32_MAX || !adx_lowered(k))
+        return UINT32_MAX;
+    const int64_t *below = adx_find_outside(s, argument, table->from, false);
+    const int64_t *above = adx_find_outside(s, argument,
+                                            table->from + (int64_t)table->n,
+                                            true);
+    if (below != NULL || above != NULL) {
+        const int64_t *value = below != NULL ? below : above;
+        char text[160];
+        adx_saying said = { text, 0, sizeof text };
+        adx_say_string(&said, " is asked for ");
+        adx_say_signed(&said, value[argument]);
+        adx_say_indices(k, &said, value);
+        adx_misfit(k, at, "'%w'%s", k->t->tree.map[m->of].name, text);
+        return UINT32_MAX;
+    }
+    return adx_look_up(s, table, argument);
+}
+
+// A form of the text as a row. UINT32_MAX: it failed.
+static uint32_t adx_lower_form(adx_lowering *k, adx_set *s, uint32_t form)
+{
+    const adx_affine *f = &k->t->tree.form[form];
+    uint32_t to = adx_new_row(s, ADX_ROW_FORM);
+    if (to == UINT32_MAX)
+        return to;
+    adx_form_of(s, to)[0] = f->constant;
+    for (uint32_t i = 0; i < f->count && adx_lowered(k); i++) {
+        const adx_multiple *m = &k->t->tree.multiple[f->first + i];
+        uint32_t row = m->kind == ADX_OF_INDEX ? k->row_of[m->of]
+                     : m->kind == ADX_OF_MAP ? adx_lower_map(k, s, m, f->at)
+                     : UINT32_MAX;
+        if (m->kind == ADX_OF_SIZE)
+            adx_form_of(s, to)[0] = adx_whole_add(s->arena,
+                adx_form_of(s, to)[0], m->k, k->t->given.size[m->of]);
+        else if (row != UINT32_MAX)
+            adx_add_multiple(s, adx_form_of(s, to), m->k, adx_form_of(s, row));
+    }
+    return adx_lowered(k) ? to : UINT32_MAX;
+}
+
+/* --- indices ------------------------------------------------------------- */
+
+// Indices become variables, and rows one behind the other; the first of them.
+static uint32_t adx_bind_indices(adx_lowering *k, adx_set *s, uint32_t first,
+                                 uint32_t count)
+{
+    uint32_t vars = s->vars;
+    uint32_t rows = s->rows;
+    for (uint32_t i = 0; i < count; i++) {
+        const adx_tensor_index *x = &k->t->tree.index[first + i];
+        int64_t from = 0;
+        int64_t to = 0;
+        if (!adx_size_form(k->t, x->from, &from)
+            || !adx_size_form(k->t, x->to, &to))
+            adx_arena_fail(&k->t->arena, ADREV_ESHAPE);
+        adx_new_var(s, from, to - 1);
+    }
+    for (uint32_t i = 0; i < count && adx_lowered(k); i++) {
+        uint32_t r = adx_new_row(s, ADX_ROW_FORM);
+        if (r == UINT32_MAX)
+            break;
+        adx_form_of(s, r)[1 + vars + i] = 1;
+        k->row_of[first + i] = r;
+    }
+    return rows;
+}
+
+static void adx_forget_indices(adx_lowering *k, uint32_t first, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        k->row_of[first + i] = ADX_NOT_YET;
+}
+
+/* --- conditions ----------------------------------------------------------
+ * A condition splits a set into disjoint ones.                               */
+
+#define ADX_PIECES_MOST 64
+
+typedef struct adx_set_pieces {
+    adx_set *set[ADX_PIECES_MOST];
+    uint32_t n;
+} adx_set_pieces;
+
+static void adx_add_set_piece(adx_lowering *k, adx_set_pieces *to, adx_set *s)
+{
+    if (s == NULL || s->empty)
+        return;
+    if (to->n == ADX_PIECES_MOST)
+        adx_arena_fail(&k->t->arena, ADREV_ELIMIT);
+    else
+        to->set[to->n++] = s;
+}
+
+static void adx_split_set(adx_lowering *k, const adx_set *s, uint32_t node,
+                      bool negated, adx_set_pieces *to);
+
+// The set with sign*form + c as a condition.
+static adx_set *adx_with_row(adx_lowering *k, const adx_set *s, uint32_t form,
+                             adx_row_kind kind, int64_t sign, int64_t c)
+{
+    adx_set *to = adx_copy_set(s);
+    uint32_t row = to == NULL ? UINT32_MAX : adx_lower_form(k, to, form);
+    uint32_t r = row == UINT32_MAX ? row : adx_new_row(to, kind);
+    if (r == UINT32_MAX)
+        return NULL;
+    adx_add_multiple(to, adx_form_of(to, r), sign, adx_form_of(to, row));
+    adx_form_of(to, r)[0] += c;
+    adx_simplify_set(to);
+    return to;
+}
+
+static void adx_split_form(adx_lowering *k, const adx_set *s,
+                           const adx_tensor_node *n, bool negated,
+                           adx_set_pieces *to)
+{
+    bool zero = n->kind != ADX_TREE_NOT_NEGATIVE
+             && (n->kind == ADX_TREE_ZERO) != negated;
+    if (n->kind == ADX_TREE_NOT_NEGATIVE)
+        adx_add_set_piece(k, to, adx_with_row(k, s, n->of, ADX_ROW_SIGN,
+                                          negated ? -1 : 1, negated ? -1 : 0));
+    else if (zero)
+        adx_add_set_piece(k, to, adx_with_row(k, s, n->of, ADX_ROW_ZERO, 1, 0));
+    else
+        for (int64_t sign = -1; sign <= 1; sign += 2)
+            adx_add_set_piece(k, to, adx_with_row(k, s, n->of, ADX_ROW_SIGN, sign,
+                                              -1));
+}
+
+// Where all of the children from `node` on are true.
+static void adx_split_all(adx_lowering *k, const adx_set *s, uint32_t node,
+                          bool negated, adx_set_pieces *to)
+{
+    adx_set_pieces *now = ADX_GET(&k->t->arena, 1, adx_set_pieces);
+    if (now == NULL)
+        return;
+    adx_add_set_piece(k, now, adx_copy_set(s));
+    for (; node != 0 && adx_lowered(k); node = adx_node_of(k, node)->next) {
+        adx_set_pieces *next = ADX_GET(&k->t->arena, 1, adx_set_pieces);
+        for (uint32_t i = 0; next != NULL && i < now->n; i++)
+            adx_split_set(k, now->set[i], node, negated, next);
+        if (next == NULL)
+            return;
+        now = next;
+    }
+    for (uint32_t i = 0; i < now->n; i++)
+        adx_add_set_piece(k, to, now->set[i]);
+}
+
+// Where one of the children from `node` on is true, and none before it.
+static void adx_split_any(adx_lowering *k, const adx_set *s, uint32_t node,
+                          bool negated, adx_set_pieces *to)
+{
+    adx_set_pieces *rest = ADX_GET(&k->t->arena, 1, adx_set_pieces);
+    if (rest == NULL)
+        return;
+    adx_add_set_piece(k, rest, adx_copy_set(s));
+    for (; node != 0 && adx_lowered(k); node = adx_node_of(k, node)->next) {
+        adx_set_pieces *next = ADX_GET(&k->t->arena, 1, adx_set_pieces);
+        for (uint32_t i = 0; next != NULL && i < rest->n; i++) {
+            adx_split_set(k, rest->set[i], node, negated, to);
+            adx_split_set(k, rest->set[i], node, !negated, next);
+        }
+        if (next == NULL)
+            return;
+        rest = next;
+    }
+}
+
+// The entry of a relation with these columns, rows row[arity], as a row;
+// UINT32_MAX: no memory.
+static uint32_t adx_entry_of(adx_lowering *k, adx_set *s, uint32_t relation,
+                             const uint32_t row[])
+{
+    const adx_tensor_program *p = k->t->program;
+    uint32_t arity = k->t->tree.relation[relation].arity;
+    adx_int_table *const *column = &p->column[p->column_of[relation]];
+    for (uint32_t r = 0; r < s->rows; r++) {    // is it there already?
+        bool same = s->row[r].kind == ADX_ROW_VALUE
+                 && s->row[r].table == column[0];
+        for (uint32_t c = 0; same && c < arity; c++) {
+            bool found = false;
+            for (uint32_t q = 0; q < s->rows && !found; q++)
+                found = s->row[q].kind == ADX_ROW_VALUE
+                     && s->row[q].table == column[c]
+                     && memcmp(adx_form_of(s, s->row[q].at),
+                               adx_form_of(s, s->row[r].at),
+                               s->width * sizeof *s->k) == 0
+                     && memcmp(adx_form_of(s, q), adx_form_of(s, row[c]),
+                               s->width * sizeof *s->k) == 0;
+            same = found;
+        }
+        if (same)
+            return s->row[r].at;
+    }
+    uint32_t v = adx_new_var(s, 0, (int64_t)column[0]->n - 1);
+    uint32_t entry = adx_new_row(s, ADX_ROW_FORM);
+    if (v == UINT32_MAX || entry == UINT32_MAX)
+        return UINT32_MAX;
+    adx_form_of(s, entry)[1 + v] = 1;
+    for (uint32_t c = 0; c < arity; c++) {
+        uint32_t r = adx_new_row(s, ADX_ROW_VALUE);
+        if (r == UINT32_MAX)
+            return r;
+        adx_add_multiple(s, adx_form_of(s, r), 1, adx_form_of(s, row[c]));
+        s->row[r].table = column[c];
+        s->row[r].at = entry;
+    }
+    return entry;
+}
+
+// Rows for the forms of a read or a membership. False: it failed.
+static bool adx_lower_list(adx_lowering *k, adx_set *s,
+                           const adx_tensor_node *n, uint32_t row[])
+{
+    for (uint32_t i = 0; i < n->count && adx_lowered(k); i++)
+        row[i] = adx_lower_form(k, s, k->t->tree.list[n->first + i]);
+    return adx_lowered(k);
+}
+
+// Bits for the values of the indices that a condition mentions.
+typedef struct adx_grid {
+    uint32_t index[ADX_BOUND_MOST];
+    uint32_t n;
+    int64_t low[ADX_BOUND_MOST];
+    int64_t extent[ADX_BOUND_MOST];
+} adx_grid;
+
+static void adx_grid_form(adx_lowering *k, adx_grid *g, uint32_t form)
+{
+    const adx_affine *f = &k->t->tree.form[form];
+    for (uint32_t i = 0; i < f->count; i++) {
+        const adx_multiple *m = &k->t->tree.multiple[f->first + i];
+        bool there = m->kind != ADX_OF_INDEX || k->row_of[m->of] == ADX_NOT_YET;
+        if (m->kind == ADX_OF_MAP)
+            adx_grid_form(k, g, m->argument);
+        for (uint32_t j = 0; j < g->n && !there; j++)
+            there = g->index[j] == m->of;
+        if (!there && g->n < ADX_BOUND_MOST)
+            g->index[g->n++] = m->of;
+    }
+}
+
+// The indices that are bound around a condition and that it mentions.
+static void adx_find_grid(adx_lowering *k, adx_grid *g, uint32_t node)
+{
+    for (; node != 0; node = adx_node_of(k, node)->next) {
+        const adx_tensor_node *n = adx_node_of(k, node);
+        if (n->kind == ADX_TREE_MEMBER)
+            for (uint32_t i = 0; i < n->count; i++)
+                adx_grid_form(k, g, k->t->tree.list[n->first + i]);
+        else if (n->kind == ADX_TREE_EXISTS)
+            adx_find_grid(k, g, n->condition);
+        else if (n->kind == ADX_TREE_OR || n->kind == ADX_TREE_AND)
+            adx_find_grid(k, g, n->child);
+        else
+            adx_grid_form(k, g, n->of);
+    }
+}
+
+// The bits of a grid at which a condition is true: of all pieces that `fill`
+// makes of the set of the grid's indices.
+static const adx_bitmap *adx_mark_grid(adx_lowering *k, adx_grid *g,
+                                       const adx_tensor_node *n)
+{
+    adx_arena *a = &k->t->arena;
+    adx_set *s = adx_new_set(a);
+    adx_set_pieces *pieces = ADX_GET(a, 1, adx_set_pieces);
+    uint32_t outer[ADX_BOUND_MOST];
+    uint64_t size = 1;
+    if (s == NULL || pieces == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < g->n; i++) {
+        outer[i] = k->row_of[g->index[i]];
+        adx_bind_indices(k, s, g->index[i], 1);
+        g->low[i] = s->low[s->vars - 1];
+        g->extent[i] = s->high[s->vars - 1] - g->low[i] + 1;
+        size = g->extent[i] <= 0 ? 0
+             : size > ADX_BITS_MOST / (uint64_t)g->extent[i] ? UINT64_MAX
+             : size * (uint64_t)g->extent[i];
+    }
+    uint32_t first = s->rows - g->n;
+    adx_bitmap *bits = adx_new_bitmap(a, size);
+    if (n->kind == ADX_TREE_EXISTS && bits != NULL && size > 0) {
+        adx_bind_indices(k, s, n->first, n->count);
+        adx_split_set(k, s, n->condition, false, pieces);
+        adx_forget_indices(k, n->first, n->count);
+    } else if (bits != NULL && size > 0) {
+        uint32_t row[ADX_BOUND_MOST];
+        if (adx_lower_list(k, s, n, row))
+            adx_entry_of(k, s, n->of, row);
+        adx_simplify_set(s);
+        adx_add_set_piece(k, pieces, s);
+    }
+    for (uint32_t i = 0; i < pieces->n && adx_lowered(k); i++) {
+        adx_set *c = pieces->set[i];
+        int64_t *form = ADX_GET(a, c->width, int64_t);
+        for (uint32_t j = 0; form != NULL && j < g->n; j++) {
+            for (uint32_t v = 0; v <= c->vars; v++)
+                form[v] *= g->extent[j];
+            adx_add_multiple(c, form, 1, adx_form_of(c, first + j));
+            form[0] -= g->low[j];
+        }
+        if (form != NULL)
+            adx_mark_form(c, form, bits);
+    }
+    for (uint32_t i = 0; i < g->n; i++)
+        k->row_of[g->index[i]] = outer[i];
+    return adx_lowered(k) ? bits : NULL;
+}
+
+// A condition by bits: exists, and what is no entry of a relation.
+static void adx_split_bits(adx_lowering *k, const adx_set *s, uint32_t node,
+                           bool negated, adx_set_pieces *to)
+{
+    const adx_tensor_node *n = adx_node_of(k, node);
+    adx_grid *g = ADX_GET(&k->t->arena, 1, adx_grid);
+    if (g == NULL)
+        return;
+    uint32_t next = n->next;            // of this node only
+    k->t->tree.node[node].next = 0;
+    adx_find_grid(k, g, node);
+    k->t->tree.node[node].next = next;
+    const adx_bitmap *bits = adx_mark_grid(k, g, n);
+    adx_set *c = bits == NULL ? NULL : adx_copy_set(s);
+    uint32_t r = c == NULL ? UINT32_MAX
+               : adx_new_row(c, negated ? ADX_ROW_NO_BIT : ADX_ROW_BIT);
+    if (r == UINT32_MAX)
+        return;
+    int64_t *form = adx_form_of(c, r);
+    c->row[r].bits = bits;
+    for (uint32_t j = 0; j < g->n; j++) {
+        for (uint32_t v = 0; v <= c->vars; v++)
+            form[v] *= g->extent[j];
+        adx_add_multiple(c, form, 1, adx_form_of(c, k->row_of[g->index[j]]));
+        form[0] -= g->low[j];
+    }
+    adx_simplify_set(c);
+    adx_add_set_piece(k, to, c);
+}
+
+static void adx_split_member(adx_lowering *k, const adx_set *s,
+                             const adx_tensor_node *n, adx_set_pieces *to)
+{
+    adx_set *c = adx_copy_set(s);
+    uint32_t row[ADX_BOUND_MOST];
+    if (c == NULL || !adx_lower_list(k, c, n, row)
+        || adx_entry_of(k, c, n->of, row) == UINT32_MAX)
+        return;
+    adx_simplify_set(c);
+    adx_add_set_piece(k, to, c);
+}
+
+// The disjoint parts of a set where a condition is true; negated: false.
+static void adx_split_set(adx_lowering *k, const adx_set *s, uint32_t node,
+                      bool negated, adx_set_pieces *to)
+{
+    const adx_tensor_node *n = adx_node_of(k, node);
+    if (!adx_lowered(k))
+        return;
+    switch (n->kind) {
+    case ADX_TREE_AND:
+        if (negated)
+            adx_split_any(k, s, n->child, true, to);
+        else
+            adx_split_all(k, s, n->child, false, to);
+        break;
+    case ADX_TREE_OR:
+        if (negated)
+            adx_split_all(k, s, n->child, true, to);
+        else
+            adx_split_any(k, s, n->child, false, to);
+        break;
+    case ADX_TREE_MEMBER:
+        if (negated)
+            adx_split_bits(k, s, node, true, to);
+        else
+            adx_split_member(k, s, n, to);
+        break;
+    case ADX_TREE_EXISTS:
+        adx_split_bits(k, s, node, negated, to);
+        break;
+    default:
+        adx_split_form(k, s, n, negated, to);
+        break;
+    }
+}
+
+ADX_SELDOM_END
+
+/* === tensor/formulas ========================================================
+ * From expressions to terms: reads, products, functions, and the values that
+ * hold parts of an expression.
+ *
+ *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/binding
+ *           tensor/programs tensor/lower
+ *   offers  adx_lower_formulas
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+// Where a part of an expression goes: numbers of a value, by rows of sets.
+typedef struct adx_target {
+    uint32_t value;
+    uint32_t out;
+} adx_target;
+
+static void adx_lower_sum(adx_lowering *k, adx_target to, const adx_set *s,
+                          uint32_t node, ad_real times);
+
+/* --- what is mentioned --------------------------------------------------- */
+
+static void adx_mention_form(const adx_lowering *k, const adx_set *s,
+                             uint32_t form, bool var[])
+{
+    const adx_affine *f = &k->t->tree.form[form];
+    for (uint32_t i = 0; i < f->count; i++) {
+        const adx_multiple *m = &k->t->tree.multiple[f->first + i];
+        if (m->kind == ADX_OF_MAP)
+            adx_mention_form(k, s, m->argument, var);
+        if (m->kind != ADX_OF_INDEX || k->row_of[m->of] == ADX_NOT_YET)
+            continue;
+        const int64_t *row = adx_form_of(s, k->row_of[m->of]);
+        for (uint32_t v = 0; v < s->vars; v++)
+            var[v] = var[v] || row[1 + v] != 0;
+    }
+}
+
+// Marks the variables of s that an expression, or a condition, depends on.
+static void adx_mention(const adx_lowering *k, const adx_set *s, uint32_t node,
+                        bool var[])
+{
+    const adx_tensor_node *n = adx_node_of(k, node);
+    if (n->kind == ADX_TREE_READ || n->kind == ADX_TREE_MEMBER)
+        for (uint32_t i = 0; i < n->count; i++)
+            adx_mention_form(k, s, k->t->tree.list[n->first + i], var);
+    if (n->kind == ADX_TREE_ZERO || n->kind == ADX_TREE_NOT_ZERO
+        || n->kind == ADX_TREE_NOT_NEGATIVE)
+        adx_mention_form(k, s, n->of, var);
+    if (n->condition != 0)
+        adx_mention(k, s, n->condition, var);
+    for (uint32_t c = n->child; c != 0; c = adx_node_of(k, c)->next)
+        adx_mention(k, s, c, var);
+}
+
+/* --- values for parts ---------------------------------------------------- */
+
+// Variables whose values follow from those of others by a map: memory need not
+// have room for all of their values.
+static void adx_find_determined(const adx_set *s, bool determined[])
+{
+    for (uint32_t r = 0; r < s->rows; r++) {
+        const int64_t *form = adx_form_of(s, r);
+        uint32_t count;
+        uint32_t v = 0;
+        if (s->row[r].kind != ADX_ROW_VALUE)
+            continue;
+        adx_divisor_of(s, form, &count, &v);
+        const int64_t *argument = adx_form_of(s, s->row[r].at);
+        bool free = count == 1 && argument[1 + v] == 0;
+        for (uint32_t i = 0; free && i < s->vars; i++)
+            free = argument[1 + i] == 0 || !determined[i];
+        if (free)
+            determined[v] = true;
+    }
+}
+
+// A value with a number for each point of a set, which is simplified. Rows for
+// its indices are added to the set.
+static adx_target adx_new_part(adx_lowering *k, adx_value_kind kind, adx_set *s)
+{
+    adx_arena *a = &k->t->arena;
+    bool *determined = ADX_GET(a, s->width, bool);
+    adx_target to = { 0, s->rows };
+    uint32_t dims = 0;
+    if (determined == NULL)
+        return to;
+    adx_find_determined(s, determined);
+    for (uint32_t v = 0; v < s->vars; v++)
+        dims += !s->gone[v] && !determined[v];
+    to.value = adx_new_value(k->t, kind, dims);
+    dims = 0;
+    for (uint32_t v = 0; v < s->vars && adx_lowered(k); v++) {
+        adx_tensor_value *part = &k->t->program->value[to.value];
+        if (s->gone[v] || determined[v])
+            continue;
+        part->low[dims] = s->low[v];
+        part->extent[dims++] = s->high[v] - s->low[v] + 1;
+        uint32_t r = adx_new_row(s, ADX_ROW_FORM);
+        if (r != UINT32_MAX)
+            adx_form_of(s, r)[1 + v] = 1;
+    }
+    if (adx_lowered(k))
+        adx_lay_out(k->t, &k->t->program->value[to.value], NULL);
+    return to;
+}
+
+// The set in which a part is computed: without variables that it does not
+// mention, if that is exact. Both have the same variables.
+static adx_set *adx_set_of_part(adx_lowering *k, adx_set *s,
+                                const uint32_t node[], uint32_t nodes)
+{
+    adx_simplify_set(s);
+    adx_set *c = adx_copy_set(s);
+    bool *keep = ADX_GET(&k->t->arena, s->width, bool);
+    if (c == NULL || keep == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < nodes; i++)
+        adx_mention(k, s, node[i], keep);
+    return adx_project(c, keep) && c->vars == s->vars ? c : adx_copy_set(s);
+}
+
+// The number of a part at the points of s: rows of the same variables.
+static adx_access adx_read_part(adx_set *s, const adx_set *of, adx_target part,
+                                uint32_t dims)
+{
+    adx_access to = { part.value, s->rows };
+    for (uint32_t i = 0; i < dims; i++) {
+        uint32_t r = adx_new_row(s, ADX_ROW_FORM);
+        if (r == UINT32_MAX)
+            break;
+        for (uint32_t v = 0; v <= s->vars && v <= of->vars; v++)
+            adx_form_of(s, r)[v] = adx_form_of(of, part.out + i)[v];
+    }
+    return to;
+}
+
+static uint32_t adx_dims_of(const adx_lowering *k, uint32_t value)
+{
+    return k->t->program->value[value].dims;
+}
+
+static void adx_lower_into(adx_lowering *k, adx_target to, adx_set *s,
+                           uint32_t node);
+static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
+                              const uint32_t node[], uint32_t nodes,
+                              ad_real times);
+
+// A product of expressions as a value; fixed: without a derivative.
+static adx_access adx_part_of(adx_lowering *k, adx_set *s,
+                              const uint32_t node[], uint32_t nodes, bool fixed)
+{
+    const adx_access none = { 0, 0 };
+    adx_set *c = adx_set_of_part(k, s, node, nodes);
+    if (c == NULL)
+        return none;
+    adx_target part = adx_new_part(k, ADX_VALUE_SUM, c);
+    if (!adx_lowered(k))
+        return none;
+    adx_set *reading = adx_copy_set(c);     // rows of the indices
+    if (reading == NULL)
+        return none;
+    if (nodes == 1)
+        adx_lower_into(k, part, c, node[0]);
+    else
+        adx_lower_factors(k, part, c, node, nodes, 1);
+    if (!adx_lowered(k))
+        return none;
+    k->t->program->value[part.value].fixed = fixed;
+    adx_finish_value(k->t, part.value);
+    return adx_read_part(s, reading, part, adx_dims_of(k, part.value));
+}
+
+/* --- reads --------------------------------------------------------------- */
+
+// The indices of a read as rows, and their bounds: as conditions if the read is
+// guarded. False: it failed.
+static bool adx_lower_indices(adx_lowering *k, adx_set *s,
+                              const adx_tensor_node *n, uint32_t row[])
+{
+    const adx_tensor_array *a = &k->t->tree.array[n->of];
+    if (!adx_lower_list(k, s, n, row))
+        return false;
+    for (uint32_t i = 0; i < n->count && adx_lowered(k); i++) {
+        int64_t from = 0;
+        int64_t to = 0;
+        adx_dim_range(k->t, &k->t->tree.dim[a->first + i], &from, &to);
+        for (int upper = 0; upper < 2 && n->guarded; upper++) {
+            uint32_t r = adx_new_row(s, ADX_ROW_SIGN);
+            if (r == UINT32_MAX)
+                return false;
+            adx_add_multiple(s, adx_form_of(s, r), upper ? -1 : 1,
+                        adx_form_of(s, row[i]));
+            adx_form_of(s, r)[0] += upper ? to - 1 : -from;
+        }
+        if (n->guarded)
+            continue;
+        const int64_t *below = adx_find_outside(s, row[i], from, false);
+        const int64_t *above = below != NULL ? NULL
+                             : adx_find_outside(s, row[i], to, true);
+        if (below != NULL || above != NULL)
+            adx_outside(k, n, row, below != NULL ? below : above);
+    }
+    adx_simplify_set(s);
+    return adx_lowered(k);
+}
+
+// The number of an array that is read, wherever it is.
+static adx_access adx_read_number_at(adx_lowering *k, adx_set *s,
+                                     const adx_tensor_node *n)
+{
+    const adx_tensor_array *a = &k->t->tree.array[n->of];
+    const adx_access none = { 0, 0 };
+    uint32_t row[ADX_BOUND_MOST];
+    uint32_t columns = 0;
+    uint32_t entry = UINT32_MAX;
+    if (!adx_lower_indices(k, s, n, row))
+        return none;
+    uint32_t relation = a->rank == 0 ? 0 : k->t->tree.dim[a->first].relation;
+    if (relation != 0) {
+        columns = k->t->tree.relation[relation].arity;
+        entry = adx_entry_of(k, s, relation, row);
+        if (entry == UINT32_MAX)
+            return none;
+        adx_simplify_set(s);
+    }
+    adx_access to = { k->value_of[n->of], s->rows };
+    for (uint32_t i = 0; i < n->count; i++) {
+        if (i > 0 && i < columns)
+            continue;
+        uint32_t r = adx_new_row(s, ADX_ROW_FORM);
+        if (r == UINT32_MAX)
+            return none;
+        adx_add_multiple(s, adx_form_of(s, r), 1,
+                    adx_form_of(s, i < columns ? entry : row[i]));
+    }
+    return to;
+}
+
+// What a view shows in place of a number of it: a value whose only term is one
+// number of another. False: it is none, or not for all of this set.
+static bool adx_see_through(adx_lowering *k, adx_set **s, adx_access *from,
+                            ad_real *times)
+{
+    const adx_tensor_value *v = &k->t->program->value[from->value];
+    const adx_tensor_term *term = v->term;
+    uint32_t rows;
+    if (v->kind != ADX_VALUE_SUM || v->terms != 1 || term->factors != 1
+        || v->fixed || (term->k != 1 && term->k != -1))
+        return false;
+    uint32_t vars = (*s)->vars;
+    adx_set *c = adx_copy_set(*s);
+    if (c == NULL || !adx_join_sets(c, from->row, term->set, term->out, v->dims,
+                               &rows)
+        || !adx_all_gone(c, vars))
+        return false;
+    const adx_access to = { term->factor[0].value, rows + term->factor[0].row };
+    *from = to;
+    *times *= term->k;
+    *s = c;
+    return true;
+}
+
+// A read as a factor: the set becomes that of the points where it may be other
+// than 0.
+static adx_access adx_factor_read(adx_lowering *k, adx_set **s,
+                                  const adx_tensor_node *n, ad_real *times)
+{
+    adx_access from = adx_read_number_at(k, *s, n);
+    if (adx_lowered(k) && from.value != 0
+        && !adx_see_through(k, s, &from, times))
+        adx_restrict(k->t, s, from);
+    return from;
+}
+
+// A number that is needed everywhere, 0 or not: an argument of a function.
+static adx_access adx_argument_of(adx_lowering *k, adx_set *s, uint32_t node)
+{
+    const adx_tensor_node *n = adx_node_of(k, node);
+    if (n->kind == ADX_TREE_READ && !n->guarded
+        && (n->count == 0 || k->t->tree.array[n->of].rank == 0
+            || k->t->tree.dim[k->t->tree.array[n->of].first].relation == 0))
+        return adx_read_number_at(k, s, n);
+    return adx_part_of(k, s, &node, 1, false);
+}
+
+/* --- products ------------------------------------------------------------ */
+
+#define ADX_FACTORS_MOST 64
+
+typedef struct adx_product_list {
+    uint32_t above[ADX_FACTORS_MOST];
+    uint32_t below[ADX_FACTORS_MOST];       // the line
+    uint32_t n, m;
+    ad_real k;
+    bool zero;
+} adx_product_list;
+
+static void adx_list_factor(adx_lowering *k, adx_product_list *p, uint32_t node,
+                            bool below)
+{
+    const adx_tensor_node *n = adx_node_of(k, node);
+    ad_real v = n->kind == ADX_TREE_SIZE ? (ad_real)k->t->given.size[n->of]
+                                         : n->value;
+    if (n->kind == ADX_TREE_NUMBER || n->kind == ADX_TREE_SIZE)
+        p->k = below ? p->k / v : p->k * v;
+    else if (n->kind == ADX_TREE_NEG) {
+        p->k = -p->k;
+        adx_list_factor(k, p, n->child, below);
+    } else if (n->kind == ADX_TREE_MUL)
+        for (uint32_t c = n->child; c != 0; c = adx_node_of(k, c)->next)
+            adx_list_factor(k, p, c, below != adx_node_of(k, c)->inverse);
+    else if (n->kind == ADX_TREE_POWER && n->power == 0)
+        return;
+    else if (n->kind == ADX_TREE_POWER && n->power > 0 && n->power <= 2)
+        for (int32_t i = 0; i < n->power; i++)
+            adx_list_factor(k, p, n->child, below);
+    else if (p->n == ADX_FACTORS_MOST || p->m == ADX_FACTORS_MOST)
+        adx_arena_fail(&k->t->arena, ADREV_ELIMIT);
+    else if (below)
+        p->below[p->m++] = node;
+    else
+        p->above[p->n++] = node;
+}
+
+// A product without a quotient: each factor is a read, or becomes a part.
+static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
+                              const uint32_t node[], uint32_t nodes,
+                              ad_real times)
+{
+    adx_set *c = adx_copy_set(s);
+    adx_access factor[3];
+    uint32_t n = 0;
+    if (c == NULL)
+        return;
+    if (nodes > 2) {            // all but the last one first
+        factor[n++] = adx_part_of(k, c, node, nodes - 1, false);
+        node += nodes - 1;
+        nodes = 1;
+    }
+    for (uint32_t i = 0; i < nodes && adx_lowered(k); i++) {
+        const adx_tensor_node *f = adx_node_of(k, node[i]);
+        bool detach = f->kind == ADX_TREE_CALL && f->of == ADREV_OP_detach;
+        if (i > 0 && node[i] == node[i - 1])
+            factor[n] = factor[n - 1];
+        else if (f->kind == ADX_TREE_READ)
+            factor[n] = adx_factor_read(k, &c, f, &times);
+        else
+            factor[n] = adx_part_of(k, c, detach ? &f->child : &node[i], 1,
+                                    detach);
+        n++;
+    }
+    if (!adx_lowered(k))
+        return;
+    adx_simplify_set(c);
+    if (c->empty)
+        return;
+    adx_tensor_term *term = adx_new_tensor_term(k->t, to.value, c, to.out, times);
+    for (uint32_t i = 0; i < n; i++)
+        adx_add_factor(term, factor[i]);
+}
+
+// The product of a list as an argument; of an empty one, 1.
+static adx_access adx_argument_product(adx_lowering *k, adx_set *s,
+                                       const uint32_t node[], uint32_t nodes)
+{
+    if (nodes == 1)
+        return adx_argument_of(k, s, node[0]);
+    return adx_part_of(k, s, node, nodes, false);
+}
+
+// A value with one number for each point, which a row of the operator table
+// makes of arguments.
+static adx_access adx_row_part(adx_lowering *k, adx_set *s, uint32_t op,
+                               const uint32_t mention[], uint32_t mentions,
+                               const uint32_t above[], uint32_t n,
+                               const uint32_t below[], uint32_t m)
+{
+    const adx_access none = { 0, 0 };
+    adx_set *c = adx_set_of_part(k, s, mention, mentions);
+    if (c == NULL)
+        return none;
+    adx_target part = adx_new_part(k, ADX_VALUE_ROW, c);
+    adx_set *reading = adx_copy_set(c);
+    if (reading == NULL || !adx_lowered(k))
+        return none;
+    k->t->program->value[part.value].op = op;
+    adx_access x = adx_argument_product(k, c, above, n);
+    adx_access y = adx_argument_product(k, c, below, m);
+    if (!adx_lowered(k))
+        return none;
+    adx_simplify_set(c);
+    adx_tensor_term *term = adx_new_tensor_term(k->t, part.value, c, part.out, 1);
+    adx_add_factor(term, x);
+    adx_add_factor(term, y);
+    adx_finish_value(k->t, part.value);
+    return adx_read_part(s, reading, part, adx_dims_of(k, part.value));
+}
+
+// A quotient: a product divided by another.
+static void adx_lower_quotient(adx_lowering *k, adx_target to, const adx_set *s,
+                               const adx_product_list *p)
+{
+    uint32_t all[2 * ADX_FACTORS_MOST];
+    adx_set *c = adx_copy_set(s);
+    if (c == NULL)
+        return;
+    memcpy(all, p->above, p->n * sizeof *all);
+    memcpy(all + p->n, p->below, p->m * sizeof *all);
+    adx_access q = adx_row_part(k, c, ADREV_OP_div, all, p->n + p->m, p->above,
+                                p->n, p->below, p->m);
+    if (adx_lowered(k))
+        adx_add_factor(adx_new_tensor_term(k->t, to.value, c, to.out, p->k), q);
+}
+
+
+static bool adx_is_additive(adx_tree_kind kind)
+{
+    return kind == ADX_TREE_ADD || kind == ADX_TREE_SUM
+        || kind == ADX_TREE_BRACKET;
+}
+
+static void adx_lower_product(adx_lowering *k, adx_target to, const adx_set *s,
+                              uint32_t node, ad_real times)
+{
+    adx_product_list *p = ADX_GET(&k->t->arena, 1, adx_product_list);
+    if (p == NULL)
+        return;
+    p->k = times;
+    adx_list_factor(k, p, node, false);
+    if (!adx_lowered(k))
+        return;
+    bool signed_only = p->k == 1 || p->k == -1;
+    if (p->m > 0)
+        adx_lower_quotient(k, to, s, p);
+    else if (p->n == 0)
+        adx_new_tensor_term(k->t, to.value, s, to.out, p->k);
+    else if (p->n == 1 && signed_only
+             && adx_is_additive(adx_node_of(k, p->above[0])->kind))
+        adx_lower_sum(k, to, s, p->above[0], p->k);
+    else
+        adx_lower_factors(k, to, s, p->above, p->n, p->k);
+}
+
+/* --- sums ---------------------------------------------------------------- */
+
+// Terms of times * the expression at the points of s.
+static void adx_lower_sum(adx_lowering *k, adx_target to, const adx_set *s,
+                          uint32_t node, ad_real times)
+{
+    const adx_tensor_node *n = adx_node_of(k, node);
+    if (!adx_lowered(k) || s->empty)
+        return;
+    if (n->kind == ADX_TREE_ADD) {
+        for (uint32_t c = n->child; c != 0; c = adx_node_of(k, c)->next)
+            adx_lower_sum(k, to, s, c,
+                          adx_node_of(k, c)->inverse ? -times : times);
+        return;
+    }
+    bool sum = n->kind == ADX_TREE_SUM;
+    if ((!sum && n->kind != ADX_TREE_BRACKET)
+        || (times != 1 && times != -1)) {
+        adx_lower_product(k, to, s, node, times);
+        return;
+    }
+    adx_set *c = adx_copy_set(s);
+    adx_set_pieces *pieces = ADX_GET(&k->t->arena, 1, adx_set_pieces);
+    if (c == NULL || pieces == NULL)
+        return;
+    if (sum)
+        adx_bind_indices(k, c, n->first, n->count);
+    if (n->condition != 0)
+        adx_split_set(k, c, n->condition, false, pieces);
+    else
+        adx_add_set_piece(k, pieces, c);
+    for (uint32_t i = 0; i < pieces->n; i++)
+        adx_lower_sum(k, to, pieces->set[i], n->child, times);
+    if (sum)
+        adx_forget_indices(k, n->first, n->count);
+}
+
+/* --- functions and extremes ---------------------------------------------- */
+
+// Makes the value one of a row: its number at each point is op of arguments.
+static void adx_lower_call(adx_lowering *k, adx_target to, adx_set *s,
+                           const adx_tensor_node *n)
+{
+    adx_access x[3];
+    uint32_t count = 0;
+    for (uint32_t c = n->child; c != 0 && count < 3 && adx_lowered(k);
+         c = adx_node_of(k, c)->next)
+        x[count++] = adx_argument_of(k, s, c);
+    if (!adx_lowered(k))
+        return;
+    adx_tensor_value *v = &k->t->program->value[to.value];
+    v->kind = ADX_VALUE_ROW;
+    v->op = n->of;
+    adx_simplify_set(s);
+    adx_tensor_term *term = adx_new_tensor_term(k->t, to.value, s, to.out, 1);
+    for (uint32_t i = 0; i < count; i++)
+        adx_add_factor(term, x[i]);
+}
+
+static void adx_lower_most(adx_lowering *k, adx_target to, adx_set *s,
+                           const adx_tensor_node *n)
+{
+    adx_set_pieces *pieces = ADX_GET(&k->t->arena, 1, adx_set_pieces);
+    if (pieces == NULL)
+        return;
+    k->t->program->value[to.value].kind = ADX_VALUE_MOST;
+    k->t->program->value[to.value].op =
+        n->kind == ADX_TREE_MAXIMUM ? ADREV_OP_max : ADREV_OP_min;
+    adx_bind_indices(k, s, n->first, n->count);
+    if (n->condition != 0)
+        adx_split_set(k, s, n->condition, false, pieces);
+    else
+        adx_add_set_piece(k, pieces, s);
+    for (uint32_t i = 0; i < pieces->n && adx_lowered(k); i++) {
+        adx_set *c = pieces->set[i];
+        adx_access x = adx_argument_of(k, c, n->child);
+        adx_simplify_set(c);
+        if (adx_lowered(k))
+            adx_add_factor(adx_new_tensor_term(k->t, to.value, c, to.out, 1), x);
+    }
+    adx_forget_indices(k, n->first, n->count);
+}
+
+// x^n for |n| > 2: squares and products, each a value; or 1 / x^n.
+static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
+                               const adx_tensor_node *n)
+{
+    uint32_t left = (uint32_t)(n->power < 0 ? -(int64_t)n->power : n->power);
+    adx_access square = adx_argument_of(k, s, n->child);
+    adx_access all = { 0, 0 };
+    bool any = false;
+    while (left > 0 && adx_lowered(k)) {
+        if (left & 1) {
+            adx_set *c = adx_copy_set(s);
+            adx_access x = square;
+            if (any && c != NULL) {
+                adx_target part = adx_new_part(k, ADX_VALUE_SUM, c);
+                if (!adx_lowered(k))
+                    return;
+                adx_tensor_term *term = adx_new_tensor_term(k->t, part.value, c,
+                                                     part.out, 1);
+                adx_add_factor(term, all);
+                adx_add_factor(term, square);
+                adx_finish_value(k->t, part.value);
+                x = adx_read_part(s, c, part, adx_dims_of(k, part.value));
+            }
+            all = x;
+            any = true;
+        }
+        left >>= 1;
+        if (left > 0 && adx_lowered(k)) {
+            adx_set *c = adx_copy_set(s);
+            adx_target part = c == NULL ? (adx_target){ 0, 0 }
+                            : adx_new_part(k, ADX_VALUE_SUM, c);
+            if (!adx_lowered(k))
+                return;
+            adx_tensor_term *term = adx_new_tensor_term(k->t, part.value, c, part.out,
+                                                 1);
+            adx_add_factor(term, square);
+            adx_add_factor(term, square);
+            adx_finish_value(k->t, part.value);
+            square = adx_read_part(s, c, part, adx_dims_of(k, part.value));
+        }
+    }
+    if (!adx_lowered(k))
+        return;
+    adx_simplify_set(s);
+    if (n->power > 0)
+        adx_add_factor(adx_new_tensor_term(k->t, to.value, s, to.out, 1), all);
+    else {
+        adx_access one = adx_part_of(k, s, NULL, 0, false);
+        adx_tensor_value *v = &k->t->program->value[to.value];
+        v->kind = ADX_VALUE_ROW;
+        v->op = ADREV_OP_div;
+        adx_tensor_term *term = adx_new_tensor_term(k->t, to.value, s, to.out, 1);
+        adx_add_factor(term, one);
+        adx_add_factor(term, all);
+    }
+}
+
+// An expression into a value of its own, at the points of s.
+static void adx_lower_into(adx_lowering *k, adx_target to, adx_set *s,
+                           uint32_t node)
+{
+    const adx_tensor_node *n = adx_node_of(k, node);
+    if (s->empty)
+        return;
+    if (n->kind == ADX_TREE_CALL && n->of != ADREV_OP_detach)
+        adx_lower_call(k, to, s, n);
+    else if (n->kind == ADX_TREE_MAXIMUM || n->kind == ADX_TREE_MINIMUM)
+        adx_lower_most(k, to, s, n);
+    else if (n->kind == ADX_TREE_POWER && (n->power < 0 || n->power > 2))
+        adx_lower_power_of(k, to, s, n);
+    else
+        adx_lower_sum(k, to, s, node, 1);
+}
+
+// The values of all formulas.
+static void adx_lower_formulas(adx_lowering *k)
+{
+    const adx_tree *tree = &k->t->tree;
+    for (uint32_t i = 1; i < tree->formula_count && adx_lowered(k); i++) {
+        const adx_tensor_formula *f = &tree->formula[i];
+        uint32_t rank = tree->array[f->array].rank;
+        adx_set *s = adx_new_set(&k->t->arena);
+        if (s == NULL)
+            return;
+        const adx_target to = {
+            k->value_of[f->array], adx_bind_indices(k, s, f->first, rank)
+        };
+        adx_lower_into(k, to, s, f->body);
+        adx_forget_indices(k, f->first, rank);
+        adx_finish_value(k->t, to.value);
+    }
+}
+
+ADX_SELDOM_END
+
+/* === tensor/derive ==========================================================
+ * Derivatives of programs. A term of a tangent has the tangent of one factor in
+ * place of the factor. A term of an adjoint exchanges what is written and what
+ * is read: it has the adjoint of the result in place of a factor, and adds to
+ * the adjoint of that factor. All that adds to one adjoint is one value.
+ *
+ *   needs   tensor/api tensor/sets tensor/binding tensor/programs
+ *   offers  adx_tensor_value_at adx_derive_program
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+// A value with the indices of another.
+static uint32_t adx_value_like(ad_tensor *t, uint32_t like, adx_value_kind kind)
+{
+    uint32_t i = adx_new_value(t, kind, t->program->value[like].dims);
+    if (i == 0)
+        return 0;
+    adx_tensor_value *v = &t->program->value[i];
+    const adx_tensor_value *of = &t->program->value[like];
+    for (uint32_t d = 0; d < v->dims; d++) {
+        v->low[d] = of->low[d];
+        v->extent[d] = of->extent[d];
+        v->stride[d] = of->stride[d];
+    }
+    v->size = of->size;
+    v->span = of->span;
+    v->first = of->first;
+    return i;
+}
+
+static adx_tensor_value *adx_tensor_value_at(const ad_tensor *t, uint32_t value)
+{
+    return &t->program->value[value];
+}
+
+static bool adx_same_rows(const adx_set *s, uint32_t one, uint32_t other,
+                          uint32_t n)
+{
+    return memcmp(adx_form_of(s, one), adx_form_of(s, other),
+                  (size_t)n * s->width * sizeof *s->k) == 0;
+}
+
+static bool adx_is_square(const ad_tensor *t, const adx_tensor_term *term)
+{
+    return term->factors == 2 && term->factor[0].value == term->factor[1].value
+        && adx_same_rows(term->set, term->factor[0].row, term->factor[1].row,
+                         adx_tensor_value_at(t, term->factor[0].value)->dims);
+}
+
+// The partial of a row with respect to an argument, at the points of a set.
+static uint32_t adx_partial_value(ad_tensor *t, uint32_t row, uint32_t which,
+                                  const adx_set *s)
+{
+    uint32_t p = adx_value_like(t, row, ADX_VALUE_PARTIAL);
+    if (p == 0)
+        return 0;
+    const adx_tensor_term of = adx_tensor_value_at(t, row)->term[0];
+    adx_tensor_value_at(t, p)->op = adx_tensor_value_at(t, row)->op;
+    adx_tensor_value_at(t, p)->which = which;
+    adx_lay_out(t, adx_tensor_value_at(t, p), NULL);
+    adx_tensor_term *term = adx_new_tensor_term(t, p, s, of.out, 1);
+    for (uint32_t i = 0; i < of.factors; i++)
+        adx_add_factor(term, of.factor[i]);
+    adx_finish_value(t, p);
+    return p;
+}
+
+static bool adx_has_partial_text(uint32_t op, uint32_t which)
+{
+    return strcmp(ad_op_table()[op].partial[which], "0") != 0;
+}
+
+/* --- tangents ------------------------------------------------------------ */
+
+// The value of the tangent, made when it is first needed.
+static uint32_t adx_tangent_value(ad_tensor *t, uint32_t value)
+{
+    if (adx_tensor_value_at(t, value)->tangent == 0) {
+        uint32_t d = adx_value_like(t, value, ADX_VALUE_SUM);
+        adx_tensor_value_at(t, value)->tangent = d;
+    }
+    return adx_tensor_value_at(t, value)->tangent;
+}
+
+static void adx_tangent_term(ad_tensor *t, uint32_t value,
+                             const adx_tensor_term *of, uint32_t which,
+                             ad_real k)
+{
+    adx_set *s = adx_copy_set(of->set);
+    const adx_access moved = {
+        adx_tensor_value_at(t, of->factor[which].value)->tangent, of->factor[which].row
+    };
+    if (s == NULL || !adx_restrict(t, &s, moved) || s->empty)
+        return;
+    uint32_t to = adx_tangent_value(t, value);
+    adx_tensor_term *term = to == 0 ? NULL : adx_new_tensor_term(t, to, s, of->out, k);
+    for (uint32_t i = 0; i < of->factors; i++)
+        adx_add_factor(term, i == which ? moved : of->factor[i]);
+    if (term != NULL) {
+        term->most = of->most;
+        term->at = of->at;
+        term->picked = of->picked;
+    }
+}
+
+static void adx_tangent_of_row(ad_tensor *t, uint32_t value)
+{
+    const adx_tensor_term of = adx_tensor_value_at(t, value)->term[0];
+    for (uint32_t i = 0; i < of.factors; i++) {
+        const adx_access moved = {
+            adx_tensor_value_at(t, of.factor[i].value)->tangent, of.factor[i].row
+        };
+        adx_set *s = adx_copy_set(of.set);
+        if (moved.value == 0
+            || !adx_has_partial_text(adx_tensor_value_at(t, value)->op, i))
+            continue;
+        if (s == NULL || !adx_restrict(t, &s, moved))
+            return;
+        const adx_access partial = { adx_partial_value(t, value, i, s), of.out };
+        uint32_t to = adx_tangent_value(t, value);
+        adx_tensor_term *term = partial.value == 0 || to == 0 ? NULL
+                              : adx_new_tensor_term(t, to, s, of.out, 1);
+        adx_add_factor(term, partial);
+        adx_add_factor(term, moved);
+    }
+}
+
+static void adx_tangent_of_most(ad_tensor *t, uint32_t value)
+{
+    for (uint32_t i = 0; i < adx_tensor_value_at(t, value)->terms; i++) {
+        const adx_tensor_term of = adx_tensor_value_at(t, value)->term[i];
+        const adx_access moved = {
+            adx_tensor_value_at(t, of.factor[0].value)->tangent, of.factor[0].row
+        };
+        uint32_t to = moved.value == 0 ? 0 : adx_tangent_value(t, value);
+        if (to == 0)
+            continue;
+        adx_tensor_value_at(t, moved.value)->cleared = true;
+        adx_tensor_term *term = adx_new_tensor_term(t, to, of.set, of.out, 1);
+        adx_add_factor(term, moved);
+        if (term != NULL) {
+            term->most = value;
+            term->at = of.out;
+            term->picked = of.factor[0];
+        }
+    }
+}
+
+static void adx_tangent_of(ad_tensor *t, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(t, value);
+    if (v->fixed || v->kind <= ADX_VALUE_WEIGHT || v->kind == ADX_VALUE_PARTIAL)
+        return;
+    if (v->kind == ADX_VALUE_ROW && v->terms > 0)
+        adx_tangent_of_row(t, value);
+    else if (v->kind == ADX_VALUE_MOST)
+        adx_tangent_of_most(t, value);
+    else
+        for (uint32_t i = 0; i < adx_tensor_value_at(t, value)->terms; i++) {
+            const adx_tensor_term of = adx_tensor_value_at(t, value)->term[i];
+            bool square = adx_is_square(t, &of);
+            for (uint32_t j = 0; j < (square ? 1 : of.factors); j++)
+                if (adx_tensor_value_at(t, of.factor[j].value)->tangent != 0)
+                    adx_tangent_term(t, value, &of, j, square ? 2 * of.k : of.k);
+        }
+    if (adx_tensor_value_at(t, value)->tangent != 0)
+        adx_finish_value(t, adx_tensor_value_at(t, value)->tangent);
+}
+
+/* --- adjoints ------------------------------------------------------------ */
+
+static uint32_t adx_adjoint_value(ad_tensor *t, uint32_t value)
+{
+    if (adx_tensor_value_at(t, value)->adjoint == 0) {
+        uint32_t d = adx_value_like(t, value, ADX_VALUE_SUM);
+        adx_tensor_value_at(t, value)->adjoint = d;
+    }
+    return adx_tensor_value_at(t, value)->adjoint;
+}
+
+// Whether derivatives of a value are of use: it depends on inputs.
+static bool adx_is_active(const ad_tensor *t, uint32_t value)
+{
+    return adx_tensor_value_at(t, value)->tangent != 0;
+}
+
+// Adds a term to the adjoint of factor `which`: of the other factors and the
+// adjoint of the result, at the points of s, where that is.
+static void adx_adjoint_term(ad_tensor *t, const adx_set *s,
+                             const adx_tensor_term *of, uint32_t which,
+                             const adx_access *instead, adx_access above,
+                             ad_real k)
+{
+    uint32_t to = adx_adjoint_value(t, of->factor[which].value);
+    adx_tensor_term *term = to == 0 ? NULL
+                          : adx_new_tensor_term(t, to, s, of->factor[which].row, k);
+    if (instead != NULL)
+        adx_add_factor(term, *instead);
+    for (uint32_t i = 0; i < of->factors && instead == NULL; i++)
+        if (i != which)
+            adx_add_factor(term, of->factor[i]);
+    adx_add_factor(term, above);
+    if (term != NULL) {
+        term->most = of->most;
+        term->at = of->at;
+        term->picked = of->picked;
+    }
+}
+
+static void adx_adjoint_of_row(ad_tensor *t, uint32_t value,
+                               const adx_tensor_term *of, const adx_set *s,
+                               adx_access above)
+{
+    uint32_t op = adx_tensor_value_at(t, value)->op;
+    for (uint32_t i = 0; i < of->factors; i++) {
+        if (!adx_is_active(t, of->factor[i].value)
+            || !adx_has_partial_text(op, i))
+            continue;
+        const adx_access partial = { adx_partial_value(t, value, i, s),
+                                     of->out };
+        if (partial.value != 0)
+            adx_adjoint_term(t, s, of, i, &partial, above, 1);
+    }
+}
+
+// What a value adds to the adjoints of those that it is made of; its own is
+// complete.
+static void adx_adjoint_of(ad_tensor *t, uint32_t value)
+{
+    uint32_t y = adx_tensor_value_at(t, value)->adjoint;
+    if (y == 0)
+        return;
+    if (adx_tensor_value_at(t, y)->kind == ADX_VALUE_SUM)
+        adx_finish_value(t, y);
+    if (adx_tensor_value_at(t, value)->fixed)
+        return;
+    for (uint32_t i = 0; i < adx_tensor_value_at(t, value)->terms; i++) {
+        adx_tensor_term of = adx_tensor_value_at(t, value)->term[i];
+        adx_value_kind kind = adx_tensor_value_at(t, value)->kind;
+        const adx_access above = { y, of.out };
+        adx_set *s = adx_copy_set(of.set);
+        if (s == NULL || !adx_restrict(t, &s, above) || s->empty)
+            continue;
+        if (kind == ADX_VALUE_ROW) {
+            adx_adjoint_of_row(t, value, &of, s, above);
+            continue;
+        }
+        if (kind == ADX_VALUE_MOST) {
+            of.most = value;
+            of.at = of.out;
+            of.picked = of.factor[0];
+        }
+        bool square = adx_is_square(t, &of);
+        for (uint32_t j = 0; j < (square ? 1 : of.factors); j++)
+            if (adx_is_active(t, of.factor[j].value))
+                adx_adjoint_term(t, s, &of, j, NULL, above,
+                                 square ? 2 * of.k : of.k);
+    }
+}
+
+/* --- of a program -------------------------------------------------------- */
+
+// The set of all indices of a value; rows are its indices.
+static adx_set *adx_all_indices(ad_tensor *t, const adx_tensor_value *v)
+{
+    adx_set *s = adx_new_set(&t->arena);
+    for (uint32_t i = 0; s != NULL && i < v->dims; i++)
+        adx_new_var(s, v->low[i], v->low[i] + v->extent[i] - 1);
+    for (uint32_t i = 0; s != NULL && i < v->dims; i++) {
+        uint32_t r = adx_new_row(s, ADX_ROW_FORM);
+        if (r != UINT32_MAX)
+            adx_form_of(s, r)[1 + i] = 1;
+    }
+    if (s != NULL)
+        adx_simplify_set(s);
+    return s;
+}
+
+// The adjoint of a result begins with its weight.
+static void adx_begin_adjoint(ad_tensor *t, uint32_t out, uint32_t weight)
+{
+    const adx_access w = { weight, 0 };
+    uint32_t to = adx_adjoint_value(t, out);
+    adx_set *s = to == 0 ? NULL : adx_all_indices(t, adx_tensor_value_at(t, out));
+    if (s != NULL && !s->empty)
+        adx_add_factor(adx_new_tensor_term(t, to, s, 0, 1), w);
+}
+
+static uint32_t adx_given_like(ad_tensor *t, uint32_t like, adx_value_kind kind,
+                               uint32_t order)
+{
+    uint32_t v = adx_value_like(t, like, kind);
+    if (v != 0)
+        adx_tensor_value_at(t, v)->order = order;
+    return v;
+}
+
+// Adds tangents and adjoints of all values to the program.
+static void adx_derive_program(ad_tensor *t)
+{
+    adx_tensor_program *p = t->program;
+    for (uint32_t i = 0; i < t->tree.inputs; i++) {
+        p->tangent_in[i] = adx_given_like(t, p->input[i], ADX_VALUE_TANGENT_IN,
+                                          i);
+        adx_tensor_value_at(t, p->input[i])->tangent = p->tangent_in[i];
+    }
+    p->primal = p->steps;
+    for (uint32_t i = 0; i < p->primal && t->arena.status == ADREV_OK; i++)
+        adx_tangent_of(t, p->order[i]);
+    for (uint32_t i = 0; i < t->tree.outs; i++) {
+        p->weight[i] = adx_given_like(t, p->out[i], ADX_VALUE_WEIGHT, i);
+        p->tangent_out[i] = adx_tensor_value_at(t, p->out[i])->tangent;
+        if (p->weight[i] != 0 && p->tangent_out[i] != 0)
+            adx_begin_adjoint(t, p->out[i], p->weight[i]);
+    }
+    for (uint32_t i = p->primal; i-- > 0 && t->arena.status == ADREV_OK;)
+        adx_adjoint_of(t, p->order[i]);
+    for (uint32_t i = 0; i < t->tree.inputs; i++) {
+        p->adjoint_in[i] = adx_tensor_value_at(t, p->input[i])->adjoint;
+        if (p->adjoint_in[i] != 0)
+            adx_finish_value(t, p->adjoint_in[i]);
+    }
+}
+
+ADX_SELDOM_END
+
+/* === tensor/run =============================================================
+ * Evaluates programs: the values that are needed, one after the other, by loops
+ * over the sets of their terms. The innermost loop is a kernel over numbers that
+ * are evenly spaced. Sums are made in an order that depends on the sizes alone.
+ *
+ *   needs   array/sums tensor/api tensor/arena tensor/sets tensor/nests
+ *           tensor/binding tensor/programs tensor/derive
+ *   offers  adx_prepare_program adx_clear_results adx_evaluating adx_need_all
+ *           adx_clear_from adx_one adx_run_value
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+// A place in memory along the loops; `step` from one point of the innermost
+// loop to the next.
+typedef struct adx_stream_of {
+    adx_sparse_form place;
+    int64_t step;
+} adx_stream_of;
+
+typedef struct adx_loop {
+    const adx_nest *nest;
+    adx_stream_of out;
+    adx_stream_of factor[3];
+    adx_stream_of at;           // of a pick: in `most`
+    adx_stream_of picked;
+    uint64_t points;            // UINT64_MAX: to be counted
+} adx_loop;
+
+/* --- loops --------------------------------------------------------------- */
+
+static bool adx_make_stream(ad_tensor *t, const adx_set *s, adx_access from,
+                            uint32_t inner, adx_stream_of *to)
+{
+    int64_t *form = ADX_GET(&t->arena, s->width, int64_t);
+    if (form == NULL)
+        return false;
+    adx_place_form(s, adx_tensor_value_at(t, from.value), from.row, true, form);
+    to->step = inner == UINT32_MAX ? 0 : form[1 + inner];
+    return adx_make_sparse_form(s, form, UINT32_MAX, &to->place);
+}
+
+// How well a variable serves as the innermost one: numbers that are next to one
+// another, or the same.
+static int adx_score_inner(ad_tensor *t, const adx_tensor_term *term,
+                           uint32_t value, uint32_t var, int64_t form[])
+{
+    int score = 0;
+    for (uint32_t i = 0; i <= term->factors; i++) {
+        const adx_access to = i == 0 ? (adx_access){ value, term->out }
+                                     : term->factor[i - 1];
+        adx_place_form(term->set, adx_tensor_value_at(t, to.value), to.row, true,
+                       form);
+        int64_t step = form[1 + var];
+        score += step == 0 ? (i == 0 ? 2 : 3) : adx_is_unit(step) ? 3 : 0;
+    }
+    return score;
+}
+
+static uint32_t adx_choose_inner(ad_tensor *t, const adx_tensor_term *term,
+                                 uint32_t value)
+{
+    const adx_set *s = term->set;
+    int64_t *form = ADX_GET(&t->arena, s->width, int64_t);
+    uint32_t best = UINT32_MAX;
+    int most = -1;
+    for (uint32_t v = 0; form != NULL && v < s->vars; v++) {
+        if (s->gone[v] || s->high[v] - s->low[v] < 3)
+            continue;
+        int score = adx_score_inner(t, term, value, v, form);
+        if (score >= most) {
+            most = score;
+            best = v;
+        }
+    }
+    return best;
+}
+
+static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
+                               const adx_tensor_term *term)
+{
+    adx_loop *l = ADX_GET(&t->arena, 1, adx_loop);
+    const adx_set *s = term->set;
+    l = l == NULL ? NULL : l;
+    if (l == NULL)
+        return NULL;
+    l->nest = adx_make_nest(s, adx_choose_inner(t, term, value));
+    if (l->nest == NULL)
+        return NULL;
+    uint32_t inner = l->nest->levels == 0 ? UINT32_MAX
+                   : l->nest->level[l->nest->levels - 1].var;
+    const adx_access out = { value, term->out };
+    bool ok = adx_make_stream(t, s, out, inner, &l->out);
+    for (uint32_t i = 0; i < term->factors; i++)
+        ok = ok && adx_make_stream(t, s, term->factor[i], inner, &l->factor[i]);
+    if (term->most != 0) {
+        const adx_access at = { term->most, term->at };
+        ok = ok && adx_make_stream(t, s, at, inner, &l->at)
+          && adx_make_stream(t, s, term->picked, inner, &l->picked);
+    }
+    l->points = adx_box_points(s);
+    if (s->vars > t->program->vars)
+        t->program->vars = s->vars;
+    return ok ? l : NULL;
+}
+
+// Whether each point of a term writes a number that no other point writes:
+// every variable has an index of its own.
+static bool adx_writes_once(const adx_tensor_value *v, const adx_tensor_term *term)
+{
+    const adx_set *s = term->set;
+    uint32_t own = 0;
+    uint32_t live = 0;
+    for (uint32_t i = 0; i < s->vars; i++)
+        live += !s->gone[i];
+    for (uint32_t i = 0; i < v->dims; i++) {
+        uint32_t count;
+        uint32_t var = 0;
+        adx_divisor_of(s, adx_form_of(s, term->out + i), &count, &var);
+        bool again = count != 1;
+        for (uint32_t j = 0; j < i && !again; j++)
+            again = adx_form_of(s, term->out + j)[1 + var] != 0;
+        own += !again;
+    }
+    return own == live;
+}
+
+// Prepares all values that a step computes.
+static void adx_prepare_program(ad_tensor *t)
+{
+    adx_tensor_program *p = t->program;
+    for (uint32_t i = 0; i < p->steps && t->arena.status == ADREV_OK; i++) {
+        adx_tensor_value *v = adx_tensor_value_at(t, p->order[i]);
+        adx_find_support(t, p->order[i]);
+        bool all = v->kind != ADX_VALUE_SUM;        // reads what is 0, too
+        for (uint32_t j = 0; j < v->terms; j++) {
+            adx_tensor_term *term = &v->term[j];
+            for (uint32_t f = 0; all && f < term->factors; f++)
+                if (adx_find_support(t, term->factor[f].value)
+                    && !adx_tensor_value_at(t, term->factor[f].value)->full)
+                    adx_tensor_value_at(t, term->factor[f].value)->cleared = true;
+            term->loop = adx_make_loop(t, p->order[i], term);
+            if (term->loop == NULL)
+                adx_arena_fail(&t->arena, ADREV_ENOMEM);
+        }
+        v->once = v->terms == 1 && v->term[0].most == 0
+               && v->kind == ADX_VALUE_SUM && adx_writes_once(v, &v->term[0]);
+    }
+    for (uint32_t i = 0; i < p->steps; i++) {
+        adx_tensor_value *v = adx_tensor_value_at(t, p->order[i]);
+        v->at = p->memory;
+        p->memory += (v->span + 7) / 8 * 8;
+    }
+}
+
+// Numbers that the caller is given must all be there.
+static void adx_clear_results(ad_tensor *t, const uint32_t value[], uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (value[i] != 0 && !adx_tensor_value_at(t, value[i])->full)
+            adx_tensor_value_at(t, value[i])->cleared = true;
+}
+
+/* --- an evaluation ------------------------------------------------------- */
+
+// base[value]: the number at its least indices; NULL: not there, or all 0.
+typedef struct adx_evaluating {
+    ad_tensor *t;
+    ad_real **base;
+    bool *needed;
+    int64_t *x;
+    ad_real *memory;
+    bool *picked;               // of one value that is a most
+    const adx_tensor_value *value;
+    const adx_tensor_term *term;
+    const adx_loop *loop;
+    ad_real *out;
+    const ad_real *factor[3];
+} adx_evaluating;
+
+// What is needed for what is needed.
+static void adx_need_all(adx_evaluating *e)
+{
+    const adx_tensor_program *p = e->t->program;
+    for (uint32_t i = p->steps; i-- > 0;) {
+        const adx_tensor_value *v = &p->value[p->order[i]];
+        for (uint32_t j = 0; e->needed[p->order[i]] && j < v->terms; j++) {
+            for (uint32_t f = 0; f < v->term[j].factors; f++)
+                e->needed[v->term[j].factor[f].value] = true;
+            if (v->term[j].most != 0)
+                e->needed[v->term[j].most] =
+                    e->needed[v->term[j].picked.value] = true;
+        }
+    }
+}
+
+// Whether a term is a product with something that is all 0.
+static bool adx_is_nothing(const adx_evaluating *e, const adx_tensor_term *term)
+{
+    for (uint32_t f = 0; f < term->factors; f++)
+        if (e->base[term->factor[f].value] == NULL)
+            return true;
+    return false;
+}
+
+static void adx_clear_from(const adx_tensor_value *v, uint32_t dim, ad_real *to)
+{
+    if (dim == v->dims) {
+        *to = 0;
+        return;
+    }
+    if (dim + 1 == v->dims && v->stride[dim] == 1) {
+        memset(to, 0, (size_t)v->extent[dim] * sizeof *to);
+        return;
+    }
+    for (int64_t i = 0; i < v->extent[dim]; i++)
+        adx_clear_from(v, dim + 1, to + i * v->stride[dim]);
+}
+
+static bool adx_clear_points(void *user, const int64_t x[], uint32_t var,
+                             int64_t count)
+{
+    const adx_evaluating *e = (const adx_evaluating *)user;
+    ad_real *to = e->out + adx_sparse_at(&e->loop->out.place, x);
+    int64_t step = var == UINT32_MAX ? 0 : e->loop->out.step;
+    for (int64_t i = 0; i < (step == 0 ? 1 : count); i++)
+        to[i * step] = 0;
+    return true;
+}
+
+// Sums in eight parts, as those of adrev's array statements.
+static ad_real adx_add_products(int64_t n, const ad_real *a, int64_t as,
+                                const ad_real *b, int64_t bs)
+{
+    ad_real sum[8] = {0};
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (int64_t j = 0; j < 8; j++)
+            sum[j] += a[(i + j) * as] * b[(i + j) * bs];
+    for (; i < n; i++)
+        sum[0] += a[i * as] * b[i * bs];
+    return ((sum[0] + sum[4]) + (sum[1] + sum[5]))
+         + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
+}
+
+static const ad_real adx_one[1] = { 1 };
+
+static bool adx_run_sum(void *user, const int64_t x[], uint32_t var,
+                        int64_t n)
+{
+    const adx_evaluating *e = (const adx_evaluating *)user;
+    const adx_loop *l = e->loop;
+    bool loop = var != UINT32_MAX;
+    ad_real *out = e->out + adx_sparse_at(&l->out.place, x);
+    int64_t os = loop ? l->out.step : 0;
+    const ad_real *from[2] = { adx_one, adx_one };
+    int64_t step[2] = { 0, 0 };
+    for (uint32_t f = 0; f < e->term->factors; f++) {
+        from[f] = e->factor[f] + adx_sparse_at(&l->factor[f].place, x);
+        step[f] = loop ? l->factor[f].step : 0;
+    }
+    const ad_real *a = from[0];
+    const ad_real *b = from[1];
+    const ad_real k = e->term->k;
+    bool store = e->value->once;
+    if (os == 0 && n > 1)
+        *out += k * adx_add_products(n, a, step[0], b, step[1]);
+    else if (store)
+        for (int64_t i = 0; i < n; i++)
+            out[i * os] = k * a[i * step[0]] * b[i * step[1]];
+    else
+        for (int64_t i = 0; i < n; i++)
+            out[i * os] += k * a[i * step[0]] * b[i * step[1]];
+    return true;
+}
+
+static ad_real adx_row_partial(uint32_t op, uint32_t which, ad_real x,
+                               ad_real y, ad_real z, ad_real v)
+{
+    switch (op) {
+#define ADX_CASE(name, ...)                                                 \
+    case ADREV_OP_##name:                                                   \
+        return which == 0 ? adx_fx_##name(x, y, z, v)                       \
+             : which == 1 ? adx_fy_##name(x, y, z, v)                       \
+                          : adx_fz_##name(x, y, z, v);
+    ADREV_OPS(ADX_CASE)
+#undef ADX_CASE
+    }
+    return 0;
+}
+
+static bool adx_run_row(void *user, const int64_t x[], uint32_t var, int64_t n)
+{
+    const adx_evaluating *e = (const adx_evaluating *)user;
+    const adx_loop *l = e->loop;
+    bool loop = var != UINT32_MAX;
+    ad_real *out = e->out + adx_sparse_at(&l->out.place, x);
+    const ad_real *from[3] = { adx_one, adx_one, adx_one };
+    int64_t step[3] = { 0, 0, 0 };
+    for (uint32_t f = 0; f < e->term->factors; f++) {
+        from[f] = e->factor[f] + adx_sparse_at(&l->factor[f].place, x);
+        step[f] = loop ? l->factor[f].step : 0;
+    }
+    bool partial = e->value->kind == ADX_VALUE_PARTIAL;
+    for (int64_t i = 0; i < n; i++) {
+        ad_real a = from[0][i * step[0]];
+        ad_real b = from[1][i * step[1]];
+        ad_real c = from[2][i * step[2]];
+        ad_real v = adx_value_of((ad_opcode)e->value->op, a, b, c);
+        out[loop ? i * l->out.step : 0] =
+            partial ? adx_row_partial(e->value->op, e->value->which, a, b, c, v)
+                    : v;
+    }
+    return true;
+}
+
+// The largest number, or the least; NaN where there is one.
+static bool adx_run_most(void *user, const int64_t x[], uint32_t var,
+                         int64_t n)
+{
+    const adx_evaluating *e = (const adx_evaluating *)user;
+    const adx_loop *l = e->loop;
+    bool loop = var != UINT32_MAX;
+    bool least = e->value->op == ADREV_OP_min;
+    ad_real *out = e->out + adx_sparse_at(&l->out.place, x);
+    const ad_real *a = e->factor[0] + adx_sparse_at(&l->factor[0].place, x);
+    for (int64_t i = 0; i < n; i++) {
+        ad_real v = a[loop ? i * l->factor[0].step : 0];
+        ad_real *to = &out[loop ? i * l->out.step : 0];
+        if (v != v || (least ? v < *to : v > *to))
+            *to = v;
+    }
+    return true;
+}
+
+static bool adx_begin_most(void *user, const int64_t x[], uint32_t var,
+                           int64_t n)
+{
+    const adx_evaluating *e = (const adx_evaluating *)user;
+    ad_real *out = e->out + adx_sparse_at(&e->loop->out.place, x);
+    int64_t step = var == UINT32_MAX ? 0 : e->loop->out.step;
+    for (int64_t i = 0; i < n; i++)
+        out[i * step] = e->value->op == ADREV_OP_min ? ADX_K(INFINITY)
+                                                     : -ADX_K(INFINITY);
+    return true;
+}
+
+static bool adx_run_pick(void *user, const int64_t x[], uint32_t var, int64_t n)
+{
+    const adx_evaluating *e = (const adx_evaluating *)user;
+    const adx_loop *l = e->loop;
+    const adx_tensor_value *most = adx_tensor_value_at(e->t, e->term->most);
+    bool loop = var != UINT32_MAX;
+    int64_t at = adx_sparse_at(&l->at.place, x);
+    const ad_real *picked = e->base[e->term->picked.value]
+                          + adx_sparse_at(&l->picked.place, x);
+    ad_real *out = e->out + adx_sparse_at(&l->out.place, x);
+    const ad_real *from = e->factor[0]
+                        + adx_sparse_at(&l->factor[0].place, x);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t j = at + (loop ? i * l->at.step : 0);
+        bool *done = &e->picked[j + most->first];
+        if (*done || picked[loop ? i * l->picked.step : 0]
+                     != e->base[e->term->most][j])
+            continue;
+        *done = true;
+        out[loop ? i * l->out.step : 0] +=
+            e->term->k * from[loop ? i * l->factor[0].step : 0];
+    }
+    return true;
+}
+
+static void adx_walk_term(adx_evaluating *e, const adx_tensor_term *term,
+                          adx_point_fn *visit)
+{
+    e->term = term;
+    e->loop = term->loop;
+    for (uint32_t f = 0; f < term->factors; f++)
+        e->factor[f] = e->base[term->factor[f].value];
+    adx_walk_nest(term->loop->nest, e->x, visit, e);
+}
+
+// Makes 0 what is added to, or what is read without having been written.
+static void adx_clear_value(adx_evaluating *e, const adx_tensor_value *v)
+{
+    uint64_t points = 0;
+    for (uint32_t j = 0; j < v->terms; j++)
+        points = v->term[j].loop->points > v->size ? v->size
+               : points + v->term[j].loop->points;
+    if (v->cleared || (!v->once && (v->full || points >= v->size / 4)))
+        adx_clear_from(v, 0, e->out);
+    else if (!v->once)
+        for (uint32_t j = 0; j < v->terms; j++)
+            adx_walk_term(e, &v->term[j], adx_clear_points);
+}
+
+// Memory of picks: a flag for each number.
+static void adx_forget_picks(adx_evaluating *e, const adx_tensor_term *term)
+{
+    const adx_tensor_value *most = adx_tensor_value_at(e->t, term->most);
+    memset(e->picked, 0, (size_t)most->span * sizeof *e->picked);
+}
+
+static void adx_run_value(adx_evaluating *e, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->t, value);
+    uint32_t picking = 0;
+    e->value = v;
+    e->out = e->base[value];
+    if (v->size == 0)
+        return;
+    adx_clear_value(e, v);
+    for (uint32_t j = 0; j < v->terms && v->kind == ADX_VALUE_MOST; j++)
+        adx_walk_term(e, &v->term[j], adx_begin_most);
+    for (uint32_t j = 0; j < v->terms; j++) {
+        const adx_tensor_term *term = &v->term[j];
+        if (adx_is_nothing(e, term))
+            continue;
+        if (term->most != 0 && term->most != picking)
+            adx_forget_picks(e, term);
+        picking = term->most;
+        adx_walk_term(e, term, term->most != 0 ? adx_run_pick
+                      : v->kind == ADX_VALUE_SUM ? adx_run_sum
+                      : v->kind == ADX_VALUE_MOST ? adx_run_most : adx_run_row);
+    }
+}
+
+ADX_SELDOM_END
+
+/* === tensor/queries =========================================================
+ * Binding, evaluations and counts: the interface.
+ *
+ *   needs   tape/memory tensor/api tensor/tree tensor/messages tensor/arena
+ *           tensor/sets tensor/nests tensor/binding tensor/programs
+ *           tensor/lower tensor/formulas tensor/derive tensor/run
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+/* --- binding ------------------------------------------------------------- */
+
+static void adx_not_given(ad_tensor *t, ad_tensor_error *error, adx_spot name,
+                          const char *what)
+{
+    adx_lowering k = { t, error, NULL, NULL };
+    adx_misfit(&k, name.at, what, name);
+}
+
+// The sizes, maps and relations that are missing, or whose values are outside.
+static void adx_check_given(ad_tensor *t, ad_tensor_error *error)
+{
+    const adx_tree *tree = &t->tree;
+    for (uint32_t i = 1; i < tree->size_count; i++)
+        if (t->given.size[i] < 0)
+            adx_not_given(t, error, tree->size[i],
+                          "the size '%w' is not given: ad_tensor_size");
+    for (uint32_t i = 1; i < tree->map_count; i++)
+        if (t->given.map[i] == NULL)
+            adx_not_given(t, error, tree->map[i].name,
+                          "the map '%w' is not given: ad_tensor_map");
+    for (uint32_t i = 1; i < tree->relation_count; i++)
+        if (t->given.relation[i].column == NULL)
+            adx_not_given(t, error, tree->relation[i].name, "the relation '%w' "
+                          "is not given: ad_tensor_relation or ad_tensor_csr");
+}
+
+static adx_int_table *adx_make_table(ad_tensor *t, ad_tensor_error *error,
+                                 adx_spot name, const int32_t value[], size_t n,
+                                 int64_t from, const adx_dim *values)
+{
+    adx_int_table *to = ADX_GET(&t->arena, 1, adx_int_table);
+    int64_t end = 0;
+    if (to == NULL)
+        return NULL;
+    adx_dim_range(t, values, &to->low, &end);
+    to->high = end - 1;
+    to->value = value;
+    to->from = from;
+    to->n = n;
+    for (size_t i = 0; i < n; i++)
+        if (value[i] < to->low || value[i] > to->high) {
+            char text[100];
+            adx_saying s = { text, 0, sizeof text };
+            adx_lowering k = { t, error, NULL, NULL };
+            adx_say_string(&s, "' has ");
+            adx_say_signed(&s, value[i]);
+            adx_say_string(&s, " at number ");
+            adx_say_signed(&s, (int64_t)i);
+            adx_say_string(&s, ", which is outside");
+            adx_misfit(&k, name.at, "'%w%s", name, text);
+            return NULL;
+        }
+    return to;
+}
+
+static void adx_make_tables(ad_tensor *t, ad_tensor_error *error)
+{
+    adx_tensor_program *p = t->program;
+    const adx_tree *tree = &t->tree;
+    uint32_t columns = 0;
+    for (uint32_t i = 1; i < tree->relation_count; i++)
+        columns += tree->relation[i].arity;
+    p->map = ADX_GET(&t->arena, tree->map_count, adx_int_table *);
+    p->column = ADX_GET(&t->arena, columns + 1, adx_int_table *);
+    p->column_of = ADX_GET(&t->arena, tree->relation_count, uint32_t);
+    if (p->map == NULL || p->column == NULL || p->column_of == NULL)
+        return;
+    for (uint32_t i = 1; i < tree->map_count; i++) {
+        const adx_tensor_map *m = &tree->map[i];
+        int64_t from = 0;
+        int64_t to = 0;
+        adx_dim_range(t, &tree->dim[m->domain], &from, &to);
+        if ((size_t)(to - from) != t->given.map_n[i])
+            adx_not_given(t, error, m->name, "the map '%w' was given for "
+                          "another size: give it again");
+        else
+            p->map[i] = adx_make_table(t, error, m->name, t->given.map[i],
+                                       t->given.map_n[i], from,
+                                       &tree->dim[m->values]);
+    }
+    columns = 0;
+    for (uint32_t i = 1; i < tree->relation_count; i++) {
+        const adx_tensor_relation *r = &tree->relation[i];
+        const adx_given_relation *g = &t->given.relation[i];
+        p->column_of[i] = columns;
+        for (uint32_t c = 0; c < r->arity && t->arena.status == ADREV_OK; c++)
+            p->column[columns++] = adx_make_table(t, error, r->name,
+                                                  g->column[c], g->entries, 0,
+                                                  &tree->dim[r->first + c]);
+    }
+}
+
+// Whether entry one comes before entry other; 0: they are the same.
+static int adx_compare_entries(const adx_given_relation *g, uint32_t arity,
+                               uint32_t one, uint32_t other)
+{
+    for (uint32_t c = 0; c < arity; c++)
+        if (g->column[c][one] != g->column[c][other])
+            return g->column[c][one] < g->column[c][other] ? -1 : 1;
+    return 0;
+}
+
+// Sorts entries by merging, in room for twice as many.
+static void adx_sort_relation(const adx_given_relation *g, uint32_t arity,
+                             uint32_t *list, uint32_t *room)
+{
+    size_t n = g->entries;
+    for (size_t width = 1; width < n; width *= 2) {
+        for (size_t i = 0; i < n; i += 2 * width) {
+            size_t a = i;
+            size_t b = i + width < n ? i + width : n;
+            size_t middle = b;
+            size_t end = i + 2 * width < n ? i + 2 * width : n;
+            for (size_t to = i; to < end; to++) {
+                bool left = b == end
+                         || (a < middle
+                             && adx_compare_entries(g, arity, list[a], list[b])
+                                    <= 0);
+                room[to] = left ? list[a++] : list[b++];
+            }
+        }
+        memcpy(list, room, n * sizeof *list);
+    }
+}
+
+static void adx_check_entries(ad_tensor *t, ad_tensor_error *error,
+                              uint32_t relation)
+{
+    const adx_given_relation *g = &t->given.relation[relation];
+    uint32_t arity = t->tree.relation[relation].arity;
+    uint32_t *list = ADX_GET(&t->arena, g->entries, uint32_t);
+    uint32_t *room = ADX_GET(&t->arena, g->entries, uint32_t);
+    if (list == NULL || room == NULL)
+        return;
+    for (size_t i = 0; i < g->entries; i++)
+        list[i] = (uint32_t)i;
+    adx_sort_relation(g, arity, list, room);
+    for (size_t i = 1; i < g->entries; i++)
+        if (adx_compare_entries(g, arity, list[i - 1], list[i]) == 0) {
+            char text[100];
+            adx_saying s = { text, 0, sizeof text };
+            adx_lowering k = { t, error, NULL, NULL };
+            adx_say_string(&s, "' has an entry twice: numbers ");
+            adx_say_signed(&s, list[i - 1]);
+            adx_say_string(&s, " and ");
+            adx_say_signed(&s, list[i]);
+            adx_misfit(&k, t->tree.relation[relation].name.at, "'%w%s",
+                       t->tree.relation[relation].name, text);
+            return;
+        }
+}
+
+// Values for the arrays of the text.
+static void adx_make_arrays(ad_tensor *t, uint32_t value_of[])
+{
+    const adx_tree *tree = &t->tree;
+    adx_tensor_program *p = t->program;
+    for (uint32_t i = 1; i < tree->array_count; i++) {
+        const adx_tensor_array *a = &tree->array[i];
+        uint32_t columns = a->rank > 0 && tree->dim[a->first].relation != 0
+            ? tree->relation[tree->dim[a->first].relation].arity : 0;
+        uint32_t v = adx_new_value(t, a->formula == 0 ? ADX_VALUE_INPUT
+                                   : ADX_VALUE_SUM, adx_places_of(tree, a));
+        if (v == 0)
+            return;
+        adx_tensor_value *to = adx_tensor_value_at(t, v);
+        to->array = i;
+        to->order = a->order;
+        value_of[i] = v;
+        uint32_t d = 0;
+        if (columns > 0)
+            to->extent[d++] = (int64_t)
+                t->given.relation[tree->dim[a->first].relation].entries;
+        for (uint32_t j = columns; j < a->rank; j++, d++) {
+            int64_t end = 0;
+            if (!adx_dim_range(t, &tree->dim[a->first + j], &to->low[d], &end))
+                adx_arena_fail(&t->arena, ADREV_ESHAPE);
+            to->extent[d] = end - to->low[d];
+        }
+        adx_lay_out(t, to, t->given.stride[i]);
+        if (a->formula == 0)
+            p->input[a->order] = v;
+        else if (a->out)
+            p->out[a->order] = v;
+    }
+}
+
+static bool adx_begin_tensor_program(ad_tensor *t)
+{
+    adx_arena *a = &t->arena;
+    adx_tensor_program *p = ADX_GET(a, 1, adx_tensor_program);
+    if (p == NULL)
+        return false;
+    p->room = 64;
+    p->values = 1;
+    p->value = ADX_GET(a, p->room, adx_tensor_value);
+    p->order_room = 64;
+    p->order = ADX_GET(a, p->order_room, uint32_t);
+    p->input = ADX_GET(a, t->tree.inputs, uint32_t);
+    p->tangent_in = ADX_GET(a, t->tree.inputs, uint32_t);
+    p->adjoint_in = ADX_GET(a, t->tree.inputs, uint32_t);
+    p->weight = ADX_GET(a, t->tree.outs, uint32_t);
+    p->out = ADX_GET(a, t->tree.outs, uint32_t);
+    p->tangent_out = ADX_GET(a, t->tree.outs, uint32_t);
+    t->program = p;
+    return a->status == ADREV_OK;
+}
+
+static void adx_bind_program(ad_tensor *t, ad_tensor_error *error)
+{
+    adx_arena *a = &t->arena;
+    uint32_t *value_of = ADX_GET(a, t->tree.array_count, uint32_t);
+    uint32_t *row_of = ADX_GET(a, t->tree.index_count, uint32_t);
+    adx_check_given(t, error);
+    if (value_of == NULL || row_of == NULL || a->status != ADREV_OK
+        || !adx_begin_tensor_program(t))
+        return;
+    memset(row_of, 0xff, t->tree.index_count * sizeof *row_of);
+    adx_make_tables(t, error);
+    for (uint32_t i = 1; i < t->tree.relation_count; i++)
+        if (a->status == ADREV_OK)
+            adx_check_entries(t, error, i);
+    adx_lowering k = { t, error, row_of, value_of };
+    if (a->status == ADREV_OK)
+        adx_make_arrays(t, value_of);
+    if (a->status == ADREV_OK)
+        adx_lower_formulas(&k);
+    if (a->status == ADREV_OK)
+        adx_derive_program(t);
+    if (a->status == ADREV_OK)
+        adx_prepare_program(t);
+    if (a->status == ADREV_OK) {
+        adx_clear_results(t, t->program->out, t->tree.outs);
+        adx_clear_results(t, t->program->tangent_out, t->tree.outs);
+        adx_clear_results(t, t->program->adjoint_in, t->tree.inputs);
+    }
+}
+
+ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error)
+{
+    if (t == NULL)
+        return ADREV_ESHAPE;
+    if (t->program != NULL)
+        return ADREV_OK;
+    adx_bind_program(t, error);
+    ad_status status = t->arena.status;
+    if (status != ADREV_OK) {
+        if (status != ADREV_ESHAPE && error != NULL)
+            adx_explain_status(error, status);
+        adx_unbind_tensor(t);
+    }
+    return status;
+}
+
+/* --- evaluation ---------------------------------------------------------- */
+
+// Arrays of the caller for an evaluation; any may be NULL.
+typedef struct adx_tensor_arrays {
+    const ad_real *const *x;
+    const ad_real *const *v;
+    const ad_real *const *w;
+    ad_real *const *y;
+    ad_real *const *dy;
+    ad_real *const *dx;
+} adx_tensor_arrays;
+
+static void adx_need_results(adx_evaluating *e, const uint32_t value[],
+                             uint32_t n, ad_real *const to[])
+{
+    for (uint32_t i = 0; to != NULL && i < n; i++)
+        if (to[i] != NULL && value[i] != 0) {
+            e->needed[value[i]] = true;
+            e->base[value[i]] = to[i];
+        }
+}
+
+static const ad_real *adx_given_array(const adx_tensor_value *v,
+                                      const adx_tensor_arrays *a)
+{
+    const ad_real *const *from = v->kind == ADX_VALUE_INPUT ? a->x
+                               : v->kind == ADX_VALUE_TANGENT_IN ? a->v : a->w;
+    return from == NULL ? NULL : from[v->order];
+}
+
+// What the caller gives, where it is needed. False: an input is missing.
+static bool adx_take_given(adx_evaluating *e, const adx_tensor_arrays *a)
+{
+    const adx_tensor_program *p = e->t->program;
+    for (uint32_t i = 1; i < p->values; i++) {
+        const adx_tensor_value *v = &p->value[i];
+        if (v->kind > ADX_VALUE_WEIGHT || !e->needed[i])
+            continue;
+        const ad_real *from = adx_given_array(v, a);
+        if (from == NULL && v->kind == ADX_VALUE_INPUT && v->size > 0)
+            return false;
+        e->base[i] = from == NULL && v->size > 0 ? NULL
+                   : from == NULL ? (ad_real *)adx_one : (ad_real *)from;
+    }
+    return true;
+}
+
+// Results that nothing adds to are 0.
+static void adx_clear_unmade(const adx_evaluating *e, const uint32_t value[],
+                             const uint32_t like[], uint32_t n,
+                             ad_real *const to[])
+{
+    for (uint32_t i = 0; to != NULL && i < n; i++)
+        if (to[i] != NULL && value[i] == 0
+            && adx_tensor_value_at(e->t, like[i])->size > 0)
+            adx_clear_from(adx_tensor_value_at(e->t, like[i]), 0, to[i]);
+}
+
+// A result that is itself an array of the caller's is copied.
+static ad_status adx_evaluate_tensor(ad_tensor *t, const adx_tensor_arrays *a)
+{
+    ad_status status = ad_tensor_bind(t, NULL);
+    if (status != ADREV_OK)
+        return status;
+    const adx_tensor_program *p = t->program;
+    const ad_allocator *m = &t->memory;
+    adx_evaluating e = { .t = t };
+    uint64_t picks = 1;
+    for (uint32_t i = 1; i < p->values; i++)
+        if (p->value[i].kind == ADX_VALUE_MOST && p->value[i].span > picks)
+            picks = p->value[i].span;
+    e.base = (ad_real **)adx_take(m, p->values, sizeof *e.base);
+    e.needed = (bool *)adx_take(m, p->values, sizeof *e.needed);
+    e.x = (int64_t *)adx_take(m, p->vars, sizeof *e.x);
+    e.picked = (bool *)adx_take(m, (size_t)picks, sizeof *e.picked);
+    e.memory = (ad_real *)adx_take(m, (size_t)p->memory, sizeof *e.memory);
+    if (e.base == NULL || e.needed == NULL || e.x == NULL || e.picked == NULL
+        || e.memory == NULL)
+        status = ADREV_ENOMEM;
+    else {
+        memset(e.base, 0, p->values * sizeof *e.base);
+        memset(e.needed, 0, p->values * sizeof *e.needed);
+        adx_need_results(&e, p->out, t->tree.outs, a->y);
+        adx_need_results(&e, p->tangent_out, t->tree.outs, a->dy);
+        adx_need_results(&e, p->adjoint_in, t->tree.inputs, a->dx);
+        adx_need_all(&e);
+        status = adx_take_given(&e, a) ? ADREV_OK : ADREV_ESHAPE;
+    }
+    for (uint32_t i = 0; status == ADREV_OK && i < p->steps; i++) {
+        const adx_tensor_value *v = &p->value[p->order[i]];
+        if (!e.needed[p->order[i]])
+            continue;
+        if (e.base[p->order[i]] == NULL)
+            e.base[p->order[i]] = e.memory + v->at + v->first;
+        adx_run_value(&e, p->order[i]);
+    }
+    if (status == ADREV_OK) {
+        adx_clear_unmade(&e, p->tangent_out, p->out, t->tree.outs, a->dy);
+        adx_clear_unmade(&e, p->adjoint_in, p->input, t->tree.inputs, a->dx);
+    }
+    adx_drop(m, e.base);
+    adx_drop(m, e.needed);
+    adx_drop(m, e.x);
+    adx_drop(m, e.picked);
+    adx_drop(m, e.memory);
+    return status;
+}
+
+ADX_API ad_status ad_tensor_eval(ad_tensor *t, const ad_real *const x[],
+                                 ad_real *const y[])
+{
+    const adx_tensor_arrays a = { .x = x, .y = y };
+    return adx_evaluate_tensor(t, &a);
+}
+
+ADX_API ad_status ad_tensor_jvp(ad_tensor *t, const ad_real *const x[],
+                                const ad_real *const v[], ad_real *const y[],
+                                ad_real *const dy[])
+{
+    const adx_tensor_arrays a = { .x = x, .v = v, .y = y, .dy = dy };
+    return adx_evaluate_tensor(t, &a);
+}
+
+ADX_API ad_status ad_tensor_vjp(ad_tensor *t, const ad_real *const x[],
+                                const ad_real *const w[], ad_real *const y[],
+                                ad_real *const dx[])
+{
+    const adx_tensor_arrays a = { .x = x, .w = w, .y = y, .dx = dx };
+    return adx_evaluate_tensor(t, &a);
+}
+
+ADX_API ad_status ad_tensor_gradient(ad_tensor *t, const ad_real *const x[],
+                                     ad_real *f, ad_real *const g[])
+{
+    const ad_real *const w[] = { adx_one };
+    ad_real *const y[] = { f };
+    const adx_tensor_arrays a = { .x = x, .w = w, .y = y, .dx = g };
+    if (t == NULL || t->tree.outs != 1)
+        return ADREV_ESHAPE;
+    for (uint32_t i = 1; i < t->tree.array_count; i++)
+        if (t->tree.array[i].out && t->tree.array[i].rank > 0)
+            return ADREV_ESHAPE;
+    return adx_evaluate_tensor(t, &a);
+}
+
+/* --- counts -------------------------------------------------------------- */
+
+static bool adx_count_points(void *user, const int64_t x[], uint32_t var,
+                             int64_t count)
+{
+    (void)x;
+    (void)var;
+    *(uint64_t *)user += (uint64_t)count;
+    return true;
+}
+
+static uint64_t adx_points_of_term(const adx_tensor_term *term, int64_t x[])
+{
+    uint64_t n = 0;
+    if (term->loop->points != UINT64_MAX)
+        return term->loop->points;
+    adx_walk_nest(term->loop->nest, x, adx_count_points, &n);
+    return n;
+}
+
+// A sum adds all points but the first of each number.
+static void adx_count_value(const adx_tensor_value *v, int64_t x[],
+                            ad_tensor_cost *cost)
+{
+    uint64_t points = 0;
+    uint64_t distinct = v->full ? v->size
+                      : v->support == NULL ? 0 : v->support->set;
+    for (uint32_t j = 0; j < v->terms; j++) {
+        const adx_tensor_term *term = &v->term[j];
+        uint64_t n = adx_points_of_term(term, x);
+        bool scaled = term->factors > 0 && term->k != 1 && term->k != -1;
+        uint64_t factors = term->factors > 0 ? term->factors - 1 : 0;
+        points += n;
+        if (v->kind == ADX_VALUE_SUM)
+            cost->mul += n * (factors + scaled);
+    }
+    if (v->kind == ADX_VALUE_SUM)
+        cost->add += points > distinct ? points - distinct : 0;
+    else if (v->kind == ADX_VALUE_MOST)
+        cost->fn += points > distinct ? points - distinct : 0;
+    else if (v->op == ADREV_OP_div)
+        cost->mul += points;
+    else
+        cost->fn += points;
+}
+
+ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
+                                  const bool wanted[], ad_tensor_cost *cost)
+{
+    if (t == NULL || cost == NULL || part > ADREV_TENSOR_VJP)
+        return ADREV_ESHAPE;
+    ad_status status = ad_tensor_bind(t, NULL);
+    if (status != ADREV_OK)
+        return status;
+    const adx_tensor_program *p = t->program;
+    const uint32_t *result = part == ADREV_TENSOR_VALUE ? p->out
+                           : part == ADREV_TENSOR_JVP ? p->tangent_out
+                           : p->adjoint_in;
+    uint32_t n = part == ADREV_TENSOR_VJP ? t->tree.inputs : t->tree.outs;
+    adx_evaluating e = { .t = t };
+    e.needed = (bool *)adx_take(&t->memory, p->values, sizeof *e.needed);
+    e.x = (int64_t *)adx_take(&t->memory, p->vars, sizeof *e.x);
+    if (e.needed != NULL && e.x != NULL) {
+        memset(e.needed, 0, p->values * sizeof *e.needed);
+        memset(cost, 0, sizeof *cost);
+        for (uint32_t i = 0; i < n; i++)
+            if (result[i] != 0 && (wanted == NULL || wanted[i]))
+                e.needed[result[i]] = true;
+        adx_need_all(&e);
+        for (uint32_t i = 0; i < p->steps; i++)
+            if (e.needed[p->order[i]])
+                adx_count_value(&p->value[p->order[i]], e.x, cost);
+        for (uint32_t i = 0; i < t->tree.inputs; i++)
+            cost->io += (size_t)p->value[p->input[i]].size;
+        for (uint32_t i = 0; i < t->tree.outs; i++)
+            cost->io += (size_t)p->value[p->out[i]].size;
+        cost->work = (size_t)p->memory * sizeof(ad_real);
+    } else
+        status = ADREV_ENOMEM;
+    adx_drop(&t->memory, e.needed);
+    adx_drop(&t->memory, e.x);
+    return status;
 }
 
 ADX_SELDOM_END

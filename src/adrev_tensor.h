@@ -21,7 +21,9 @@
  *
  *   tensor/api tensor/tree tensor/messages tensor/scan tensor/decimal
  *   tensor/names tensor/forms tensor/conditions tensor/expressions
- *   tensor/syntax tensor/print
+ *   tensor/arena tensor/sets tensor/nests tensor/binding tensor/syntax
+ *   tensor/print tensor/programs tensor/lower tensor/formulas tensor/derive
+ *   tensor/run tensor/queries
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -47,8 +49,18 @@
 #include "tensor/forms.h"
 #include "tensor/conditions.h"
 #include "tensor/expressions.h"
+#include "tensor/arena.h"
+#include "tensor/sets.h"
+#include "tensor/nests.h"
+#include "tensor/binding.h"
 #include "tensor/syntax.h"
 #include "tensor/print.h"
+#include "tensor/programs.h"
+#include "tensor/lower.h"
+#include "tensor/formulas.h"
+#include "tensor/derive.h"
+#include "tensor/run.h"
+#include "tensor/queries.h"
 
 #endif // ADREV_TENSOR_IMPLEMENTED
 #endif // ADREV_IMPLEMENTATION

@@ -3,7 +3,8 @@
 /* === tensor/arena ===========================================================
  * Memory of a text that is bound: pieces that live until all are freed.
  *
- *   needs   x
+ *   needs   tape/memory
+ *   offers  adx_arena adx_arena_fail ADX_GET adx_free_arena
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -30,7 +31,7 @@ static void adx_arena_fail(adx_arena *a, ad_status status)
 #define ADX_ARENA_BLOCK 16000   // bytes
 
 // n elements, all zeros. NULL: no memory, which a->status says, too.
-static void *adx_get(adx_arena *a, size_t n, size_t size)
+static void *adx_arena_get(adx_arena *a, size_t n, size_t size)
 {
     if (n > SIZE_MAX / 4 / size) {
         adx_arena_fail(a, ADREV_ENOMEM);
@@ -61,7 +62,7 @@ static void *adx_get(adx_arena *a, size_t n, size_t size)
     return to;
 }
 
-#define ADX_GET(a, n, type) ((type *)adx_get(a, n, sizeof(type)))
+#define ADX_GET(a, n, type) ((type *)adx_arena_get(a, n, sizeof(type)))
 
 static void adx_free_arena(adx_arena *a)
 {

@@ -9,8 +9,8 @@
  *                                ^
  *
  *   needs   tensor/api tensor/tree
- *   offers  adx_character adx_is_shown adx_locate adx_explain_at
- *           adx_explain_status
+ *   offers  adx_saying adx_say_string adx_say_whole adx_character adx_is_shown
+ *           adx_locate adx_say_spot adx_explain_at adx_explain_status
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN

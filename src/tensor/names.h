@@ -10,9 +10,10 @@
  * guessed: two different ranges are an error, and so is none.
  *
  *   needs   tape/memory tensor/tree tensor/messages tensor/scan
- *   offers  adx_declared_at adx_kind_text adx_line_of adx_new_name adx_declare
- *           adx_size_at_hand adx_same_text adx_unknown_name adx_bound_at
- *           adx_bind_index adx_unbind adx_stands_at
+ *   offers  adx_find_declared adx_declared_at adx_kind_text adx_line_of
+ *           adx_new_name adx_declare adx_size_at_hand adx_same_text
+ *           adx_unknown_name adx_bound_at adx_bind_index adx_unbind
+ *           adx_stands_at
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN

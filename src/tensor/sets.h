@@ -10,8 +10,15 @@
  *
  * Sizes are numbers here: sets are made when a text is bound.
  *
- *   needs   x
- *   offers  x
+ *   needs   tensor/arena
+ *   offers  adx_int_table adx_bitmap adx_has_bit adx_set_bit ADX_BITS_MOST
+ *           adx_new_bitmap adx_invert_table adx_row_kind ADX_ROW_GONE
+ *           ADX_ROW_FORM ADX_ROW_ZERO ADX_ROW_SIGN ADX_ROW_VALUE ADX_ROW_BIT
+ *           ADX_ROW_NO_BIT adx_set adx_form_of adx_new_set adx_copy_set
+ *           adx_new_var adx_new_row ADX_WHOLE_MOST adx_whole_add
+ *           adx_add_multiple adx_extreme adx_floor_div adx_ceil_div
+ *           adx_divisor_of adx_simplify_set adx_box_points adx_combine_bounds
+ *           ADX_ROWS_MOST adx_project
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -19,7 +26,7 @@ ADX_SELDOM_BEGIN
 /* --- tables and bitmaps -------------------------------------------------- */
 
 // A map, or a column of a relation: value[a - from] for an argument a.
-typedef struct adx_table {
+typedef struct adx_int_table {
     const int32_t *value;
     int64_t from;
     size_t n;
@@ -27,7 +34,7 @@ typedef struct adx_table {
     uint32_t *start;            // [high - low + 2]: which arguments have a value:
     uint32_t *argument;         // [n] argument[start[v - low]...], less `from`;
                                 // NULL: not made yet
-} adx_table;
+} adx_int_table;
 
 typedef struct adx_bitmap {
     uint64_t *word;
@@ -65,7 +72,7 @@ static adx_bitmap *adx_new_bitmap(adx_arena *a, uint64_t n)
 }
 
 // Which arguments have a value, in their order. False: no memory.
-static bool adx_invert_table(adx_arena *a, adx_table *t)
+static bool adx_invert_table(adx_arena *a, adx_int_table *t)
 {
     if (t->start != NULL)
         return true;
@@ -102,7 +109,7 @@ typedef enum adx_row_kind {
 typedef struct adx_set_row {
     adx_row_kind kind;
     uint32_t at;
-    adx_table *table;
+    adx_int_table *table;
     const adx_bitmap *bits;
 } adx_set_row;
 
@@ -216,7 +223,7 @@ static int64_t adx_whole_add(adx_arena *arena, int64_t to, int64_t a, int64_t b)
 }
 
 // to += c * from
-static void adx_add_row(const adx_set *s, int64_t to[], int64_t c,
+static void adx_add_multiple(const adx_set *s, int64_t to[], int64_t c,
                         const int64_t from[])
 {
     for (uint32_t i = 0; c != 0 && i <= s->vars; i++)
@@ -304,7 +311,7 @@ static void adx_replace_var(adx_set *s, uint32_t v, uint32_t by)
     for (uint32_t r = 0; r < s->rows; r++)
         if (r != by) {
             int64_t *form = adx_form_of(s, r);
-            adx_add_row(s, form, -form[1 + v] * a, from);
+            adx_add_multiple(s, form, -form[1 + v] * a, from);
         }
     s->row[by].kind = ADX_ROW_GONE;
     memset(adx_form_of(s, by), 0, s->width * sizeof *s->k);
@@ -369,7 +376,7 @@ static bool adx_use_sign(adx_set *s, uint32_t r)
 // A value of a map that is always the same argument's.
 static bool adx_use_value(adx_set *s, uint32_t r)
 {
-    const adx_table *t = s->row[r].table;
+    const adx_int_table *t = s->row[r].table;
     const int64_t *argument = adx_form_of(s, s->row[r].at);
     uint32_t count;
     uint32_t some;
@@ -493,8 +500,8 @@ static void adx_combine_bounds(adx_set *s, uint32_t v, uint32_t below,
         return;
     int64_t a = adx_form_of(s, below)[1 + v];
     int64_t b = -adx_form_of(s, above)[1 + v];
-    adx_add_row(s, adx_form_of(s, to), b, adx_form_of(s, below));
-    adx_add_row(s, adx_form_of(s, to), a, adx_form_of(s, above));
+    adx_add_multiple(s, adx_form_of(s, to), b, adx_form_of(s, below));
+    adx_add_multiple(s, adx_form_of(s, to), a, adx_form_of(s, above));
 }
 
 // The bounds of a variable as rows, for combinations.
@@ -538,7 +545,7 @@ static uint32_t adx_any_value(const adx_set *s, uint32_t v)
         if (s->row[r].kind != ADX_ROW_VALUE || form[1 + v] == 0)
             continue;
         adx_divisor_of(s, form, &count, &some);
-        const adx_table *t = s->row[r].table;
+        const adx_int_table *t = s->row[r].table;
         if (count == 1 && form[1 + v] == 1 && s->low[v] + form[0] <= t->low
             && s->high[v] + form[0] >= t->high)
             return r;

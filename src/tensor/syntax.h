@@ -12,6 +12,7 @@
  *
  *   needs   tape/memory tensor/api tensor/tree tensor/messages tensor/scan
  *           tensor/names tensor/forms tensor/conditions tensor/expressions
+ *           tensor/binding
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -246,6 +247,7 @@ ADX_API void ad_tensor_free(ad_tensor *t)
     if (t == NULL)
         return;
     const ad_allocator memory = t->memory;
+    adx_free_given(t);
     adx_free_tree(&t->tree);
     adx_drop(&memory, t);
 }
@@ -283,6 +285,10 @@ static ad_status adx_new_tensor(ad_tensor **out, const char *text,
         t->options = *options;
     t->options.allocator = &t->memory;
     status = adx_read_tensor(t, text, length, error);
+    if (status == ADREV_OK && !adx_begin_given(t)) {
+        adx_explain_status(error, ADREV_ENOMEM);
+        status = ADREV_ENOMEM;
+    }
     if (status == ADREV_OK)
         *out = t;
     else

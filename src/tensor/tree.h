@@ -9,7 +9,7 @@
  * Children come before their parent. A tree is at most some six times as deep
  * as the brackets of its text, of which ADX_NESTING may be open.
  *
- *   needs   tape/memory tensor/api
+ *   needs   tape/memory
  *   offers  ADX_NESTING ADX_BOUND_MOST ADX_TERMS_MOST ADX_NAME_MOST
  *           ADX_TEXT_MOST adx_spot adx_multiple_kind ADX_OF_SIZE ADX_OF_INDEX
  *           ADX_OF_MAP adx_multiple adx_affine adx_dim adx_tensor_relation
@@ -207,13 +207,6 @@ typedef struct adx_tree {
     uint32_t inputs;
     uint32_t outs;
 } adx_tree;
-
-// A text with its tree; later rooms add what it is bound to.
-struct ad_tensor {
-    ad_allocator memory;
-    ad_tensor_options options;
-    adx_tree tree;
-};
 
 /* --- forms that are the same --------------------------------------------- */
 

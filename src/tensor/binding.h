@@ -1,0 +1,288 @@
+#pragma once
+
+/* === tensor/binding =========================================================
+ * What a text is bound to: sizes, the entries of relations, the values of maps,
+ * and how arrays lie in memory. All of it is copied.
+ *
+ *   needs   tape/memory tensor/api tensor/tree tensor/names tensor/arena
+ *           tensor/sets
+ *   offers  adx_given_relation adx_tensor_program adx_size_form adx_dim_range
+ *           adx_begin_given adx_unbind_tensor adx_free_given adx_places_of
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+// What the caller has given, for each name of the text; NULL or -1: not yet.
+typedef struct adx_given_relation {
+    size_t entries;
+    int32_t **column;           // [arity][entries]
+} adx_given_relation;
+
+typedef struct adx_tensor_given {
+    int64_t *size;              // by the numbers of the tree
+    adx_given_relation *relation;
+    int32_t **map;
+    size_t *map_n;
+    ptrdiff_t **stride;         // of arrays
+} adx_tensor_given;
+
+// Loops and memory, made when the text is bound: tensor/programs.
+typedef struct adx_tensor_program adx_tensor_program;
+
+struct ad_tensor {
+    ad_allocator memory;
+    ad_tensor_options options;
+    adx_tree tree;
+    adx_tensor_given given;
+    adx_arena arena;            // of the program
+    adx_tensor_program *program;        // NULL: not bound
+};
+
+/* --- forms in sizes ------------------------------------------------------ */
+
+// The value of a form without indices. False: a size is not given, or the value
+// is too large.
+static bool adx_size_form(const ad_tensor *t, uint32_t form, int64_t *value)
+{
+    const adx_affine *f = &t->tree.form[form];
+    *value = f->constant;
+    for (uint32_t i = 0; i < f->count; i++) {
+        const adx_multiple *m = &t->tree.multiple[f->first + i];
+        int64_t n = t->given.size[m->of];
+        if (m->kind != ADX_OF_SIZE || n < 0
+            || (n > 0 && (m->k > ADX_WHOLE_MOST / 64 / n
+                          || m->k < -(ADX_WHOLE_MOST / 64 / n)))
+            || *value > ADX_WHOLE_MOST || *value < -ADX_WHOLE_MOST)
+            return false;
+        *value += m->k * n;
+    }
+    return *value <= ADX_WHOLE_MOST && *value >= -ADX_WHOLE_MOST;
+}
+
+// from <= index < to of a dimension; an empty one has to = from.
+static bool adx_dim_range(const ad_tensor *t, const adx_dim *d, int64_t *from,
+                          int64_t *to)
+{
+    if (!adx_size_form(t, d->from, from) || !adx_size_form(t, d->to, to))
+        return false;
+    *to = *to < *from ? *from : *to;
+    return true;
+}
+
+/* --- begin and end ------------------------------------------------------- */
+
+static bool adx_begin_given(ad_tensor *t)
+{
+    const ad_allocator *a = &t->memory;
+    const adx_tree *tree = &t->tree;
+    adx_tensor_given *g = &t->given;
+    g->size = (int64_t *)adx_take(a, tree->size_count, sizeof *g->size);
+    g->relation = (adx_given_relation *)adx_take(a, tree->relation_count,
+                                                 sizeof *g->relation);
+    g->map = (int32_t **)adx_take(a, tree->map_count, sizeof *g->map);
+    g->map_n = (size_t *)adx_take(a, tree->map_count, sizeof *g->map_n);
+    g->stride = (ptrdiff_t **)adx_take(a, tree->array_count,
+                                       sizeof *g->stride);
+    for (size_t i = 0; g->size != NULL && i < tree->size_count; i++)
+        g->size[i] = -1;
+    if (g->relation != NULL)
+        memset(g->relation, 0, tree->relation_count * sizeof *g->relation);
+    if (g->map != NULL)
+        memset(g->map, 0, tree->map_count * sizeof *g->map);
+    if (g->stride != NULL)
+        memset(g->stride, 0, tree->array_count * sizeof *g->stride);
+    t->arena.memory = a;
+    return g->size != NULL && g->relation != NULL && g->map != NULL
+        && g->map_n != NULL && g->stride != NULL;
+}
+
+static void adx_drop_relation(const ad_allocator *a, adx_given_relation *r,
+                              uint32_t arity)
+{
+    for (uint32_t k = 0; r->column != NULL && k < arity; k++)
+        adx_drop(a, r->column[k]);
+    adx_drop(a, r->column);
+    memset(r, 0, sizeof *r);
+}
+
+static void adx_unbind_tensor(ad_tensor *t)
+{
+    adx_free_arena(&t->arena);
+    t->arena.status = ADREV_OK;
+    t->program = NULL;
+}
+
+static void adx_free_given(ad_tensor *t)
+{
+    const ad_allocator *a = &t->memory;
+    adx_tensor_given *g = &t->given;
+    for (size_t i = 0; g->relation != NULL && i < t->tree.relation_count; i++)
+        adx_drop_relation(a, &g->relation[i], t->tree.relation[i].arity);
+    for (size_t i = 0; g->map != NULL && i < t->tree.map_count; i++)
+        adx_drop(a, g->map[i]);
+    for (size_t i = 0; g->stride != NULL && i < t->tree.array_count; i++)
+        adx_drop(a, g->stride[i]);
+    adx_drop(a, g->size);
+    adx_drop(a, g->relation);
+    adx_drop(a, g->map);
+    adx_drop(a, g->map_n);
+    adx_drop(a, g->stride);
+    adx_unbind_tensor(t);
+}
+
+/* --- the interface ------------------------------------------------------- */
+
+// What a name stands for, if it is of this kind; 0: it is not.
+static uint32_t adx_named(const ad_tensor *t, const char *name,
+                          adx_declared_kind kind)
+{
+    if (t == NULL || name == NULL)
+        return 0;
+    const adx_declared *d = adx_find_declared(&t->tree, name, strlen(name));
+    return d == NULL || d->kind != kind ? 0 : d->of;
+}
+
+ADX_API ad_status ad_tensor_size(ad_tensor *t, const char *name, size_t n)
+{
+    uint32_t i = adx_named(t, name, ADX_NAMES_SIZE);
+    if (i == 0 || n > INT32_MAX)
+        return ADREV_ESHAPE;
+    if (t->given.size[i] != (int64_t)n)
+        adx_unbind_tensor(t);
+    t->given.size[i] = (int64_t)n;
+    return ADREV_OK;
+}
+
+static int32_t *adx_copy_ints(const ad_allocator *a, size_t n, const int from[])
+{
+    int32_t *to = (int32_t *)adx_take(a, n, sizeof *to);
+    for (size_t i = 0; to != NULL && i < n; i++)
+        to[i] = (int32_t)from[i];
+    return to;
+}
+
+static ad_status adx_give_relation(ad_tensor *t, uint32_t i,
+                                   const adx_given_relation *given)
+{
+    uint32_t arity = t->tree.relation[i].arity;
+    for (uint32_t k = 0; k < arity; k++)
+        if (given->column == NULL || given->column[k] == NULL) {
+            adx_given_relation part = *given;
+            adx_drop_relation(&t->memory, &part, arity);
+            return ADREV_ENOMEM;
+        }
+    adx_unbind_tensor(t);
+    adx_drop_relation(&t->memory, &t->given.relation[i], arity);
+    t->given.relation[i] = *given;
+    return ADREV_OK;
+}
+
+// Room for the columns, all NULL.
+static int32_t **adx_new_columns(const ad_tensor *t, uint32_t arity)
+{
+    int32_t **column = (int32_t **)adx_take(&t->memory, arity, sizeof *column);
+    if (column != NULL)
+        memset(column, 0, arity * sizeof *column);
+    return column;
+}
+
+ADX_API ad_status ad_tensor_relation(ad_tensor *t, const char *name,
+                                     size_t entries, const int *const column[])
+{
+    uint32_t i = adx_named(t, name, ADX_NAMES_RELATION);
+    if (i == 0 || column == NULL || entries > INT32_MAX)
+        return ADREV_ESHAPE;
+    uint32_t arity = t->tree.relation[i].arity;
+    for (uint32_t k = 0; k < arity; k++)
+        if (column[k] == NULL && entries > 0)
+            return ADREV_ESHAPE;
+    const adx_given_relation given = { entries, adx_new_columns(t, arity) };
+    for (uint32_t k = 0; given.column != NULL && k < arity; k++)
+        given.column[k] = adx_copy_ints(&t->memory, entries, column[k]);
+    return adx_give_relation(t, i, &given);
+}
+
+// Whether start[] is that of rows one behind the other.
+static bool adx_are_rows(size_t rows, const int start[])
+{
+    bool ok = start[0] == 0;
+    for (size_t i = 0; i < rows && ok; i++)
+        ok = start[i] <= start[i + 1];
+    return ok;
+}
+
+ADX_API ad_status ad_tensor_csr(ad_tensor *t, const char *name,
+                                const int start[], const int column[])
+{
+    uint32_t i = adx_named(t, name, ADX_NAMES_RELATION);
+    int64_t from;
+    int64_t to;
+    if (i == 0 || start == NULL || t->tree.relation[i].arity != 2
+        || !adx_dim_range(t, &t->tree.dim[t->tree.relation[i].first], &from,
+                          &to)
+        || !adx_are_rows((size_t)(to - from), start))
+        return ADREV_ESHAPE;
+    size_t rows = (size_t)(to - from);
+    size_t entries = (size_t)start[rows];
+    if (column == NULL && entries > 0)
+        return ADREV_ESHAPE;
+    const adx_given_relation given = { entries, adx_new_columns(t, 2) };
+    if (given.column != NULL) {
+        given.column[0] = (int32_t *)adx_take(&t->memory, entries,
+                                              sizeof **given.column);
+        given.column[1] = adx_copy_ints(&t->memory, entries, column);
+    }
+    for (size_t r = 0; given.column != NULL && given.column[0] != NULL
+                       && r < rows; r++)
+        for (int e = start[r]; e < start[r + 1]; e++)
+            given.column[0][e] = (int32_t)(from + (int64_t)r);
+    return adx_give_relation(t, i, &given);
+}
+
+ADX_API ad_status ad_tensor_map(ad_tensor *t, const char *name,
+                                const int value[])
+{
+    uint32_t i = adx_named(t, name, ADX_NAMES_MAP);
+    int64_t from;
+    int64_t to;
+    if (i == 0 || !adx_dim_range(t, &t->tree.dim[t->tree.map[i].domain], &from,
+                                 &to)
+        || (value == NULL && to > from))
+        return ADREV_ESHAPE;
+    int32_t *copy = adx_copy_ints(&t->memory, (size_t)(to - from), value);
+    if (copy == NULL)
+        return ADREV_ENOMEM;
+    adx_unbind_tensor(t);
+    adx_drop(&t->memory, t->given.map[i]);
+    t->given.map[i] = copy;
+    t->given.map_n[i] = (size_t)(to - from);
+    return ADREV_OK;
+}
+
+// How many strides an array has: all columns of a relation have one.
+static uint32_t adx_places_of(const adx_tree *tree, const adx_tensor_array *a)
+{
+    const adx_dim *d = &tree->dim[a->first];
+    return a->rank == 0 || d->relation == 0 ? a->rank
+         : a->rank - tree->relation[d->relation].arity + 1;
+}
+
+ADX_API ad_status ad_tensor_layout(ad_tensor *t, const char *array,
+                                   const ptrdiff_t stride[])
+{
+    uint32_t i = adx_named(t, array, ADX_NAMES_ARRAY);
+    const adx_tensor_array *a = i == 0 ? NULL : &t->tree.array[i];
+    if (a == NULL || stride == NULL || (a->formula != 0 && !a->out))
+        return ADREV_ESHAPE;
+    uint32_t n = adx_places_of(&t->tree, a);
+    ptrdiff_t *copy = (ptrdiff_t *)adx_take(&t->memory, n, sizeof *copy);
+    if (copy == NULL)
+        return ADREV_ENOMEM;
+    memcpy(copy, stride, n * sizeof *copy);
+    adx_unbind_tensor(t);
+    adx_drop(&t->memory, t->given.stride[i]);
+    t->given.stride[i] = copy;
+    return ADREV_OK;
+}
+
+ADX_SELDOM_END

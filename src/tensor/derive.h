@@ -1,0 +1,328 @@
+#pragma once
+
+/* === tensor/derive ==========================================================
+ * Derivatives of programs. A term of a tangent has the tangent of one factor in
+ * place of the factor. A term of an adjoint exchanges what is written and what
+ * is read: it has the adjoint of the result in place of a factor, and adds to
+ * the adjoint of that factor. All that adds to one adjoint is one value.
+ *
+ *   needs   tensor/api tensor/sets tensor/binding tensor/programs
+ *   offers  adx_tensor_value_at adx_derive_program
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+// A value with the indices of another.
+static uint32_t adx_value_like(ad_tensor *t, uint32_t like, adx_value_kind kind)
+{
+    uint32_t i = adx_new_value(t, kind, t->program->value[like].dims);
+    if (i == 0)
+        return 0;
+    adx_tensor_value *v = &t->program->value[i];
+    const adx_tensor_value *of = &t->program->value[like];
+    for (uint32_t d = 0; d < v->dims; d++) {
+        v->low[d] = of->low[d];
+        v->extent[d] = of->extent[d];
+        v->stride[d] = of->stride[d];
+    }
+    v->size = of->size;
+    v->span = of->span;
+    v->first = of->first;
+    return i;
+}
+
+static adx_tensor_value *adx_tensor_value_at(const ad_tensor *t, uint32_t value)
+{
+    return &t->program->value[value];
+}
+
+static bool adx_same_rows(const adx_set *s, uint32_t one, uint32_t other,
+                          uint32_t n)
+{
+    return memcmp(adx_form_of(s, one), adx_form_of(s, other),
+                  (size_t)n * s->width * sizeof *s->k) == 0;
+}
+
+static bool adx_is_square(const ad_tensor *t, const adx_tensor_term *term)
+{
+    return term->factors == 2 && term->factor[0].value == term->factor[1].value
+        && adx_same_rows(term->set, term->factor[0].row, term->factor[1].row,
+                         adx_tensor_value_at(t, term->factor[0].value)->dims);
+}
+
+// The partial of a row with respect to an argument, at the points of a set.
+static uint32_t adx_partial_value(ad_tensor *t, uint32_t row, uint32_t which,
+                                  const adx_set *s)
+{
+    uint32_t p = adx_value_like(t, row, ADX_VALUE_PARTIAL);
+    if (p == 0)
+        return 0;
+    const adx_tensor_term of = adx_tensor_value_at(t, row)->term[0];
+    adx_tensor_value_at(t, p)->op = adx_tensor_value_at(t, row)->op;
+    adx_tensor_value_at(t, p)->which = which;
+    adx_lay_out(t, adx_tensor_value_at(t, p), NULL);
+    adx_tensor_term *term = adx_new_tensor_term(t, p, s, of.out, 1);
+    for (uint32_t i = 0; i < of.factors; i++)
+        adx_add_factor(term, of.factor[i]);
+    adx_finish_value(t, p);
+    return p;
+}
+
+static bool adx_has_partial_text(uint32_t op, uint32_t which)
+{
+    return strcmp(ad_op_table()[op].partial[which], "0") != 0;
+}
+
+/* --- tangents ------------------------------------------------------------ */
+
+// The value of the tangent, made when it is first needed.
+static uint32_t adx_tangent_value(ad_tensor *t, uint32_t value)
+{
+    if (adx_tensor_value_at(t, value)->tangent == 0) {
+        uint32_t d = adx_value_like(t, value, ADX_VALUE_SUM);
+        adx_tensor_value_at(t, value)->tangent = d;
+    }
+    return adx_tensor_value_at(t, value)->tangent;
+}
+
+static void adx_tangent_term(ad_tensor *t, uint32_t value,
+                             const adx_tensor_term *of, uint32_t which,
+                             ad_real k)
+{
+    adx_set *s = adx_copy_set(of->set);
+    const adx_access moved = {
+        adx_tensor_value_at(t, of->factor[which].value)->tangent, of->factor[which].row
+    };
+    if (s == NULL || !adx_restrict(t, &s, moved) || s->empty)
+        return;
+    uint32_t to = adx_tangent_value(t, value);
+    adx_tensor_term *term = to == 0 ? NULL : adx_new_tensor_term(t, to, s, of->out, k);
+    for (uint32_t i = 0; i < of->factors; i++)
+        adx_add_factor(term, i == which ? moved : of->factor[i]);
+    if (term != NULL) {
+        term->most = of->most;
+        term->at = of->at;
+        term->picked = of->picked;
+    }
+}
+
+static void adx_tangent_of_row(ad_tensor *t, uint32_t value)
+{
+    const adx_tensor_term of = adx_tensor_value_at(t, value)->term[0];
+    for (uint32_t i = 0; i < of.factors; i++) {
+        const adx_access moved = {
+            adx_tensor_value_at(t, of.factor[i].value)->tangent, of.factor[i].row
+        };
+        adx_set *s = adx_copy_set(of.set);
+        if (moved.value == 0
+            || !adx_has_partial_text(adx_tensor_value_at(t, value)->op, i))
+            continue;
+        if (s == NULL || !adx_restrict(t, &s, moved))
+            return;
+        const adx_access partial = { adx_partial_value(t, value, i, s), of.out };
+        uint32_t to = adx_tangent_value(t, value);
+        adx_tensor_term *term = partial.value == 0 || to == 0 ? NULL
+                              : adx_new_tensor_term(t, to, s, of.out, 1);
+        adx_add_factor(term, partial);
+        adx_add_factor(term, moved);
+    }
+}
+
+static void adx_tangent_of_most(ad_tensor *t, uint32_t value)
+{
+    for (uint32_t i = 0; i < adx_tensor_value_at(t, value)->terms; i++) {
+        const adx_tensor_term of = adx_tensor_value_at(t, value)->term[i];
+        const adx_access moved = {
+            adx_tensor_value_at(t, of.factor[0].value)->tangent, of.factor[0].row
+        };
+        uint32_t to = moved.value == 0 ? 0 : adx_tangent_value(t, value);
+        if (to == 0)
+            continue;
+        adx_tensor_value_at(t, moved.value)->cleared = true;
+        adx_tensor_term *term = adx_new_tensor_term(t, to, of.set, of.out, 1);
+        adx_add_factor(term, moved);
+        if (term != NULL) {
+            term->most = value;
+            term->at = of.out;
+            term->picked = of.factor[0];
+        }
+    }
+}
+
+static void adx_tangent_of(ad_tensor *t, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(t, value);
+    if (v->fixed || v->kind <= ADX_VALUE_WEIGHT || v->kind == ADX_VALUE_PARTIAL)
+        return;
+    if (v->kind == ADX_VALUE_ROW && v->terms > 0)
+        adx_tangent_of_row(t, value);
+    else if (v->kind == ADX_VALUE_MOST)
+        adx_tangent_of_most(t, value);
+    else
+        for (uint32_t i = 0; i < adx_tensor_value_at(t, value)->terms; i++) {
+            const adx_tensor_term of = adx_tensor_value_at(t, value)->term[i];
+            bool square = adx_is_square(t, &of);
+            for (uint32_t j = 0; j < (square ? 1 : of.factors); j++)
+                if (adx_tensor_value_at(t, of.factor[j].value)->tangent != 0)
+                    adx_tangent_term(t, value, &of, j, square ? 2 * of.k : of.k);
+        }
+    if (adx_tensor_value_at(t, value)->tangent != 0)
+        adx_finish_value(t, adx_tensor_value_at(t, value)->tangent);
+}
+
+/* --- adjoints ------------------------------------------------------------ */
+
+static uint32_t adx_adjoint_value(ad_tensor *t, uint32_t value)
+{
+    if (adx_tensor_value_at(t, value)->adjoint == 0) {
+        uint32_t d = adx_value_like(t, value, ADX_VALUE_SUM);
+        adx_tensor_value_at(t, value)->adjoint = d;
+    }
+    return adx_tensor_value_at(t, value)->adjoint;
+}
+
+// Whether derivatives of a value are of use: it depends on inputs.
+static bool adx_is_active(const ad_tensor *t, uint32_t value)
+{
+    return adx_tensor_value_at(t, value)->tangent != 0;
+}
+
+// Adds a term to the adjoint of factor `which`: of the other factors and the
+// adjoint of the result, at the points of s, where that is.
+static void adx_adjoint_term(ad_tensor *t, const adx_set *s,
+                             const adx_tensor_term *of, uint32_t which,
+                             const adx_access *instead, adx_access above,
+                             ad_real k)
+{
+    uint32_t to = adx_adjoint_value(t, of->factor[which].value);
+    adx_tensor_term *term = to == 0 ? NULL
+                          : adx_new_tensor_term(t, to, s, of->factor[which].row, k);
+    if (instead != NULL)
+        adx_add_factor(term, *instead);
+    for (uint32_t i = 0; i < of->factors && instead == NULL; i++)
+        if (i != which)
+            adx_add_factor(term, of->factor[i]);
+    adx_add_factor(term, above);
+    if (term != NULL) {
+        term->most = of->most;
+        term->at = of->at;
+        term->picked = of->picked;
+    }
+}
+
+static void adx_adjoint_of_row(ad_tensor *t, uint32_t value,
+                               const adx_tensor_term *of, const adx_set *s,
+                               adx_access above)
+{
+    uint32_t op = adx_tensor_value_at(t, value)->op;
+    for (uint32_t i = 0; i < of->factors; i++) {
+        if (!adx_is_active(t, of->factor[i].value)
+            || !adx_has_partial_text(op, i))
+            continue;
+        const adx_access partial = { adx_partial_value(t, value, i, s),
+                                     of->out };
+        if (partial.value != 0)
+            adx_adjoint_term(t, s, of, i, &partial, above, 1);
+    }
+}
+
+// What a value adds to the adjoints of those that it is made of; its own is
+// complete.
+static void adx_adjoint_of(ad_tensor *t, uint32_t value)
+{
+    uint32_t y = adx_tensor_value_at(t, value)->adjoint;
+    if (y == 0)
+        return;
+    if (adx_tensor_value_at(t, y)->kind == ADX_VALUE_SUM)
+        adx_finish_value(t, y);
+    if (adx_tensor_value_at(t, value)->fixed)
+        return;
+    for (uint32_t i = 0; i < adx_tensor_value_at(t, value)->terms; i++) {
+        adx_tensor_term of = adx_tensor_value_at(t, value)->term[i];
+        adx_value_kind kind = adx_tensor_value_at(t, value)->kind;
+        const adx_access above = { y, of.out };
+        adx_set *s = adx_copy_set(of.set);
+        if (s == NULL || !adx_restrict(t, &s, above) || s->empty)
+            continue;
+        if (kind == ADX_VALUE_ROW) {
+            adx_adjoint_of_row(t, value, &of, s, above);
+            continue;
+        }
+        if (kind == ADX_VALUE_MOST) {
+            of.most = value;
+            of.at = of.out;
+            of.picked = of.factor[0];
+        }
+        bool square = adx_is_square(t, &of);
+        for (uint32_t j = 0; j < (square ? 1 : of.factors); j++)
+            if (adx_is_active(t, of.factor[j].value))
+                adx_adjoint_term(t, s, &of, j, NULL, above,
+                                 square ? 2 * of.k : of.k);
+    }
+}
+
+/* --- of a program -------------------------------------------------------- */
+
+// The set of all indices of a value; rows are its indices.
+static adx_set *adx_all_indices(ad_tensor *t, const adx_tensor_value *v)
+{
+    adx_set *s = adx_new_set(&t->arena);
+    for (uint32_t i = 0; s != NULL && i < v->dims; i++)
+        adx_new_var(s, v->low[i], v->low[i] + v->extent[i] - 1);
+    for (uint32_t i = 0; s != NULL && i < v->dims; i++) {
+        uint32_t r = adx_new_row(s, ADX_ROW_FORM);
+        if (r != UINT32_MAX)
+            adx_form_of(s, r)[1 + i] = 1;
+    }
+    if (s != NULL)
+        adx_simplify_set(s);
+    return s;
+}
+
+// The adjoint of a result begins with its weight.
+static void adx_begin_adjoint(ad_tensor *t, uint32_t out, uint32_t weight)
+{
+    const adx_access w = { weight, 0 };
+    uint32_t to = adx_adjoint_value(t, out);
+    adx_set *s = to == 0 ? NULL : adx_all_indices(t, adx_tensor_value_at(t, out));
+    if (s != NULL && !s->empty)
+        adx_add_factor(adx_new_tensor_term(t, to, s, 0, 1), w);
+}
+
+static uint32_t adx_given_like(ad_tensor *t, uint32_t like, adx_value_kind kind,
+                               uint32_t order)
+{
+    uint32_t v = adx_value_like(t, like, kind);
+    if (v != 0)
+        adx_tensor_value_at(t, v)->order = order;
+    return v;
+}
+
+// Adds tangents and adjoints of all values to the program.
+static void adx_derive_program(ad_tensor *t)
+{
+    adx_tensor_program *p = t->program;
+    for (uint32_t i = 0; i < t->tree.inputs; i++) {
+        p->tangent_in[i] = adx_given_like(t, p->input[i], ADX_VALUE_TANGENT_IN,
+                                          i);
+        adx_tensor_value_at(t, p->input[i])->tangent = p->tangent_in[i];
+    }
+    p->primal = p->steps;
+    for (uint32_t i = 0; i < p->primal && t->arena.status == ADREV_OK; i++)
+        adx_tangent_of(t, p->order[i]);
+    for (uint32_t i = 0; i < t->tree.outs; i++) {
+        p->weight[i] = adx_given_like(t, p->out[i], ADX_VALUE_WEIGHT, i);
+        p->tangent_out[i] = adx_tensor_value_at(t, p->out[i])->tangent;
+        if (p->weight[i] != 0 && p->tangent_out[i] != 0)
+            adx_begin_adjoint(t, p->out[i], p->weight[i]);
+    }
+    for (uint32_t i = p->primal; i-- > 0 && t->arena.status == ADREV_OK;)
+        adx_adjoint_of(t, p->order[i]);
+    for (uint32_t i = 0; i < t->tree.inputs; i++) {
+        p->adjoint_in[i] = adx_tensor_value_at(t, p->input[i])->adjoint;
+        if (p->adjoint_in[i] != 0)
+            adx_finish_value(t, p->adjoint_in[i]);
+    }
+}
+
+ADX_SELDOM_END

@@ -1,0 +1,623 @@
+#pragma once
+
+/* === tensor/formulas ========================================================
+ * From expressions to terms: reads, products, functions, and the values that
+ * hold parts of an expression.
+ *
+ *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/binding
+ *           tensor/programs tensor/lower
+ *   offers  adx_lower_formulas
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+// Where a part of an expression goes: numbers of a value, by rows of sets.
+typedef struct adx_target {
+    uint32_t value;
+    uint32_t out;
+} adx_target;
+
+static void adx_lower_sum(adx_lowering *k, adx_target to, const adx_set *s,
+                          uint32_t node, ad_real times);
+
+/* --- what is mentioned --------------------------------------------------- */
+
+static void adx_mention_form(const adx_lowering *k, const adx_set *s,
+                             uint32_t form, bool var[])
+{
+    const adx_affine *f = &k->t->tree.form[form];
+    for (uint32_t i = 0; i < f->count; i++) {
+        const adx_multiple *m = &k->t->tree.multiple[f->first + i];
+        if (m->kind == ADX_OF_MAP)
+            adx_mention_form(k, s, m->argument, var);
+        if (m->kind != ADX_OF_INDEX || k->row_of[m->of] == ADX_NOT_YET)
+            continue;
+        const int64_t *row = adx_form_of(s, k->row_of[m->of]);
+        for (uint32_t v = 0; v < s->vars; v++)
+            var[v] = var[v] || row[1 + v] != 0;
+    }
+}
+
+// Marks the variables of s that an expression, or a condition, depends on.
+static void adx_mention(const adx_lowering *k, const adx_set *s, uint32_t node,
+                        bool var[])
+{
+    const adx_tensor_node *n = adx_node_of(k, node);
+    if (n->kind == ADX_TREE_READ || n->kind == ADX_TREE_MEMBER)
+        for (uint32_t i = 0; i < n->count; i++)
+            adx_mention_form(k, s, k->t->tree.list[n->first + i], var);
+    if (n->kind == ADX_TREE_ZERO || n->kind == ADX_TREE_NOT_ZERO
+        || n->kind == ADX_TREE_NOT_NEGATIVE)
+        adx_mention_form(k, s, n->of, var);
+    if (n->condition != 0)
+        adx_mention(k, s, n->condition, var);
+    for (uint32_t c = n->child; c != 0; c = adx_node_of(k, c)->next)
+        adx_mention(k, s, c, var);
+}
+
+/* --- values for parts ---------------------------------------------------- */
+
+// Variables whose values follow from those of others by a map: memory need not
+// have room for all of their values.
+static void adx_find_determined(const adx_set *s, bool determined[])
+{
+    for (uint32_t r = 0; r < s->rows; r++) {
+        const int64_t *form = adx_form_of(s, r);
+        uint32_t count;
+        uint32_t v = 0;
+        if (s->row[r].kind != ADX_ROW_VALUE)
+            continue;
+        adx_divisor_of(s, form, &count, &v);
+        const int64_t *argument = adx_form_of(s, s->row[r].at);
+        bool free = count == 1 && argument[1 + v] == 0;
+        for (uint32_t i = 0; free && i < s->vars; i++)
+            free = argument[1 + i] == 0 || !determined[i];
+        if (free)
+            determined[v] = true;
+    }
+}
+
+// A value with a number for each point of a set, which is simplified. Rows for
+// its indices are added to the set.
+static adx_target adx_new_part(adx_lowering *k, adx_value_kind kind, adx_set *s)
+{
+    adx_arena *a = &k->t->arena;
+    bool *determined = ADX_GET(a, s->width, bool);
+    adx_target to = { 0, s->rows };
+    uint32_t dims = 0;
+    if (determined == NULL)
+        return to;
+    adx_find_determined(s, determined);
+    for (uint32_t v = 0; v < s->vars; v++)
+        dims += !s->gone[v] && !determined[v];
+    to.value = adx_new_value(k->t, kind, dims);
+    dims = 0;
+    for (uint32_t v = 0; v < s->vars && adx_lowered(k); v++) {
+        adx_tensor_value *part = &k->t->program->value[to.value];
+        if (s->gone[v] || determined[v])
+            continue;
+        part->low[dims] = s->low[v];
+        part->extent[dims++] = s->high[v] - s->low[v] + 1;
+        uint32_t r = adx_new_row(s, ADX_ROW_FORM);
+        if (r != UINT32_MAX)
+            adx_form_of(s, r)[1 + v] = 1;
+    }
+    if (adx_lowered(k))
+        adx_lay_out(k->t, &k->t->program->value[to.value], NULL);
+    return to;
+}
+
+// The set in which a part is computed: without variables that it does not
+// mention, if that is exact. Both have the same variables.
+static adx_set *adx_set_of_part(adx_lowering *k, adx_set *s,
+                                const uint32_t node[], uint32_t nodes)
+{
+    adx_simplify_set(s);
+    adx_set *c = adx_copy_set(s);
+    bool *keep = ADX_GET(&k->t->arena, s->width, bool);
+    if (c == NULL || keep == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < nodes; i++)
+        adx_mention(k, s, node[i], keep);
+    return adx_project(c, keep) && c->vars == s->vars ? c : adx_copy_set(s);
+}
+
+// The number of a part at the points of s: rows of the same variables.
+static adx_access adx_read_part(adx_set *s, const adx_set *of, adx_target part,
+                                uint32_t dims)
+{
+    adx_access to = { part.value, s->rows };
+    for (uint32_t i = 0; i < dims; i++) {
+        uint32_t r = adx_new_row(s, ADX_ROW_FORM);
+        if (r == UINT32_MAX)
+            break;
+        for (uint32_t v = 0; v <= s->vars && v <= of->vars; v++)
+            adx_form_of(s, r)[v] = adx_form_of(of, part.out + i)[v];
+    }
+    return to;
+}
+
+static uint32_t adx_dims_of(const adx_lowering *k, uint32_t value)
+{
+    return k->t->program->value[value].dims;
+}
+
+static void adx_lower_into(adx_lowering *k, adx_target to, adx_set *s,
+                           uint32_t node);
+static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
+                              const uint32_t node[], uint32_t nodes,
+                              ad_real times);
+
+// A product of expressions as a value; fixed: without a derivative.
+static adx_access adx_part_of(adx_lowering *k, adx_set *s,
+                              const uint32_t node[], uint32_t nodes, bool fixed)
+{
+    const adx_access none = { 0, 0 };
+    adx_set *c = adx_set_of_part(k, s, node, nodes);
+    if (c == NULL)
+        return none;
+    adx_target part = adx_new_part(k, ADX_VALUE_SUM, c);
+    if (!adx_lowered(k))
+        return none;
+    adx_set *reading = adx_copy_set(c);     // rows of the indices
+    if (reading == NULL)
+        return none;
+    if (nodes == 1)
+        adx_lower_into(k, part, c, node[0]);
+    else
+        adx_lower_factors(k, part, c, node, nodes, 1);
+    if (!adx_lowered(k))
+        return none;
+    k->t->program->value[part.value].fixed = fixed;
+    adx_finish_value(k->t, part.value);
+    return adx_read_part(s, reading, part, adx_dims_of(k, part.value));
+}
+
+/* --- reads --------------------------------------------------------------- */
+
+// The indices of a read as rows, and their bounds: as conditions if the read is
+// guarded. False: it failed.
+static bool adx_lower_indices(adx_lowering *k, adx_set *s,
+                              const adx_tensor_node *n, uint32_t row[])
+{
+    const adx_tensor_array *a = &k->t->tree.array[n->of];
+    if (!adx_lower_list(k, s, n, row))
+        return false;
+    for (uint32_t i = 0; i < n->count && adx_lowered(k); i++) {
+        int64_t from = 0;
+        int64_t to = 0;
+        adx_dim_range(k->t, &k->t->tree.dim[a->first + i], &from, &to);
+        for (int upper = 0; upper < 2 && n->guarded; upper++) {
+            uint32_t r = adx_new_row(s, ADX_ROW_SIGN);
+            if (r == UINT32_MAX)
+                return false;
+            adx_add_multiple(s, adx_form_of(s, r), upper ? -1 : 1,
+                        adx_form_of(s, row[i]));
+            adx_form_of(s, r)[0] += upper ? to - 1 : -from;
+        }
+        if (n->guarded)
+            continue;
+        const int64_t *below = adx_find_outside(s, row[i], from, false);
+        const int64_t *above = below != NULL ? NULL
+                             : adx_find_outside(s, row[i], to, true);
+        if (below != NULL || above != NULL)
+            adx_outside(k, n, row, below != NULL ? below : above);
+    }
+    adx_simplify_set(s);
+    return adx_lowered(k);
+}
+
+// The number of an array that is read, wherever it is.
+static adx_access adx_read_number_at(adx_lowering *k, adx_set *s,
+                                     const adx_tensor_node *n)
+{
+    const adx_tensor_array *a = &k->t->tree.array[n->of];
+    const adx_access none = { 0, 0 };
+    uint32_t row[ADX_BOUND_MOST];
+    uint32_t columns = 0;
+    uint32_t entry = UINT32_MAX;
+    if (!adx_lower_indices(k, s, n, row))
+        return none;
+    uint32_t relation = a->rank == 0 ? 0 : k->t->tree.dim[a->first].relation;
+    if (relation != 0) {
+        columns = k->t->tree.relation[relation].arity;
+        entry = adx_entry_of(k, s, relation, row);
+        if (entry == UINT32_MAX)
+            return none;
+        adx_simplify_set(s);
+    }
+    adx_access to = { k->value_of[n->of], s->rows };
+    for (uint32_t i = 0; i < n->count; i++) {
+        if (i > 0 && i < columns)
+            continue;
+        uint32_t r = adx_new_row(s, ADX_ROW_FORM);
+        if (r == UINT32_MAX)
+            return none;
+        adx_add_multiple(s, adx_form_of(s, r), 1,
+                    adx_form_of(s, i < columns ? entry : row[i]));
+    }
+    return to;
+}
+
+// What a view shows in place of a number of it: a value whose only term is one
+// number of another. False: it is none, or not for all of this set.
+static bool adx_see_through(adx_lowering *k, adx_set **s, adx_access *from,
+                            ad_real *times)
+{
+    const adx_tensor_value *v = &k->t->program->value[from->value];
+    const adx_tensor_term *term = v->term;
+    uint32_t rows;
+    if (v->kind != ADX_VALUE_SUM || v->terms != 1 || term->factors != 1
+        || v->fixed || (term->k != 1 && term->k != -1))
+        return false;
+    uint32_t vars = (*s)->vars;
+    adx_set *c = adx_copy_set(*s);
+    if (c == NULL || !adx_join_sets(c, from->row, term->set, term->out, v->dims,
+                               &rows)
+        || !adx_all_gone(c, vars))
+        return false;
+    const adx_access to = { term->factor[0].value, rows + term->factor[0].row };
+    *from = to;
+    *times *= term->k;
+    *s = c;
+    return true;
+}
+
+// A read as a factor: the set becomes that of the points where it may be other
+// than 0.
+static adx_access adx_factor_read(adx_lowering *k, adx_set **s,
+                                  const adx_tensor_node *n, ad_real *times)
+{
+    adx_access from = adx_read_number_at(k, *s, n);
+    if (adx_lowered(k) && from.value != 0
+        && !adx_see_through(k, s, &from, times))
+        adx_restrict(k->t, s, from);
+    return from;
+}
+
+// A number that is needed everywhere, 0 or not: an argument of a function.
+static adx_access adx_argument_of(adx_lowering *k, adx_set *s, uint32_t node)
+{
+    const adx_tensor_node *n = adx_node_of(k, node);
+    if (n->kind == ADX_TREE_READ && !n->guarded
+        && (n->count == 0 || k->t->tree.array[n->of].rank == 0
+            || k->t->tree.dim[k->t->tree.array[n->of].first].relation == 0))
+        return adx_read_number_at(k, s, n);
+    return adx_part_of(k, s, &node, 1, false);
+}
+
+/* --- products ------------------------------------------------------------ */
+
+#define ADX_FACTORS_MOST 64
+
+typedef struct adx_product_list {
+    uint32_t above[ADX_FACTORS_MOST];
+    uint32_t below[ADX_FACTORS_MOST];       // the line
+    uint32_t n, m;
+    ad_real k;
+    bool zero;
+} adx_product_list;
+
+static void adx_list_factor(adx_lowering *k, adx_product_list *p, uint32_t node,
+                            bool below)
+{
+    const adx_tensor_node *n = adx_node_of(k, node);
+    ad_real v = n->kind == ADX_TREE_SIZE ? (ad_real)k->t->given.size[n->of]
+                                         : n->value;
+    if (n->kind == ADX_TREE_NUMBER || n->kind == ADX_TREE_SIZE)
+        p->k = below ? p->k / v : p->k * v;
+    else if (n->kind == ADX_TREE_NEG) {
+        p->k = -p->k;
+        adx_list_factor(k, p, n->child, below);
+    } else if (n->kind == ADX_TREE_MUL)
+        for (uint32_t c = n->child; c != 0; c = adx_node_of(k, c)->next)
+            adx_list_factor(k, p, c, below != adx_node_of(k, c)->inverse);
+    else if (n->kind == ADX_TREE_POWER && n->power == 0)
+        return;
+    else if (n->kind == ADX_TREE_POWER && n->power > 0 && n->power <= 2)
+        for (int32_t i = 0; i < n->power; i++)
+            adx_list_factor(k, p, n->child, below);
+    else if (p->n == ADX_FACTORS_MOST || p->m == ADX_FACTORS_MOST)
+        adx_arena_fail(&k->t->arena, ADREV_ELIMIT);
+    else if (below)
+        p->below[p->m++] = node;
+    else
+        p->above[p->n++] = node;
+}
+
+// A product without a quotient: each factor is a read, or becomes a part.
+static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
+                              const uint32_t node[], uint32_t nodes,
+                              ad_real times)
+{
+    adx_set *c = adx_copy_set(s);
+    adx_access factor[3];
+    uint32_t n = 0;
+    if (c == NULL)
+        return;
+    if (nodes > 2) {            // all but the last one first
+        factor[n++] = adx_part_of(k, c, node, nodes - 1, false);
+        node += nodes - 1;
+        nodes = 1;
+    }
+    for (uint32_t i = 0; i < nodes && adx_lowered(k); i++) {
+        const adx_tensor_node *f = adx_node_of(k, node[i]);
+        bool detach = f->kind == ADX_TREE_CALL && f->of == ADREV_OP_detach;
+        if (i > 0 && node[i] == node[i - 1])
+            factor[n] = factor[n - 1];
+        else if (f->kind == ADX_TREE_READ)
+            factor[n] = adx_factor_read(k, &c, f, &times);
+        else
+            factor[n] = adx_part_of(k, c, detach ? &f->child : &node[i], 1,
+                                    detach);
+        n++;
+    }
+    if (!adx_lowered(k))
+        return;
+    adx_simplify_set(c);
+    if (c->empty)
+        return;
+    adx_tensor_term *term = adx_new_tensor_term(k->t, to.value, c, to.out, times);
+    for (uint32_t i = 0; i < n; i++)
+        adx_add_factor(term, factor[i]);
+}
+
+// The product of a list as an argument; of an empty one, 1.
+static adx_access adx_argument_product(adx_lowering *k, adx_set *s,
+                                       const uint32_t node[], uint32_t nodes)
+{
+    if (nodes == 1)
+        return adx_argument_of(k, s, node[0]);
+    return adx_part_of(k, s, node, nodes, false);
+}
+
+// A value with one number for each point, which a row of the operator table
+// makes of arguments.
+static adx_access adx_row_part(adx_lowering *k, adx_set *s, uint32_t op,
+                               const uint32_t mention[], uint32_t mentions,
+                               const uint32_t above[], uint32_t n,
+                               const uint32_t below[], uint32_t m)
+{
+    const adx_access none = { 0, 0 };
+    adx_set *c = adx_set_of_part(k, s, mention, mentions);
+    if (c == NULL)
+        return none;
+    adx_target part = adx_new_part(k, ADX_VALUE_ROW, c);
+    adx_set *reading = adx_copy_set(c);
+    if (reading == NULL || !adx_lowered(k))
+        return none;
+    k->t->program->value[part.value].op = op;
+    adx_access x = adx_argument_product(k, c, above, n);
+    adx_access y = adx_argument_product(k, c, below, m);
+    if (!adx_lowered(k))
+        return none;
+    adx_simplify_set(c);
+    adx_tensor_term *term = adx_new_tensor_term(k->t, part.value, c, part.out, 1);
+    adx_add_factor(term, x);
+    adx_add_factor(term, y);
+    adx_finish_value(k->t, part.value);
+    return adx_read_part(s, reading, part, adx_dims_of(k, part.value));
+}
+
+// A quotient: a product divided by another.
+static void adx_lower_quotient(adx_lowering *k, adx_target to, const adx_set *s,
+                               const adx_product_list *p)
+{
+    uint32_t all[2 * ADX_FACTORS_MOST];
+    adx_set *c = adx_copy_set(s);
+    if (c == NULL)
+        return;
+    memcpy(all, p->above, p->n * sizeof *all);
+    memcpy(all + p->n, p->below, p->m * sizeof *all);
+    adx_access q = adx_row_part(k, c, ADREV_OP_div, all, p->n + p->m, p->above,
+                                p->n, p->below, p->m);
+    if (adx_lowered(k))
+        adx_add_factor(adx_new_tensor_term(k->t, to.value, c, to.out, p->k), q);
+}
+
+
+static bool adx_is_additive(adx_tree_kind kind)
+{
+    return kind == ADX_TREE_ADD || kind == ADX_TREE_SUM
+        || kind == ADX_TREE_BRACKET;
+}
+
+static void adx_lower_product(adx_lowering *k, adx_target to, const adx_set *s,
+                              uint32_t node, ad_real times)
+{
+    adx_product_list *p = ADX_GET(&k->t->arena, 1, adx_product_list);
+    if (p == NULL)
+        return;
+    p->k = times;
+    adx_list_factor(k, p, node, false);
+    if (!adx_lowered(k))
+        return;
+    bool signed_only = p->k == 1 || p->k == -1;
+    if (p->m > 0)
+        adx_lower_quotient(k, to, s, p);
+    else if (p->n == 0)
+        adx_new_tensor_term(k->t, to.value, s, to.out, p->k);
+    else if (p->n == 1 && signed_only
+             && adx_is_additive(adx_node_of(k, p->above[0])->kind))
+        adx_lower_sum(k, to, s, p->above[0], p->k);
+    else
+        adx_lower_factors(k, to, s, p->above, p->n, p->k);
+}
+
+/* --- sums ---------------------------------------------------------------- */
+
+// Terms of times * the expression at the points of s.
+static void adx_lower_sum(adx_lowering *k, adx_target to, const adx_set *s,
+                          uint32_t node, ad_real times)
+{
+    const adx_tensor_node *n = adx_node_of(k, node);
+    if (!adx_lowered(k) || s->empty)
+        return;
+    if (n->kind == ADX_TREE_ADD) {
+        for (uint32_t c = n->child; c != 0; c = adx_node_of(k, c)->next)
+            adx_lower_sum(k, to, s, c,
+                          adx_node_of(k, c)->inverse ? -times : times);
+        return;
+    }
+    bool sum = n->kind == ADX_TREE_SUM;
+    if ((!sum && n->kind != ADX_TREE_BRACKET)
+        || (times != 1 && times != -1)) {
+        adx_lower_product(k, to, s, node, times);
+        return;
+    }
+    adx_set *c = adx_copy_set(s);
+    adx_set_pieces *pieces = ADX_GET(&k->t->arena, 1, adx_set_pieces);
+    if (c == NULL || pieces == NULL)
+        return;
+    if (sum)
+        adx_bind_indices(k, c, n->first, n->count);
+    if (n->condition != 0)
+        adx_split_set(k, c, n->condition, false, pieces);
+    else
+        adx_add_set_piece(k, pieces, c);
+    for (uint32_t i = 0; i < pieces->n; i++)
+        adx_lower_sum(k, to, pieces->set[i], n->child, times);
+    if (sum)
+        adx_forget_indices(k, n->first, n->count);
+}
+
+/* --- functions and extremes ---------------------------------------------- */
+
+// Makes the value one of a row: its number at each point is op of arguments.
+static void adx_lower_call(adx_lowering *k, adx_target to, adx_set *s,
+                           const adx_tensor_node *n)
+{
+    adx_access x[3];
+    uint32_t count = 0;
+    for (uint32_t c = n->child; c != 0 && count < 3 && adx_lowered(k);
+         c = adx_node_of(k, c)->next)
+        x[count++] = adx_argument_of(k, s, c);
+    if (!adx_lowered(k))
+        return;
+    adx_tensor_value *v = &k->t->program->value[to.value];
+    v->kind = ADX_VALUE_ROW;
+    v->op = n->of;
+    adx_simplify_set(s);
+    adx_tensor_term *term = adx_new_tensor_term(k->t, to.value, s, to.out, 1);
+    for (uint32_t i = 0; i < count; i++)
+        adx_add_factor(term, x[i]);
+}
+
+static void adx_lower_most(adx_lowering *k, adx_target to, adx_set *s,
+                           const adx_tensor_node *n)
+{
+    adx_set_pieces *pieces = ADX_GET(&k->t->arena, 1, adx_set_pieces);
+    if (pieces == NULL)
+        return;
+    k->t->program->value[to.value].kind = ADX_VALUE_MOST;
+    k->t->program->value[to.value].op =
+        n->kind == ADX_TREE_MAXIMUM ? ADREV_OP_max : ADREV_OP_min;
+    adx_bind_indices(k, s, n->first, n->count);
+    if (n->condition != 0)
+        adx_split_set(k, s, n->condition, false, pieces);
+    else
+        adx_add_set_piece(k, pieces, s);
+    for (uint32_t i = 0; i < pieces->n && adx_lowered(k); i++) {
+        adx_set *c = pieces->set[i];
+        adx_access x = adx_argument_of(k, c, n->child);
+        adx_simplify_set(c);
+        if (adx_lowered(k))
+            adx_add_factor(adx_new_tensor_term(k->t, to.value, c, to.out, 1), x);
+    }
+    adx_forget_indices(k, n->first, n->count);
+}
+
+// x^n for |n| > 2: squares and products, each a value; or 1 / x^n.
+static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
+                               const adx_tensor_node *n)
+{
+    uint32_t left = (uint32_t)(n->power < 0 ? -(int64_t)n->power : n->power);
+    adx_access square = adx_argument_of(k, s, n->child);
+    adx_access all = { 0, 0 };
+    bool any = false;
+    while (left > 0 && adx_lowered(k)) {
+        if (left & 1) {
+            adx_set *c = adx_copy_set(s);
+            adx_access x = square;
+            if (any && c != NULL) {
+                adx_target part = adx_new_part(k, ADX_VALUE_SUM, c);
+                if (!adx_lowered(k))
+                    return;
+                adx_tensor_term *term = adx_new_tensor_term(k->t, part.value, c,
+                                                     part.out, 1);
+                adx_add_factor(term, all);
+                adx_add_factor(term, square);
+                adx_finish_value(k->t, part.value);
+                x = adx_read_part(s, c, part, adx_dims_of(k, part.value));
+            }
+            all = x;
+            any = true;
+        }
+        left >>= 1;
+        if (left > 0 && adx_lowered(k)) {
+            adx_set *c = adx_copy_set(s);
+            adx_target part = c == NULL ? (adx_target){ 0, 0 }
+                            : adx_new_part(k, ADX_VALUE_SUM, c);
+            if (!adx_lowered(k))
+                return;
+            adx_tensor_term *term = adx_new_tensor_term(k->t, part.value, c, part.out,
+                                                 1);
+            adx_add_factor(term, square);
+            adx_add_factor(term, square);
+            adx_finish_value(k->t, part.value);
+            square = adx_read_part(s, c, part, adx_dims_of(k, part.value));
+        }
+    }
+    if (!adx_lowered(k))
+        return;
+    adx_simplify_set(s);
+    if (n->power > 0)
+        adx_add_factor(adx_new_tensor_term(k->t, to.value, s, to.out, 1), all);
+    else {
+        adx_access one = adx_part_of(k, s, NULL, 0, false);
+        adx_tensor_value *v = &k->t->program->value[to.value];
+        v->kind = ADX_VALUE_ROW;
+        v->op = ADREV_OP_div;
+        adx_tensor_term *term = adx_new_tensor_term(k->t, to.value, s, to.out, 1);
+        adx_add_factor(term, one);
+        adx_add_factor(term, all);
+    }
+}
+
+// An expression into a value of its own, at the points of s.
+static void adx_lower_into(adx_lowering *k, adx_target to, adx_set *s,
+                           uint32_t node)
+{
+    const adx_tensor_node *n = adx_node_of(k, node);
+    if (s->empty)
+        return;
+    if (n->kind == ADX_TREE_CALL && n->of != ADREV_OP_detach)
+        adx_lower_call(k, to, s, n);
+    else if (n->kind == ADX_TREE_MAXIMUM || n->kind == ADX_TREE_MINIMUM)
+        adx_lower_most(k, to, s, n);
+    else if (n->kind == ADX_TREE_POWER && (n->power < 0 || n->power > 2))
+        adx_lower_power_of(k, to, s, n);
+    else
+        adx_lower_sum(k, to, s, node, 1);
+}
+
+// The values of all formulas.
+static void adx_lower_formulas(adx_lowering *k)
+{
+    const adx_tree *tree = &k->t->tree;
+    for (uint32_t i = 1; i < tree->formula_count && adx_lowered(k); i++) {
+        const adx_tensor_formula *f = &tree->formula[i];
+        uint32_t rank = tree->array[f->array].rank;
+        adx_set *s = adx_new_set(&k->t->arena);
+        if (s == NULL)
+            return;
+        const adx_target to = {
+            k->value_of[f->array], adx_bind_indices(k, s, f->first, rank)
+        };
+        adx_lower_into(k, to, s, f->body);
+        adx_forget_indices(k, f->first, rank);
+        adx_finish_value(k->t, to.value);
+    }
+}
+
+ADX_SELDOM_END

@@ -1,0 +1,382 @@
+#pragma once
+
+/* === tensor/programs ========================================================
+ * What a text becomes when it is bound: values, which are arrays of numbers, in
+ * an order in which each can be computed from those before it. A value is a sum
+ * of terms. A term has a set; for each of its points a product of numbers read
+ * from other values is added to a number of this value. The indices of what is
+ * read and written are rows of the set, so a derivative exchanges the number
+ * that is written with one that is read, and keeps the set.
+ *
+ * The numbers of a value that no point writes are 0. Who reads a value adds
+ * where it is written to the conditions of its own set: so no operation is done
+ * with a 0 that is there for this reason.
+ *
+ *   needs   tensor/api tensor/arena tensor/sets tensor/nests
+ *   offers  adx_access adx_tensor_term adx_value_kind ADX_VALUE_INPUT
+ *           ADX_VALUE_TANGENT_IN ADX_VALUE_WEIGHT ADX_VALUE_SUM ADX_VALUE_ROW
+ *           ADX_VALUE_PARTIAL ADX_VALUE_MOST adx_tensor_value adx_new_value
+ *           adx_lay_out adx_finish_value adx_new_tensor_term adx_add_factor
+ *           adx_place_form adx_mark_form adx_find_support adx_join_sets
+ *           adx_all_gone adx_restrict
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+// A number of a value: its indices are rows `row` ... of a set.
+typedef struct adx_access {
+    uint32_t value;
+    uint32_t row;
+} adx_access;
+
+typedef struct adx_tensor_term {
+    adx_set *set;
+    uint32_t out;               // rows: the indices of what is written
+    adx_access factor[3];
+    uint32_t factors;
+    ad_real k;                  // times this
+    // If `most` is a value: only the first point for each number of it, of
+    // those at which `picked` is that number (rows `at`).
+    uint32_t most;
+    uint32_t at;
+    adx_access picked;
+    struct adx_loop *loop;      // tensor/run
+} adx_tensor_term;
+
+typedef enum adx_value_kind {
+    ADX_VALUE_INPUT,            // the caller's: x, v or w, by `order`
+    ADX_VALUE_TANGENT_IN,
+    ADX_VALUE_WEIGHT,
+    ADX_VALUE_SUM,              // of terms
+    ADX_VALUE_ROW,              // op of the factors of one term
+    ADX_VALUE_PARTIAL,          // its partial with respect to argument `which`
+    ADX_VALUE_MOST              // the largest, or least, factor of all points
+} adx_value_kind;
+
+typedef struct adx_tensor_value {
+    adx_value_kind kind;
+    uint32_t order;             // of an input, a tangent, a weight
+    uint32_t op;
+    uint32_t which;
+    uint32_t dims;
+    int64_t *low;               // [dims] of indices
+    int64_t *extent;
+    ptrdiff_t *stride;
+    uint64_t size;              // numbers
+    uint64_t span;              // of memory
+    ptrdiff_t first;            // from the lowest place to the least indices
+    adx_tensor_term *term;
+    uint32_t terms, room;
+    bool fixed;                 // has no derivative
+    bool full;                  // all numbers are written
+    bool known;                 // `full` or `support` says which
+    bool cleared;               // all numbers are read, written or not
+    bool once;                  // each number is written by one point
+    const adx_bitmap *support;  // by adx_place_in; NULL: all
+    uint32_t array;             // of the tree, or 0
+    uint32_t tangent;           // the values of its derivatives, or 0
+    uint32_t adjoint;
+    uint64_t at;                // in the memory of an evaluation
+} adx_tensor_value;
+
+struct adx_tensor_program {
+    adx_tensor_value *value;           // from 1 on
+    uint32_t values, room;
+    uint32_t *order;            // of computing
+    uint32_t steps, order_room;
+    uint32_t primal;            // steps of values: the first ones
+    uint32_t *input;            // values of the arrays, by their order
+    uint32_t *tangent_in;
+    uint32_t *weight;
+    uint32_t *out;
+    uint32_t *tangent_out;
+    uint32_t *adjoint_in;
+    adx_int_table **map;            // of the tree's maps
+    adx_int_table **column;         // of its relations: from column_of[r] on
+    uint32_t *column_of;
+    uint64_t memory;            // numbers of an evaluation
+    uint32_t vars;              // of the largest set
+};
+
+/* --- values -------------------------------------------------------------- */
+
+// Room for one value more. Returns its number; 0: no memory.
+static uint32_t adx_new_value(ad_tensor *t, adx_value_kind kind, uint32_t dims)
+{
+    adx_tensor_program *p = t->program;
+    adx_arena *a = &t->arena;
+    if (p->values == p->room) {
+        adx_tensor_value *wide = ADX_GET(a, 2 * p->room, adx_tensor_value);
+        if (wide == NULL)
+            return 0;
+        memcpy(wide, p->value, p->values * sizeof *wide);
+        p->value = wide;
+        p->room *= 2;
+    }
+    adx_tensor_value *v = &p->value[p->values];
+    memset(v, 0, sizeof *v);
+    v->kind = kind;
+    v->dims = dims;
+    v->low = ADX_GET(a, dims, int64_t);
+    v->extent = ADX_GET(a, dims, int64_t);
+    v->stride = ADX_GET(a, dims, ptrdiff_t);
+    return a->status == ADREV_OK ? p->values++ : 0;
+}
+
+// Numbers one behind the other, the last index fastest. False: too many.
+static bool adx_lay_out(ad_tensor *t, adx_tensor_value *v, const ptrdiff_t stride[])
+{
+    uint64_t size = 1;
+    for (uint32_t i = v->dims; i-- > 0;) {
+        v->stride[i] = stride == NULL ? (ptrdiff_t)size : stride[i];
+        if (v->extent[i] > 0
+            && size > ((uint64_t)1 << 50) / (uint64_t)v->extent[i]) {
+            adx_arena_fail(&t->arena, ADREV_ELIMIT);
+            return false;
+        }
+        size *= (uint64_t)v->extent[i];
+    }
+    v->size = size;
+    uint64_t span = size == 0 ? 0 : 1;
+    for (uint32_t i = 0; i < v->dims && size > 0; i++) {
+        uint64_t step = v->stride[i] < 0 ? 0 - (uint64_t)v->stride[i]
+                                         : (uint64_t)v->stride[i];
+        span += (uint64_t)(v->extent[i] - 1) * step;
+        if (v->stride[i] < 0)
+            v->first -= (v->extent[i] - 1) * v->stride[i];
+    }
+    v->span = span;
+    return true;
+}
+
+// The value can be computed from here on.
+static void adx_finish_value(ad_tensor *t, uint32_t value)
+{
+    adx_tensor_program *p = t->program;
+    if (p->steps == p->order_room) {
+        uint32_t *wide = ADX_GET(&t->arena, 2 * p->order_room, uint32_t);
+        if (wide == NULL)
+            return;
+        memcpy(wide, p->order, p->steps * sizeof *wide);
+        p->order = wide;
+        p->order_room *= 2;
+    }
+    p->order[p->steps++] = value;
+}
+
+static adx_tensor_term *adx_new_tensor_term(ad_tensor *t, uint32_t value,
+                                     const adx_set *set, uint32_t out, ad_real k)
+{
+    adx_tensor_value *v = &t->program->value[value];
+    if (v->terms == v->room) {
+        uint32_t room = v->room == 0 ? 2 : 2 * v->room;
+        adx_tensor_term *wide = ADX_GET(&t->arena, room, adx_tensor_term);
+        if (wide == NULL)
+            return NULL;
+        if (v->terms > 0)
+            memcpy(wide, v->term, v->terms * sizeof *wide);
+        v->term = wide;
+        v->room = room;
+    }
+    adx_tensor_term *to = &v->term[v->terms];
+    memset(to, 0, sizeof *to);
+    to->set = adx_copy_set(set);
+    to->out = out;
+    to->k = k;
+    if (to->set == NULL)
+        return NULL;
+    v->terms++;
+    return to;
+}
+
+static void adx_add_factor(adx_tensor_term *term, adx_access from)
+{
+    if (term != NULL)
+        term->factor[term->factors++] = from;
+}
+
+/* --- where numbers are --------------------------------------------------- */
+
+// The form of a number's place: by strides in memory, or else among `size`.
+static void adx_place_form(const adx_set *s, const adx_tensor_value *v, uint32_t row,
+                           bool memory, int64_t form[])
+{
+    int64_t step = 1;
+    memset(form, 0, s->width * sizeof *form);
+    for (uint32_t i = v->dims; i-- > 0;) {
+        int64_t by = memory ? v->stride[i] : step;
+        adx_add_multiple(s, form, by, adx_form_of(s, row + i));
+        form[0] = adx_whole_add(s->arena, form[0], -by, v->low[i]);
+        step *= v->extent[i];
+    }
+}
+
+typedef struct adx_marking {
+    adx_bitmap *bits;
+    adx_sparse_form place;
+    int64_t step;               // from one value of the innermost variable to
+    uint32_t var;               // the next
+} adx_marking;
+
+static bool adx_mark_points(void *user, const int64_t x[], uint32_t var,
+                            int64_t count)
+{
+    const adx_marking *m = (const adx_marking *)user;
+    int64_t at = adx_sparse_at(&m->place, x);
+    int64_t step = 0;
+    for (uint32_t i = 0; var != UINT32_MAX && i < m->place.n; i++)
+        if (m->place.var[i] == var)
+            step = m->place.k[i];
+    for (int64_t i = 0; i < count; i++, at += step)
+        if (at >= 0 && (uint64_t)at < m->bits->n)
+            adx_set_bit(m->bits, (uint64_t)at);
+    return true;
+}
+
+// Marks what a form is at all points of a set. False: no memory.
+static bool adx_mark_form(const adx_set *s, const int64_t form[],
+                          adx_bitmap *bits)
+{
+    adx_marking m = { .bits = bits };
+    int64_t *x = ADX_GET(s->arena, s->vars, int64_t);
+    const adx_nest *nest = adx_make_nest(s, UINT32_MAX);
+    if (x == NULL || nest == NULL
+        || !adx_make_sparse_form(s, form, UINT32_MAX, &m.place))
+        return false;
+    adx_walk_nest(nest, x, adx_mark_points, &m);
+    return true;
+}
+
+/* --- which numbers are written ------------------------------------------- */
+
+// Whether one term writes all numbers: without the variables that are summed
+// its set is a box, as large as the value.
+static bool adx_term_is_full(const adx_tensor_value *v, const adx_tensor_term *term)
+{
+    adx_set *s = adx_copy_set(term->set);
+    if (s == NULL)
+        return false;
+    bool *keep = ADX_GET(s->arena, s->width + 64, bool);
+    if (keep == NULL)
+        return false;
+    for (uint32_t i = 0; i < v->dims; i++) {
+        const int64_t *form = adx_form_of(s, term->out + i);
+        uint32_t count;
+        uint32_t var = 0;
+        adx_divisor_of(s, form, &count, &var);
+        if (count > 1 || (count == 1 && !adx_is_unit(form[1 + var])))
+            return false;
+        if (count == 1)
+            keep[var] = true;
+    }
+    return adx_project(s, keep) && adx_box_points(s) == v->size;
+}
+
+// Finds out which numbers are written. False: no memory.
+static bool adx_find_support(ad_tensor *t, uint32_t value)
+{
+    adx_tensor_value *v = &t->program->value[value];
+    if (v->known)
+        return true;
+    v->known = true;
+    v->full = v->kind <= ADX_VALUE_WEIGHT || v->size == 0;
+    for (uint32_t i = 0; i < v->terms && !v->full; i++)
+        v->full = adx_term_is_full(v, &v->term[i]);
+    if (v->full)
+        return true;
+    adx_bitmap *bits = adx_new_bitmap(&t->arena, v->size);
+    for (uint32_t i = 0; i < v->terms && bits != NULL; i++) {
+        const adx_set *s = v->term[i].set;
+        int64_t *form = ADX_GET(&t->arena, s->width, int64_t);
+        if (form == NULL)
+            return false;
+        adx_place_form(s, v, v->term[i].out, false, form);
+        if (!adx_mark_form(s, form, bits))
+            return false;
+    }
+    v->full = bits != NULL && bits->set == v->size;
+    v->support = v->full ? NULL : bits;
+    return bits != NULL;
+}
+
+// Adds the conditions of one set to another, for the same indices: rows `mine`
+// are to be rows `yours` of `from`. False: no memory.
+static bool adx_join_sets(adx_set *s, uint32_t mine, const adx_set *from,
+                     uint32_t yours, uint32_t dims, uint32_t *first_row)
+{
+    uint32_t base = s->vars;
+    uint32_t rows = s->rows;
+    *first_row = rows;
+    for (uint32_t v = 0; v < from->vars; v++) {
+        uint32_t to = adx_new_var(s, from->low[v], from->high[v]);
+        if (to == UINT32_MAX)
+            return false;
+        s->gone[to] = from->gone[v];
+    }
+    for (uint32_t r = 0; r < from->rows; r++) {
+        uint32_t to = adx_new_row(s, from->row[r].kind);
+        if (to == UINT32_MAX)
+            return false;
+        s->row[to] = from->row[r];
+        s->row[to].at += rows;
+        int64_t *form = adx_form_of(s, to);
+        form[0] = adx_form_of(from, r)[0];
+        for (uint32_t v = 0; v < from->vars; v++)
+            form[1 + base + v] = adx_form_of(from, r)[1 + v];
+    }
+    for (uint32_t i = 0; i < dims; i++) {
+        uint32_t to = adx_new_row(s, ADX_ROW_ZERO);
+        if (to == UINT32_MAX)
+            return false;
+        adx_add_multiple(s, adx_form_of(s, to), 1, adx_form_of(s, mine + i));
+        adx_add_multiple(s, adx_form_of(s, to), -1,
+                    adx_form_of(s, rows + yours + i));
+    }
+    s->empty = s->empty || from->empty;
+    adx_simplify_set(s);
+    return true;
+}
+
+// Whether all variables from `first` on have been replaced.
+static bool adx_all_gone(const adx_set *s, uint32_t first)
+{
+    for (uint32_t v = first; v < s->vars && !s->empty; v++)
+        if (!s->gone[v])
+            return false;
+    return true;
+}
+
+// Adds that this number of a value is written. False: no memory.
+static bool adx_restrict(ad_tensor *t, adx_set **set, adx_access to)
+{
+    if (!adx_find_support(t, to.value))
+        return false;
+    const adx_tensor_value *v = &t->program->value[to.value];
+    if (v->full)
+        return true;
+    if (v->terms == 0) {
+        (*set)->empty = true;
+        return true;
+    }
+    adx_set *s = *set;
+    if (v->terms == 1) {
+        uint32_t rows;
+        uint32_t vars = s->vars;
+        adx_set *joined = adx_copy_set(s);
+        if (joined == NULL || !adx_join_sets(joined, to.row, v->term->set,
+                                        v->term->out, v->dims, &rows))
+            return false;
+        if (adx_all_gone(joined, vars)) {
+            *set = joined;
+            return true;
+        }
+    }
+    uint32_t r = adx_new_row(s, ADX_ROW_BIT);
+    if (r == UINT32_MAX)
+        return false;
+    s->row[r].bits = v->support;
+    adx_place_form(s, v, to.row, false, adx_form_of(s, r));
+    return true;
+}
+
+ADX_SELDOM_END

@@ -1,0 +1,497 @@
+#pragma once
+
+/* === tensor/queries =========================================================
+ * Binding, evaluations and counts: the interface.
+ *
+ *   needs   tape/memory tensor/api tensor/tree tensor/messages tensor/arena
+ *           tensor/sets tensor/nests tensor/binding tensor/programs
+ *           tensor/lower tensor/formulas tensor/derive tensor/run
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+/* --- binding ------------------------------------------------------------- */
+
+static void adx_not_given(ad_tensor *t, ad_tensor_error *error, adx_spot name,
+                          const char *what)
+{
+    adx_lowering k = { t, error, NULL, NULL };
+    adx_misfit(&k, name.at, what, name);
+}
+
+// The sizes, maps and relations that are missing, or whose values are outside.
+static void adx_check_given(ad_tensor *t, ad_tensor_error *error)
+{
+    const adx_tree *tree = &t->tree;
+    for (uint32_t i = 1; i < tree->size_count; i++)
+        if (t->given.size[i] < 0)
+            adx_not_given(t, error, tree->size[i],
+                          "the size '%w' is not given: ad_tensor_size");
+    for (uint32_t i = 1; i < tree->map_count; i++)
+        if (t->given.map[i] == NULL)
+            adx_not_given(t, error, tree->map[i].name,
+                          "the map '%w' is not given: ad_tensor_map");
+    for (uint32_t i = 1; i < tree->relation_count; i++)
+        if (t->given.relation[i].column == NULL)
+            adx_not_given(t, error, tree->relation[i].name, "the relation '%w' "
+                          "is not given: ad_tensor_relation or ad_tensor_csr");
+}
+
+static adx_int_table *adx_make_table(ad_tensor *t, ad_tensor_error *error,
+                                 adx_spot name, const int32_t value[], size_t n,
+                                 int64_t from, const adx_dim *values)
+{
+    adx_int_table *to = ADX_GET(&t->arena, 1, adx_int_table);
+    int64_t end = 0;
+    if (to == NULL)
+        return NULL;
+    adx_dim_range(t, values, &to->low, &end);
+    to->high = end - 1;
+    to->value = value;
+    to->from = from;
+    to->n = n;
+    for (size_t i = 0; i < n; i++)
+        if (value[i] < to->low || value[i] > to->high) {
+            char text[100];
+            adx_saying s = { text, 0, sizeof text };
+            adx_lowering k = { t, error, NULL, NULL };
+            adx_say_string(&s, "' has ");
+            adx_say_signed(&s, value[i]);
+            adx_say_string(&s, " at number ");
+            adx_say_signed(&s, (int64_t)i);
+            adx_say_string(&s, ", which is outside");
+            adx_misfit(&k, name.at, "'%w%s", name, text);
+            return NULL;
+        }
+    return to;
+}
+
+static void adx_make_tables(ad_tensor *t, ad_tensor_error *error)
+{
+    adx_tensor_program *p = t->program;
+    const adx_tree *tree = &t->tree;
+    uint32_t columns = 0;
+    for (uint32_t i = 1; i < tree->relation_count; i++)
+        columns += tree->relation[i].arity;
+    p->map = ADX_GET(&t->arena, tree->map_count, adx_int_table *);
+    p->column = ADX_GET(&t->arena, columns + 1, adx_int_table *);
+    p->column_of = ADX_GET(&t->arena, tree->relation_count, uint32_t);
+    if (p->map == NULL || p->column == NULL || p->column_of == NULL)
+        return;
+    for (uint32_t i = 1; i < tree->map_count; i++) {
+        const adx_tensor_map *m = &tree->map[i];
+        int64_t from = 0;
+        int64_t to = 0;
+        adx_dim_range(t, &tree->dim[m->domain], &from, &to);
+        if ((size_t)(to - from) != t->given.map_n[i])
+            adx_not_given(t, error, m->name, "the map '%w' was given for "
+                          "another size: give it again");
+        else
+            p->map[i] = adx_make_table(t, error, m->name, t->given.map[i],
+                                       t->given.map_n[i], from,
+                                       &tree->dim[m->values]);
+    }
+    columns = 0;
+    for (uint32_t i = 1; i < tree->relation_count; i++) {
+        const adx_tensor_relation *r = &tree->relation[i];
+        const adx_given_relation *g = &t->given.relation[i];
+        p->column_of[i] = columns;
+        for (uint32_t c = 0; c < r->arity && t->arena.status == ADREV_OK; c++)
+            p->column[columns++] = adx_make_table(t, error, r->name,
+                                                  g->column[c], g->entries, 0,
+                                                  &tree->dim[r->first + c]);
+    }
+}
+
+// Whether entry one comes before entry other; 0: they are the same.
+static int adx_compare_entries(const adx_given_relation *g, uint32_t arity,
+                               uint32_t one, uint32_t other)
+{
+    for (uint32_t c = 0; c < arity; c++)
+        if (g->column[c][one] != g->column[c][other])
+            return g->column[c][one] < g->column[c][other] ? -1 : 1;
+    return 0;
+}
+
+// Sorts entries by merging, in room for twice as many.
+static void adx_sort_relation(const adx_given_relation *g, uint32_t arity,
+                             uint32_t *list, uint32_t *room)
+{
+    size_t n = g->entries;
+    for (size_t width = 1; width < n; width *= 2) {
+        for (size_t i = 0; i < n; i += 2 * width) {
+            size_t a = i;
+            size_t b = i + width < n ? i + width : n;
+            size_t middle = b;
+            size_t end = i + 2 * width < n ? i + 2 * width : n;
+            for (size_t to = i; to < end; to++) {
+                bool left = b == end
+                         || (a < middle
+                             && adx_compare_entries(g, arity, list[a], list[b])
+                                    <= 0);
+                room[to] = left ? list[a++] : list[b++];
+            }
+        }
+        memcpy(list, room, n * sizeof *list);
+    }
+}
+
+static void adx_check_entries(ad_tensor *t, ad_tensor_error *error,
+                              uint32_t relation)
+{
+    const adx_given_relation *g = &t->given.relation[relation];
+    uint32_t arity = t->tree.relation[relation].arity;
+    uint32_t *list = ADX_GET(&t->arena, g->entries, uint32_t);
+    uint32_t *room = ADX_GET(&t->arena, g->entries, uint32_t);
+    if (list == NULL || room == NULL)
+        return;
+    for (size_t i = 0; i < g->entries; i++)
+        list[i] = (uint32_t)i;
+    adx_sort_relation(g, arity, list, room);
+    for (size_t i = 1; i < g->entries; i++)
+        if (adx_compare_entries(g, arity, list[i - 1], list[i]) == 0) {
+            char text[100];
+            adx_saying s = { text, 0, sizeof text };
+            adx_lowering k = { t, error, NULL, NULL };
+            adx_say_string(&s, "' has an entry twice: numbers ");
+            adx_say_signed(&s, list[i - 1]);
+            adx_say_string(&s, " and ");
+            adx_say_signed(&s, list[i]);
+            adx_misfit(&k, t->tree.relation[relation].name.at, "'%w%s",
+                       t->tree.relation[relation].name, text);
+            return;
+        }
+}
+
+// Values for the arrays of the text.
+static void adx_make_arrays(ad_tensor *t, uint32_t value_of[])
+{
+    const adx_tree *tree = &t->tree;
+    adx_tensor_program *p = t->program;
+    for (uint32_t i = 1; i < tree->array_count; i++) {
+        const adx_tensor_array *a = &tree->array[i];
+        uint32_t columns = a->rank > 0 && tree->dim[a->first].relation != 0
+            ? tree->relation[tree->dim[a->first].relation].arity : 0;
+        uint32_t v = adx_new_value(t, a->formula == 0 ? ADX_VALUE_INPUT
+                                   : ADX_VALUE_SUM, adx_places_of(tree, a));
+        if (v == 0)
+            return;
+        adx_tensor_value *to = adx_tensor_value_at(t, v);
+        to->array = i;
+        to->order = a->order;
+        value_of[i] = v;
+        uint32_t d = 0;
+        if (columns > 0)
+            to->extent[d++] = (int64_t)
+                t->given.relation[tree->dim[a->first].relation].entries;
+        for (uint32_t j = columns; j < a->rank; j++, d++) {
+            int64_t end = 0;
+            if (!adx_dim_range(t, &tree->dim[a->first + j], &to->low[d], &end))
+                adx_arena_fail(&t->arena, ADREV_ESHAPE);
+            to->extent[d] = end - to->low[d];
+        }
+        adx_lay_out(t, to, t->given.stride[i]);
+        if (a->formula == 0)
+            p->input[a->order] = v;
+        else if (a->out)
+            p->out[a->order] = v;
+    }
+}
+
+static bool adx_begin_tensor_program(ad_tensor *t)
+{
+    adx_arena *a = &t->arena;
+    adx_tensor_program *p = ADX_GET(a, 1, adx_tensor_program);
+    if (p == NULL)
+        return false;
+    p->room = 64;
+    p->values = 1;
+    p->value = ADX_GET(a, p->room, adx_tensor_value);
+    p->order_room = 64;
+    p->order = ADX_GET(a, p->order_room, uint32_t);
+    p->input = ADX_GET(a, t->tree.inputs, uint32_t);
+    p->tangent_in = ADX_GET(a, t->tree.inputs, uint32_t);
+    p->adjoint_in = ADX_GET(a, t->tree.inputs, uint32_t);
+    p->weight = ADX_GET(a, t->tree.outs, uint32_t);
+    p->out = ADX_GET(a, t->tree.outs, uint32_t);
+    p->tangent_out = ADX_GET(a, t->tree.outs, uint32_t);
+    t->program = p;
+    return a->status == ADREV_OK;
+}
+
+static void adx_bind_program(ad_tensor *t, ad_tensor_error *error)
+{
+    adx_arena *a = &t->arena;
+    uint32_t *value_of = ADX_GET(a, t->tree.array_count, uint32_t);
+    uint32_t *row_of = ADX_GET(a, t->tree.index_count, uint32_t);
+    adx_check_given(t, error);
+    if (value_of == NULL || row_of == NULL || a->status != ADREV_OK
+        || !adx_begin_tensor_program(t))
+        return;
+    memset(row_of, 0xff, t->tree.index_count * sizeof *row_of);
+    adx_make_tables(t, error);
+    for (uint32_t i = 1; i < t->tree.relation_count; i++)
+        if (a->status == ADREV_OK)
+            adx_check_entries(t, error, i);
+    adx_lowering k = { t, error, row_of, value_of };
+    if (a->status == ADREV_OK)
+        adx_make_arrays(t, value_of);
+    if (a->status == ADREV_OK)
+        adx_lower_formulas(&k);
+    if (a->status == ADREV_OK)
+        adx_derive_program(t);
+    if (a->status == ADREV_OK)
+        adx_prepare_program(t);
+    if (a->status == ADREV_OK) {
+        adx_clear_results(t, t->program->out, t->tree.outs);
+        adx_clear_results(t, t->program->tangent_out, t->tree.outs);
+        adx_clear_results(t, t->program->adjoint_in, t->tree.inputs);
+    }
+}
+
+ADX_API ad_status ad_tensor_bind(ad_tensor *t, ad_tensor_error *error)
+{
+    if (t == NULL)
+        return ADREV_ESHAPE;
+    if (t->program != NULL)
+        return ADREV_OK;
+    adx_bind_program(t, error);
+    ad_status status = t->arena.status;
+    if (status != ADREV_OK) {
+        if (status != ADREV_ESHAPE && error != NULL)
+            adx_explain_status(error, status);
+        adx_unbind_tensor(t);
+    }
+    return status;
+}
+
+/* --- evaluation ---------------------------------------------------------- */
+
+// Arrays of the caller for an evaluation; any may be NULL.
+typedef struct adx_tensor_arrays {
+    const ad_real *const *x;
+    const ad_real *const *v;
+    const ad_real *const *w;
+    ad_real *const *y;
+    ad_real *const *dy;
+    ad_real *const *dx;
+} adx_tensor_arrays;
+
+static void adx_need_results(adx_evaluating *e, const uint32_t value[],
+                             uint32_t n, ad_real *const to[])
+{
+    for (uint32_t i = 0; to != NULL && i < n; i++)
+        if (to[i] != NULL && value[i] != 0) {
+            e->needed[value[i]] = true;
+            e->base[value[i]] = to[i];
+        }
+}
+
+static const ad_real *adx_given_array(const adx_tensor_value *v,
+                                      const adx_tensor_arrays *a)
+{
+    const ad_real *const *from = v->kind == ADX_VALUE_INPUT ? a->x
+                               : v->kind == ADX_VALUE_TANGENT_IN ? a->v : a->w;
+    return from == NULL ? NULL : from[v->order];
+}
+
+// What the caller gives, where it is needed. False: an input is missing.
+static bool adx_take_given(adx_evaluating *e, const adx_tensor_arrays *a)
+{
+    const adx_tensor_program *p = e->t->program;
+    for (uint32_t i = 1; i < p->values; i++) {
+        const adx_tensor_value *v = &p->value[i];
+        if (v->kind > ADX_VALUE_WEIGHT || !e->needed[i])
+            continue;
+        const ad_real *from = adx_given_array(v, a);
+        if (from == NULL && v->kind == ADX_VALUE_INPUT && v->size > 0)
+            return false;
+        e->base[i] = from == NULL && v->size > 0 ? NULL
+                   : from == NULL ? (ad_real *)adx_one : (ad_real *)from;
+    }
+    return true;
+}
+
+// Results that nothing adds to are 0.
+static void adx_clear_unmade(const adx_evaluating *e, const uint32_t value[],
+                             const uint32_t like[], uint32_t n,
+                             ad_real *const to[])
+{
+    for (uint32_t i = 0; to != NULL && i < n; i++)
+        if (to[i] != NULL && value[i] == 0
+            && adx_tensor_value_at(e->t, like[i])->size > 0)
+            adx_clear_from(adx_tensor_value_at(e->t, like[i]), 0, to[i]);
+}
+
+// A result that is itself an array of the caller's is copied.
+static ad_status adx_evaluate_tensor(ad_tensor *t, const adx_tensor_arrays *a)
+{
+    ad_status status = ad_tensor_bind(t, NULL);
+    if (status != ADREV_OK)
+        return status;
+    const adx_tensor_program *p = t->program;
+    const ad_allocator *m = &t->memory;
+    adx_evaluating e = { .t = t };
+    uint64_t picks = 1;
+    for (uint32_t i = 1; i < p->values; i++)
+        if (p->value[i].kind == ADX_VALUE_MOST && p->value[i].span > picks)
+            picks = p->value[i].span;
+    e.base = (ad_real **)adx_take(m, p->values, sizeof *e.base);
+    e.needed = (bool *)adx_take(m, p->values, sizeof *e.needed);
+    e.x = (int64_t *)adx_take(m, p->vars, sizeof *e.x);
+    e.picked = (bool *)adx_take(m, (size_t)picks, sizeof *e.picked);
+    e.memory = (ad_real *)adx_take(m, (size_t)p->memory, sizeof *e.memory);
+    if (e.base == NULL || e.needed == NULL || e.x == NULL || e.picked == NULL
+        || e.memory == NULL)
+        status = ADREV_ENOMEM;
+    else {
+        memset(e.base, 0, p->values * sizeof *e.base);
+        memset(e.needed, 0, p->values * sizeof *e.needed);
+        adx_need_results(&e, p->out, t->tree.outs, a->y);
+        adx_need_results(&e, p->tangent_out, t->tree.outs, a->dy);
+        adx_need_results(&e, p->adjoint_in, t->tree.inputs, a->dx);
+        adx_need_all(&e);
+        status = adx_take_given(&e, a) ? ADREV_OK : ADREV_ESHAPE;
+    }
+    for (uint32_t i = 0; status == ADREV_OK && i < p->steps; i++) {
+        const adx_tensor_value *v = &p->value[p->order[i]];
+        if (!e.needed[p->order[i]])
+            continue;
+        if (e.base[p->order[i]] == NULL)
+            e.base[p->order[i]] = e.memory + v->at + v->first;
+        adx_run_value(&e, p->order[i]);
+    }
+    if (status == ADREV_OK) {
+        adx_clear_unmade(&e, p->tangent_out, p->out, t->tree.outs, a->dy);
+        adx_clear_unmade(&e, p->adjoint_in, p->input, t->tree.inputs, a->dx);
+    }
+    adx_drop(m, e.base);
+    adx_drop(m, e.needed);
+    adx_drop(m, e.x);
+    adx_drop(m, e.picked);
+    adx_drop(m, e.memory);
+    return status;
+}
+
+ADX_API ad_status ad_tensor_eval(ad_tensor *t, const ad_real *const x[],
+                                 ad_real *const y[])
+{
+    const adx_tensor_arrays a = { .x = x, .y = y };
+    return adx_evaluate_tensor(t, &a);
+}
+
+ADX_API ad_status ad_tensor_jvp(ad_tensor *t, const ad_real *const x[],
+                                const ad_real *const v[], ad_real *const y[],
+                                ad_real *const dy[])
+{
+    const adx_tensor_arrays a = { .x = x, .v = v, .y = y, .dy = dy };
+    return adx_evaluate_tensor(t, &a);
+}
+
+ADX_API ad_status ad_tensor_vjp(ad_tensor *t, const ad_real *const x[],
+                                const ad_real *const w[], ad_real *const y[],
+                                ad_real *const dx[])
+{
+    const adx_tensor_arrays a = { .x = x, .w = w, .y = y, .dx = dx };
+    return adx_evaluate_tensor(t, &a);
+}
+
+ADX_API ad_status ad_tensor_gradient(ad_tensor *t, const ad_real *const x[],
+                                     ad_real *f, ad_real *const g[])
+{
+    const ad_real *const w[] = { adx_one };
+    ad_real *const y[] = { f };
+    const adx_tensor_arrays a = { .x = x, .w = w, .y = y, .dx = g };
+    if (t == NULL || t->tree.outs != 1)
+        return ADREV_ESHAPE;
+    for (uint32_t i = 1; i < t->tree.array_count; i++)
+        if (t->tree.array[i].out && t->tree.array[i].rank > 0)
+            return ADREV_ESHAPE;
+    return adx_evaluate_tensor(t, &a);
+}
+
+/* --- counts -------------------------------------------------------------- */
+
+static bool adx_count_points(void *user, const int64_t x[], uint32_t var,
+                             int64_t count)
+{
+    (void)x;
+    (void)var;
+    *(uint64_t *)user += (uint64_t)count;
+    return true;
+}
+
+static uint64_t adx_points_of_term(const adx_tensor_term *term, int64_t x[])
+{
+    uint64_t n = 0;
+    if (term->loop->points != UINT64_MAX)
+        return term->loop->points;
+    adx_walk_nest(term->loop->nest, x, adx_count_points, &n);
+    return n;
+}
+
+// A sum adds all points but the first of each number.
+static void adx_count_value(const adx_tensor_value *v, int64_t x[],
+                            ad_tensor_cost *cost)
+{
+    uint64_t points = 0;
+    uint64_t distinct = v->full ? v->size
+                      : v->support == NULL ? 0 : v->support->set;
+    for (uint32_t j = 0; j < v->terms; j++) {
+        const adx_tensor_term *term = &v->term[j];
+        uint64_t n = adx_points_of_term(term, x);
+        bool scaled = term->factors > 0 && term->k != 1 && term->k != -1;
+        uint64_t factors = term->factors > 0 ? term->factors - 1 : 0;
+        points += n;
+        if (v->kind == ADX_VALUE_SUM)
+            cost->mul += n * (factors + scaled);
+    }
+    if (v->kind == ADX_VALUE_SUM)
+        cost->add += points > distinct ? points - distinct : 0;
+    else if (v->kind == ADX_VALUE_MOST)
+        cost->fn += points > distinct ? points - distinct : 0;
+    else if (v->op == ADREV_OP_div)
+        cost->mul += points;
+    else
+        cost->fn += points;
+}
+
+ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
+                                  const bool wanted[], ad_tensor_cost *cost)
+{
+    if (t == NULL || cost == NULL || part > ADREV_TENSOR_VJP)
+        return ADREV_ESHAPE;
+    ad_status status = ad_tensor_bind(t, NULL);
+    if (status != ADREV_OK)
+        return status;
+    const adx_tensor_program *p = t->program;
+    const uint32_t *result = part == ADREV_TENSOR_VALUE ? p->out
+                           : part == ADREV_TENSOR_JVP ? p->tangent_out
+                           : p->adjoint_in;
+    uint32_t n = part == ADREV_TENSOR_VJP ? t->tree.inputs : t->tree.outs;
+    adx_evaluating e = { .t = t };
+    e.needed = (bool *)adx_take(&t->memory, p->values, sizeof *e.needed);
+    e.x = (int64_t *)adx_take(&t->memory, p->vars, sizeof *e.x);
+    if (e.needed != NULL && e.x != NULL) {
+        memset(e.needed, 0, p->values * sizeof *e.needed);
+        memset(cost, 0, sizeof *cost);
+        for (uint32_t i = 0; i < n; i++)
+            if (result[i] != 0 && (wanted == NULL || wanted[i]))
+                e.needed[result[i]] = true;
+        adx_need_all(&e);
+        for (uint32_t i = 0; i < p->steps; i++)
+            if (e.needed[p->order[i]])
+                adx_count_value(&p->value[p->order[i]], e.x, cost);
+        for (uint32_t i = 0; i < t->tree.inputs; i++)
+            cost->io += (size_t)p->value[p->input[i]].size;
+        for (uint32_t i = 0; i < t->tree.outs; i++)
+            cost->io += (size_t)p->value[p->out[i]].size;
+        cost->work = (size_t)p->memory * sizeof(ad_real);
+    } else
+        status = ADREV_ENOMEM;
+    adx_drop(&t->memory, e.needed);
+    adx_drop(&t->memory, e.x);
+    return status;
+}
+
+ADX_SELDOM_END

@@ -1,0 +1,430 @@
+#pragma once
+
+/* === tensor/run =============================================================
+ * Evaluates programs: the values that are needed, one after the other, by loops
+ * over the sets of their terms. The innermost loop is a kernel over numbers that
+ * are evenly spaced. Sums are made in an order that depends on the sizes alone.
+ *
+ *   needs   array/sums tensor/api tensor/arena tensor/sets tensor/nests
+ *           tensor/binding tensor/programs tensor/derive
+ *   offers  adx_prepare_program adx_clear_results adx_evaluating adx_need_all
+ *           adx_clear_from adx_one adx_run_value
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+// A place in memory along the loops; `step` from one point of the innermost
+// loop to the next.
+typedef struct adx_stream_of {
+    adx_sparse_form place;
+    int64_t step;
+} adx_stream_of;
+
+typedef struct adx_loop {
+    const adx_nest *nest;
+    adx_stream_of out;
+    adx_stream_of factor[3];
+    adx_stream_of at;           // of a pick: in `most`
+    adx_stream_of picked;
+    uint64_t points;            // UINT64_MAX: to be counted
+} adx_loop;
+
+/* --- loops --------------------------------------------------------------- */
+
+static bool adx_make_stream(ad_tensor *t, const adx_set *s, adx_access from,
+                            uint32_t inner, adx_stream_of *to)
+{
+    int64_t *form = ADX_GET(&t->arena, s->width, int64_t);
+    if (form == NULL)
+        return false;
+    adx_place_form(s, adx_tensor_value_at(t, from.value), from.row, true, form);
+    to->step = inner == UINT32_MAX ? 0 : form[1 + inner];
+    return adx_make_sparse_form(s, form, UINT32_MAX, &to->place);
+}
+
+// How well a variable serves as the innermost one: numbers that are next to one
+// another, or the same.
+static int adx_score_inner(ad_tensor *t, const adx_tensor_term *term,
+                           uint32_t value, uint32_t var, int64_t form[])
+{
+    int score = 0;
+    for (uint32_t i = 0; i <= term->factors; i++) {
+        const adx_access to = i == 0 ? (adx_access){ value, term->out }
+                                     : term->factor[i - 1];
+        adx_place_form(term->set, adx_tensor_value_at(t, to.value), to.row, true,
+                       form);
+        int64_t step = form[1 + var];
+        score += step == 0 ? (i == 0 ? 2 : 3) : adx_is_unit(step) ? 3 : 0;
+    }
+    return score;
+}
+
+static uint32_t adx_choose_inner(ad_tensor *t, const adx_tensor_term *term,
+                                 uint32_t value)
+{
+    const adx_set *s = term->set;
+    int64_t *form = ADX_GET(&t->arena, s->width, int64_t);
+    uint32_t best = UINT32_MAX;
+    int most = -1;
+    for (uint32_t v = 0; form != NULL && v < s->vars; v++) {
+        if (s->gone[v] || s->high[v] - s->low[v] < 3)
+            continue;
+        int score = adx_score_inner(t, term, value, v, form);
+        if (score >= most) {
+            most = score;
+            best = v;
+        }
+    }
+    return best;
+}
+
+static adx_loop *adx_make_loop(ad_tensor *t, uint32_t value,
+                               const adx_tensor_term *term)
+{
+    adx_loop *l = ADX_GET(&t->arena, 1, adx_loop);
+    const adx_set *s = term->set;
+    l = l == NULL ? NULL : l;
+    if (l == NULL)
+        return NULL;
+    l->nest = adx_make_nest(s, adx_choose_inner(t, term, value));
+    if (l->nest == NULL)
+        return NULL;
+    uint32_t inner = l->nest->levels == 0 ? UINT32_MAX
+                   : l->nest->level[l->nest->levels - 1].var;
+    const adx_access out = { value, term->out };
+    bool ok = adx_make_stream(t, s, out, inner, &l->out);
+    for (uint32_t i = 0; i < term->factors; i++)
+        ok = ok && adx_make_stream(t, s, term->factor[i], inner, &l->factor[i]);
+    if (term->most != 0) {
+        const adx_access at = { term->most, term->at };
+        ok = ok && adx_make_stream(t, s, at, inner, &l->at)
+          && adx_make_stream(t, s, term->picked, inner, &l->picked);
+    }
+    l->points = adx_box_points(s);
+    if (s->vars > t->program->vars)
+        t->program->vars = s->vars;
+    return ok ? l : NULL;
+}
+
+// Whether each point of a term writes a number that no other point writes:
+// every variable has an index of its own.
+static bool adx_writes_once(const adx_tensor_value *v, const adx_tensor_term *term)
+{
+    const adx_set *s = term->set;
+    uint32_t own = 0;
+    uint32_t live = 0;
+    for (uint32_t i = 0; i < s->vars; i++)
+        live += !s->gone[i];
+    for (uint32_t i = 0; i < v->dims; i++) {
+        uint32_t count;
+        uint32_t var = 0;
+        adx_divisor_of(s, adx_form_of(s, term->out + i), &count, &var);
+        bool again = count != 1;
+        for (uint32_t j = 0; j < i && !again; j++)
+            again = adx_form_of(s, term->out + j)[1 + var] != 0;
+        own += !again;
+    }
+    return own == live;
+}
+
+// Prepares all values that a step computes.
+static void adx_prepare_program(ad_tensor *t)
+{
+    adx_tensor_program *p = t->program;
+    for (uint32_t i = 0; i < p->steps && t->arena.status == ADREV_OK; i++) {
+        adx_tensor_value *v = adx_tensor_value_at(t, p->order[i]);
+        adx_find_support(t, p->order[i]);
+        bool all = v->kind != ADX_VALUE_SUM;        // reads what is 0, too
+        for (uint32_t j = 0; j < v->terms; j++) {
+            adx_tensor_term *term = &v->term[j];
+            for (uint32_t f = 0; all && f < term->factors; f++)
+                if (adx_find_support(t, term->factor[f].value)
+                    && !adx_tensor_value_at(t, term->factor[f].value)->full)
+                    adx_tensor_value_at(t, term->factor[f].value)->cleared = true;
+            term->loop = adx_make_loop(t, p->order[i], term);
+            if (term->loop == NULL)
+                adx_arena_fail(&t->arena, ADREV_ENOMEM);
+        }
+        v->once = v->terms == 1 && v->term[0].most == 0
+               && v->kind == ADX_VALUE_SUM && adx_writes_once(v, &v->term[0]);
+    }
+    for (uint32_t i = 0; i < p->steps; i++) {
+        adx_tensor_value *v = adx_tensor_value_at(t, p->order[i]);
+        v->at = p->memory;
+        p->memory += (v->span + 7) / 8 * 8;
+    }
+}
+
+// Numbers that the caller is given must all be there.
+static void adx_clear_results(ad_tensor *t, const uint32_t value[], uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (value[i] != 0 && !adx_tensor_value_at(t, value[i])->full)
+            adx_tensor_value_at(t, value[i])->cleared = true;
+}
+
+/* --- an evaluation ------------------------------------------------------- */
+
+// base[value]: the number at its least indices; NULL: not there, or all 0.
+typedef struct adx_evaluating {
+    ad_tensor *t;
+    ad_real **base;
+    bool *needed;
+    int64_t *x;
+    ad_real *memory;
+    bool *picked;               // of one value that is a most
+    const adx_tensor_value *value;
+    const adx_tensor_term *term;
+    const adx_loop *loop;
+    ad_real *out;
+    const ad_real *factor[3];
+} adx_evaluating;
+
+// What is needed for what is needed.
+static void adx_need_all(adx_evaluating *e)
+{
+    const adx_tensor_program *p = e->t->program;
+    for (uint32_t i = p->steps; i-- > 0;) {
+        const adx_tensor_value *v = &p->value[p->order[i]];
+        for (uint32_t j = 0; e->needed[p->order[i]] && j < v->terms; j++) {
+            for (uint32_t f = 0; f < v->term[j].factors; f++)
+                e->needed[v->term[j].factor[f].value] = true;
+            if (v->term[j].most != 0)
+                e->needed[v->term[j].most] =
+                    e->needed[v->term[j].picked.value] = true;
+        }
+    }
+}
+
+// Whether a term is a product with something that is all 0.
+static bool adx_is_nothing(const adx_evaluating *e, const adx_tensor_term *term)
+{
+    for (uint32_t f = 0; f < term->factors; f++)
+        if (e->base[term->factor[f].value] == NULL)
+            return true;
+    return false;
+}
+
+static void adx_clear_from(const adx_tensor_value *v, uint32_t dim, ad_real *to)
+{
+    if (dim == v->dims) {
+        *to = 0;
+        return;
+    }
+    if (dim + 1 == v->dims && v->stride[dim] == 1) {
+        memset(to, 0, (size_t)v->extent[dim] * sizeof *to);
+        return;
+    }
+    for (int64_t i = 0; i < v->extent[dim]; i++)
+        adx_clear_from(v, dim + 1, to + i * v->stride[dim]);
+}
+
+static bool adx_clear_points(void *user, const int64_t x[], uint32_t var,
+                             int64_t count)
+{
+    const adx_evaluating *e = (const adx_evaluating *)user;
+    ad_real *to = e->out + adx_sparse_at(&e->loop->out.place, x);
+    int64_t step = var == UINT32_MAX ? 0 : e->loop->out.step;
+    for (int64_t i = 0; i < (step == 0 ? 1 : count); i++)
+        to[i * step] = 0;
+    return true;
+}
+
+// Sums in eight parts, as those of adrev's array statements.
+static ad_real adx_add_products(int64_t n, const ad_real *a, int64_t as,
+                                const ad_real *b, int64_t bs)
+{
+    ad_real sum[8] = {0};
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (int64_t j = 0; j < 8; j++)
+            sum[j] += a[(i + j) * as] * b[(i + j) * bs];
+    for (; i < n; i++)
+        sum[0] += a[i * as] * b[i * bs];
+    return ((sum[0] + sum[4]) + (sum[1] + sum[5]))
+         + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
+}
+
+static const ad_real adx_one[1] = { 1 };
+
+static bool adx_run_sum(void *user, const int64_t x[], uint32_t var,
+                        int64_t n)
+{
+    const adx_evaluating *e = (const adx_evaluating *)user;
+    const adx_loop *l = e->loop;
+    bool loop = var != UINT32_MAX;
+    ad_real *out = e->out + adx_sparse_at(&l->out.place, x);
+    int64_t os = loop ? l->out.step : 0;
+    const ad_real *from[2] = { adx_one, adx_one };
+    int64_t step[2] = { 0, 0 };
+    for (uint32_t f = 0; f < e->term->factors; f++) {
+        from[f] = e->factor[f] + adx_sparse_at(&l->factor[f].place, x);
+        step[f] = loop ? l->factor[f].step : 0;
+    }
+    const ad_real *a = from[0];
+    const ad_real *b = from[1];
+    const ad_real k = e->term->k;
+    bool store = e->value->once;
+    if (os == 0 && n > 1)
+        *out += k * adx_add_products(n, a, step[0], b, step[1]);
+    else if (store)
+        for (int64_t i = 0; i < n; i++)
+            out[i * os] = k * a[i * step[0]] * b[i * step[1]];
+    else
+        for (int64_t i = 0; i < n; i++)
+            out[i * os] += k * a[i * step[0]] * b[i * step[1]];
+    return true;
+}
+
+static ad_real adx_row_partial(uint32_t op, uint32_t which, ad_real x,
+                               ad_real y, ad_real z, ad_real v)
+{
+    switch (op) {
+#define ADX_CASE(name, ...)                                                 \
+    case ADREV_OP_##name:                                                   \
+        return which == 0 ? adx_fx_##name(x, y, z, v)                       \
+             : which == 1 ? adx_fy_##name(x, y, z, v)                       \
+                          : adx_fz_##name(x, y, z, v);
+    ADREV_OPS(ADX_CASE)
+#undef ADX_CASE
+    }
+    return 0;
+}
+
+static bool adx_run_row(void *user, const int64_t x[], uint32_t var, int64_t n)
+{
+    const adx_evaluating *e = (const adx_evaluating *)user;
+    const adx_loop *l = e->loop;
+    bool loop = var != UINT32_MAX;
+    ad_real *out = e->out + adx_sparse_at(&l->out.place, x);
+    const ad_real *from[3] = { adx_one, adx_one, adx_one };
+    int64_t step[3] = { 0, 0, 0 };
+    for (uint32_t f = 0; f < e->term->factors; f++) {
+        from[f] = e->factor[f] + adx_sparse_at(&l->factor[f].place, x);
+        step[f] = loop ? l->factor[f].step : 0;
+    }
+    bool partial = e->value->kind == ADX_VALUE_PARTIAL;
+    for (int64_t i = 0; i < n; i++) {
+        ad_real a = from[0][i * step[0]];
+        ad_real b = from[1][i * step[1]];
+        ad_real c = from[2][i * step[2]];
+        ad_real v = adx_value_of((ad_opcode)e->value->op, a, b, c);
+        out[loop ? i * l->out.step : 0] =
+            partial ? adx_row_partial(e->value->op, e->value->which, a, b, c, v)
+                    : v;
+    }
+    return true;
+}
+
+// The largest number, or the least; NaN where there is one.
+static bool adx_run_most(void *user, const int64_t x[], uint32_t var,
+                         int64_t n)
+{
+    const adx_evaluating *e = (const adx_evaluating *)user;
+    const adx_loop *l = e->loop;
+    bool loop = var != UINT32_MAX;
+    bool least = e->value->op == ADREV_OP_min;
+    ad_real *out = e->out + adx_sparse_at(&l->out.place, x);
+    const ad_real *a = e->factor[0] + adx_sparse_at(&l->factor[0].place, x);
+    for (int64_t i = 0; i < n; i++) {
+        ad_real v = a[loop ? i * l->factor[0].step : 0];
+        ad_real *to = &out[loop ? i * l->out.step : 0];
+        if (v != v || (least ? v < *to : v > *to))
+            *to = v;
+    }
+    return true;
+}
+
+static bool adx_begin_most(void *user, const int64_t x[], uint32_t var,
+                           int64_t n)
+{
+    const adx_evaluating *e = (const adx_evaluating *)user;
+    ad_real *out = e->out + adx_sparse_at(&e->loop->out.place, x);
+    int64_t step = var == UINT32_MAX ? 0 : e->loop->out.step;
+    for (int64_t i = 0; i < n; i++)
+        out[i * step] = e->value->op == ADREV_OP_min ? ADX_K(INFINITY)
+                                                     : -ADX_K(INFINITY);
+    return true;
+}
+
+static bool adx_run_pick(void *user, const int64_t x[], uint32_t var, int64_t n)
+{
+    const adx_evaluating *e = (const adx_evaluating *)user;
+    const adx_loop *l = e->loop;
+    const adx_tensor_value *most = adx_tensor_value_at(e->t, e->term->most);
+    bool loop = var != UINT32_MAX;
+    int64_t at = adx_sparse_at(&l->at.place, x);
+    const ad_real *picked = e->base[e->term->picked.value]
+                          + adx_sparse_at(&l->picked.place, x);
+    ad_real *out = e->out + adx_sparse_at(&l->out.place, x);
+    const ad_real *from = e->factor[0]
+                        + adx_sparse_at(&l->factor[0].place, x);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t j = at + (loop ? i * l->at.step : 0);
+        bool *done = &e->picked[j + most->first];
+        if (*done || picked[loop ? i * l->picked.step : 0]
+                     != e->base[e->term->most][j])
+            continue;
+        *done = true;
+        out[loop ? i * l->out.step : 0] +=
+            e->term->k * from[loop ? i * l->factor[0].step : 0];
+    }
+    return true;
+}
+
+static void adx_walk_term(adx_evaluating *e, const adx_tensor_term *term,
+                          adx_point_fn *visit)
+{
+    e->term = term;
+    e->loop = term->loop;
+    for (uint32_t f = 0; f < term->factors; f++)
+        e->factor[f] = e->base[term->factor[f].value];
+    adx_walk_nest(term->loop->nest, e->x, visit, e);
+}
+
+// Makes 0 what is added to, or what is read without having been written.
+static void adx_clear_value(adx_evaluating *e, const adx_tensor_value *v)
+{
+    uint64_t points = 0;
+    for (uint32_t j = 0; j < v->terms; j++)
+        points = v->term[j].loop->points > v->size ? v->size
+               : points + v->term[j].loop->points;
+    if (v->cleared || (!v->once && (v->full || points >= v->size / 4)))
+        adx_clear_from(v, 0, e->out);
+    else if (!v->once)
+        for (uint32_t j = 0; j < v->terms; j++)
+            adx_walk_term(e, &v->term[j], adx_clear_points);
+}
+
+// Memory of picks: a flag for each number.
+static void adx_forget_picks(adx_evaluating *e, const adx_tensor_term *term)
+{
+    const adx_tensor_value *most = adx_tensor_value_at(e->t, term->most);
+    memset(e->picked, 0, (size_t)most->span * sizeof *e->picked);
+}
+
+static void adx_run_value(adx_evaluating *e, uint32_t value)
+{
+    const adx_tensor_value *v = adx_tensor_value_at(e->t, value);
+    uint32_t picking = 0;
+    e->value = v;
+    e->out = e->base[value];
+    if (v->size == 0)
+        return;
+    adx_clear_value(e, v);
+    for (uint32_t j = 0; j < v->terms && v->kind == ADX_VALUE_MOST; j++)
+        adx_walk_term(e, &v->term[j], adx_begin_most);
+    for (uint32_t j = 0; j < v->terms; j++) {
+        const adx_tensor_term *term = &v->term[j];
+        if (adx_is_nothing(e, term))
+            continue;
+        if (term->most != 0 && term->most != picking)
+            adx_forget_picks(e, term);
+        picking = term->most;
+        adx_walk_term(e, term, term->most != 0 ? adx_run_pick
+                      : v->kind == ADX_VALUE_SUM ? adx_run_sum
+                      : v->kind == ADX_VALUE_MOST ? adx_run_most : adx_run_row);
+    }
+}
+
+ADX_SELDOM_END
