@@ -205,7 +205,7 @@ static inline int draw_pred(draw *d, int depth);
 
 static inline int draw_relates(draw *d, int relation)
 {
-    int at[TREE_DIMS];
+    int at[TREE_DIMS] = { 0 };
     tree *t = d->t;
     bool fits = true;
     const tree_relation *r = &t->relation[relation];
@@ -230,7 +230,7 @@ static inline int draw_atom(draw *d, int depth)
 {
     tree *t = d->t;
     int pick = draw_below(d, 8);
-    int index[2];
+    int index[2] = { 0 };
     if (pick < 2 && t->relations > 0) {
         int p = draw_relates(d, draw_below(d, t->relations));
         if (p >= 0)
@@ -286,8 +286,8 @@ static inline int draw_read(draw *d)
     tree *t = d->t;
     int tensor = draw_below(d, d->readable);
     const tree_tensor x = t->tensor[tensor];
-    int at[TREE_DIMS];
-    bool fits[TREE_DIMS];
+    int at[TREE_DIMS] = { 0 };
+    bool fits[TREE_DIMS] = { false };
     bool all = true;
     for (int j = 0; j < x.n; j++) {
         at[j] = draw_at(d, x.from[j], x.to[j]);
@@ -311,7 +311,7 @@ static inline int draw_number(draw *d)
 
 static inline int draw_over(draw *d, int depth, enum tree_kind kind)
 {
-    int index[2];
+    int index[2] = { 0 };
     int n = 1 + draw_one_in(d, 3);
     draw_open(d, n, index);
     bool condition = kind == TREE_SUM ? draw_one_in(d, 2) : draw_one_in(d, 8);
@@ -398,7 +398,7 @@ static inline void draw_relation(draw *d)
 {
     tree *t = d->t;
     int n = 1 + draw_below(d, 3);
-    int size[3];
+    int size[3] = { 0 };
     int count = 1;
     for (int j = 0; j < n; j++) {
         size[j] = draw_below(d, t->sizes);
@@ -408,7 +408,7 @@ static inline void draw_relation(draw *d)
     int from = count > 0 ? draw_below(d, count) : 0;
     for (int e = 0; e < count; e++) {       // from somewhere, round the end
         int left = (e + from) % count;
-        int at[3];
+        int at[3] = { 0 };
         for (int j = n - 1; j >= 0; j--) {
             at[j] = left % t->size[size[j]].value;
             left /= t->size[size[j]].value;
@@ -434,7 +434,8 @@ static inline void draw_input(draw *d, const char *name)
 {
     tree *t = d->t;
     int n = draw_below(d, 8);
-    int from[3], to[3];
+    int from[3] = { 0 };
+    int to[3] = { 0 };
     n = n == 0 ? 0 : n < 4 ? 1 : n < 7 ? 2 : 3;
     for (int j = 0; j < n; j++)
         draw_range(d, &from[j], &to[j]);
@@ -447,7 +448,7 @@ static inline void draw_input(draw *d, const char *name)
 static inline void draw_statement(draw *d, const char *name, bool last)
 {
     static const int counts[] = { 0, 0, 1, 1, 1, 2, 2, 3 };
-    int index[3];
+    int index[3] = { 0 };
     int n = counts[draw_below(d, 8)];
     d->depth = 0;
     d->names = 0;

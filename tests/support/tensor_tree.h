@@ -602,12 +602,42 @@ TREE_PRINTF(2, 3) static inline void tree_say(tree_text *o, const char *format,
 
 static inline void tree_print_affine(const tree *t, tree_text *o, int at);
 
+static inline bool tree_mentions(const tree *t, int at, int size)
+{
+    const tree_affine *a = &t->affine[at];
+    bool found = false;
+    for (int j = 0; j < a->terms; j++)
+        found = found || (a->term[j].kind == TREE_OF_SIZE
+                          && a->term[j].id == size);
+    return found;
+}
+
+// Whether the text has the name of a size, which is to be bound then: sizes are
+// the names in declarations, so one that no declaration has is a number.
+static inline bool tree_is_named(const tree *t, int size)
+{
+    bool found = false;
+    for (int i = 0; i < t->tensors; i++)
+        for (int d = 0; d < t->tensor[i].n && t->tensor[i].input; d++)
+            if (!t->tensor[i].gone && t->tensor[i].relation < 0)
+                found = found || tree_mentions(t, t->tensor[i].from[d], size)
+                     || tree_mentions(t, t->tensor[i].to[d], size);
+    for (int i = 0; i < t->relations; i++)
+        for (int d = 0; d < t->relation[i].n && !t->relation[i].gone; d++)
+            found = found || tree_mentions(t, t->relation[i].size[d], size);
+    for (int i = 0; i < t->maps; i++)
+        if (!t->map[i].gone)
+            found = found || tree_mentions(t, t->map[i].from, size)
+                 || tree_mentions(t, t->map[i].to, size);
+    return found && t->size[size].named;
+}
+
 static inline void tree_print_term(const tree *t, tree_text *o,
                                    const tree_affine *a, int j)
 {
     int id = a->term[j].id;
     int by = abs(a->term[j].by);
-    if (a->term[j].kind == TREE_OF_SIZE && !t->size[id].named) {
+    if (a->term[j].kind == TREE_OF_SIZE && !tree_is_named(t, id)) {
         tree_say(o, "%d", by * t->size[id].value);
         return;
     }
@@ -1028,7 +1058,7 @@ static inline void tree_print_map(const tree *t, tree_text *o,
     tree_say(o, ";\n");
 }
 
-// One declaration or statement a line. Sizes that are `named` are to be bound.
+// One declaration or statement a line.
 static inline void tree_print(const tree *t, tree_text *o)
 {
     o->n = 0;
@@ -1351,7 +1381,7 @@ static inline bool tree_exists_at(tree_run *r, const tree_pred *p)
 
 static inline bool tree_holds(tree_run *r, int pred)
 {
-    int at[TREE_DIMS];
+    int at[TREE_DIMS] = { 0 };
     const tree_pred *p = &r->t->pred[pred < 0 ? 0 : pred];
     if (pred < 0)
         return true;
@@ -1394,7 +1424,7 @@ static inline int tree_count_of(tree_run *r, int tensor)
 static inline int tree_place(tree_run *r, const tree_node *e)
 {
     const tree_tensor *x = &r->t->tensor[e->tensor];
-    int at[TREE_DIMS];
+    int at[TREE_DIMS] = { 0 };
     int place = 0;
     for (int d = 0; d < e->n; d++) {
         at[d] = tree_affine_at(r, e->at[d]);

@@ -7,6 +7,7 @@
 #include "adrev.h"
 #include "check.h"
 #include "tensor_random.h"
+#include "programs.h"
 
 enum { NUMBERS = 400, MOST = 8 };
 
@@ -539,7 +540,7 @@ static void run_views(void)
                                 (unsigned)k[0], 0, x, NULL, &f[row], g[row] });
     }
     check_text("reversed view", t, "in x[n];\n"
-                                   "out f = sum(i<m) x[i]*x[3-i];\n");
+                                   "out f = sum(i<4) x[i]*x[3-i];\n");
 }
 
 static void run_masks(void)
@@ -728,9 +729,43 @@ static void run_parentheses(void)
                "x[0]/(x[0]*x[0]), 0.5))*detach(x[0]);\n");
 }
 
+/* --- programs by hand ----------------------------------------------------- */
+
+// w . y at a point, one number of which is moved
+static double moved(const program *p, int array, size_t k, double by)
+{
+    double sum = 0;
+    program_x[array][k] += by;
+    p->value();
+    program_x[array][k] -= by;
+    for (int i = 0; i < PROGRAM_ARRAYS; i++)
+        for (size_t j = 0; j < p->out[i]; j++)
+            sum += program_w[i][j] * program_y[i][j];
+    return sum;
+}
+
+// Adjoints by hand against differences of fourth order.
+static void run_programs(void)
+{
+    const double h = 1.0 / 256;
+    for (int n = 0; n < PROGRAMS; n++) {
+        const program *p = program_at(n);
+        program_compute(p);
+        for (int i = 0; i < PROGRAM_ARRAYS; i++)
+            for (size_t k = 0; k < p->in[i]; k++) {
+                double near = moved(p, i, k, h) - moved(p, i, k, -h);
+                double far = moved(p, i, k, 2 * h) - moved(p, i, k, -2 * h);
+                double d = (8 * near - far) / (12 * h);
+                CHECK(fabs(d - program_g[i][k]) < 1e-7,
+                      "%s: dx %d[%zu] is %g, by differences %g", p->name, i, k,
+                      program_g[i][k], d);
+            }
+    }
+}
+
 /* --- random programs ------------------------------------------------------ */
 
-enum { PROGRAMS = 3000 };
+enum { RANDOM = 3000 };
 
 typedef struct tally {
     long good, useless, overflow, undefined, long_ones;
@@ -825,7 +860,7 @@ static void run_random(void)
     static tree t;
     static draw_point p;
     tally n = { 0 };
-    for (uint64_t i = 1; i <= PROGRAMS; i++) {
+    for (uint64_t i = 1; i <= RANDOM; i++) {
         uint64_t seed = i;
         tree_text o;
         if (!draw_program(&t, &seed, i % 4 ? DRAW_EXACT : DRAW_AFFINE)) {
@@ -836,7 +871,7 @@ static void run_random(void)
         CHECK(!o.full, "seed %" PRIu64 ": the text is too long", i);
         random_one(&t, i, &p, &n);
     }
-    CHECK(n.good > PROGRAMS / 2 && n.structural > PROGRAMS / 20,
+    CHECK(n.good > RANDOM / 2 && n.structural > RANDOM / 20,
           "%ld good, %ld with structural zeros; %ld of no use, %ld too large, "
           "%ld undefined, %ld too long", n.good, n.structural, n.useless,
           n.overflow, n.undefined, n.long_ones);
@@ -910,6 +945,7 @@ int main(void)
     run_edges();
     run_segments();
     run_parentheses();
+    run_programs();
     run_random();
     run_shrink();
     return check_done("oracle");
