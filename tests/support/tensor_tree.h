@@ -1084,7 +1084,8 @@ enum tree_mode { TREE_EXACT, TREE_WIDE };
 
 __extension__ typedef __int128 tree_whole_number;
 
-typedef union tree_part {
+// No union: gcc 12 may copy one as a long double, which has 80 bits.
+typedef struct tree_part {
     struct { tree_whole_number n, d; } q;   // d > 0, no common factor
     long double r;
 } tree_part;
@@ -1120,7 +1121,7 @@ static inline tree_whole_number tree_abs(tree_whole_number x)
 static inline tree_part tree_reduced(tree_run *r, tree_whole_number n,
                                      tree_whole_number d)
 {
-    tree_part p;
+    tree_part p = { .r = 0 };
     tree_whole_number a = tree_abs(n);
     tree_whole_number b = d;
     while (d != 1 && b != 0) {
@@ -1142,7 +1143,7 @@ static inline tree_part tree_reduced(tree_run *r, tree_whole_number n,
 
 static inline tree_part tree_part_of(const tree_run *r, long long n)
 {
-    tree_part p;
+    tree_part p = { .r = 0 };
     if (r->mode == TREE_WIDE) {
         p.r = (long double)n;
         return p;
@@ -1187,7 +1188,7 @@ static inline tree_part tree_part_inverse(tree_run *r, tree_part a)
 // A double is a whole number over a power of two.
 static inline tree_part tree_part_double(tree_run *r, double x)
 {
-    tree_part p;
+    tree_part p = { .r = 0 };
     long long d = 1;
     if (r->mode == TREE_WIDE) {
         p.r = (long double)x;
@@ -1462,7 +1463,7 @@ static inline tree_number tree_call_value(tree_run *r, const tree_node *e)
 {
     const tree_function *f = tree_function_at(e->whole);
     tree_number a = tree_value(r, e->a);
-    tree_part value[3];
+    tree_part value[3] = { { .r = 0 } };
     switch (e->whole) {
     case TREE_SQR:
         return tree_times_number(r, a, a);
