@@ -37,6 +37,8 @@ typedef struct draw {
     int used[DRAW_SCOPE];       // indices of this statement
     int names;
     int readable;               // tensors
+    int inputs;                 // of these
+    bool outermost;             // the whole of a statement: no plain read
 } draw;
 
 /* --- chance --------------------------------------------------------------- */
@@ -221,8 +223,12 @@ static inline int draw_comparison(draw *d)
     tree *t = d->t;
     int a = draw_affine(d);
     int b = draw_affine(d);
-    if (draw_one_in(d, 4))
+    if (draw_one_in(d, 8))
         return tree_within(t, b, a, draw_affine(d));
+    if (draw_one_in(d, 4)) {            // often true
+        b = tree_whole(t, draw_below(d, 3) - 2);
+        return tree_within(t, b, a, tree_whole(t, 2 + draw_below(d, 4)));
+    }
     return tree_compare(t, a, (enum tree_comparison)draw_below(d, 6), b);
 }
 
@@ -284,7 +290,9 @@ static inline int draw_bracketed(draw *d, int read, const bool *fits)
 static inline int draw_read(draw *d)
 {
     tree *t = d->t;
-    int tensor = draw_below(d, d->readable);
+    bool let = d->readable > d->inputs && draw_one_in(d, 2);
+    int tensor = let ? d->inputs + draw_below(d, d->readable - d->inputs)
+                     : draw_below(d, d->readable);
     const tree_tensor x = t->tensor[tensor];
     int at[TREE_DIMS] = { 0 };
     bool fits[TREE_DIMS] = { false };
@@ -370,7 +378,9 @@ static inline int draw_special(draw *d, int depth)
 static inline int draw_expression(draw *d, int depth)
 {
     tree *t = d->t;
-    int pick = depth == 0 ? draw_below(d, 5) : draw_below(d, 24);
+    int pick = depth == 0 ? draw_below(d, 5)
+             : d->outermost ? 5 + draw_below(d, 19) : draw_below(d, 24);
+    d->outermost = false;
     if (t->nodes > TREE_NODES / 2 || pick < 4)
         return draw_read(d);
     if (pick == 4)
@@ -453,6 +463,7 @@ static inline void draw_statement(draw *d, const char *name, bool last)
     d->depth = 0;
     d->names = 0;
     draw_open(d, n, index);
+    d->outermost = true;
     int e = draw_expression(d, 1 + draw_below(d, 4));
     int x = tree_let(d->t, name, n, index, e);
     d->t->tensor[x].out = last || draw_one_in(d, 4);
@@ -479,7 +490,7 @@ static inline void draw_declarations(draw *d)
         draw_input(d, inputs[j]);
     if (t->relations > 0 && draw_one_in(d, 2))
         tree_input_on(t, "A", 0);
-    d->readable = t->tensors;
+    d->readable = d->inputs = t->tensors;
 }
 
 // Sizes small enough for the arrays of a point.

@@ -710,6 +710,25 @@ static inline bool tree_same_affine(const tree *t, int at, int bt)
     return true;
 }
 
+// i+j-j or i-n+3 with a number for n: whether that is an index alone is a
+// matter of reading.
+static inline bool tree_comes_to(const tree *t, const tree_affine *a, int index)
+{
+    int k = a->k;
+    int by[TREE_INDICES] = { 0 };
+    for (int j = 0; j < a->terms; j++) {
+        int id = a->term[j].id;
+        if (a->term[j].kind == TREE_OF_INDEX)
+            by[id] += a->term[j].by;
+        else if (a->term[j].kind == TREE_OF_SIZE && !tree_is_named(t, id))
+            k += a->term[j].by * t->size[id].value;
+    }
+    for (int i = 0; i < TREE_INDICES; i++)
+        if (by[i] != (i == index))
+            return false;
+    return k == 0;
+}
+
 // Where an index stands alone: 0 nowhere, 1 in its own range, 2 in another,
 // too.
 static inline int tree_alone(const tree *t, int index, int at, int from, int to,
@@ -719,7 +738,7 @@ static inline int tree_alone(const tree *t, int index, int at, int from, int to,
     const tree_index_of *x = &t->index[index];
     if (a->k != 0 || a->terms != 1 || a->term[0].kind != TREE_OF_INDEX
         || a->term[0].id != index || a->term[0].by != 1)
-        return so_far;
+        return tree_comes_to(t, a, index) ? 2 : so_far;
     bool same = tree_same_affine(t, to, x->to)
              && (from < 0 ? t->affine[x->from].k == 0
                             && t->affine[x->from].terms == 0
