@@ -4569,7 +4569,7 @@ ADX_SELDOM_END
  *           ADX_VALUE_TANGENT_IN ADX_VALUE_WEIGHT ADX_VALUE_SUM ADX_VALUE_ROW
  *           ADX_VALUE_PARTIAL ADX_VALUE_MOST adx_tensor_value adx_new_value
  *           adx_lay_out adx_finish_value adx_new_tensor_term adx_add_factor
- *           adx_place_form adx_mark_form adx_find_support adx_join_sets
+ *           adx_place_form adx_mark_form adx_mark_written adx_join_sets
  *           adx_all_gone adx_restrict
  * ========================================================================== */
 
@@ -4628,7 +4628,6 @@ typedef struct adx_tensor_value {
     uint32_t array;             // of the tree, or 0
     uint32_t tangent;           // the values of its derivatives, or 0
     uint32_t adjoint;
-    uint64_t at;                // in the memory of an evaluation
 } adx_tensor_value;
 
 struct adx_tensor_program {
@@ -4646,7 +4645,7 @@ struct adx_tensor_program {
     adx_int_table **map;            // of the tree's maps
     adx_int_table **column;         // of its relations: from column_of[r] on
     uint32_t *column_of;
-    uint64_t memory;            // numbers of an evaluation
+    uint64_t picks;             // of the largest value that is a most
     uint32_t vars;              // of the largest set
 };
 
@@ -4824,30 +4823,45 @@ static bool adx_term_is_full(const adx_tensor_value *v, const adx_tensor_term *t
     return adx_project(s, keep) && adx_box_points(s) == v->size;
 }
 
+// Whether all numbers are written, as far as that is easily seen.
+static bool adx_is_full(ad_tensor *t, uint32_t value)
+{
+    adx_tensor_value *v = &t->program->value[value];
+    if (!v->known) {
+        v->known = true;
+        v->full = v->kind <= ADX_VALUE_WEIGHT || v->size == 0;
+        for (uint32_t i = 0; i < v->terms && !v->full; i++)
+            v->full = adx_term_is_full(v, &v->term[i]);
+    }
+    return v->full;
+}
+
+// Which numbers are written. NULL: no memory.
+static adx_bitmap *adx_mark_written(adx_arena *a, const adx_tensor_value *v)
+{
+    adx_bitmap *bits = adx_new_bitmap(a, v->size);
+    for (uint32_t i = 0; i < v->terms && bits != NULL; i++) {
+        adx_set s = *v->term[i].set;
+        s.arena = a;
+        int64_t *form = ADX_GET(a, s.width, int64_t);
+        if (form == NULL)
+            return NULL;
+        adx_place_form(&s, v, v->term[i].out, false, form);
+        if (!adx_mark_form(&s, form, bits))
+            return NULL;
+    }
+    return bits;
+}
+
 // Finds out which numbers are written. False: no memory.
 static bool adx_find_support(ad_tensor *t, uint32_t value)
 {
+    if (adx_is_full(t, value) || t->program->value[value].support != NULL)
+        return true;
+    adx_bitmap *bits = adx_mark_written(&t->arena, &t->program->value[value]);
     adx_tensor_value *v = &t->program->value[value];
-    if (v->known)
-        return true;
-    v->known = true;
-    v->full = v->kind <= ADX_VALUE_WEIGHT || v->size == 0;
-    for (uint32_t i = 0; i < v->terms && !v->full; i++)
-        v->full = adx_term_is_full(v, &v->term[i]);
-    if (v->full)
-        return true;
-    adx_bitmap *bits = adx_new_bitmap(&t->arena, v->size);
-    for (uint32_t i = 0; i < v->terms && bits != NULL; i++) {
-        const adx_set *s = v->term[i].set;
-        int64_t *form = ADX_GET(&t->arena, s->width, int64_t);
-        if (form == NULL)
-            return false;
-        adx_place_form(s, v, v->term[i].out, false, form);
-        if (!adx_mark_form(s, form, bits))
-            return false;
-    }
+    v->support = bits;
     v->full = bits != NULL && bits->set == v->size;
-    v->support = v->full ? NULL : bits;
     return bits != NULL;
 }
 
@@ -4901,10 +4915,8 @@ static bool adx_all_gone(const adx_set *s, uint32_t first)
 // Adds that this number of a value is written. False: no memory.
 static bool adx_restrict(ad_tensor *t, adx_set **set, adx_access to)
 {
-    if (!adx_find_support(t, to.value))
-        return false;
     const adx_tensor_value *v = &t->program->value[to.value];
-    if (v->full)
+    if (adx_is_full(t, to.value))
         return true;
     if (v->terms == 0) {
         (*set)->empty = true;
@@ -4923,6 +4935,10 @@ static bool adx_restrict(ad_tensor *t, adx_set **set, adx_access to)
             return true;
         }
     }
+    if (!adx_find_support(t, to.value))
+        return false;
+    if (v->full)
+        return true;
     uint32_t r = adx_new_row(s, ADX_ROW_BIT);
     if (r == UINT32_MAX)
         return false;
@@ -6451,9 +6467,9 @@ ADX_SELDOM_END
  * over the sets of their terms. The innermost loop is a kernel over numbers that
  * are evenly spaced. Sums are made in an order that depends on the sizes alone.
  *
- *   needs   array/sums tensor/api tensor/arena tensor/sets tensor/nests
- *           tensor/binding tensor/programs tensor/derive
- *   offers  adx_prepare_program adx_clear_results adx_evaluating adx_need_all
+ *   needs   array/sums function/colour tensor/api tensor/arena tensor/sets
+ *           tensor/nests tensor/binding tensor/programs tensor/derive
+ *   offers  adx_need_all adx_prepare_program adx_clear_results adx_evaluating
  *           adx_clear_from adx_one adx_run_value
  * ========================================================================== */
 
@@ -6573,31 +6589,52 @@ static bool adx_writes_once(const adx_tensor_value *v, const adx_tensor_term *te
     return own == live;
 }
 
-// Prepares all values that a step computes.
+// What is needed for what is needed.
+static void adx_need_all(const adx_tensor_program *p, bool needed[])
+{
+    for (uint32_t i = p->steps; i-- > 0;) {
+        const adx_tensor_value *v = &p->value[p->order[i]];
+        for (uint32_t j = 0; needed[p->order[i]] && j < v->terms; j++) {
+            for (uint32_t f = 0; f < v->term[j].factors; f++)
+                needed[v->term[j].factor[f].value] = true;
+            if (v->term[j].most != 0)
+                needed[v->term[j].most] =
+                    needed[v->term[j].picked.value] = true;
+        }
+    }
+}
+
+// Prepares all values that results need.
 static void adx_prepare_program(ad_tensor *t)
 {
     adx_tensor_program *p = t->program;
+    bool *needed = ADX_GET(&t->arena, p->values, bool);
+    if (needed == NULL)
+        return;
+    for (uint32_t i = 0; i < t->tree.outs; i++)
+        needed[p->out[i]] = needed[p->tangent_out[i]] = true;
+    for (uint32_t i = 0; i < t->tree.inputs; i++)
+        needed[p->adjoint_in[i]] = true;
+    adx_need_all(p, needed);
     for (uint32_t i = 0; i < p->steps && t->arena.status == ADREV_OK; i++) {
         adx_tensor_value *v = adx_tensor_value_at(t, p->order[i]);
-        adx_find_support(t, p->order[i]);
+        if (!needed[p->order[i]])
+            continue;
+        adx_is_full(t, p->order[i]);
         bool all = v->kind != ADX_VALUE_SUM;        // reads what is 0, too
         for (uint32_t j = 0; j < v->terms; j++) {
             adx_tensor_term *term = &v->term[j];
             for (uint32_t f = 0; all && f < term->factors; f++)
-                if (adx_find_support(t, term->factor[f].value)
-                    && !adx_tensor_value_at(t, term->factor[f].value)->full)
+                if (!adx_is_full(t, term->factor[f].value))
                     adx_tensor_value_at(t, term->factor[f].value)->cleared = true;
             term->loop = adx_make_loop(t, p->order[i], term);
             if (term->loop == NULL)
                 adx_arena_fail(&t->arena, ADREV_ENOMEM);
         }
+        if (v->kind == ADX_VALUE_MOST && v->span > p->picks)
+            p->picks = v->span;
         v->once = v->terms == 1 && v->term[0].most == 0
                && v->kind == ADX_VALUE_SUM && adx_writes_once(v, &v->term[0]);
-    }
-    for (uint32_t i = 0; i < p->steps; i++) {
-        adx_tensor_value *v = adx_tensor_value_at(t, p->order[i]);
-        v->at = p->memory;
-        p->memory += (v->span + 7) / 8 * 8;
     }
 }
 
@@ -6605,7 +6642,7 @@ static void adx_prepare_program(ad_tensor *t)
 static void adx_clear_results(ad_tensor *t, const uint32_t value[], uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        if (value[i] != 0 && !adx_tensor_value_at(t, value[i])->full)
+        if (value[i] != 0 && !adx_is_full(t, value[i]))
             adx_tensor_value_at(t, value[i])->cleared = true;
 }
 
@@ -6625,22 +6662,6 @@ typedef struct adx_evaluating {
     ad_real *out;
     const ad_real *factor[3];
 } adx_evaluating;
-
-// What is needed for what is needed.
-static void adx_need_all(adx_evaluating *e)
-{
-    const adx_tensor_program *p = e->t->program;
-    for (uint32_t i = p->steps; i-- > 0;) {
-        const adx_tensor_value *v = &p->value[p->order[i]];
-        for (uint32_t j = 0; e->needed[p->order[i]] && j < v->terms; j++) {
-            for (uint32_t f = 0; f < v->term[j].factors; f++)
-                e->needed[v->term[j].factor[f].value] = true;
-            if (v->term[j].most != 0)
-                e->needed[v->term[j].most] =
-                    e->needed[v->term[j].picked.value] = true;
-        }
-    }
-}
 
 // Whether a term is a product with something that is all 0.
 static bool adx_is_nothing(const adx_evaluating *e, const adx_tensor_term *term)
@@ -7198,53 +7219,82 @@ static void adx_clear_unmade(const adx_evaluating *e, const uint32_t value[],
             adx_clear_from(adx_tensor_value_at(e->t, like[i]), 0, to[i]);
 }
 
-// A result that is itself an array of the caller's is copied.
+// Numbers of memory for what is needed and is no array of the caller's.
+static uint64_t adx_numbers_needed(const adx_tensor_program *p,
+                                   const bool needed[], ad_real *const base[])
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < p->steps; i++)
+        if (needed[p->order[i]] && (base == NULL || base[p->order[i]] == NULL))
+            n += p->value[p->order[i]].span;
+    return n;
+}
+
+static void adx_place_values(adx_evaluating *e)
+{
+    const adx_tensor_program *p = e->t->program;
+    ad_real *at = e->memory;
+    for (uint32_t i = 0; i < p->steps; i++) {
+        const adx_tensor_value *v = &p->value[p->order[i]];
+        if (!e->needed[p->order[i]] || e->base[p->order[i]] != NULL)
+            continue;
+        e->base[p->order[i]] = at + v->first;
+        at += v->span;
+    }
+}
+
+// False: no memory.
+static bool adx_begin_evaluating(adx_evaluating *e, const adx_tensor_arrays *a)
+{
+    const adx_tensor_program *p = e->t->program;
+    const ad_allocator *m = &e->t->memory;
+    e->base = (ad_real **)adx_take(m, p->values, sizeof *e->base);
+    e->needed = (bool *)adx_take(m, p->values, sizeof *e->needed);
+    e->x = (int64_t *)adx_take(m, p->vars, sizeof *e->x);
+    e->picked = (bool *)adx_take(m, (size_t)p->picks, sizeof *e->picked);
+    if (e->base == NULL || e->needed == NULL || e->x == NULL
+        || e->picked == NULL)
+        return false;
+    memset(e->base, 0, p->values * sizeof *e->base);
+    memset(e->needed, 0, p->values * sizeof *e->needed);
+    adx_need_results(e, p->out, e->t->tree.outs, a->y);
+    adx_need_results(e, p->tangent_out, e->t->tree.outs, a->dy);
+    adx_need_results(e, p->adjoint_in, e->t->tree.inputs, a->dx);
+    adx_need_all(p, e->needed);
+    e->memory = (ad_real *)adx_take(m, (size_t)adx_numbers_needed(p, e->needed,
+                                                                  e->base),
+                                    sizeof *e->memory);
+    return e->memory != NULL;
+}
+
+static void adx_end_evaluating(adx_evaluating *e)
+{
+    const ad_allocator *m = &e->t->memory;
+    adx_drop(m, e->base);
+    adx_drop(m, e->needed);
+    adx_drop(m, e->x);
+    adx_drop(m, e->picked);
+    adx_drop(m, e->memory);
+}
+
 static ad_status adx_evaluate_tensor(ad_tensor *t, const adx_tensor_arrays *a)
 {
     ad_status status = ad_tensor_bind(t, NULL);
     if (status != ADREV_OK)
         return status;
     const adx_tensor_program *p = t->program;
-    const ad_allocator *m = &t->memory;
     adx_evaluating e = { .t = t };
-    uint64_t picks = 1;
-    for (uint32_t i = 1; i < p->values; i++)
-        if (p->value[i].kind == ADX_VALUE_MOST && p->value[i].span > picks)
-            picks = p->value[i].span;
-    e.base = (ad_real **)adx_take(m, p->values, sizeof *e.base);
-    e.needed = (bool *)adx_take(m, p->values, sizeof *e.needed);
-    e.x = (int64_t *)adx_take(m, p->vars, sizeof *e.x);
-    e.picked = (bool *)adx_take(m, (size_t)picks, sizeof *e.picked);
-    e.memory = (ad_real *)adx_take(m, (size_t)p->memory, sizeof *e.memory);
-    if (e.base == NULL || e.needed == NULL || e.x == NULL || e.picked == NULL
-        || e.memory == NULL)
-        status = ADREV_ENOMEM;
-    else {
-        memset(e.base, 0, p->values * sizeof *e.base);
-        memset(e.needed, 0, p->values * sizeof *e.needed);
-        adx_need_results(&e, p->out, t->tree.outs, a->y);
-        adx_need_results(&e, p->tangent_out, t->tree.outs, a->dy);
-        adx_need_results(&e, p->adjoint_in, t->tree.inputs, a->dx);
-        adx_need_all(&e);
-        status = adx_take_given(&e, a) ? ADREV_OK : ADREV_ESHAPE;
-    }
-    for (uint32_t i = 0; status == ADREV_OK && i < p->steps; i++) {
-        const adx_tensor_value *v = &p->value[p->order[i]];
-        if (!e.needed[p->order[i]])
-            continue;
-        if (e.base[p->order[i]] == NULL)
-            e.base[p->order[i]] = e.memory + v->at + v->first;
-        adx_run_value(&e, p->order[i]);
-    }
+    status = !adx_begin_evaluating(&e, a) ? ADREV_ENOMEM
+           : !adx_take_given(&e, a) ? ADREV_ESHAPE : ADREV_OK;
     if (status == ADREV_OK) {
+        adx_place_values(&e);
+        for (uint32_t i = 0; i < p->steps; i++)
+            if (e.needed[p->order[i]])
+                adx_run_value(&e, p->order[i]);
         adx_clear_unmade(&e, p->tangent_out, p->out, t->tree.outs, a->dy);
         adx_clear_unmade(&e, p->adjoint_in, p->input, t->tree.inputs, a->dx);
     }
-    adx_drop(m, e.base);
-    adx_drop(m, e.needed);
-    adx_drop(m, e.x);
-    adx_drop(m, e.picked);
-    adx_drop(m, e.memory);
+    adx_end_evaluating(&e);
     return status;
 }
 
@@ -7305,13 +7355,28 @@ static uint64_t adx_points_of_term(const adx_tensor_term *term, int64_t x[])
     return n;
 }
 
-// A sum adds all points but the first of each number.
-static void adx_count_value(const adx_tensor_value *v, int64_t x[],
-                            ad_tensor_cost *cost)
+// How many numbers are written. False: no memory.
+static bool adx_count_written(const ad_tensor *t, const adx_tensor_value *v,
+                              uint64_t *n)
+{
+    adx_arena a = { .memory = &t->memory };
+    if (v->full || v->support != NULL) {
+        *n = v->full ? v->size : v->support->set;
+        return true;
+    }
+    const adx_bitmap *bits = adx_mark_written(&a, v);
+    *n = bits == NULL ? 0 : bits->set;
+    adx_free_arena(&a);
+    return bits != NULL;
+}
+
+// A sum adds all points but the first of each number. False: no memory.
+static bool adx_count_value(const ad_tensor *t, const adx_tensor_value *v,
+                            int64_t x[], ad_tensor_cost *cost)
 {
     uint64_t points = 0;
-    uint64_t distinct = v->full ? v->size
-                      : v->support == NULL ? 0 : v->support->set;
+    uint64_t distinct = 0;
+    bool ok = v->once || adx_count_written(t, v, &distinct);
     for (uint32_t j = 0; j < v->terms; j++) {
         const adx_tensor_term *term = &v->term[j];
         uint64_t n = adx_points_of_term(term, x);
@@ -7321,6 +7386,7 @@ static void adx_count_value(const adx_tensor_value *v, int64_t x[],
         if (v->kind == ADX_VALUE_SUM)
             cost->mul += n * (factors + scaled);
     }
+    distinct = v->once ? points : distinct;
     if (v->kind == ADX_VALUE_SUM)
         cost->add += points > distinct ? points - distinct : 0;
     else if (v->kind == ADX_VALUE_MOST)
@@ -7329,6 +7395,7 @@ static void adx_count_value(const adx_tensor_value *v, int64_t x[],
         cost->mul += points;
     else
         cost->fn += points;
+    return ok;
 }
 
 ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
@@ -7353,15 +7420,17 @@ ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
         for (uint32_t i = 0; i < n; i++)
             if (result[i] != 0 && (wanted == NULL || wanted[i]))
                 e.needed[result[i]] = true;
-        adx_need_all(&e);
+        adx_need_all(p, e.needed);
         for (uint32_t i = 0; i < p->steps; i++)
-            if (e.needed[p->order[i]])
-                adx_count_value(&p->value[p->order[i]], e.x, cost);
+            if (e.needed[p->order[i]]
+                && !adx_count_value(t, &p->value[p->order[i]], e.x, cost))
+                status = ADREV_ENOMEM;
         for (uint32_t i = 0; i < t->tree.inputs; i++)
             cost->io += (size_t)p->value[p->input[i]].size;
         for (uint32_t i = 0; i < t->tree.outs; i++)
             cost->io += (size_t)p->value[p->out[i]].size;
-        cost->work = (size_t)p->memory * sizeof(ad_real);
+        cost->work = (size_t)adx_numbers_needed(p, e.needed, NULL)
+                   * sizeof(ad_real);
     } else
         status = ADREV_ENOMEM;
     adx_drop(&t->memory, e.needed);

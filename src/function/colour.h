@@ -4,8 +4,8 @@
  * Colourings: which rows or columns can share one direction.
  *
  *   needs   tape/memory function/pattern
- *   offers  ADX_UNCOLOURED adx_full_from adx_colour_columns adx_colour_stars
- *           adx_best_colouring
+ *   offers  ADX_UNCOLOURED adx_full_from adx_is_full adx_colour_columns
+ *           adx_colour_stars adx_best_colouring
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN

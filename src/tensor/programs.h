@@ -17,7 +17,7 @@
  *           ADX_VALUE_TANGENT_IN ADX_VALUE_WEIGHT ADX_VALUE_SUM ADX_VALUE_ROW
  *           ADX_VALUE_PARTIAL ADX_VALUE_MOST adx_tensor_value adx_new_value
  *           adx_lay_out adx_finish_value adx_new_tensor_term adx_add_factor
- *           adx_place_form adx_mark_form adx_find_support adx_join_sets
+ *           adx_place_form adx_mark_form adx_mark_written adx_join_sets
  *           adx_all_gone adx_restrict
  * ========================================================================== */
 
@@ -76,7 +76,6 @@ typedef struct adx_tensor_value {
     uint32_t array;             // of the tree, or 0
     uint32_t tangent;           // the values of its derivatives, or 0
     uint32_t adjoint;
-    uint64_t at;                // in the memory of an evaluation
 } adx_tensor_value;
 
 struct adx_tensor_program {
@@ -94,7 +93,7 @@ struct adx_tensor_program {
     adx_int_table **map;            // of the tree's maps
     adx_int_table **column;         // of its relations: from column_of[r] on
     uint32_t *column_of;
-    uint64_t memory;            // numbers of an evaluation
+    uint64_t picks;             // of the largest value that is a most
     uint32_t vars;              // of the largest set
 };
 
@@ -272,30 +271,45 @@ static bool adx_term_is_full(const adx_tensor_value *v, const adx_tensor_term *t
     return adx_project(s, keep) && adx_box_points(s) == v->size;
 }
 
+// Whether all numbers are written, as far as that is easily seen.
+static bool adx_is_full(ad_tensor *t, uint32_t value)
+{
+    adx_tensor_value *v = &t->program->value[value];
+    if (!v->known) {
+        v->known = true;
+        v->full = v->kind <= ADX_VALUE_WEIGHT || v->size == 0;
+        for (uint32_t i = 0; i < v->terms && !v->full; i++)
+            v->full = adx_term_is_full(v, &v->term[i]);
+    }
+    return v->full;
+}
+
+// Which numbers are written. NULL: no memory.
+static adx_bitmap *adx_mark_written(adx_arena *a, const adx_tensor_value *v)
+{
+    adx_bitmap *bits = adx_new_bitmap(a, v->size);
+    for (uint32_t i = 0; i < v->terms && bits != NULL; i++) {
+        adx_set s = *v->term[i].set;
+        s.arena = a;
+        int64_t *form = ADX_GET(a, s.width, int64_t);
+        if (form == NULL)
+            return NULL;
+        adx_place_form(&s, v, v->term[i].out, false, form);
+        if (!adx_mark_form(&s, form, bits))
+            return NULL;
+    }
+    return bits;
+}
+
 // Finds out which numbers are written. False: no memory.
 static bool adx_find_support(ad_tensor *t, uint32_t value)
 {
+    if (adx_is_full(t, value) || t->program->value[value].support != NULL)
+        return true;
+    adx_bitmap *bits = adx_mark_written(&t->arena, &t->program->value[value]);
     adx_tensor_value *v = &t->program->value[value];
-    if (v->known)
-        return true;
-    v->known = true;
-    v->full = v->kind <= ADX_VALUE_WEIGHT || v->size == 0;
-    for (uint32_t i = 0; i < v->terms && !v->full; i++)
-        v->full = adx_term_is_full(v, &v->term[i]);
-    if (v->full)
-        return true;
-    adx_bitmap *bits = adx_new_bitmap(&t->arena, v->size);
-    for (uint32_t i = 0; i < v->terms && bits != NULL; i++) {
-        const adx_set *s = v->term[i].set;
-        int64_t *form = ADX_GET(&t->arena, s->width, int64_t);
-        if (form == NULL)
-            return false;
-        adx_place_form(s, v, v->term[i].out, false, form);
-        if (!adx_mark_form(s, form, bits))
-            return false;
-    }
+    v->support = bits;
     v->full = bits != NULL && bits->set == v->size;
-    v->support = v->full ? NULL : bits;
     return bits != NULL;
 }
 
@@ -349,10 +363,8 @@ static bool adx_all_gone(const adx_set *s, uint32_t first)
 // Adds that this number of a value is written. False: no memory.
 static bool adx_restrict(ad_tensor *t, adx_set **set, adx_access to)
 {
-    if (!adx_find_support(t, to.value))
-        return false;
     const adx_tensor_value *v = &t->program->value[to.value];
-    if (v->full)
+    if (adx_is_full(t, to.value))
         return true;
     if (v->terms == 0) {
         (*set)->empty = true;
@@ -371,6 +383,10 @@ static bool adx_restrict(ad_tensor *t, adx_set **set, adx_access to)
             return true;
         }
     }
+    if (!adx_find_support(t, to.value))
+        return false;
+    if (v->full)
+        return true;
     uint32_t r = adx_new_row(s, ADX_ROW_BIT);
     if (r == UINT32_MAX)
         return false;

@@ -323,53 +323,82 @@ static void adx_clear_unmade(const adx_evaluating *e, const uint32_t value[],
             adx_clear_from(adx_tensor_value_at(e->t, like[i]), 0, to[i]);
 }
 
-// A result that is itself an array of the caller's is copied.
+// Numbers of memory for what is needed and is no array of the caller's.
+static uint64_t adx_numbers_needed(const adx_tensor_program *p,
+                                   const bool needed[], ad_real *const base[])
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < p->steps; i++)
+        if (needed[p->order[i]] && (base == NULL || base[p->order[i]] == NULL))
+            n += p->value[p->order[i]].span;
+    return n;
+}
+
+static void adx_place_values(adx_evaluating *e)
+{
+    const adx_tensor_program *p = e->t->program;
+    ad_real *at = e->memory;
+    for (uint32_t i = 0; i < p->steps; i++) {
+        const adx_tensor_value *v = &p->value[p->order[i]];
+        if (!e->needed[p->order[i]] || e->base[p->order[i]] != NULL)
+            continue;
+        e->base[p->order[i]] = at + v->first;
+        at += v->span;
+    }
+}
+
+// False: no memory.
+static bool adx_begin_evaluating(adx_evaluating *e, const adx_tensor_arrays *a)
+{
+    const adx_tensor_program *p = e->t->program;
+    const ad_allocator *m = &e->t->memory;
+    e->base = (ad_real **)adx_take(m, p->values, sizeof *e->base);
+    e->needed = (bool *)adx_take(m, p->values, sizeof *e->needed);
+    e->x = (int64_t *)adx_take(m, p->vars, sizeof *e->x);
+    e->picked = (bool *)adx_take(m, (size_t)p->picks, sizeof *e->picked);
+    if (e->base == NULL || e->needed == NULL || e->x == NULL
+        || e->picked == NULL)
+        return false;
+    memset(e->base, 0, p->values * sizeof *e->base);
+    memset(e->needed, 0, p->values * sizeof *e->needed);
+    adx_need_results(e, p->out, e->t->tree.outs, a->y);
+    adx_need_results(e, p->tangent_out, e->t->tree.outs, a->dy);
+    adx_need_results(e, p->adjoint_in, e->t->tree.inputs, a->dx);
+    adx_need_all(p, e->needed);
+    e->memory = (ad_real *)adx_take(m, (size_t)adx_numbers_needed(p, e->needed,
+                                                                  e->base),
+                                    sizeof *e->memory);
+    return e->memory != NULL;
+}
+
+static void adx_end_evaluating(adx_evaluating *e)
+{
+    const ad_allocator *m = &e->t->memory;
+    adx_drop(m, e->base);
+    adx_drop(m, e->needed);
+    adx_drop(m, e->x);
+    adx_drop(m, e->picked);
+    adx_drop(m, e->memory);
+}
+
 static ad_status adx_evaluate_tensor(ad_tensor *t, const adx_tensor_arrays *a)
 {
     ad_status status = ad_tensor_bind(t, NULL);
     if (status != ADREV_OK)
         return status;
     const adx_tensor_program *p = t->program;
-    const ad_allocator *m = &t->memory;
     adx_evaluating e = { .t = t };
-    uint64_t picks = 1;
-    for (uint32_t i = 1; i < p->values; i++)
-        if (p->value[i].kind == ADX_VALUE_MOST && p->value[i].span > picks)
-            picks = p->value[i].span;
-    e.base = (ad_real **)adx_take(m, p->values, sizeof *e.base);
-    e.needed = (bool *)adx_take(m, p->values, sizeof *e.needed);
-    e.x = (int64_t *)adx_take(m, p->vars, sizeof *e.x);
-    e.picked = (bool *)adx_take(m, (size_t)picks, sizeof *e.picked);
-    e.memory = (ad_real *)adx_take(m, (size_t)p->memory, sizeof *e.memory);
-    if (e.base == NULL || e.needed == NULL || e.x == NULL || e.picked == NULL
-        || e.memory == NULL)
-        status = ADREV_ENOMEM;
-    else {
-        memset(e.base, 0, p->values * sizeof *e.base);
-        memset(e.needed, 0, p->values * sizeof *e.needed);
-        adx_need_results(&e, p->out, t->tree.outs, a->y);
-        adx_need_results(&e, p->tangent_out, t->tree.outs, a->dy);
-        adx_need_results(&e, p->adjoint_in, t->tree.inputs, a->dx);
-        adx_need_all(&e);
-        status = adx_take_given(&e, a) ? ADREV_OK : ADREV_ESHAPE;
-    }
-    for (uint32_t i = 0; status == ADREV_OK && i < p->steps; i++) {
-        const adx_tensor_value *v = &p->value[p->order[i]];
-        if (!e.needed[p->order[i]])
-            continue;
-        if (e.base[p->order[i]] == NULL)
-            e.base[p->order[i]] = e.memory + v->at + v->first;
-        adx_run_value(&e, p->order[i]);
-    }
+    status = !adx_begin_evaluating(&e, a) ? ADREV_ENOMEM
+           : !adx_take_given(&e, a) ? ADREV_ESHAPE : ADREV_OK;
     if (status == ADREV_OK) {
+        adx_place_values(&e);
+        for (uint32_t i = 0; i < p->steps; i++)
+            if (e.needed[p->order[i]])
+                adx_run_value(&e, p->order[i]);
         adx_clear_unmade(&e, p->tangent_out, p->out, t->tree.outs, a->dy);
         adx_clear_unmade(&e, p->adjoint_in, p->input, t->tree.inputs, a->dx);
     }
-    adx_drop(m, e.base);
-    adx_drop(m, e.needed);
-    adx_drop(m, e.x);
-    adx_drop(m, e.picked);
-    adx_drop(m, e.memory);
+    adx_end_evaluating(&e);
     return status;
 }
 
@@ -430,13 +459,28 @@ static uint64_t adx_points_of_term(const adx_tensor_term *term, int64_t x[])
     return n;
 }
 
-// A sum adds all points but the first of each number.
-static void adx_count_value(const adx_tensor_value *v, int64_t x[],
-                            ad_tensor_cost *cost)
+// How many numbers are written. False: no memory.
+static bool adx_count_written(const ad_tensor *t, const adx_tensor_value *v,
+                              uint64_t *n)
+{
+    adx_arena a = { .memory = &t->memory };
+    if (v->full || v->support != NULL) {
+        *n = v->full ? v->size : v->support->set;
+        return true;
+    }
+    const adx_bitmap *bits = adx_mark_written(&a, v);
+    *n = bits == NULL ? 0 : bits->set;
+    adx_free_arena(&a);
+    return bits != NULL;
+}
+
+// A sum adds all points but the first of each number. False: no memory.
+static bool adx_count_value(const ad_tensor *t, const adx_tensor_value *v,
+                            int64_t x[], ad_tensor_cost *cost)
 {
     uint64_t points = 0;
-    uint64_t distinct = v->full ? v->size
-                      : v->support == NULL ? 0 : v->support->set;
+    uint64_t distinct = 0;
+    bool ok = v->once || adx_count_written(t, v, &distinct);
     for (uint32_t j = 0; j < v->terms; j++) {
         const adx_tensor_term *term = &v->term[j];
         uint64_t n = adx_points_of_term(term, x);
@@ -446,6 +490,7 @@ static void adx_count_value(const adx_tensor_value *v, int64_t x[],
         if (v->kind == ADX_VALUE_SUM)
             cost->mul += n * (factors + scaled);
     }
+    distinct = v->once ? points : distinct;
     if (v->kind == ADX_VALUE_SUM)
         cost->add += points > distinct ? points - distinct : 0;
     else if (v->kind == ADX_VALUE_MOST)
@@ -454,6 +499,7 @@ static void adx_count_value(const adx_tensor_value *v, int64_t x[],
         cost->mul += points;
     else
         cost->fn += points;
+    return ok;
 }
 
 ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
@@ -478,15 +524,17 @@ ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
         for (uint32_t i = 0; i < n; i++)
             if (result[i] != 0 && (wanted == NULL || wanted[i]))
                 e.needed[result[i]] = true;
-        adx_need_all(&e);
+        adx_need_all(p, e.needed);
         for (uint32_t i = 0; i < p->steps; i++)
-            if (e.needed[p->order[i]])
-                adx_count_value(&p->value[p->order[i]], e.x, cost);
+            if (e.needed[p->order[i]]
+                && !adx_count_value(t, &p->value[p->order[i]], e.x, cost))
+                status = ADREV_ENOMEM;
         for (uint32_t i = 0; i < t->tree.inputs; i++)
             cost->io += (size_t)p->value[p->input[i]].size;
         for (uint32_t i = 0; i < t->tree.outs; i++)
             cost->io += (size_t)p->value[p->out[i]].size;
-        cost->work = (size_t)p->memory * sizeof(ad_real);
+        cost->work = (size_t)adx_numbers_needed(p, e.needed, NULL)
+                   * sizeof(ad_real);
     } else
         status = ADREV_ENOMEM;
     adx_drop(&t->memory, e.needed);

@@ -5,9 +5,9 @@
  * over the sets of their terms. The innermost loop is a kernel over numbers that
  * are evenly spaced. Sums are made in an order that depends on the sizes alone.
  *
- *   needs   array/sums tensor/api tensor/arena tensor/sets tensor/nests
- *           tensor/binding tensor/programs tensor/derive
- *   offers  adx_prepare_program adx_clear_results adx_evaluating adx_need_all
+ *   needs   array/sums function/colour tensor/api tensor/arena tensor/sets
+ *           tensor/nests tensor/binding tensor/programs tensor/derive
+ *   offers  adx_need_all adx_prepare_program adx_clear_results adx_evaluating
  *           adx_clear_from adx_one adx_run_value
  * ========================================================================== */
 
@@ -127,31 +127,52 @@ static bool adx_writes_once(const adx_tensor_value *v, const adx_tensor_term *te
     return own == live;
 }
 
-// Prepares all values that a step computes.
+// What is needed for what is needed.
+static void adx_need_all(const adx_tensor_program *p, bool needed[])
+{
+    for (uint32_t i = p->steps; i-- > 0;) {
+        const adx_tensor_value *v = &p->value[p->order[i]];
+        for (uint32_t j = 0; needed[p->order[i]] && j < v->terms; j++) {
+            for (uint32_t f = 0; f < v->term[j].factors; f++)
+                needed[v->term[j].factor[f].value] = true;
+            if (v->term[j].most != 0)
+                needed[v->term[j].most] =
+                    needed[v->term[j].picked.value] = true;
+        }
+    }
+}
+
+// Prepares all values that results need.
 static void adx_prepare_program(ad_tensor *t)
 {
     adx_tensor_program *p = t->program;
+    bool *needed = ADX_GET(&t->arena, p->values, bool);
+    if (needed == NULL)
+        return;
+    for (uint32_t i = 0; i < t->tree.outs; i++)
+        needed[p->out[i]] = needed[p->tangent_out[i]] = true;
+    for (uint32_t i = 0; i < t->tree.inputs; i++)
+        needed[p->adjoint_in[i]] = true;
+    adx_need_all(p, needed);
     for (uint32_t i = 0; i < p->steps && t->arena.status == ADREV_OK; i++) {
         adx_tensor_value *v = adx_tensor_value_at(t, p->order[i]);
-        adx_find_support(t, p->order[i]);
+        if (!needed[p->order[i]])
+            continue;
+        adx_is_full(t, p->order[i]);
         bool all = v->kind != ADX_VALUE_SUM;        // reads what is 0, too
         for (uint32_t j = 0; j < v->terms; j++) {
             adx_tensor_term *term = &v->term[j];
             for (uint32_t f = 0; all && f < term->factors; f++)
-                if (adx_find_support(t, term->factor[f].value)
-                    && !adx_tensor_value_at(t, term->factor[f].value)->full)
+                if (!adx_is_full(t, term->factor[f].value))
                     adx_tensor_value_at(t, term->factor[f].value)->cleared = true;
             term->loop = adx_make_loop(t, p->order[i], term);
             if (term->loop == NULL)
                 adx_arena_fail(&t->arena, ADREV_ENOMEM);
         }
+        if (v->kind == ADX_VALUE_MOST && v->span > p->picks)
+            p->picks = v->span;
         v->once = v->terms == 1 && v->term[0].most == 0
                && v->kind == ADX_VALUE_SUM && adx_writes_once(v, &v->term[0]);
-    }
-    for (uint32_t i = 0; i < p->steps; i++) {
-        adx_tensor_value *v = adx_tensor_value_at(t, p->order[i]);
-        v->at = p->memory;
-        p->memory += (v->span + 7) / 8 * 8;
     }
 }
 
@@ -159,7 +180,7 @@ static void adx_prepare_program(ad_tensor *t)
 static void adx_clear_results(ad_tensor *t, const uint32_t value[], uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        if (value[i] != 0 && !adx_tensor_value_at(t, value[i])->full)
+        if (value[i] != 0 && !adx_is_full(t, value[i]))
             adx_tensor_value_at(t, value[i])->cleared = true;
 }
 
@@ -179,22 +200,6 @@ typedef struct adx_evaluating {
     ad_real *out;
     const ad_real *factor[3];
 } adx_evaluating;
-
-// What is needed for what is needed.
-static void adx_need_all(adx_evaluating *e)
-{
-    const adx_tensor_program *p = e->t->program;
-    for (uint32_t i = p->steps; i-- > 0;) {
-        const adx_tensor_value *v = &p->value[p->order[i]];
-        for (uint32_t j = 0; e->needed[p->order[i]] && j < v->terms; j++) {
-            for (uint32_t f = 0; f < v->term[j].factors; f++)
-                e->needed[v->term[j].factor[f].value] = true;
-            if (v->term[j].most != 0)
-                e->needed[v->term[j].most] =
-                    e->needed[v->term[j].picked.value] = true;
-        }
-    }
-}
 
 // Whether a term is a product with something that is all 0.
 static bool adx_is_nothing(const adx_evaluating *e, const adx_tensor_term *term)
