@@ -4642,6 +4642,9 @@ struct adx_tensor_program {
     uint32_t *out;
     uint32_t *tangent_out;
     uint32_t *adjoint_in;
+    uint32_t *second_in;        // tangents of adjoints
+    uint32_t one;               // the value 1, once it is needed
+    bool curved;                // a second derivative is not known
     adx_int_table **map;            // of the tree's maps
     adx_int_table **column;         // of its relations: from column_of[r] on
     uint32_t *column_of;
@@ -4973,6 +4976,7 @@ typedef struct adx_lowering {
     uint32_t *row_of;           // of each index that is bound: the row of sets
                                 // that is its value; ADX_NOT_YET
     uint32_t *value_of;         // of the tree's arrays
+    unsigned again;             // products that are made a second time
 } adx_lowering;
 
 static const adx_tensor_node *adx_node_of(const adx_lowering *k, uint32_t node)
@@ -5661,9 +5665,38 @@ static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
                               const uint32_t node[], uint32_t nodes,
                               ad_real times);
 
-// A product of expressions as a value; fixed: without a derivative.
-static adx_access adx_part_of(adx_lowering *k, adx_set *s,
-                              const uint32_t node[], uint32_t nodes, bool fixed)
+// Whether a term has no more conditions than a set that it was made in.
+static bool adx_covers(const adx_tensor_term *term, const adx_set *s)
+{
+    int more = 0;
+    for (uint32_t r = 0; r < s->rows; r++)
+        more -= s->row[r].kind > ADX_ROW_FORM;
+    for (uint32_t r = 0; r < term->set->rows; r++)
+        more += term->set->row[r].kind > ADX_ROW_FORM;
+    bool same = more == 0;
+    for (uint32_t v = 0; v < s->vars && same; v++)
+        same = s->low[v] == term->set->low[v] && s->high[v] == term->set->high[v]
+            && s->gone[v] == term->set->gone[v];
+    return same;
+}
+
+// Adds where a part is written, unless it is written at all points of its set.
+static void adx_restrict_to_part(adx_lowering *k, adx_set **s, adx_access part,
+                                 const adx_set *of)
+{
+    const adx_tensor_value *v = &k->t->program->value[part.value];
+    bool all = v->kind != ADX_VALUE_SUM;
+    for (uint32_t i = 0; i < v->terms && !all; i++)
+        all = adx_covers(&v->term[i], of);
+    if (!all)
+        adx_restrict(k->t, s, part);
+}
+
+// A product of expressions as a value; fixed: without a derivative. *of: the set
+// that it is made in; may be NULL.
+static adx_access adx_make_part(adx_lowering *k, adx_set *s,
+                                const uint32_t node[], uint32_t nodes,
+                                bool fixed, const adx_set **of)
 {
     const adx_access none = { 0, 0 };
     adx_set *c = adx_set_of_part(k, s, node, nodes);
@@ -5683,7 +5716,28 @@ static adx_access adx_part_of(adx_lowering *k, adx_set *s,
         return none;
     k->t->program->value[part.value].fixed = fixed;
     adx_finish_value(k->t, part.value);
+    if (of != NULL)
+        *of = reading;
     return adx_read_part(s, reading, part, adx_dims_of(k, part.value));
+}
+
+// The same where it is needed everywhere, 0 or not.
+static adx_access adx_part_of(adx_lowering *k, adx_set *s,
+                              const uint32_t node[], uint32_t nodes, bool fixed)
+{
+    return adx_make_part(k, s, node, nodes, fixed, NULL);
+}
+
+// The same as a factor.
+static adx_access adx_factor_part(adx_lowering *k, adx_set **s,
+                                  const uint32_t node[], uint32_t nodes,
+                                  bool fixed)
+{
+    const adx_set *of = NULL;
+    adx_access part = adx_make_part(k, *s, node, nodes, fixed, &of);
+    if (adx_lowered(k) && of != NULL)
+        adx_restrict_to_part(k, s, part, of);
+    return part;
 }
 
 /* --- reads --------------------------------------------------------------- */
@@ -5838,18 +5892,15 @@ static void adx_list_factor(adx_lowering *k, adx_product_list *p, uint32_t node,
         p->above[p->n++] = node;
 }
 
-// A product without a quotient: each factor is a read, or becomes a part.
-static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
-                              const uint32_t node[], uint32_t nodes,
-                              ad_real times)
+// Factors of a product: reads, or parts. *s becomes the set of the points where
+// none of them is 0 for want of being written.
+static uint32_t adx_take_factors(adx_lowering *k, adx_set **s,
+                                 const uint32_t node[], uint32_t nodes,
+                                 ad_real *times, adx_access factor[])
 {
-    adx_set *c = adx_copy_set(s);
-    adx_access factor[3];
     uint32_t n = 0;
-    if (c == NULL)
-        return;
     if (nodes > 2) {            // all but the last one first
-        factor[n++] = adx_part_of(k, c, node, nodes - 1, false);
+        factor[n++] = adx_factor_part(k, s, node, nodes - 1, false);
         node += nodes - 1;
         nodes = 1;
     }
@@ -5859,18 +5910,52 @@ static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
         if (i > 0 && node[i] == node[i - 1])
             factor[n] = factor[n - 1];
         else if (f->kind == ADX_TREE_READ)
-            factor[n] = adx_factor_read(k, &c, f, &times);
+            factor[n] = adx_factor_read(k, s, f, times);
         else
-            factor[n] = adx_part_of(k, c, detach ? &f->child : &node[i], 1,
-                                    detach);
+            factor[n] = adx_factor_part(k, s, detach ? &f->child : &node[i], 1,
+                                        detach);
         n++;
     }
-    if (!adx_lowered(k))
+    if (adx_lowered(k))
+        adx_simplify_set(*s);
+    return n;
+}
+
+// Whether a set has the conditions and bounds of another, with which it began.
+static bool adx_is_unchanged(const adx_set *s, const adx_set *from)
+{
+    const adx_tensor_term term = { .set = (adx_set *)s };
+    return adx_covers(&term, from);
+}
+
+#define ADX_AGAIN_MOST 3
+
+// A product without a quotient. If one factor is 0 at some points, the parts
+// before it need not be computed there: so all are made again, for fewer points.
+// (What was made first is needed by nobody.)
+static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
+                              const uint32_t node[], uint32_t nodes,
+                              ad_real times)
+{
+    adx_set *c = adx_copy_set(s);
+    adx_access factor[3];
+    ad_real first = times;
+    if (c == NULL)
         return;
     adx_simplify_set(c);
-    if (c->empty)
+    adx_set *begin = adx_copy_set(c);
+    uint32_t n = adx_take_factors(k, &c, node, nodes, &times, factor);
+    if (adx_lowered(k) && begin != NULL && nodes > 1 && !c->empty
+        && k->again < ADX_AGAIN_MOST && !adx_is_unchanged(c, begin)) {
+        k->again++;
+        times = first;
+        n = adx_take_factors(k, &c, node, nodes, &times, factor);
+        k->again--;
+    }
+    if (!adx_lowered(k) || c->empty)
         return;
-    adx_tensor_term *term = adx_new_tensor_term(k->t, to.value, c, to.out, times);
+    adx_tensor_term *term = adx_new_tensor_term(k->t, to.value, c, to.out,
+                                                times);
     for (uint32_t i = 0; i < n; i++)
         adx_add_factor(term, factor[i]);
 }
@@ -6045,8 +6130,16 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
                                const adx_tensor_node *n)
 {
     uint32_t left = (uint32_t)(n->power < 0 ? -(int64_t)n->power : n->power);
-    adx_access square = adx_argument_of(k, s, n->child);
+    const adx_tensor_node *base = adx_node_of(k, n->child);
+    ad_real times = 1;
     adx_access all = { 0, 0 };
+    adx_access square = n->power < 0 ? adx_argument_of(k, s, n->child)
+        : base->kind == ADX_TREE_READ ? adx_factor_read(k, &s, base, &times)
+        : adx_factor_part(k, &s, &n->child, 1, false);
+    if (adx_lowered(k))
+        adx_simplify_set(s);
+    if (n->power % 2 == 0)
+        times = 1;
     bool any = false;
     while (left > 0 && adx_lowered(k)) {
         if (left & 1) {
@@ -6084,8 +6177,11 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
     if (!adx_lowered(k))
         return;
     adx_simplify_set(s);
+    if (s->empty)
+        return;
     if (n->power > 0)
-        adx_add_factor(adx_new_tensor_term(k->t, to.value, s, to.out, 1), all);
+        adx_add_factor(adx_new_tensor_term(k->t, to.value, s, to.out, times),
+                       all);
     else {
         adx_access one = adx_part_of(k, s, NULL, 0, false);
         adx_tensor_value *v = &k->t->program->value[to.value];
@@ -6185,20 +6281,45 @@ static bool adx_is_square(const ad_tensor *t, const adx_tensor_term *term)
                          adx_tensor_value_at(t, term->factor[0].value)->dims);
 }
 
-// The partial of a row with respect to an argument, at the points of a set.
-static uint32_t adx_partial_value(ad_tensor *t, uint32_t row, uint32_t which,
-                                  const adx_set *s)
+// A value of one number, 1.
+static uint32_t adx_value_of_one(ad_tensor *t)
 {
-    uint32_t p = adx_value_like(t, row, ADX_VALUE_PARTIAL);
+    adx_tensor_program *p = t->program;
+    adx_set *s = p->one != 0 ? NULL : adx_new_set(&t->arena);
+    if (s != NULL) {
+        uint32_t one = adx_new_value(t, ADX_VALUE_SUM, 0);
+        if (one == 0)
+            return 0;
+        adx_lay_out(t, adx_tensor_value_at(t, one), NULL);
+        adx_new_tensor_term(t, one, s, 0, 1);
+        adx_finish_value(t, one);
+        p->one = one;
+    }
+    return p->one;
+}
+
+// The partial of a row with respect to an argument, at the points of a set. That
+// of a quotient is a quotient, 1/y or (x/y)/y, of which the second is to be
+// subtracted: *k becomes -1.
+static uint32_t adx_partial_value(ad_tensor *t, uint32_t row, uint32_t which,
+                                  const adx_set *s, ad_real *k)
+{
+    uint32_t op = adx_tensor_value_at(t, row)->op;
+    bool quotient = op == ADREV_OP_div;
+    uint32_t one = quotient && which == 0 ? adx_value_of_one(t) : 0;
+    uint32_t p = adx_value_like(t, row, quotient ? ADX_VALUE_ROW
+                                                 : ADX_VALUE_PARTIAL);
+    *k = quotient && which == 1 ? -1 : 1;
     if (p == 0)
         return 0;
     const adx_tensor_term of = adx_tensor_value_at(t, row)->term[0];
-    adx_tensor_value_at(t, p)->op = adx_tensor_value_at(t, row)->op;
+    const adx_access above = { which == 0 ? one : row, of.out };
+    adx_tensor_value_at(t, p)->op = op;
     adx_tensor_value_at(t, p)->which = which;
     adx_lay_out(t, adx_tensor_value_at(t, p), NULL);
     adx_tensor_term *term = adx_new_tensor_term(t, p, s, of.out, 1);
     for (uint32_t i = 0; i < of.factors; i++)
-        adx_add_factor(term, of.factor[i]);
+        adx_add_factor(term, quotient && i == 0 ? above : of.factor[i]);
     adx_finish_value(t, p);
     return p;
 }
@@ -6254,10 +6375,12 @@ static void adx_tangent_of_row(ad_tensor *t, uint32_t value)
             continue;
         if (s == NULL || !adx_restrict(t, &s, moved))
             return;
-        const adx_access partial = { adx_partial_value(t, value, i, s), of.out };
+        ad_real k;
+        const adx_access partial = { adx_partial_value(t, value, i, s, &k),
+                                     of.out };
         uint32_t to = adx_tangent_value(t, value);
         adx_tensor_term *term = partial.value == 0 || to == 0 ? NULL
-                              : adx_new_tensor_term(t, to, s, of.out, 1);
+                              : adx_new_tensor_term(t, to, s, of.out, k);
         adx_add_factor(term, partial);
         adx_add_factor(term, moved);
     }
@@ -6284,9 +6407,22 @@ static void adx_tangent_of_most(ad_tensor *t, uint32_t value)
     }
 }
 
+// A partial that depends on inputs: its own derivative is not known.
+static void adx_note_curved(ad_tensor *t, const adx_tensor_value *partial)
+{
+    const char *text = ad_op_table()[partial->op].partial[partial->which];
+    if (strcmp(text, "1") != 0 && strcmp(text, "-1") != 0)
+        for (uint32_t i = 0; i < partial->term[0].factors; i++)
+            t->program->curved = t->program->curved
+                || adx_tensor_value_at(t, partial->term[0].factor[i].value)
+                       ->tangent != 0;
+}
+
 static void adx_tangent_of(ad_tensor *t, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(t, value);
+    if (v->kind == ADX_VALUE_PARTIAL)
+        adx_note_curved(t, v);
     if (v->fixed || v->kind <= ADX_VALUE_WEIGHT || v->kind == ADX_VALUE_PARTIAL)
         return;
     if (v->kind == ADX_VALUE_ROW && v->terms > 0)
@@ -6354,10 +6490,11 @@ static void adx_adjoint_of_row(ad_tensor *t, uint32_t value,
         if (!adx_is_active(t, of->factor[i].value)
             || !adx_has_partial_text(op, i))
             continue;
-        const adx_access partial = { adx_partial_value(t, value, i, s),
+        ad_real k;
+        const adx_access partial = { adx_partial_value(t, value, i, s, &k),
                                      of->out };
         if (partial.value != 0)
-            adx_adjoint_term(t, s, of, i, &partial, above, 1);
+            adx_adjoint_term(t, s, of, i, &partial, above, k);
     }
 }
 
@@ -6445,6 +6582,7 @@ static void adx_derive_program(ad_tensor *t)
     p->primal = p->steps;
     for (uint32_t i = 0; i < p->primal && t->arena.status == ADREV_OK; i++)
         adx_tangent_of(t, p->order[i]);
+    uint32_t tangents = p->steps;
     for (uint32_t i = 0; i < t->tree.outs; i++) {
         p->weight[i] = adx_given_like(t, p->out[i], ADX_VALUE_WEIGHT, i);
         p->tangent_out[i] = adx_tensor_value_at(t, p->out[i])->tangent;
@@ -6458,6 +6596,13 @@ static void adx_derive_program(ad_tensor *t)
         if (p->adjoint_in[i] != 0)
             adx_finish_value(t, p->adjoint_in[i]);
     }
+    p->curved = false;
+    uint32_t steps = p->steps;
+    for (uint32_t i = tangents; i < steps && t->arena.status == ADREV_OK; i++)
+        adx_tangent_of(t, p->order[i]);
+    for (uint32_t i = 0; i < t->tree.inputs; i++)
+        p->second_in[i] = p->adjoint_in[i] == 0 ? 0
+            : adx_tensor_value_at(t, p->adjoint_in[i])->tangent;
 }
 
 ADX_SELDOM_END
@@ -6614,7 +6759,7 @@ static void adx_prepare_program(ad_tensor *t)
     for (uint32_t i = 0; i < t->tree.outs; i++)
         needed[p->out[i]] = needed[p->tangent_out[i]] = true;
     for (uint32_t i = 0; i < t->tree.inputs; i++)
-        needed[p->adjoint_in[i]] = true;
+        needed[p->adjoint_in[i]] = needed[p->second_in[i]] = true;
     adx_need_all(p, needed);
     for (uint32_t i = 0; i < p->steps && t->arena.status == ADREV_OK; i++) {
         adx_tensor_value *v = adx_tensor_value_at(t, p->order[i]);
@@ -6911,7 +7056,7 @@ ADX_SELDOM_BEGIN
 static void adx_not_given(ad_tensor *t, ad_tensor_error *error, adx_spot name,
                           const char *what)
 {
-    adx_lowering k = { t, error, NULL, NULL };
+    adx_lowering k = { t, error, NULL, NULL, 0 };
     adx_misfit(&k, name.at, what, name);
 }
 
@@ -6950,7 +7095,7 @@ static adx_int_table *adx_make_table(ad_tensor *t, ad_tensor_error *error,
         if (value[i] < to->low || value[i] > to->high) {
             char text[100];
             adx_saying s = { text, 0, sizeof text };
-            adx_lowering k = { t, error, NULL, NULL };
+            adx_lowering k = { t, error, NULL, NULL, 0 };
             adx_say_string(&s, "' has ");
             adx_say_signed(&s, value[i]);
             adx_say_string(&s, " at number ");
@@ -7048,7 +7193,7 @@ static void adx_check_entries(ad_tensor *t, ad_tensor_error *error,
         if (adx_compare_entries(g, arity, list[i - 1], list[i]) == 0) {
             char text[100];
             adx_saying s = { text, 0, sizeof text };
-            adx_lowering k = { t, error, NULL, NULL };
+            adx_lowering k = { t, error, NULL, NULL, 0 };
             adx_say_string(&s, "' has an entry twice: numbers ");
             adx_say_signed(&s, list[i - 1]);
             adx_say_string(&s, " and ");
@@ -7108,6 +7253,7 @@ static bool adx_begin_tensor_program(ad_tensor *t)
     p->input = ADX_GET(a, t->tree.inputs, uint32_t);
     p->tangent_in = ADX_GET(a, t->tree.inputs, uint32_t);
     p->adjoint_in = ADX_GET(a, t->tree.inputs, uint32_t);
+    p->second_in = ADX_GET(a, t->tree.inputs, uint32_t);
     p->weight = ADX_GET(a, t->tree.outs, uint32_t);
     p->out = ADX_GET(a, t->tree.outs, uint32_t);
     p->tangent_out = ADX_GET(a, t->tree.outs, uint32_t);
@@ -7129,7 +7275,7 @@ static void adx_bind_program(ad_tensor *t, ad_tensor_error *error)
     for (uint32_t i = 1; i < t->tree.relation_count; i++)
         if (a->status == ADREV_OK)
             adx_check_entries(t, error, i);
-    adx_lowering k = { t, error, row_of, value_of };
+    adx_lowering k = { t, error, row_of, value_of, 0 };
     if (a->status == ADREV_OK)
         adx_make_arrays(t, value_of);
     if (a->status == ADREV_OK)
@@ -7142,6 +7288,7 @@ static void adx_bind_program(ad_tensor *t, ad_tensor_error *error)
         adx_clear_results(t, t->program->out, t->tree.outs);
         adx_clear_results(t, t->program->tangent_out, t->tree.outs);
         adx_clear_results(t, t->program->adjoint_in, t->tree.inputs);
+        adx_clear_results(t, t->program->second_in, t->tree.inputs);
     }
 }
 
@@ -7171,6 +7318,7 @@ typedef struct adx_tensor_arrays {
     ad_real *const *y;
     ad_real *const *dy;
     ad_real *const *dx;
+    ad_real *const *hv;
 } adx_tensor_arrays;
 
 static void adx_need_results(adx_evaluating *e, const uint32_t value[],
@@ -7260,6 +7408,7 @@ static bool adx_begin_evaluating(adx_evaluating *e, const adx_tensor_arrays *a)
     adx_need_results(e, p->out, e->t->tree.outs, a->y);
     adx_need_results(e, p->tangent_out, e->t->tree.outs, a->dy);
     adx_need_results(e, p->adjoint_in, e->t->tree.inputs, a->dx);
+    adx_need_results(e, p->second_in, e->t->tree.inputs, a->hv);
     adx_need_all(p, e->needed);
     e->memory = (ad_real *)adx_take(m, (size_t)adx_numbers_needed(p, e->needed,
                                                                   e->base),
@@ -7293,6 +7442,7 @@ static ad_status adx_evaluate_tensor(ad_tensor *t, const adx_tensor_arrays *a)
                 adx_run_value(&e, p->order[i]);
         adx_clear_unmade(&e, p->tangent_out, p->out, t->tree.outs, a->dy);
         adx_clear_unmade(&e, p->adjoint_in, p->input, t->tree.inputs, a->dx);
+        adx_clear_unmade(&e, p->second_in, p->input, t->tree.inputs, a->hv);
     }
     adx_end_evaluating(&e);
     return status;
@@ -7333,6 +7483,16 @@ ADX_API ad_status ad_tensor_gradient(ad_tensor *t, const ad_real *const x[],
         if (t->tree.array[i].out && t->tree.array[i].rank > 0)
             return ADREV_ESHAPE;
     return adx_evaluate_tensor(t, &a);
+}
+
+ADX_API ad_status ad_tensor_hvp(ad_tensor *t, const ad_real *const x[],
+                                const ad_real *const w[],
+                                const ad_real *const v[], ad_real *const hv[])
+{
+    const adx_tensor_arrays a = { .x = x, .v = v, .w = w, .hv = hv };
+    ad_status status = t == NULL ? ADREV_ESHAPE : ad_tensor_bind(t, NULL);
+    return status != ADREV_OK ? status
+         : t->program->curved ? ADREV_EEXTERNAL : adx_evaluate_tensor(t, &a);
 }
 
 /* --- counts -------------------------------------------------------------- */
@@ -7401,7 +7561,7 @@ static bool adx_count_value(const ad_tensor *t, const adx_tensor_value *v,
 ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
                                   const bool wanted[], ad_tensor_cost *cost)
 {
-    if (t == NULL || cost == NULL || part > ADREV_TENSOR_VJP)
+    if (t == NULL || cost == NULL || part > ADREV_TENSOR_HVP)
         return ADREV_ESHAPE;
     ad_status status = ad_tensor_bind(t, NULL);
     if (status != ADREV_OK)
@@ -7409,8 +7569,9 @@ ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
     const adx_tensor_program *p = t->program;
     const uint32_t *result = part == ADREV_TENSOR_VALUE ? p->out
                            : part == ADREV_TENSOR_JVP ? p->tangent_out
-                           : p->adjoint_in;
-    uint32_t n = part == ADREV_TENSOR_VJP ? t->tree.inputs : t->tree.outs;
+                           : part == ADREV_TENSOR_VJP ? p->adjoint_in
+                           : p->second_in;
+    uint32_t n = part >= ADREV_TENSOR_VJP ? t->tree.inputs : t->tree.outs;
     adx_evaluating e = { .t = t };
     e.needed = (bool *)adx_take(&t->memory, p->values, sizeof *e.needed);
     e.x = (int64_t *)adx_take(&t->memory, p->vars, sizeof *e.x);

@@ -50,20 +50,45 @@ static bool adx_is_square(const ad_tensor *t, const adx_tensor_term *term)
                          adx_tensor_value_at(t, term->factor[0].value)->dims);
 }
 
-// The partial of a row with respect to an argument, at the points of a set.
-static uint32_t adx_partial_value(ad_tensor *t, uint32_t row, uint32_t which,
-                                  const adx_set *s)
+// A value of one number, 1.
+static uint32_t adx_value_of_one(ad_tensor *t)
 {
-    uint32_t p = adx_value_like(t, row, ADX_VALUE_PARTIAL);
+    adx_tensor_program *p = t->program;
+    adx_set *s = p->one != 0 ? NULL : adx_new_set(&t->arena);
+    if (s != NULL) {
+        uint32_t one = adx_new_value(t, ADX_VALUE_SUM, 0);
+        if (one == 0)
+            return 0;
+        adx_lay_out(t, adx_tensor_value_at(t, one), NULL);
+        adx_new_tensor_term(t, one, s, 0, 1);
+        adx_finish_value(t, one);
+        p->one = one;
+    }
+    return p->one;
+}
+
+// The partial of a row with respect to an argument, at the points of a set. That
+// of a quotient is a quotient, 1/y or (x/y)/y, of which the second is to be
+// subtracted: *k becomes -1.
+static uint32_t adx_partial_value(ad_tensor *t, uint32_t row, uint32_t which,
+                                  const adx_set *s, ad_real *k)
+{
+    uint32_t op = adx_tensor_value_at(t, row)->op;
+    bool quotient = op == ADREV_OP_div;
+    uint32_t one = quotient && which == 0 ? adx_value_of_one(t) : 0;
+    uint32_t p = adx_value_like(t, row, quotient ? ADX_VALUE_ROW
+                                                 : ADX_VALUE_PARTIAL);
+    *k = quotient && which == 1 ? -1 : 1;
     if (p == 0)
         return 0;
     const adx_tensor_term of = adx_tensor_value_at(t, row)->term[0];
-    adx_tensor_value_at(t, p)->op = adx_tensor_value_at(t, row)->op;
+    const adx_access above = { which == 0 ? one : row, of.out };
+    adx_tensor_value_at(t, p)->op = op;
     adx_tensor_value_at(t, p)->which = which;
     adx_lay_out(t, adx_tensor_value_at(t, p), NULL);
     adx_tensor_term *term = adx_new_tensor_term(t, p, s, of.out, 1);
     for (uint32_t i = 0; i < of.factors; i++)
-        adx_add_factor(term, of.factor[i]);
+        adx_add_factor(term, quotient && i == 0 ? above : of.factor[i]);
     adx_finish_value(t, p);
     return p;
 }
@@ -119,10 +144,12 @@ static void adx_tangent_of_row(ad_tensor *t, uint32_t value)
             continue;
         if (s == NULL || !adx_restrict(t, &s, moved))
             return;
-        const adx_access partial = { adx_partial_value(t, value, i, s), of.out };
+        ad_real k;
+        const adx_access partial = { adx_partial_value(t, value, i, s, &k),
+                                     of.out };
         uint32_t to = adx_tangent_value(t, value);
         adx_tensor_term *term = partial.value == 0 || to == 0 ? NULL
-                              : adx_new_tensor_term(t, to, s, of.out, 1);
+                              : adx_new_tensor_term(t, to, s, of.out, k);
         adx_add_factor(term, partial);
         adx_add_factor(term, moved);
     }
@@ -149,9 +176,22 @@ static void adx_tangent_of_most(ad_tensor *t, uint32_t value)
     }
 }
 
+// A partial that depends on inputs: its own derivative is not known.
+static void adx_note_curved(ad_tensor *t, const adx_tensor_value *partial)
+{
+    const char *text = ad_op_table()[partial->op].partial[partial->which];
+    if (strcmp(text, "1") != 0 && strcmp(text, "-1") != 0)
+        for (uint32_t i = 0; i < partial->term[0].factors; i++)
+            t->program->curved = t->program->curved
+                || adx_tensor_value_at(t, partial->term[0].factor[i].value)
+                       ->tangent != 0;
+}
+
 static void adx_tangent_of(ad_tensor *t, uint32_t value)
 {
     const adx_tensor_value *v = adx_tensor_value_at(t, value);
+    if (v->kind == ADX_VALUE_PARTIAL)
+        adx_note_curved(t, v);
     if (v->fixed || v->kind <= ADX_VALUE_WEIGHT || v->kind == ADX_VALUE_PARTIAL)
         return;
     if (v->kind == ADX_VALUE_ROW && v->terms > 0)
@@ -219,10 +259,11 @@ static void adx_adjoint_of_row(ad_tensor *t, uint32_t value,
         if (!adx_is_active(t, of->factor[i].value)
             || !adx_has_partial_text(op, i))
             continue;
-        const adx_access partial = { adx_partial_value(t, value, i, s),
+        ad_real k;
+        const adx_access partial = { adx_partial_value(t, value, i, s, &k),
                                      of->out };
         if (partial.value != 0)
-            adx_adjoint_term(t, s, of, i, &partial, above, 1);
+            adx_adjoint_term(t, s, of, i, &partial, above, k);
     }
 }
 
@@ -310,6 +351,7 @@ static void adx_derive_program(ad_tensor *t)
     p->primal = p->steps;
     for (uint32_t i = 0; i < p->primal && t->arena.status == ADREV_OK; i++)
         adx_tangent_of(t, p->order[i]);
+    uint32_t tangents = p->steps;
     for (uint32_t i = 0; i < t->tree.outs; i++) {
         p->weight[i] = adx_given_like(t, p->out[i], ADX_VALUE_WEIGHT, i);
         p->tangent_out[i] = adx_tensor_value_at(t, p->out[i])->tangent;
@@ -323,6 +365,13 @@ static void adx_derive_program(ad_tensor *t)
         if (p->adjoint_in[i] != 0)
             adx_finish_value(t, p->adjoint_in[i]);
     }
+    p->curved = false;
+    uint32_t steps = p->steps;
+    for (uint32_t i = tangents; i < steps && t->arena.status == ADREV_OK; i++)
+        adx_tangent_of(t, p->order[i]);
+    for (uint32_t i = 0; i < t->tree.inputs; i++)
+        p->second_in[i] = p->adjoint_in[i] == 0 ? 0
+            : adx_tensor_value_at(t, p->adjoint_in[i])->tangent;
 }
 
 ADX_SELDOM_END

@@ -148,9 +148,38 @@ static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
                               const uint32_t node[], uint32_t nodes,
                               ad_real times);
 
-// A product of expressions as a value; fixed: without a derivative.
-static adx_access adx_part_of(adx_lowering *k, adx_set *s,
-                              const uint32_t node[], uint32_t nodes, bool fixed)
+// Whether a term has no more conditions than a set that it was made in.
+static bool adx_covers(const adx_tensor_term *term, const adx_set *s)
+{
+    int more = 0;
+    for (uint32_t r = 0; r < s->rows; r++)
+        more -= s->row[r].kind > ADX_ROW_FORM;
+    for (uint32_t r = 0; r < term->set->rows; r++)
+        more += term->set->row[r].kind > ADX_ROW_FORM;
+    bool same = more == 0;
+    for (uint32_t v = 0; v < s->vars && same; v++)
+        same = s->low[v] == term->set->low[v] && s->high[v] == term->set->high[v]
+            && s->gone[v] == term->set->gone[v];
+    return same;
+}
+
+// Adds where a part is written, unless it is written at all points of its set.
+static void adx_restrict_to_part(adx_lowering *k, adx_set **s, adx_access part,
+                                 const adx_set *of)
+{
+    const adx_tensor_value *v = &k->t->program->value[part.value];
+    bool all = v->kind != ADX_VALUE_SUM;
+    for (uint32_t i = 0; i < v->terms && !all; i++)
+        all = adx_covers(&v->term[i], of);
+    if (!all)
+        adx_restrict(k->t, s, part);
+}
+
+// A product of expressions as a value; fixed: without a derivative. *of: the set
+// that it is made in; may be NULL.
+static adx_access adx_make_part(adx_lowering *k, adx_set *s,
+                                const uint32_t node[], uint32_t nodes,
+                                bool fixed, const adx_set **of)
 {
     const adx_access none = { 0, 0 };
     adx_set *c = adx_set_of_part(k, s, node, nodes);
@@ -170,7 +199,28 @@ static adx_access adx_part_of(adx_lowering *k, adx_set *s,
         return none;
     k->t->program->value[part.value].fixed = fixed;
     adx_finish_value(k->t, part.value);
+    if (of != NULL)
+        *of = reading;
     return adx_read_part(s, reading, part, adx_dims_of(k, part.value));
+}
+
+// The same where it is needed everywhere, 0 or not.
+static adx_access adx_part_of(adx_lowering *k, adx_set *s,
+                              const uint32_t node[], uint32_t nodes, bool fixed)
+{
+    return adx_make_part(k, s, node, nodes, fixed, NULL);
+}
+
+// The same as a factor.
+static adx_access adx_factor_part(adx_lowering *k, adx_set **s,
+                                  const uint32_t node[], uint32_t nodes,
+                                  bool fixed)
+{
+    const adx_set *of = NULL;
+    adx_access part = adx_make_part(k, *s, node, nodes, fixed, &of);
+    if (adx_lowered(k) && of != NULL)
+        adx_restrict_to_part(k, s, part, of);
+    return part;
 }
 
 /* --- reads --------------------------------------------------------------- */
@@ -325,18 +375,15 @@ static void adx_list_factor(adx_lowering *k, adx_product_list *p, uint32_t node,
         p->above[p->n++] = node;
 }
 
-// A product without a quotient: each factor is a read, or becomes a part.
-static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
-                              const uint32_t node[], uint32_t nodes,
-                              ad_real times)
+// Factors of a product: reads, or parts. *s becomes the set of the points where
+// none of them is 0 for want of being written.
+static uint32_t adx_take_factors(adx_lowering *k, adx_set **s,
+                                 const uint32_t node[], uint32_t nodes,
+                                 ad_real *times, adx_access factor[])
 {
-    adx_set *c = adx_copy_set(s);
-    adx_access factor[3];
     uint32_t n = 0;
-    if (c == NULL)
-        return;
     if (nodes > 2) {            // all but the last one first
-        factor[n++] = adx_part_of(k, c, node, nodes - 1, false);
+        factor[n++] = adx_factor_part(k, s, node, nodes - 1, false);
         node += nodes - 1;
         nodes = 1;
     }
@@ -346,18 +393,52 @@ static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
         if (i > 0 && node[i] == node[i - 1])
             factor[n] = factor[n - 1];
         else if (f->kind == ADX_TREE_READ)
-            factor[n] = adx_factor_read(k, &c, f, &times);
+            factor[n] = adx_factor_read(k, s, f, times);
         else
-            factor[n] = adx_part_of(k, c, detach ? &f->child : &node[i], 1,
-                                    detach);
+            factor[n] = adx_factor_part(k, s, detach ? &f->child : &node[i], 1,
+                                        detach);
         n++;
     }
-    if (!adx_lowered(k))
+    if (adx_lowered(k))
+        adx_simplify_set(*s);
+    return n;
+}
+
+// Whether a set has the conditions and bounds of another, with which it began.
+static bool adx_is_unchanged(const adx_set *s, const adx_set *from)
+{
+    const adx_tensor_term term = { .set = (adx_set *)s };
+    return adx_covers(&term, from);
+}
+
+#define ADX_AGAIN_MOST 3
+
+// A product without a quotient. If one factor is 0 at some points, the parts
+// before it need not be computed there: so all are made again, for fewer points.
+// (What was made first is needed by nobody.)
+static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
+                              const uint32_t node[], uint32_t nodes,
+                              ad_real times)
+{
+    adx_set *c = adx_copy_set(s);
+    adx_access factor[3];
+    ad_real first = times;
+    if (c == NULL)
         return;
     adx_simplify_set(c);
-    if (c->empty)
+    adx_set *begin = adx_copy_set(c);
+    uint32_t n = adx_take_factors(k, &c, node, nodes, &times, factor);
+    if (adx_lowered(k) && begin != NULL && nodes > 1 && !c->empty
+        && k->again < ADX_AGAIN_MOST && !adx_is_unchanged(c, begin)) {
+        k->again++;
+        times = first;
+        n = adx_take_factors(k, &c, node, nodes, &times, factor);
+        k->again--;
+    }
+    if (!adx_lowered(k) || c->empty)
         return;
-    adx_tensor_term *term = adx_new_tensor_term(k->t, to.value, c, to.out, times);
+    adx_tensor_term *term = adx_new_tensor_term(k->t, to.value, c, to.out,
+                                                times);
     for (uint32_t i = 0; i < n; i++)
         adx_add_factor(term, factor[i]);
 }
@@ -532,8 +613,16 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
                                const adx_tensor_node *n)
 {
     uint32_t left = (uint32_t)(n->power < 0 ? -(int64_t)n->power : n->power);
-    adx_access square = adx_argument_of(k, s, n->child);
+    const adx_tensor_node *base = adx_node_of(k, n->child);
+    ad_real times = 1;
     adx_access all = { 0, 0 };
+    adx_access square = n->power < 0 ? adx_argument_of(k, s, n->child)
+        : base->kind == ADX_TREE_READ ? adx_factor_read(k, &s, base, &times)
+        : adx_factor_part(k, &s, &n->child, 1, false);
+    if (adx_lowered(k))
+        adx_simplify_set(s);
+    if (n->power % 2 == 0)
+        times = 1;
     bool any = false;
     while (left > 0 && adx_lowered(k)) {
         if (left & 1) {
@@ -571,8 +660,11 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
     if (!adx_lowered(k))
         return;
     adx_simplify_set(s);
+    if (s->empty)
+        return;
     if (n->power > 0)
-        adx_add_factor(adx_new_tensor_term(k->t, to.value, s, to.out, 1), all);
+        adx_add_factor(adx_new_tensor_term(k->t, to.value, s, to.out, times),
+                       all);
     else {
         adx_access one = adx_part_of(k, s, NULL, 0, false);
         adx_tensor_value *v = &k->t->program->value[to.value];

@@ -24,6 +24,7 @@ typedef struct adx_lowering {
     uint32_t *row_of;           // of each index that is bound: the row of sets
                                 // that is its value; ADX_NOT_YET
     uint32_t *value_of;         // of the tree's arrays
+    unsigned again;             // products that are made a second time
 } adx_lowering;
 
 static const adx_tensor_node *adx_node_of(const adx_lowering *k, uint32_t node)

@@ -90,6 +90,9 @@ struct adx_tensor_program {
     uint32_t *out;
     uint32_t *tangent_out;
     uint32_t *adjoint_in;
+    uint32_t *second_in;        // tangents of adjoints
+    uint32_t one;               // the value 1, once it is needed
+    bool curved;                // a second derivative is not known
     adx_int_table **map;            // of the tree's maps
     adx_int_table **column;         // of its relations: from column_of[r] on
     uint32_t *column_of;

@@ -15,7 +15,7 @@ ADX_SELDOM_BEGIN
 static void adx_not_given(ad_tensor *t, ad_tensor_error *error, adx_spot name,
                           const char *what)
 {
-    adx_lowering k = { t, error, NULL, NULL };
+    adx_lowering k = { t, error, NULL, NULL, 0 };
     adx_misfit(&k, name.at, what, name);
 }
 
@@ -54,7 +54,7 @@ static adx_int_table *adx_make_table(ad_tensor *t, ad_tensor_error *error,
         if (value[i] < to->low || value[i] > to->high) {
             char text[100];
             adx_saying s = { text, 0, sizeof text };
-            adx_lowering k = { t, error, NULL, NULL };
+            adx_lowering k = { t, error, NULL, NULL, 0 };
             adx_say_string(&s, "' has ");
             adx_say_signed(&s, value[i]);
             adx_say_string(&s, " at number ");
@@ -152,7 +152,7 @@ static void adx_check_entries(ad_tensor *t, ad_tensor_error *error,
         if (adx_compare_entries(g, arity, list[i - 1], list[i]) == 0) {
             char text[100];
             adx_saying s = { text, 0, sizeof text };
-            adx_lowering k = { t, error, NULL, NULL };
+            adx_lowering k = { t, error, NULL, NULL, 0 };
             adx_say_string(&s, "' has an entry twice: numbers ");
             adx_say_signed(&s, list[i - 1]);
             adx_say_string(&s, " and ");
@@ -212,6 +212,7 @@ static bool adx_begin_tensor_program(ad_tensor *t)
     p->input = ADX_GET(a, t->tree.inputs, uint32_t);
     p->tangent_in = ADX_GET(a, t->tree.inputs, uint32_t);
     p->adjoint_in = ADX_GET(a, t->tree.inputs, uint32_t);
+    p->second_in = ADX_GET(a, t->tree.inputs, uint32_t);
     p->weight = ADX_GET(a, t->tree.outs, uint32_t);
     p->out = ADX_GET(a, t->tree.outs, uint32_t);
     p->tangent_out = ADX_GET(a, t->tree.outs, uint32_t);
@@ -233,7 +234,7 @@ static void adx_bind_program(ad_tensor *t, ad_tensor_error *error)
     for (uint32_t i = 1; i < t->tree.relation_count; i++)
         if (a->status == ADREV_OK)
             adx_check_entries(t, error, i);
-    adx_lowering k = { t, error, row_of, value_of };
+    adx_lowering k = { t, error, row_of, value_of, 0 };
     if (a->status == ADREV_OK)
         adx_make_arrays(t, value_of);
     if (a->status == ADREV_OK)
@@ -246,6 +247,7 @@ static void adx_bind_program(ad_tensor *t, ad_tensor_error *error)
         adx_clear_results(t, t->program->out, t->tree.outs);
         adx_clear_results(t, t->program->tangent_out, t->tree.outs);
         adx_clear_results(t, t->program->adjoint_in, t->tree.inputs);
+        adx_clear_results(t, t->program->second_in, t->tree.inputs);
     }
 }
 
@@ -275,6 +277,7 @@ typedef struct adx_tensor_arrays {
     ad_real *const *y;
     ad_real *const *dy;
     ad_real *const *dx;
+    ad_real *const *hv;
 } adx_tensor_arrays;
 
 static void adx_need_results(adx_evaluating *e, const uint32_t value[],
@@ -364,6 +367,7 @@ static bool adx_begin_evaluating(adx_evaluating *e, const adx_tensor_arrays *a)
     adx_need_results(e, p->out, e->t->tree.outs, a->y);
     adx_need_results(e, p->tangent_out, e->t->tree.outs, a->dy);
     adx_need_results(e, p->adjoint_in, e->t->tree.inputs, a->dx);
+    adx_need_results(e, p->second_in, e->t->tree.inputs, a->hv);
     adx_need_all(p, e->needed);
     e->memory = (ad_real *)adx_take(m, (size_t)adx_numbers_needed(p, e->needed,
                                                                   e->base),
@@ -397,6 +401,7 @@ static ad_status adx_evaluate_tensor(ad_tensor *t, const adx_tensor_arrays *a)
                 adx_run_value(&e, p->order[i]);
         adx_clear_unmade(&e, p->tangent_out, p->out, t->tree.outs, a->dy);
         adx_clear_unmade(&e, p->adjoint_in, p->input, t->tree.inputs, a->dx);
+        adx_clear_unmade(&e, p->second_in, p->input, t->tree.inputs, a->hv);
     }
     adx_end_evaluating(&e);
     return status;
@@ -437,6 +442,16 @@ ADX_API ad_status ad_tensor_gradient(ad_tensor *t, const ad_real *const x[],
         if (t->tree.array[i].out && t->tree.array[i].rank > 0)
             return ADREV_ESHAPE;
     return adx_evaluate_tensor(t, &a);
+}
+
+ADX_API ad_status ad_tensor_hvp(ad_tensor *t, const ad_real *const x[],
+                                const ad_real *const w[],
+                                const ad_real *const v[], ad_real *const hv[])
+{
+    const adx_tensor_arrays a = { .x = x, .v = v, .w = w, .hv = hv };
+    ad_status status = t == NULL ? ADREV_ESHAPE : ad_tensor_bind(t, NULL);
+    return status != ADREV_OK ? status
+         : t->program->curved ? ADREV_EEXTERNAL : adx_evaluate_tensor(t, &a);
 }
 
 /* --- counts -------------------------------------------------------------- */
@@ -505,7 +520,7 @@ static bool adx_count_value(const ad_tensor *t, const adx_tensor_value *v,
 ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
                                   const bool wanted[], ad_tensor_cost *cost)
 {
-    if (t == NULL || cost == NULL || part > ADREV_TENSOR_VJP)
+    if (t == NULL || cost == NULL || part > ADREV_TENSOR_HVP)
         return ADREV_ESHAPE;
     ad_status status = ad_tensor_bind(t, NULL);
     if (status != ADREV_OK)
@@ -513,8 +528,9 @@ ADX_API ad_status ad_tensor_count(ad_tensor *t, ad_tensor_part part,
     const adx_tensor_program *p = t->program;
     const uint32_t *result = part == ADREV_TENSOR_VALUE ? p->out
                            : part == ADREV_TENSOR_JVP ? p->tangent_out
-                           : p->adjoint_in;
-    uint32_t n = part == ADREV_TENSOR_VJP ? t->tree.inputs : t->tree.outs;
+                           : part == ADREV_TENSOR_VJP ? p->adjoint_in
+                           : p->second_in;
+    uint32_t n = part >= ADREV_TENSOR_VJP ? t->tree.inputs : t->tree.outs;
     adx_evaluating e = { .t = t };
     e.needed = (bool *)adx_take(&t->memory, p->values, sizeof *e.needed);
     e.x = (int64_t *)adx_take(&t->memory, p->vars, sizeof *e.x);

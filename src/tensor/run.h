@@ -152,7 +152,7 @@ static void adx_prepare_program(ad_tensor *t)
     for (uint32_t i = 0; i < t->tree.outs; i++)
         needed[p->out[i]] = needed[p->tangent_out[i]] = true;
     for (uint32_t i = 0; i < t->tree.inputs; i++)
-        needed[p->adjoint_in[i]] = true;
+        needed[p->adjoint_in[i]] = needed[p->second_in[i]] = true;
     adx_need_all(p, needed);
     for (uint32_t i = 0; i < p->steps && t->arena.status == ADREV_OK; i++) {
         adx_tensor_value *v = adx_tensor_value_at(t, p->order[i]);
