@@ -5685,7 +5685,7 @@ static void adx_restrict_to_part(adx_lowering *k, adx_set **s, adx_access part,
                                  const adx_set *of)
 {
     const adx_tensor_value *v = &k->t->program->value[part.value];
-    bool all = v->kind != ADX_VALUE_SUM;
+    bool all = v->kind == ADX_VALUE_MOST;
     for (uint32_t i = 0; i < v->terms && !all; i++)
         all = adx_covers(&v->term[i], of);
     if (!all)
@@ -5881,9 +5881,15 @@ static void adx_list_factor(adx_lowering *k, adx_product_list *p, uint32_t node,
             adx_list_factor(k, p, c, below != adx_node_of(k, c)->inverse);
     else if (n->kind == ADX_TREE_POWER && n->power == 0)
         return;
-    else if (n->kind == ADX_TREE_POWER && n->power > 0 && n->power <= 2)
-        for (int32_t i = 0; i < n->power; i++)
-            adx_list_factor(k, p, n->child, below);
+    else if (n->kind == ADX_TREE_POWER && n->power == 1)
+        adx_list_factor(k, p, n->child, below);
+    else if (n->kind == ADX_TREE_POWER && n->power == 2
+             && p->n < ADX_FACTORS_MOST - 1 && p->m < ADX_FACTORS_MOST - 1)
+        for (int i = 0; i < 2; i++)
+            if (below)
+                p->below[p->m++] = n->child;
+            else
+                p->above[p->n++] = n->child;
     else if (p->n == ADX_FACTORS_MOST || p->m == ADX_FACTORS_MOST)
         adx_arena_fail(&k->t->arena, ADREV_ELIMIT);
     else if (below)
@@ -5960,59 +5966,62 @@ static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
         adx_add_factor(term, factor[i]);
 }
 
-// The product of a list as an argument; of an empty one, 1.
-static adx_access adx_argument_product(adx_lowering *k, adx_set *s,
-                                       const uint32_t node[], uint32_t nodes)
-{
-    if (nodes == 1)
-        return adx_argument_of(k, s, node[0]);
-    return adx_part_of(k, s, node, nodes, false);
-}
-
-// A value with one number for each point, which a row of the operator table
-// makes of arguments.
-static adx_access adx_row_part(adx_lowering *k, adx_set *s, uint32_t op,
-                               const uint32_t mention[], uint32_t mentions,
-                               const uint32_t above[], uint32_t n,
-                               const uint32_t below[], uint32_t m)
+// A quotient: a product divided by another. Where the numerator is 0 for want of
+// being written, there is no division.
+static adx_access adx_quotient_part(adx_lowering *k, adx_set **s,
+                                    const adx_product_list *p, ad_real *times)
 {
     const adx_access none = { 0, 0 };
-    adx_set *c = adx_set_of_part(k, s, mention, mentions);
+    uint32_t all[2 * ADX_FACTORS_MOST];
+    memcpy(all, p->above, p->n * sizeof *all);
+    memcpy(all + p->n, p->below, p->m * sizeof *all);
+    adx_set *c = adx_set_of_part(k, *s, all, p->n + p->m);
     if (c == NULL)
         return none;
     adx_target part = adx_new_part(k, ADX_VALUE_ROW, c);
     adx_set *reading = adx_copy_set(c);
     if (reading == NULL || !adx_lowered(k))
         return none;
-    k->t->program->value[part.value].op = op;
-    adx_access x = adx_argument_product(k, c, above, n);
-    adx_access y = adx_argument_product(k, c, below, m);
+    k->t->program->value[part.value].op = ADREV_OP_div;
+    bool read = p->n == 1
+             && adx_node_of(k, p->above[0])->kind == ADX_TREE_READ;
+    adx_access x = read ? adx_factor_read(k, &c, adx_node_of(k, p->above[0]),
+                                          times)
+                        : adx_factor_part(k, &c, p->above, p->n, false);
+    adx_access y = !adx_lowered(k) ? none
+        : p->m == 1 ? adx_argument_of(k, c, p->below[0])
+                    : adx_part_of(k, c, p->below, p->m, false);
     if (!adx_lowered(k))
         return none;
     adx_simplify_set(c);
-    adx_tensor_term *term = adx_new_tensor_term(k->t, part.value, c, part.out, 1);
-    adx_add_factor(term, x);
-    adx_add_factor(term, y);
+    if (!c->empty) {
+        adx_tensor_term *term = adx_new_tensor_term(k->t, part.value, c,
+                                                    part.out, 1);
+        adx_add_factor(term, x);
+        adx_add_factor(term, y);
+    }
     adx_finish_value(k->t, part.value);
-    return adx_read_part(s, reading, part, adx_dims_of(k, part.value));
+    adx_access to = adx_read_part(*s, reading, part,
+                                  adx_dims_of(k, part.value));
+    adx_restrict_to_part(k, s, to, reading);
+    return to;
 }
 
-// A quotient: a product divided by another.
 static void adx_lower_quotient(adx_lowering *k, adx_target to, const adx_set *s,
                                const adx_product_list *p)
 {
-    uint32_t all[2 * ADX_FACTORS_MOST];
     adx_set *c = adx_copy_set(s);
+    ad_real times = p->k;
     if (c == NULL)
         return;
-    memcpy(all, p->above, p->n * sizeof *all);
-    memcpy(all + p->n, p->below, p->m * sizeof *all);
-    adx_access q = adx_row_part(k, c, ADREV_OP_div, all, p->n + p->m, p->above,
-                                p->n, p->below, p->m);
-    if (adx_lowered(k))
-        adx_add_factor(adx_new_tensor_term(k->t, to.value, c, to.out, p->k), q);
+    adx_access q = adx_quotient_part(k, &c, p, &times);
+    if (!adx_lowered(k))
+        return;
+    adx_simplify_set(c);
+    if (!c->empty)
+        adx_add_factor(adx_new_tensor_term(k->t, to.value, c, to.out, times),
+                       q);
 }
-
 
 static bool adx_is_additive(adx_tree_kind kind)
 {
