@@ -1615,11 +1615,9 @@ ADX_SELDOM_END
  * oldest first. The first run calls the step with constants. The way back
  * carries the adjoints of the window.
  *
- *   needs   tape/memory array/linear function/api function/places function/run
- *           function/functions function/evaluate bulk/passes loop/api
- *           loop/stage loop/schedule
- *   offers  adx_piece adx_slice ADX_PATHS adx_calling adx_end_calling
- *           adx_begin_calling adx_do_call ADX_CALL_value ADX_CALL_primal
+ *   needs   tape/memory function/api bulk/passes loop/api loop/stage
+ *           loop/schedule
+ *   offers  adx_piece adx_slice ADX_PATHS ADX_CALL_value ADX_CALL_primal
  *           ADX_CALL_vjp ADX_CALL_pullback ADX_CALL_unrolled adx_step_path
  *           adx_scan adx_results_list adx_frame adx_stepping adx_taps_of_state
  *           adx_taps_of_sequence adx_depth adx_right_scan adx_describe
@@ -1645,71 +1643,12 @@ typedef struct adx_slice {
 #define ADX_PATHS 8             // functions for one step; more paths than
                                 // these are rare, and recorded at each step
 
-#ifdef ADREV_FUNCTION_IMPLEMENTED
-
-// A function at one point after another: without a look at the arguments and at
-// memory each time. (sir as a scan, compiled, bench/: 2.1 instead of 3.6 times
-// the plain program, with 6.5 before.)
-typedef struct adx_calling {
-    ad_fn *fn;                  // NULL: not begun
-    adx_kind kind;
-    ad_real *room;              // of machine code; or NULL,
-    adx_machine *machine;       // and this,
-    adx_workspace *work;        // with its memory
-} adx_calling;
-
-static void adx_end_calling(adx_calling *k)
-{
-    if (k->work != NULL)
-        adx_give_work(k->machine, k->work);
-    if (k->room != NULL)
-        adx_drop(&k->fn->memory, k->room);
-    *k = (adx_calling){ .fn = NULL };
-}
-
-// False: no memory. Pairs with adx_end_calling, whatever it returns.
-static bool adx_begin_calling(adx_calling *k, ad_fn *fn, adx_kind kind)
-{
-    const adx_compiled *c = &fn->compiled[kind];
-    *k = (adx_calling){ .fn = fn, .kind = kind };
-    if (adx_has_code(c)) {
-        k->room = (ad_real *)adx_take(&fn->memory, c->work + 1,
-                                      sizeof *k->room);
-        return k->room != NULL;
-    }
-    if (adx_machine_of(fn, kind, &k->machine) == ADREV_OK)
-        k->work = adx_take_work(k->machine, 1);
-    return k->work != NULL;
-}
-
-// Results are the first ones, and must not overlap arguments. False: results
-// may have been written.
-ADX_INLINE bool adx_do_call(const adx_calling *k, size_t parts,
-                            const adx_given given[], size_t wants,
-                            const adx_wanted wanted[])
-{
-    if (k->room == NULL)
-        return adx_evaluate_by(k->fn, k->machine, k->work->w, parts, given,
-                               wants, wanted) == ADREV_OK;
-    const adx_compiled *c = &k->fn->compiled[k->kind];
-    int left = adx_call_compiled(c, parts, given, wanted[0].to,
-                                 wants == 2 ? wanted[1].to : NULL, k->room);
-    if (left == 0
-        && (c->checks || adx_finite_few(wanted[0].n, wanted[0].to)))
-        return true;
-    return left <= 0
-        && adx_evaluate_fn(k->fn, k->kind, parts, given, wants, wanted)
-               == ADREV_OK;
-}
-
-#endif
-
-// Ways to evaluate such a function: forwards, and back. ahead and back belong
-// together (function/matrices): what the first hands on lies behind the
+// Ways to evaluate such a function: values, and adjoints. primal and pullback
+// belong together (function/matrices): what the first hands on lies behind the
 // state, 1 + the path before it.
 enum {
     ADX_CALL_value, ADX_CALL_primal, ADX_CALL_vjp, ADX_CALL_pullback,
-    ADX_CALL_unrolled, ADX_CALLINGS
+    ADX_CALL_unrolled, ADX_CALLS
 };
 
 typedef struct adx_step_path {
@@ -1815,7 +1754,7 @@ typedef struct adx_stepping {
     adx_frame frame[3];         // of sweeps to second order (loop/recorded),
     ad_real *frames;            // and their memory
 #ifdef ADREV_FUNCTION_IMPLEMENTED
-    adx_calling *calling;       // [ADX_PATHS*ADX_CALLINGS] once one is needed
+    struct adx_evaluation *evaluation;  // [ADX_PATHS*ADX_CALLS], or NULL
 #endif
     size_t latest;              // path that a step took
     unsigned rest;              // steps before many are tried at once again
@@ -2023,7 +1962,7 @@ ADX_SELDOM_END
  *           adx_shift adx_copy_told adx_expect_results adx_tell_results
  *           adx_tell_step adx_weigh adx_do_step adx_advance_scan
  *           adx_end_stepping ADX_RUN ADX_SWEEP ADX_UNROLL adx_begin_stepping
- *   later   adx_run_known_step adx_end_callings adx_go_lean adx_connect_run
+ *   later   adx_run_known_step adx_end_evaluations adx_go_lean adx_connect_run
  * ========================================================================== */
 
 // A state: untraced data, aligned for anything; the window; in recorded
@@ -2259,7 +2198,7 @@ static bool adx_weigh(const adx_scan *c, size_t s, const adx_frame *f,
 }
 
 static bool adx_run_known_step(adx_stepping *k, bool *stop);        // in 6.3
-static void adx_end_callings(adx_stepping *k);
+static void adx_end_evaluations(adx_stepping *k);
 static void adx_go_lean(adx_stepping *k);
 
 // The state before the next step. Returns whether that was the last one.
@@ -2296,7 +2235,7 @@ static void adx_end_stepping(adx_stepping *k)
     adx_drop(a, k->given);
     adx_drop(a, k->taken);
     adx_drop(a, k->sweep);
-    adx_end_callings(k);
+    adx_end_evaluations(k);
     memset(k, 0, sizeof *k);
 }
 
@@ -2373,8 +2312,9 @@ static ad_status adx_connect_run(const adx_stage *s, size_t m,
  *   needs   number/recording tape/memory sweep/session array/linear
  *           function/api function/operations function/program
  *           function/matrices function/run function/functions
- *           function/evaluate code/api code/wanted code/compile bulk/api
- *           bulk/maps loop/api loop/stage loop/schedule loop/scan loop/step
+ *           function/evaluation function/evaluate code/api code/wanted
+ *           code/compile bulk/api bulk/maps loop/api loop/stage loop/schedule
+ *           loop/scan loop/step
  *   offers  adx_free_paths adx_spare_states adx_take_spare_states
  *           adx_choose_replays adx_recorded_step adx_step_as_function
  *           adx_replay_step adx_count_behind
@@ -2607,40 +2547,41 @@ static void adx_mistrust(adx_stepping *k)
 }
 
 // NULL: no memory.
-static adx_calling *adx_new_calling(adx_stepping *k, size_t path, int how)
+static adx_evaluation *adx_new_evaluation(adx_stepping *k, size_t path, int how)
 {
     static const adx_kind kind[] = {
         ADX_KIND_value, ADX_KIND_primal, ADX_KIND_vjp, ADX_KIND_pullback,
         ADX_KIND_unrolled
     };
-    enum { ALL = ADX_PATHS * ADX_CALLINGS };
-    if (k->calling == NULL) {
-        k->calling = (adx_calling *)adx_take(&k->scan->of.memory, ALL,
-                                             sizeof *k->calling);
-        if (k->calling == NULL)
+    enum { ALL = ADX_PATHS * ADX_CALLS };
+    if (k->evaluation == NULL) {
+        k->evaluation = (adx_evaluation *)adx_take(&k->scan->of.memory, ALL,
+                                             sizeof *k->evaluation);
+        if (k->evaluation == NULL)
             return NULL;
-        memset(k->calling, 0, ALL * sizeof *k->calling);
+        memset(k->evaluation, 0, ALL * sizeof *k->evaluation);
     }
-    adx_calling *to = &k->calling[path * ADX_CALLINGS + (size_t)how];
-    if (adx_begin_calling(to, k->scan->replays->path[path].fn, kind[how]))
+    adx_evaluation *to = &k->evaluation[path * ADX_CALLS + (size_t)how];
+    if (adx_begin_evaluation(to, k->scan->replays->path[path].fn, kind[how]))
         return to;
-    adx_end_calling(to);
+    adx_end_evaluation(to);
     return NULL;
 }
 
-ADX_INLINE adx_calling *adx_calling_of(adx_stepping *k, size_t path, int how)
+ADX_INLINE adx_evaluation *adx_evaluation_of(adx_stepping *k, size_t path,
+                                             int how)
 {
-    size_t i = path * ADX_CALLINGS + (size_t)how;
-    return k->calling != NULL && k->calling[i].fn != NULL
-         ? &k->calling[i] : adx_new_calling(k, path, how);
+    size_t i = path * ADX_CALLS + (size_t)how;
+    return k->evaluation != NULL && k->evaluation[i].fn != NULL
+         ? &k->evaluation[i] : adx_new_evaluation(k, path, how);
 }
 
-static void adx_end_callings(adx_stepping *k)
+static void adx_end_evaluations(adx_stepping *k)
 {
-    for (size_t i = 0; k->calling != NULL && i < ADX_PATHS * ADX_CALLINGS; i++)
-        if (k->calling[i].fn != NULL)
-            adx_end_calling(&k->calling[i]);
-    adx_drop(&k->scan->of.memory, k->calling);
+    for (size_t i = 0; k->evaluation != NULL && i < ADX_PATHS * ADX_CALLS; i++)
+        if (k->evaluation[i].fn != NULL)
+            adx_end_evaluation(&k->evaluation[i]);
+    adx_drop(&k->scan->of.memory, k->evaluation);
 }
 
 // 1 + the path that handed numbers on to the way back, behind the state; or 0.
@@ -2662,12 +2603,12 @@ ADX_INLINE bool adx_pull_path(adx_stepping *k, size_t i, const ad_real weight[],
         const adx_given given[] = {
             x, w, { c->plan.behind + 1, c->replays->path[i].kept }
         };
-        const adx_calling *to = adx_calling_of(k, i, ADX_CALL_pullback);
-        return to != NULL && adx_do_call(to, 3, given, 1, &dx);
+        adx_evaluation *to = adx_evaluation_of(k, i, ADX_CALL_pullback);
+        return to != NULL && adx_evaluate_next(to, 3, given, 1, &dx);
     }
     const adx_given given[] = { x, w };
-    const adx_calling *to = adx_calling_of(k, i, ADX_CALL_vjp);
-    return to != NULL && adx_do_call(to, 2, given, 1, &dx);
+    adx_evaluation *to = adx_evaluation_of(k, i, ADX_CALL_vjp);
+    return to != NULL && adx_evaluate_next(to, 2, given, 1, &dx);
 }
 
 // The same of step s; also false: the function is not what the step does.
@@ -2746,12 +2687,12 @@ static bool adx_run_path(adx_stepping *k, size_t i, bool lean)
         { 0, c->out, k->out }, { c->out, kept, kept > 0 ? behind + 1 : NULL }
     };
     if (kept == 0) {
-        const adx_calling *to = c->compiled || lean
-                              ? adx_calling_of(k, i, ADX_CALL_value) : NULL;
-        return to != NULL && adx_do_call(to, 1, &x, 1, wanted);
+        adx_evaluation *to = c->compiled || lean
+                              ? adx_evaluation_of(k, i, ADX_CALL_value) : NULL;
+        return to != NULL && adx_evaluate_next(to, 1, &x, 1, wanted);
     }
-    const adx_calling *to = adx_calling_of(k, i, ADX_CALL_primal);
-    if (to == NULL || !adx_do_call(to, 1, &x, 2, wanted))
+    adx_evaluation *to = adx_evaluation_of(k, i, ADX_CALL_primal);
+    if (to == NULL || !adx_evaluate_next(to, 1, &x, 2, wanted))
         return false;
     *behind = (ad_real)(i + 1);
     return true;
@@ -2807,13 +2748,13 @@ typedef struct adx_lean {
     ptrdiff_t stride;           // side by side, so far from each other
     ad_real mark;               // before what is handed on: 1 + the path, or 0
     size_t kept;                // numbers handed on
-    const adx_calling *by;
+    const adx_evaluation *by;
     bool cut;                   // by a step that is not by this function
 } adx_lean;
 
 static bool adx_begin_lean(adx_lean *r, int plain, int handing)
 {
-    r->by = adx_calling_of(r->k, r->path, r->kept > 0 ? handing : plain);
+    r->by = adx_evaluation_of(r->k, r->path, r->kept > 0 ? handing : plain);
     return r->by != NULL;
 }
 
@@ -2905,8 +2846,8 @@ ADX_INLINE void adx_gather_lean(const adx_scan *c, size_t s, ad_real x[])
 }
 
 // n results of a replay. Returns whether all are finite.
-ADX_INLINE bool adx_take_results(const adx_calling *by, size_t first, size_t n,
-                                 ad_real y[])
+ADX_INLINE bool adx_take_results(const adx_evaluation *by, size_t first,
+                                 size_t n, ad_real y[])
 {
     const uint32_t *from = by->machine->output + first;
     const ad_real *w = by->work->w;
@@ -2931,11 +2872,11 @@ ADX_INLINE bool adx_lean_primal(const adx_lean *r, bool compiled,
                                const ad_real x[], ad_real y[], ad_real handed[])
 {
     const adx_scan *c = r->k->scan;
-    const adx_calling *by = r->by;
+    const adx_evaluation *by = r->by;
     const adx_compiled *code = &by->fn->compiled[by->kind];
     const adx_given given = { x, c->in };
     if (compiled)
-        return adx_call_compiled(code, 1, &given, y, handed, by->room) == 0
+        return adx_call_compiled(code, 1, &given, y, handed, by->room->w) == 0
             && (code->checks || adx_finite_few(c->out, y));
     return adx_nodes_plain(by->machine, by->work->w) == NULL
         && adx_take_results(by, 0, c->out, y)
@@ -2948,13 +2889,13 @@ ADX_INLINE bool adx_lean_pullback(const adx_lean *r, bool compiled,
                               const ad_real handed[], ad_real dx[])
 {
     const adx_scan *c = r->k->scan;
-    const adx_calling *by = r->by;
+    const adx_evaluation *by = r->by;
     const adx_compiled *code = &by->fn->compiled[by->kind];
     const adx_given given[] = { { x, c->in }, { w, c->out },
                                 { handed, r->kept } };
     if (compiled)
         return adx_call_compiled(code, r->kept > 0 ? 3 : 2, given, dx, NULL,
-                                 by->room) == 0
+                                 by->room->w) == 0
             && (code->checks || adx_finite_few(c->in - 1, dx));
     adx_copy_few(c->out, w, by->work->w + c->in);
     adx_copy_few(r->kept, handed, by->work->w + c->in + c->out);
@@ -3016,7 +2957,7 @@ static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
         (long)(r->stride / (ptrdiff_t)sizeof(ad_real)),
         behind != NULL ? &r->mark : NULL, d.data, d.sums, d.move,
         k->in + c->in - 1 - c->parameters,
-        back ? k->f.dx + c->window + c->data : NULL, r->by->room);
+        back ? k->f.dx + c->window + c->data : NULL, r->by->room->w);
 }
 
 // Unrolled are steps of few operations: of more, these take the time. Made for
@@ -3039,7 +2980,7 @@ static bool adx_may_unroll(const adx_program *p, bool passed)
 
 // What replays the adjoints of ADX_UNROLLED of so many steps at once; NULL:
 // nothing, or not worth it.
-static const adx_calling *adx_unrolled_of(const adx_lean *r, size_t steps)
+static const adx_evaluation *adx_unrolled_of(const adx_lean *r, size_t steps)
 {
     const adx_scan *c = r->k->scan;
     if (steps < (r->path < c->known ? ADX_UNROLLED : ADX_UNROLLED_PAYS)
@@ -3048,7 +2989,8 @@ static const adx_calling *adx_unrolled_of(const adx_lean *r, size_t steps)
         return NULL;
     size_t n = ADX_UNROLLED * (c->window + r->kept + 1)
              + 2 * c->parameters + c->window;
-    const adx_calling *by = adx_calling_of(r->k, r->path, ADX_CALL_unrolled);
+    const adx_evaluation *by =
+        adx_evaluation_of(r->k, r->path, ADX_CALL_unrolled);
     return by != NULL && by->machine->inputs == n ? by : NULL;
 }
 
@@ -3062,7 +3004,7 @@ static size_t adx_run_unrolled(adx_lean *r, size_t from, size_t s)
     const adx_scan *c = r->k->scan;
     const size_t n = c->window;
     const size_t each = n + r->kept;
-    const adx_calling *by = adx_unrolled_of(r, s - from);
+    const adx_evaluation *by = adx_unrolled_of(r, s - from);
     if (by == NULL)
         return s;
     ad_real *sums = f->dx + n + c->data;
@@ -3256,7 +3198,7 @@ static bool adx_run_known_step(adx_stepping *k, bool *stop)
     return false;
 }
 
-static void adx_end_callings(adx_stepping *k) { (void)k; }
+static void adx_end_evaluations(adx_stepping *k) { (void)k; }
 
 static void adx_go_lean(adx_stepping *k) { (void)k; }
 

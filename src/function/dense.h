@@ -6,8 +6,8 @@
  * colouring, where most entries are zero.
  *
  *   needs   tape/memory function/api function/program function/adjoints
- *           function/functions function/evaluate function/directions
- *           function/pattern function/plans
+ *           function/functions function/evaluation function/evaluate
+ *           function/directions function/pattern function/plans
  * ========================================================================== */
 
 // A plan in which each entry is found as it is without one: in a direction of its

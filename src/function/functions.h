@@ -7,7 +7,7 @@
  *   needs   number/recording tape/memory sweep/session function/api
  *           function/operations function/program function/copy
  *           function/tangents function/adjoints function/matrices
- *           function/record function/places
+ *           function/record function/workspace function/places
  *   offers  adx_kind ADX_KIND_value ADX_KIND_jvp ADX_KIND_vjp ADX_KIND_hvp
  *           ADX_KIND_linear ADX_KIND_hessian ADX_KIND_primal ADX_KIND_pullback
  *           ADX_KIND_unrolled ADX_KIND_jacobian_sparse ADX_KIND_hessian_sparse
@@ -68,8 +68,8 @@ typedef struct adx_compiled {
                  ad_real *fixed_sums, ad_real *work);
     bool checks, tells;
     size_t work;
-    _Atomic(ad_real *) spare;   // memory of a call, kept for the next one
-    _Atomic(ad_real *) spare_block;
+    adx_spare spare;            // memory of a call, kept for the next one
+    adx_spare spare_block;
 } adx_compiled;
 
 // Points of a block: several times what a replay takes at a time, while the
@@ -142,10 +142,8 @@ ADX_API ad_fn_report ad_fn_about(const ad_fn *fn)
 
 static void adx_drop_spares(ad_fn *fn, adx_compiled *c)
 {
-    adx_drop(&fn->memory, atomic_load_explicit(&c->spare,
-                                               memory_order_relaxed));
-    adx_drop(&fn->memory, atomic_load_explicit(&c->spare_block,
-                                               memory_order_relaxed));
+    adx_drop_spare(&c->spare, &fn->memory);
+    adx_drop_spare(&c->spare_block, &fn->memory);
 }
 
 static void adx_drop_files(const ad_allocator *a, adx_file_name *file)
@@ -173,7 +171,7 @@ ADX_API void ad_fn_free(ad_fn *fn)
         adx_free_pattern(atomic_load_explicit(&fn->thrifty[i],
                                               memory_order_relaxed));
     }
-    for (size_t i = 0; i < ADX_KINDS; i++)      // relaxed as above
+    for (size_t i = 0; i < ADX_KINDS; i++)
         adx_drop_spares(fn, &fn->compiled[i]);
     if (fn->library != NULL)
         fn->unload(fn->library);

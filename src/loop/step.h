@@ -11,7 +11,7 @@
  *           adx_shift adx_copy_told adx_expect_results adx_tell_results
  *           adx_tell_step adx_weigh adx_do_step adx_advance_scan
  *           adx_end_stepping ADX_RUN ADX_SWEEP ADX_UNROLL adx_begin_stepping
- *   later   adx_run_known_step adx_end_callings adx_go_lean adx_connect_run
+ *   later   adx_run_known_step adx_end_evaluations adx_go_lean adx_connect_run
  * ========================================================================== */
 
 // A state: untraced data, aligned for anything; the window; in recorded
@@ -247,7 +247,7 @@ static bool adx_weigh(const adx_scan *c, size_t s, const adx_frame *f,
 }
 
 static bool adx_run_known_step(adx_stepping *k, bool *stop);        // in 6.3
-static void adx_end_callings(adx_stepping *k);
+static void adx_end_evaluations(adx_stepping *k);
 static void adx_go_lean(adx_stepping *k);
 
 // The state before the next step. Returns whether that was the last one.
@@ -284,7 +284,7 @@ static void adx_end_stepping(adx_stepping *k)
     adx_drop(a, k->given);
     adx_drop(a, k->taken);
     adx_drop(a, k->sweep);
-    adx_end_callings(k);
+    adx_end_evaluations(k);
     memset(k, 0, sizeof *k);
 }
 
