@@ -45,11 +45,12 @@
  *
  *   function/api function/operations function/program function/unique
  *   function/emit function/formulas function/copy function/tangents
- *   function/adjoints function/matrices function/record function/workspace function/places
- *   function/arrays function/run function/functions function/evaluation function/evaluate
- *   function/directions function/points function/calls function/paths
- *   function/taylor function/compare function/pattern function/colour
- *   function/plans function/dense
+ *   function/adjoints function/matrices function/record function/workspace
+ *   function/places function/arrays function/run function/functions
+ *   function/evaluation function/evaluate function/directions function/points
+ *   function/calls function/paths function/taylor function/compare
+ *   function/pattern function/colour function/plans function/dense
+ *   function/life
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -3181,9 +3182,8 @@ ADX_SELDOM_END
  *           function/operations function/program function/unique function/emit
  *           function/copy
  *   offers  adx_code_place adx_file_name adx_recorder adx_record_node
- *           adx_record_operation adx_record_array adx_record_inputs
- *           adx_refuse_recording adx_record_outputs
- *   later   adx_called
+ *           adx_record_operation adx_saved_call adx_call_rule adx_record_array
+ *           adx_record_inputs adx_refuse_recording adx_record_outputs
  * ========================================================================== */
 
 typedef struct adx_code_place {
@@ -3513,10 +3513,51 @@ static adx_numbers adx_record_many(adx_recorder *r, const ad_array_operation *o)
     return adx_record_external(r, o);
 }
 
-// A call of a recorded function: its nodes: function/calls.
-static const ad_external_rule adx_call_rule;
-static const adx_program *adx_called(const void *saved,
-                                     const adx_code_place **guards);
+/* --- calls of recorded functions ----------------------------------------- */
+
+// What a statement on the tape saves: the function, and where it was called.
+typedef struct adx_saved_call {
+    ad_fn *fn;
+    const adx_program *program; // of the function
+    const adx_code_place *guard;
+    const ad_allocator *memory;
+    ad_real x[];
+} adx_saved_call;
+
+static bool adx_call_pullback(const void *saved, size_t m, const ad_real dy[],
+                              size_t n, ad_real dx[])
+{
+    const adx_saved_call *call = (const adx_saved_call *)saved;
+    ad_real few[16];
+    ad_real *g = n <= 16 ? few : (ad_real *)adx_take(call->memory, n,
+                                                     sizeof *g);
+    (void)m;
+    bool ok = g != NULL && ad_fn_vjp(call->fn, call->x, dy, g) == ADREV_OK;
+    for (size_t i = 0; ok && i < n; i++)
+        dx[i] += g[i];
+    if (g != few)
+        adx_drop(call->memory, g);
+    return ok;
+}
+
+static bool adx_call_pushforward(const void *saved, size_t n,
+                                 const ad_real dx[], size_t m, ad_real dy[])
+{
+    const adx_saved_call *call = (const adx_saved_call *)saved;
+    (void)n;
+    (void)m;
+    return ad_fn_jvp(call->fn, call->x, dx, dy) == ADREV_OK;
+}
+
+static void adx_call_destroy(const void *saved)
+{
+    ad_fn_free(((const adx_saved_call *)saved)->fn);
+}
+
+static const ad_external_rule adx_call_rule = {
+    .name = "call", .pullback = adx_call_pullback,
+    .pushforward = adx_call_pushforward, .destroy = adx_call_destroy
+};
 
 // The function that is called may be freed, and with it the names of files.
 static const char *adx_keep_file(adx_recorder *r, const char *file)
@@ -3558,11 +3599,11 @@ static void adx_record_guards(adx_recorder *r, size_t n,
 
 static void adx_record_call(adx_recorder *r, const ad_array_operation *o)
 {
-    const adx_code_place *place;
-    const adx_program *called = adx_called(o->saved, &place);
+    const adx_saved_call *call = (const adx_saved_call *)o->saved;
+    const adx_program *called = call->program;
     adx_making k;
     uint32_t first = (uint32_t)r->p->report.guards;
-    adx_record_guards(r, called->report.guards, place);
+    adx_record_guards(r, called->report.guards, call->guard);
     if (r->p->status != ADREV_OK || !adx_start_making(&k, called, r->p))
         return;
     k.guards = first;
@@ -4748,10 +4789,9 @@ static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
  *   offers  adx_kind ADX_KIND_value ADX_KIND_jvp ADX_KIND_vjp ADX_KIND_hvp
  *           ADX_KIND_linear ADX_KIND_hessian ADX_KIND_primal ADX_KIND_pullback
  *           ADX_KIND_unrolled ADX_KIND_jacobian_sparse ADX_KIND_hessian_sparse
- *           adx_pattern ADX_CHECKED_MOST adx_compiled adx_lanes_of
- *           adx_last_guard adx_count_live adx_lent adx_lend_arrays adx_new_fn
- *           adx_make_derived adx_machine_of adx_flip
- *   later   adx_free_pattern adx_compare_nearby
+ *           ADX_KINDS adx_pattern ADX_CHECKED_MOST adx_compiled adx_lanes_of
+ *           adx_last_guard adx_count_live adx_because adx_lent adx_lend_arrays
+ *           adx_record adx_new_fn adx_make_derived adx_machine_of adx_flip
  * ========================================================================== */
 
 typedef enum adx_kind {
@@ -4771,7 +4811,6 @@ typedef enum adx_kind {
 } adx_kind;
 
 typedef struct adx_pattern adx_pattern;
-static void adx_free_pattern(adx_pattern *s);
 
 enum { ADX_CHECKED_MOST = 256 };
 
@@ -4877,49 +4916,6 @@ ADX_API ad_fn_report ad_fn_about(const ad_fn *fn)
     return report;
 }
 
-static void adx_drop_spares(ad_fn *fn, adx_compiled *c)
-{
-    adx_drop_spare(&c->spare, &fn->memory);
-    adx_drop_spare(&c->spare_block, &fn->memory);
-}
-
-static void adx_drop_files(const ad_allocator *a, adx_file_name *file)
-{
-    while (file != NULL) {
-        adx_file_name *next = file->next;
-        adx_drop(a, file);
-        file = next;
-    }
-}
-
-ADX_API void ad_fn_free(ad_fn *fn)
-{
-    // acq_rel: what the other holders did comes before the memory goes.
-    if (fn == NULL || atomic_fetch_sub_explicit(&fn->holders, 1,
-                                                memory_order_acq_rel) > 1)
-        return;
-    for (size_t i = 0; i < ADX_KINDS; i++)
-        // relaxed: nobody else has the function any more
-        adx_free_machine(atomic_load_explicit(&fn->machine[i],
-                                              memory_order_relaxed));
-    for (size_t i = 0; i < 2; i++) {
-        adx_free_pattern(atomic_load_explicit(&fn->pattern[i],
-                                              memory_order_relaxed));
-        adx_free_pattern(atomic_load_explicit(&fn->thrifty[i],
-                                              memory_order_relaxed));
-    }
-    for (size_t i = 0; i < ADX_KINDS; i++)
-        adx_drop_spares(fn, &fn->compiled[i]);
-    if (fn->library != NULL)
-        fn->unload(fn->library);
-    adx_free_program(&fn->program);
-    ad_allocator memory = fn->memory;
-    adx_drop(&memory, fn->guard);
-    adx_drop(&memory, fn->names);
-    adx_drop_files(&memory, fn->files);
-    adx_drop(&memory, fn);
-}
-
 static ADX_THREAD const char *adx_last_reason;
 
 ADX_API const char *ad_fn_reason(void)
@@ -5013,48 +5009,6 @@ static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
     adx_begin_program(&fn->program, &fn->memory, o->plain);
     return fn;
 }
-
-static ad_status adx_compare_nearby(ad_fn *fn, ad_vector_fn *f, void *ctx,
-                                    const ad_real x[], adx_lent *lent);
-
-ADX_API ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
-                                    ad_vector_fn *f, void *ctx, size_t n,
-                                    const ad_real x[], size_t m)
-{
-    static const ad_fn_options none;
-    const ad_fn_options *o = options == NULL ? &none : options;
-    if (out == NULL)
-        return adx_because(ADREV_ESHAPE, NULL);
-    *out = NULL;
-    if (f == NULL || adx_no_array(n, x) || m == 0)
-        return adx_because(ADREV_ESHAPE, NULL);
-    if (adx_size_plus(n, m) >= ADX_FROM_INPUT)
-        return adx_because(ADREV_ELIMIT, NULL);
-    ad_fn *fn = adx_new_fn(o, n, m);
-    if (fn == NULL)
-        return adx_because(ADREV_ENOMEM, NULL);
-    adx_lent lent;
-    ad_status status = adx_lend_arrays(&fn->memory, n, m, &lent)
-                     ? adx_record(fn, f, ctx, x, &lent)
-                     : adx_because(ADREV_ENOMEM, NULL);
-    if (status == ADREV_OK && !o->once && n > 0)
-        status = adx_because(adx_compare_nearby(fn, f, ctx, x, &lent),
-                             NULL);
-    adx_drop(&fn->memory, lent.x);
-    if (status == ADREV_OK)
-        *out = fn;
-    else
-        ad_fn_free(fn);
-    return status;
-}
-
-#ifndef ADREV_NO_STDLIB
-ADX_API ad_status ad_fn_record(ad_fn **out, ad_vector_fn *f, void *ctx,
-                               size_t n, const ad_real x[], size_t m)
-{
-    return ad_fn_record_with(out, NULL, f, ctx, n, x, m);
-}
-#endif
 
 /* --- machines ------------------------------------------------------------ */
 
@@ -6222,57 +6176,8 @@ ADX_API ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
  * Calls of a recorded function while something else is recorded.
  *
  *   needs   tape/layout tape/memory array/operands function/api
- *           function/program function/record
+ *           function/record
  * ========================================================================== */
-
-// What a statement on the tape saves: the function, and where it was called.
-typedef struct adx_saved_call {
-    ad_fn *fn;
-    ad_real x[];
-} adx_saved_call;
-
-static const adx_program *adx_called(const void *saved,
-                                     const adx_code_place **guards)
-{
-    const ad_fn *fn = ((const adx_saved_call *)saved)->fn;
-    *guards = fn->guard;
-    return &fn->program;
-}
-
-static bool adx_call_pullback(const void *saved, size_t m, const ad_real dy[],
-                              size_t n, ad_real dx[])
-{
-    const adx_saved_call *call = (const adx_saved_call *)saved;
-    ad_real few[16];
-    ad_real *g = n <= 16 ? few : (ad_real *)adx_take(&call->fn->memory, n,
-                                                     sizeof *g);
-    (void)m;
-    bool ok = g != NULL && ad_fn_vjp(call->fn, call->x, dy, g) == ADREV_OK;
-    for (size_t i = 0; ok && i < n; i++)
-        dx[i] += g[i];
-    if (g != few)
-        adx_drop(&call->fn->memory, g);
-    return ok;
-}
-
-static bool adx_call_pushforward(const void *saved, size_t n,
-                                 const ad_real dx[], size_t m, ad_real dy[])
-{
-    const adx_saved_call *call = (const adx_saved_call *)saved;
-    (void)n;
-    (void)m;
-    return ad_fn_jvp(call->fn, call->x, dx, dy) == ADREV_OK;
-}
-
-static void adx_call_destroy(const void *saved)
-{
-    ad_fn_free(((const adx_saved_call *)saved)->fn);
-}
-
-static const ad_external_rule adx_call_rule = {
-    .name = "call", .pullback = adx_call_pullback,
-    .pushforward = adx_call_pushforward, .destroy = adx_call_destroy
-};
 
 // Values in, values out; y stays as it is on failure.
 static ad_status adx_call_values(ad_fn *fn, const ad_rev x[],
@@ -6309,6 +6214,9 @@ ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[])
         return adx_fail_call(fn, ADREV_ENOMEM, x, y);
     ad_real *v = call->x + fn->n;
     call->fn = fn;
+    call->program = &fn->program;
+    call->guard = fn->guard;
+    call->memory = &fn->memory;
     ad_status status = adx_call_values(fn, x, call, v);
     if (status == ADREV_OK) {
         // relaxed: the caller holds it
@@ -6782,6 +6690,7 @@ ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
  *   needs   number/recording tape/memory sweep/session array/linear
  *           check/differences function/api function/operations
  *           function/program function/places function/run function/functions
+ *   offers  adx_compare_nearby
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -8273,6 +8182,96 @@ ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
         for (size_t j = 0; j < i; j++)
             H[j * n + i] = H[i * n + j];
     return status;
+}
+
+/* === function/life ==========================================================
+ * Recorded functions are made and freed.
+ *
+ *   needs   tape/memory function/api function/program function/record
+ *           function/workspace function/places function/functions
+ *           function/compare function/plans
+ * ========================================================================== */
+
+ADX_API ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
+                                    ad_vector_fn *f, void *ctx, size_t n,
+                                    const ad_real x[], size_t m)
+{
+    static const ad_fn_options none;
+    const ad_fn_options *o = options == NULL ? &none : options;
+    if (out == NULL)
+        return adx_because(ADREV_ESHAPE, NULL);
+    *out = NULL;
+    if (f == NULL || adx_no_array(n, x) || m == 0)
+        return adx_because(ADREV_ESHAPE, NULL);
+    if (adx_size_plus(n, m) >= ADX_FROM_INPUT)
+        return adx_because(ADREV_ELIMIT, NULL);
+    ad_fn *fn = adx_new_fn(o, n, m);
+    if (fn == NULL)
+        return adx_because(ADREV_ENOMEM, NULL);
+    adx_lent lent;
+    ad_status status = adx_lend_arrays(&fn->memory, n, m, &lent)
+                     ? adx_record(fn, f, ctx, x, &lent)
+                     : adx_because(ADREV_ENOMEM, NULL);
+    if (status == ADREV_OK && !o->once && n > 0)
+        status = adx_because(adx_compare_nearby(fn, f, ctx, x, &lent),
+                             NULL);
+    adx_drop(&fn->memory, lent.x);
+    if (status == ADREV_OK)
+        *out = fn;
+    else
+        ad_fn_free(fn);
+    return status;
+}
+
+#ifndef ADREV_NO_STDLIB
+ADX_API ad_status ad_fn_record(ad_fn **out, ad_vector_fn *f, void *ctx,
+                               size_t n, const ad_real x[], size_t m)
+{
+    return ad_fn_record_with(out, NULL, f, ctx, n, x, m);
+}
+#endif
+
+static void adx_drop_spares(ad_fn *fn, adx_compiled *c)
+{
+    adx_drop_spare(&c->spare, &fn->memory);
+    adx_drop_spare(&c->spare_block, &fn->memory);
+}
+
+static void adx_drop_files(const ad_allocator *a, adx_file_name *file)
+{
+    while (file != NULL) {
+        adx_file_name *next = file->next;
+        adx_drop(a, file);
+        file = next;
+    }
+}
+
+ADX_API void ad_fn_free(ad_fn *fn)
+{
+    // acq_rel: what the other holders did comes before the memory goes.
+    if (fn == NULL || atomic_fetch_sub_explicit(&fn->holders, 1,
+                                                memory_order_acq_rel) > 1)
+        return;
+    for (size_t i = 0; i < ADX_KINDS; i++)
+        // relaxed: nobody else has the function any more
+        adx_free_machine(atomic_load_explicit(&fn->machine[i],
+                                              memory_order_relaxed));
+    for (size_t i = 0; i < 2; i++) {
+        adx_free_pattern(atomic_load_explicit(&fn->pattern[i],
+                                              memory_order_relaxed));
+        adx_free_pattern(atomic_load_explicit(&fn->thrifty[i],
+                                              memory_order_relaxed));
+    }
+    for (size_t i = 0; i < ADX_KINDS; i++)
+        adx_drop_spares(fn, &fn->compiled[i]);
+    if (fn->library != NULL)
+        fn->unload(fn->library);
+    adx_free_program(&fn->program);
+    ad_allocator memory = fn->memory;
+    adx_drop(&memory, fn->guard);
+    adx_drop(&memory, fn->names);
+    adx_drop_files(&memory, fn->files);
+    adx_drop(&memory, fn);
 }
 
 #endif // ADREV_FUNCTION_IMPLEMENTED

@@ -44,11 +44,12 @@
  *
  *   function/api function/operations function/program function/unique
  *   function/emit function/formulas function/copy function/tangents
- *   function/adjoints function/matrices function/record function/workspace function/places
- *   function/arrays function/run function/functions function/evaluation function/evaluate
- *   function/directions function/points function/calls function/paths
- *   function/taylor function/compare function/pattern function/colour
- *   function/plans function/dense
+ *   function/adjoints function/matrices function/record function/workspace
+ *   function/places function/arrays function/run function/functions
+ *   function/evaluation function/evaluate function/directions function/points
+ *   function/calls function/paths function/taylor function/compare
+ *   function/pattern function/colour function/plans function/dense
+ *   function/life
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -111,6 +112,7 @@
 #include "function/colour.h"
 #include "function/plans.h"
 #include "function/dense.h"
+#include "function/life.h"
 
 #endif // ADREV_FUNCTION_IMPLEMENTED
 #endif // ADREV_IMPLEMENTATION

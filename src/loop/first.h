@@ -4,7 +4,8 @@
  * The first run of a scan, and the statement that it leaves on the tape.
  *
  *   needs   tape/memory loop/api loop/stage loop/checkpoint loop/schedule
- *           loop/scan loop/step loop/replay loop/sweep
+ *           loop/scan loop/step loop/replay loop/stepping loop/sweep
+ *           loop/recorded
  *   offers  adx_new_scan adx_hand_out_steps adx_staged_scan
  * ========================================================================== */
 
@@ -52,7 +53,8 @@ static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
     if (c == NULL)
         return NULL;
     *c = (adx_scan){
-        .of = { .memory = *a }, .step = d->step, .ctx = d->ctx,
+        .of = { .memory = *a, .free = adx_free_scan },
+        .step = d->step, .ctx = d->ctx,
         .states = d->states, .sequences = d->sequences,
         .outputs = d->outputs, .parameters = d->parameters,
         .untraced = d->untraced_bytes, .compiled = d->compiled,
@@ -76,7 +78,7 @@ static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
     if (c->untraced > 0)
         c->untraced_first = adx_take(a, c->untraced, 1);
     if (c->value == NULL || (c->untraced > 0 && c->untraced_first == NULL)) {
-        adx_free_scan(c);
+        adx_free_scan(&c->of);
         return NULL;
     }
     if (c->untraced > 0)
@@ -238,7 +240,7 @@ static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
     ad_status status = ADREV_ENOMEM;
     if (all == NULL || list->n == 0) {
         status = all == NULL ? ADREV_ENOMEM : ADREV_OK;
-        adx_free_scan(c);
+        adx_free_scan(&c->of);
     } else {
         adx_list_inputs(c, d, all);
         status = (ad_external)(&adx_scan_rule, &c, sizeof c, n, all, list->n,
@@ -270,7 +272,7 @@ static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
     if (status == ADREV_OK && (whole == NULL || *whole))
         status = adx_record_scan(c, d, &list);
     else
-        adx_free_scan(c);
+        adx_free_scan(&c->of);
     if (status == ADREV_OK && list.untraced != NULL
         && (whole == NULL || *whole))
         memcpy(d->untraced, list.untraced, d->untraced_bytes);

@@ -6,8 +6,9 @@
  * its tangents, which are kept with it. The way back carries adjoints and their
  * tangents, and differentiates each step twice, as a recorded function.
  *
- *   needs   tape/memory function/api loop/schedule loop/scan loop/step
- *           loop/replay loop/sweep
+ *   needs   tape/memory function/api loop/stage loop/schedule loop/scan
+ *           loop/step loop/replay loop/stepping loop/sweep
+ *   offers  adx_scan_rule
  * ========================================================================== */
 
 #ifdef ADREV_FUNCTION_IMPLEMENTED
@@ -232,3 +233,9 @@ static bool adx_scan_replay(const void *saved, const ad_external_point *at)
 }
 
 #endif
+
+static const ad_external_rule adx_scan_rule = {
+    .name = "scan", .pullback = adx_scan_pullback,
+    .pushforward = adx_scan_pushforward, .destroy = adx_destroy_staged,
+    .replay = adx_scan_replay
+};

@@ -14,7 +14,8 @@
  *           loop/scan loop/step
  *   offers  adx_free_paths adx_spare_states adx_take_spare_states
  *           adx_choose_replays adx_recorded_step adx_step_as_function
- *           adx_replay_step adx_count_behind
+ *           adx_end_evaluations adx_replay_step adx_count_behind
+ *           adx_run_known_step adx_go_lean
  * ========================================================================== */
 
 static void adx_free_paths(ad_replays *r)

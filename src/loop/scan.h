@@ -137,7 +137,8 @@ typedef struct adx_stepping {
     ad_step step;               // which names them, as each step is given it
     ad_rev number;
     bool stale;                 // rin is not made of constants yet
-    bool marks;                 // not adjoints, but whether there are any
+    adx_pull_fn *pull;          // adx_stage_pull; or what gives marks in place
+    bool marks;                 // of adjoints: whether there are any
     bool stop;                  // what the latest step said
     bool again;                 // steps have been replayed that must not be
     // Of sweeps.

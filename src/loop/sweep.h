@@ -4,11 +4,11 @@
  * The reverse and the forward sweep of a scan.
  *
  *   needs   tape/memory bulk/passes loop/stage loop/schedule loop/scan
- *           loop/step loop/replay
+ *           loop/step loop/replay loop/stepping
  *   offers  adx_shift_back adx_spread_step adx_reverse_scan adx_last_rows
  *           adx_initial_rows adx_reverse_steps adx_sweep_scan
- *           adx_gather_tangents adx_push_step adx_free_scan adx_scan_rule
- *   later   adx_scan_replay
+ *           adx_scan_pullback adx_gather_tangents adx_push_step
+ *           adx_scan_pushforward adx_free_scan
  * ========================================================================== */
 
 // The window one step earlier, and room for what is new in it.
@@ -46,9 +46,9 @@ static bool adx_reverse_scan(void *user, size_t s)
     if (k->marks || !adx_replay_step(k, s)) {
         adx_run_step(k, true);
         if (k->status == ADREV_OK)
-            k->status = (k->marks ? adx_connect_run : adx_stage_pull)(
-                k->stage, c->out, k->rout, k->f.weight, c->in - 1, k->rin,
-                k->f.product, &c->captured, outside);
+            k->status = k->pull(k->stage, c->out, k->rout, k->f.weight,
+                                c->in - 1, k->rin, k->f.product, &c->captured,
+                                outside);
     }
     if (k->status == ADREV_OK)
         adx_spread_step(k, s);
@@ -137,12 +137,13 @@ static bool adx_reverse_steps(adx_stepping *k, const ad_real dy[], ad_real dx[])
 }
 
 static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
-                           bool marks, bool *again)
+                           adx_pull_fn *pull, bool *again)
 {
     adx_stepping k;
     bool ok = adx_begin_stepping(&k, c, ADX_SWEEP);
     if (ok) {
-        k.marks = marks;
+        k.pull = pull;
+        k.marks = pull != adx_stage_pull;
         c->plan.reverse = adx_reverse_scan;
         if (!c->swept)
             c->known = adx_is_varying(c) ? 0 : c->replays->paths;
@@ -153,19 +154,19 @@ static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
     return ok;
 }
 
-// Adjoints of the n inputs in dx, which is 0; or whether there are any
-// (loop/connections).
+// Adjoints of the n inputs in dx, which is 0, by adx_stage_pull for each step;
+// or marks, by what gives these (loop/connections).
 static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], size_t n,
-                           ad_real dx[], bool marks)
+                           ad_real dx[], adx_pull_fn *pull)
 {
     bool again = false;
     adx_begin_sweep(&c->of);
-    bool ok = adx_sweep_once(c, dy, dx, marks, &again);
+    bool ok = adx_sweep_once(c, dy, dx, pull, &again);
     if (again) {
         memset(dx, 0, n * sizeof *dx);
-        ok = adx_sweep_once(c, dy, dx, marks, &again);
+        ok = adx_sweep_once(c, dy, dx, pull, &again);
     }
-    if (ok && !marks && !c->swept) {
+    if (ok && pull == adx_stage_pull && !c->swept) {
         c->swept = true;
         c->limit = c->replays->paths;
     }
@@ -177,7 +178,8 @@ static bool adx_scan_pullback(const void *saved, size_t m, const ad_real dy[],
                               size_t n, ad_real dx[])
 {
     (void)m;
-    return adx_sweep_scan(*(adx_scan *const *)saved, dy, n, dx, false);
+    return adx_sweep_scan(*(adx_scan *const *)saved, dy, n, dx,
+                          adx_stage_pull);
 }
 
 // Tangents of what step s is given.
@@ -254,8 +256,9 @@ static bool adx_scan_pushforward(const void *saved, size_t n,
     return ok;
 }
 
-static void adx_free_scan(adx_scan *c)
+static void adx_free_scan(adx_staged *of)
 {
+    adx_scan *c = (adx_scan *)of;
     ad_allocator memory = c->of.memory;
     adx_spare_states(c);
     adx_free_timetable(&c->plan);
@@ -269,16 +272,3 @@ static void adx_free_scan(adx_scan *c)
     adx_drop(&memory, c->untraced_first);
     adx_drop(&memory, c);
 }
-
-static void adx_destroy_scan(const void *saved)
-{
-    adx_free_scan(*(adx_scan *const *)saved);
-}
-
-static bool adx_scan_replay(const void *saved, const ad_external_point *at);
-
-static const ad_external_rule adx_scan_rule = {
-    .name = "scan", .pullback = adx_scan_pullback,
-    .pushforward = adx_scan_pushforward, .destroy = adx_destroy_scan,
-    .replay = adx_scan_replay
-};
