@@ -7,30 +7,31 @@
 #
 # A word with a dot is a test, by the name of its file: `tape.c`, `docs.sh`.
 # Any other word is a tag, and stands for all tests that have it. Each part
-# between commas is what its words before `but` stand for, less what those
-# behind it stand for:
+# between commas chooses what its words before `but` stand for, without what
+# those after it stand for:
 #
-#     core array but slow             tests/core/*.c and tests/array/*.c, less
-#                                     those that are `slow`
-#     all but recorded, function.c    function.c as well, which is `recorded`
+#     core array but slow             tests/core/*.c and tests/array/*.c,
+#                                     without those that are `slow`
+#     all but recorded, function.c    and function.c, which is `recorded`
 #
 # A test says in its first six lines which tags it has, and which flags and
 # units it needs besides; a script has `# tags:`, and none of the others:
 #
-#     // tags: float threads
+#     // tags: slow threads
 #     // flags: -DADREV_TRACE=1
 #     // with: errors_plain.c
 #     // needs: xxhash.h quadmath.h
 #     // libs: -lquadmath
 #
 # tests/tags.txt lists the tags. A test in C has two more, `all` and its folder;
-# a script does not, since flags mean something else to each of them. `needs`
-# are headers without which a test is skipped by name.
+# a script has not, since flags mean something else to each of them. `needs` are
+# headers without which a test is skipped by name.
 #
-# Builds start in the order of the lines, in a line in that of its words, and
-# among the tests of a tag with those that are `slow`. So lines that take long
-# come first in a plan, and no core waits for them at the end. A word that
-# stands for no test, or a test without tags, ends the run before it begins.
+# Builds start in the order of the lines and of the words in a line; of the
+# tests that a tag stands for, those that are `slow` start first. Lines that
+# take long come first in a plan: then no core waits for them at the end. The
+# run ends before it begins if a word of a plan is neither a tag nor a test, if
+# a part chooses no test, or if a file in a folder of tests says nothing of tags.
 #
 # Every build is strict, runs, and prints `name: N passed, M failed`. The
 # last line is the sum. A build that fails counts as a failure; a compiler
@@ -53,8 +54,8 @@ field() {
 # Where a test or a unit stands: names are unique.
 path() { find "$here" -name "$1" | head -n 1; }
 
-# All tests, slow ones first, each with its tags. A `part` is none: it belongs to
-# another test. Without a line of tags a file would never run: a mistake.
+# All tests, slow ones first, each with its tags. A `part` is no test, but
+# belongs to one. A file without a line of tags would never run: a mistake.
 table() {
     (cd "$here" && awk '
         function wrong(text) { print text > "/dev/stderr"; bad = 1 }
