@@ -31,7 +31,7 @@
 # tests that a tag stands for, those that are `slow` start first. Lines that
 # take long come first in a plan: then no core waits for them at the end. The
 # run ends before it begins if a word of a plan is neither a tag nor a test, if
-# a part chooses no test, or if a file in a folder of tests says nothing of tags.
+# a part chooses no test, or if a file in a folder says nothing of tags.
 #
 # Every build is strict, runs, and prints `name: N passed, M failed`. The
 # last line is the sum. A build that fails counts as a failure; a compiler
