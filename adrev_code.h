@@ -372,13 +372,49 @@ ADX_TRY ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
  * variable or, if another C function or an array needs it, as a place in
  * `work`.
  *
- *   needs   function/formulas
- *   offers  adx_text adx_put_text adx_say adx_say_index adx_infinity
- *           adx_say_literal adx_say_formula ADX_HELPER_COUNT adx_mark_helpers
- *           adx_say_helpers
+ *   needs   function/operations function/formulas
+ *   offers  adx_bytes adx_put_bytes adx_put_word adx_text adx_put_text adx_say
+ *           adx_say_index adx_infinity adx_say_literal adx_say_formula
+ *           ADX_HELPER_COUNT adx_mark_helpers adx_say_helpers
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
+
+/* --- bytes in memory ----------------------------------------------------- */
+
+typedef struct adx_bytes {
+    const ad_allocator *memory;
+    uint8_t *v;
+    size_t n;
+    size_t room;
+    bool failed;
+} adx_bytes;
+
+// An ad_write_fn.
+static void adx_put_bytes(const char *from, size_t n, void *user)
+{
+    adx_bytes *b = (adx_bytes *)user;
+    while (n > 0 && !b->failed) {
+        if (!adx_make_room_for(b->memory, (void **)&b->v, &b->room, b->n, 1)) {
+            b->failed = true;
+            return;
+        }
+        size_t part = b->room - b->n < n ? b->room - b->n : n;
+        memcpy(b->v + b->n, from, part);
+        b->n += part;
+        from += part;
+        n -= part;
+    }
+}
+
+// The lowest byte first.
+static void adx_put_word(adx_bytes *b, uint64_t v, size_t bytes)
+{
+    char text[8];
+    for (size_t i = 0; i < bytes; i++)
+        text[i] = (char)(uint8_t)(v >> (8 * i));
+    adx_put_bytes(text, bytes, b);
+}
 
 /* --- text ---------------------------------------------------------------- */
 
@@ -2402,34 +2438,32 @@ static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
     return ok ? ADREV_OK : ADREV_ENOMEM;
 }
 
-// One kind: marks what helpers it needs, writes it, or both.
-static ad_status adx_do_kind(adx_c_file *file, size_t which, bool mark,
-                             bool write)
+static ad_status adx_do_kind(adx_c_file *file, size_t which)
 {
     const adx_c_kind *kind = &adx_c_kinds[which];
     adx_program q;
     ad_status status = adx_make_c_kind(&q, file->fn, kind);
-    if (status == ADREV_OK && mark) {
-        size_t all = q.outputs;
-        if (!file->text->sizes)
-            q.outputs = adx_c_length(file->fn, kind, kind->out[0])
-                      + adx_c_length(file->fn, kind, kind->out[1]);
+    size_t all = q.outputs;
+    if (status == ADREV_OK && !file->text->sizes)
+        q.outputs = adx_c_length(file->fn, kind, kind->out[0])
+                  + adx_c_length(file->fn, kind, kind->out[1]);
+    if (status == ADREV_OK)
         status = adx_need_helpers(file, &q);
-        q.outputs = all;
-    }
-    if (status == ADREV_OK && write)
+    q.outputs = all;
+    if (status == ADREV_OK)
         status = adx_write_program(file, kind, &q, file->size == NULL
                                    ? NULL : &file->size[which]);
     adx_free_program(&q);
     return status;
 }
 
-static ad_status adx_do_kinds(adx_c_file *file, bool mark, bool write)
+// Writes all that are asked for, and marks what helpers they need.
+static ad_status adx_do_kinds(adx_c_file *file)
 {
     ad_status status = ADREV_OK;
     for (size_t i = 0; i < ADX_C_KINDS && status == ADREV_OK; i++)
         if (file->asked & adx_c_kinds[i].bit)
-            status = adx_do_kind(file, i, mark, write);
+            status = adx_do_kind(file, i);
     return status;
 }
 
@@ -2847,8 +2881,8 @@ ADX_SELDOM_END
 /* === code/write =============================================================
  * The whole C file, and its header.
  *
- *   needs   function/api function/formulas code/api code/text code/wanted
- *           code/casadi
+ *   needs   tape/memory function/api function/formulas code/api code/text
+ *           code/wanted code/casadi
  *   offers  ADX_FORM_loaded adx_write_c
  * ========================================================================== */
 
@@ -2880,25 +2914,34 @@ static void adx_say_top(const adx_c_file *file)
                 t->name);
 }
 
-// Helper functions come first, so the programs are made twice; but where
-// nothing is written the order does not matter.
+// Helper functions come first; but which are needed is known when all others
+// have been written. So these wait in memory. On failure nothing is written.
 static ad_status adx_write_all(adx_c_file *file)
 {
     adx_text *t = file->text;
-    bool twice = t->write != NULL;
-    ad_status status = twice ? adx_do_kinds(file, true, false) : ADREV_OK;
-    if (status != ADREV_OK)
-        return status;
-    adx_say_top(file);
-    if (twice && !t->header)
-        adx_say_helpers(t, file->needed);
-    status = adx_do_kinds(file, !twice, true);
-    if (!twice && !t->header)
-        adx_say_helpers(t, file->needed);
-    if (file->options->casadi && status == ADREV_OK)
-        status = adx_write_points(file->fn, file->asked, t);
-    if (t->header)
-        adx_say(t, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+    adx_text out = *t;
+    adx_bytes functions = { .memory = &file->fn->memory };
+    if (out.write != NULL) {
+        t->write = adx_put_bytes;
+        t->user = &functions;
+    }
+    ad_status status = adx_do_kinds(file);
+    if (status == ADREV_OK && functions.failed)
+        status = ADREV_ENOMEM;
+    out.bytes = t->bytes;
+    *t = out;
+    if (status == ADREV_OK) {
+        adx_say_top(file);
+        if (!t->header)
+            adx_say_helpers(t, file->needed);
+        if (functions.n > 0)
+            t->write((const char *)functions.v, functions.n, t->user);
+        if (file->options->casadi)
+            status = adx_write_points(file->fn, file->asked, t);
+        if (t->header)
+            adx_say(t, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+    }
+    adx_drop(functions.memory, functions.v);
     return status;
 }
 
@@ -3022,8 +3065,7 @@ ADX_SELDOM_END
  *
  *   needs   tape/memory function/api function/operations function/program
  *           function/formulas function/adjoints function/record
- *           function/functions function/evaluate
- *   offers  adx_bytes adx_put_word
+ *           function/functions function/evaluate code/text
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -3033,29 +3075,11 @@ ADX_SELDOM_BEGIN
 #define ADX_FILE_MAGIC   0x6e666461u        // "adfn"
 #define ADX_FILE_VERSION 1u
 
-typedef struct adx_bytes {
-    const ad_allocator *memory;
-    uint8_t *v;
-    size_t n;
-    size_t room;
-    bool failed;
-} adx_bytes;
-
-static void adx_put_word(adx_bytes *b, uint64_t v, size_t bytes)
-{
-    for (size_t i = 0; i < bytes && !b->failed; i++)
-        if (adx_make_room_for(b->memory, (void **)&b->v, &b->room, b->n, 1))
-            b->v[b->n++] = (uint8_t)(v >> (8 * i));
-        else
-            b->failed = true;
-}
-
 static void adx_put_string(adx_bytes *b, const char *text)
 {
     size_t n = text == NULL ? 0 : strlen(text);
     adx_put_word(b, n, 4);
-    for (size_t i = 0; i < n; i++)
-        adx_put_word(b, (uint8_t)text[i], 1);
+    adx_put_bytes(text, n, b);
 }
 
 static void adx_put_real(adx_bytes *b, ad_real v)
@@ -3607,7 +3631,7 @@ ADX_SELDOM_END
  * time replace equal files, and none of them finds an incomplete one.
  *
  *   needs   tape/memory function/api function/operations function/formulas
- *           function/functions code/api code/wanted code/write code/save
+ *           function/functions code/api code/text code/wanted code/write
  *   offers  adx_compile
  * ========================================================================== */
 
@@ -4001,16 +4025,9 @@ static void adx_remove_own(const adx_cache *k)
  * go into files: a program that ignores SIGCHLD, or waits for any child, takes
  * the status before we can.                                                  */
 
-static void adx_keep_code(const char *text, size_t n, void *user)
-{
-    adx_bytes *b = (adx_bytes *)user;
-    while (n-- > 0)
-        adx_put_word(b, (uint8_t)*text++, 1);
-}
-
 static void adx_add_text(adx_bytes *b, const char *text)
 {
-    adx_keep_code(text, strlen(text), b);
+    adx_put_bytes(text, strlen(text), b);
 }
 
 static void adx_add_letter(adx_bytes *b, char c)
@@ -4018,7 +4035,7 @@ static void adx_add_letter(adx_bytes *b, char c)
     if (c == '\'')
         adx_add_text(b, "'\\''");
     else
-        adx_keep_code(&c, 1, b);
+        adx_put_bytes(&c, 1, b);
 }
 
 static void adx_add_quoted(adx_bytes *b, const char *word)
@@ -4151,7 +4168,7 @@ static bool adx_end_command(adx_cache *k, adx_bytes *b, bool ok)
     adx_add_quoted(b, said);
     adx_add_text(b, "2>&1; echo $? > ");
     adx_add_quoted(b, status);
-    adx_keep_code("", 1, b);
+    adx_put_bytes("", 1, b);
     k->no_memory = k->no_memory || b->failed;
     ok = ok && !k->no_memory;
     if (ok) {
@@ -4197,7 +4214,7 @@ static void adx_keep_processor(adx_bytes *b)
             if (strncmp(line, about[i], strlen(about[i])) == 0)
                 kept = true;
         if (kept)
-            adx_keep_code(line, strlen(line), b);
+            adx_put_bytes(line, strlen(line), b);
         begins = strchr(line, '\n') != NULL;
         kept = kept && !begins;
     }
@@ -4212,12 +4229,11 @@ static bool adx_make_key(adx_cache *k)
     if (version == NULL)
         return false;
     adx_bytes all = { .memory = k->memory };
-    adx_keep_code(version, n, &all);
+    adx_put_bytes(version, n, &all);
     adx_keep_processor(&all);
-    adx_keep_code(k->compiler, strlen(k->compiler) + 1, &all);
-    adx_keep_code(k->flags, strlen(k->flags) + 1, &all);
-    if (k->code.n > 0)
-        adx_keep_code((const char *)k->code.v, k->code.n, &all);
+    adx_put_bytes(k->compiler, strlen(k->compiler) + 1, &all);
+    adx_put_bytes(k->flags, strlen(k->flags) + 1, &all);
+    adx_put_bytes((const char *)k->code.v, k->code.n, &all);
     adx_drop(k->memory, version);
     if (!all.failed) {
         XXH128_hash_t h = XXH3_128bits(all.v, all.n);
@@ -4439,19 +4455,12 @@ static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
         .exported = true,
         .functions = more | adx_to_compile(fn, o->functions)
     };
-    size_t bytes = 0;
-    ad_status status = adx_write_c(fn, &code, ADX_FORM_loaded, NULL, NULL,
-                                   &bytes, NULL);
-    if (status != ADREV_OK)
-        return status;
-    bool ok = adx_is_within(&k, bytes, o->limit == 0 ? 2000000 : o->limit)
-           && adx_open_cache(&k, o->cache);
-    if (ok)
-        status = adx_write_c(fn, &code, ADX_FORM_loaded, adx_keep_code, &k.code,
-                             NULL, NULL);
+    ad_status status = adx_write_c(fn, &code, ADX_FORM_loaded, adx_put_bytes,
+                                   &k.code, NULL, NULL);
     k.no_memory = k.code.failed;
-    if (ok && status == ADREV_OK && !k.no_memory)
-        ok = adx_compile_code(fn, &k);
+    bool ok = status == ADREV_OK && !k.no_memory
+           && adx_is_within(&k, k.code.n, o->limit == 0 ? 2000000 : o->limit)
+           && adx_open_cache(&k, o->cache) && adx_compile_code(fn, &k);
     adx_drop(k.memory, k.code.v);
     return status != ADREV_OK ? status : k.no_memory ? ADREV_ENOMEM
          : ok ? ADREV_OK : ADREV_ECOMPILE;

@@ -8,7 +8,7 @@
  * time replace equal files, and none of them finds an incomplete one.
  *
  *   needs   tape/memory function/api function/operations function/formulas
- *           function/functions code/api code/wanted code/write code/save
+ *           function/functions code/api code/text code/wanted code/write
  *   offers  adx_compile
  * ========================================================================== */
 
@@ -402,16 +402,9 @@ static void adx_remove_own(const adx_cache *k)
  * go into files: a program that ignores SIGCHLD, or waits for any child, takes
  * the status before we can.                                                  */
 
-static void adx_keep_code(const char *text, size_t n, void *user)
-{
-    adx_bytes *b = (adx_bytes *)user;
-    while (n-- > 0)
-        adx_put_word(b, (uint8_t)*text++, 1);
-}
-
 static void adx_add_text(adx_bytes *b, const char *text)
 {
-    adx_keep_code(text, strlen(text), b);
+    adx_put_bytes(text, strlen(text), b);
 }
 
 static void adx_add_letter(adx_bytes *b, char c)
@@ -419,7 +412,7 @@ static void adx_add_letter(adx_bytes *b, char c)
     if (c == '\'')
         adx_add_text(b, "'\\''");
     else
-        adx_keep_code(&c, 1, b);
+        adx_put_bytes(&c, 1, b);
 }
 
 static void adx_add_quoted(adx_bytes *b, const char *word)
@@ -552,7 +545,7 @@ static bool adx_end_command(adx_cache *k, adx_bytes *b, bool ok)
     adx_add_quoted(b, said);
     adx_add_text(b, "2>&1; echo $? > ");
     adx_add_quoted(b, status);
-    adx_keep_code("", 1, b);
+    adx_put_bytes("", 1, b);
     k->no_memory = k->no_memory || b->failed;
     ok = ok && !k->no_memory;
     if (ok) {
@@ -598,7 +591,7 @@ static void adx_keep_processor(adx_bytes *b)
             if (strncmp(line, about[i], strlen(about[i])) == 0)
                 kept = true;
         if (kept)
-            adx_keep_code(line, strlen(line), b);
+            adx_put_bytes(line, strlen(line), b);
         begins = strchr(line, '\n') != NULL;
         kept = kept && !begins;
     }
@@ -613,12 +606,11 @@ static bool adx_make_key(adx_cache *k)
     if (version == NULL)
         return false;
     adx_bytes all = { .memory = k->memory };
-    adx_keep_code(version, n, &all);
+    adx_put_bytes(version, n, &all);
     adx_keep_processor(&all);
-    adx_keep_code(k->compiler, strlen(k->compiler) + 1, &all);
-    adx_keep_code(k->flags, strlen(k->flags) + 1, &all);
-    if (k->code.n > 0)
-        adx_keep_code((const char *)k->code.v, k->code.n, &all);
+    adx_put_bytes(k->compiler, strlen(k->compiler) + 1, &all);
+    adx_put_bytes(k->flags, strlen(k->flags) + 1, &all);
+    adx_put_bytes((const char *)k->code.v, k->code.n, &all);
     adx_drop(k->memory, version);
     if (!all.failed) {
         XXH128_hash_t h = XXH3_128bits(all.v, all.n);
@@ -840,19 +832,12 @@ static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
         .exported = true,
         .functions = more | adx_to_compile(fn, o->functions)
     };
-    size_t bytes = 0;
-    ad_status status = adx_write_c(fn, &code, ADX_FORM_loaded, NULL, NULL,
-                                   &bytes, NULL);
-    if (status != ADREV_OK)
-        return status;
-    bool ok = adx_is_within(&k, bytes, o->limit == 0 ? 2000000 : o->limit)
-           && adx_open_cache(&k, o->cache);
-    if (ok)
-        status = adx_write_c(fn, &code, ADX_FORM_loaded, adx_keep_code, &k.code,
-                             NULL, NULL);
+    ad_status status = adx_write_c(fn, &code, ADX_FORM_loaded, adx_put_bytes,
+                                   &k.code, NULL, NULL);
     k.no_memory = k.code.failed;
-    if (ok && status == ADREV_OK && !k.no_memory)
-        ok = adx_compile_code(fn, &k);
+    bool ok = status == ADREV_OK && !k.no_memory
+           && adx_is_within(&k, k.code.n, o->limit == 0 ? 2000000 : o->limit)
+           && adx_open_cache(&k, o->cache) && adx_compile_code(fn, &k);
     adx_drop(k.memory, k.code.v);
     return status != ADREV_OK ? status : k.no_memory ? ADREV_ENOMEM
          : ok ? ADREV_OK : ADREV_ECOMPILE;

@@ -9,8 +9,7 @@
  *
  *   needs   tape/memory function/api function/operations function/program
  *           function/formulas function/adjoints function/record
- *           function/functions function/evaluate
- *   offers  adx_bytes adx_put_word
+ *           function/functions function/evaluate code/text
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -20,29 +19,11 @@ ADX_SELDOM_BEGIN
 #define ADX_FILE_MAGIC   0x6e666461u        // "adfn"
 #define ADX_FILE_VERSION 1u
 
-typedef struct adx_bytes {
-    const ad_allocator *memory;
-    uint8_t *v;
-    size_t n;
-    size_t room;
-    bool failed;
-} adx_bytes;
-
-static void adx_put_word(adx_bytes *b, uint64_t v, size_t bytes)
-{
-    for (size_t i = 0; i < bytes && !b->failed; i++)
-        if (adx_make_room_for(b->memory, (void **)&b->v, &b->room, b->n, 1))
-            b->v[b->n++] = (uint8_t)(v >> (8 * i));
-        else
-            b->failed = true;
-}
-
 static void adx_put_string(adx_bytes *b, const char *text)
 {
     size_t n = text == NULL ? 0 : strlen(text);
     adx_put_word(b, n, 4);
-    for (size_t i = 0; i < n; i++)
-        adx_put_word(b, (uint8_t)text[i], 1);
+    adx_put_bytes(text, n, b);
 }
 
 static void adx_put_real(adx_bytes *b, ad_real v)

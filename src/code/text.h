@@ -5,13 +5,49 @@
  * variable or, if another C function or an array needs it, as a place in
  * `work`.
  *
- *   needs   function/formulas
- *   offers  adx_text adx_put_text adx_say adx_say_index adx_infinity
- *           adx_say_literal adx_say_formula ADX_HELPER_COUNT adx_mark_helpers
- *           adx_say_helpers
+ *   needs   function/operations function/formulas
+ *   offers  adx_bytes adx_put_bytes adx_put_word adx_text adx_put_text adx_say
+ *           adx_say_index adx_infinity adx_say_literal adx_say_formula
+ *           ADX_HELPER_COUNT adx_mark_helpers adx_say_helpers
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
+
+/* --- bytes in memory ----------------------------------------------------- */
+
+typedef struct adx_bytes {
+    const ad_allocator *memory;
+    uint8_t *v;
+    size_t n;
+    size_t room;
+    bool failed;
+} adx_bytes;
+
+// An ad_write_fn.
+static void adx_put_bytes(const char *from, size_t n, void *user)
+{
+    adx_bytes *b = (adx_bytes *)user;
+    while (n > 0 && !b->failed) {
+        if (!adx_make_room_for(b->memory, (void **)&b->v, &b->room, b->n, 1)) {
+            b->failed = true;
+            return;
+        }
+        size_t part = b->room - b->n < n ? b->room - b->n : n;
+        memcpy(b->v + b->n, from, part);
+        b->n += part;
+        from += part;
+        n -= part;
+    }
+}
+
+// The lowest byte first.
+static void adx_put_word(adx_bytes *b, uint64_t v, size_t bytes)
+{
+    char text[8];
+    for (size_t i = 0; i < bytes; i++)
+        text[i] = (char)(uint8_t)(v >> (8 * i));
+    adx_put_bytes(text, bytes, b);
+}
 
 /* --- text ---------------------------------------------------------------- */
 

@@ -262,34 +262,32 @@ static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
     return ok ? ADREV_OK : ADREV_ENOMEM;
 }
 
-// One kind: marks what helpers it needs, writes it, or both.
-static ad_status adx_do_kind(adx_c_file *file, size_t which, bool mark,
-                             bool write)
+static ad_status adx_do_kind(adx_c_file *file, size_t which)
 {
     const adx_c_kind *kind = &adx_c_kinds[which];
     adx_program q;
     ad_status status = adx_make_c_kind(&q, file->fn, kind);
-    if (status == ADREV_OK && mark) {
-        size_t all = q.outputs;
-        if (!file->text->sizes)
-            q.outputs = adx_c_length(file->fn, kind, kind->out[0])
-                      + adx_c_length(file->fn, kind, kind->out[1]);
+    size_t all = q.outputs;
+    if (status == ADREV_OK && !file->text->sizes)
+        q.outputs = adx_c_length(file->fn, kind, kind->out[0])
+                  + adx_c_length(file->fn, kind, kind->out[1]);
+    if (status == ADREV_OK)
         status = adx_need_helpers(file, &q);
-        q.outputs = all;
-    }
-    if (status == ADREV_OK && write)
+    q.outputs = all;
+    if (status == ADREV_OK)
         status = adx_write_program(file, kind, &q, file->size == NULL
                                    ? NULL : &file->size[which]);
     adx_free_program(&q);
     return status;
 }
 
-static ad_status adx_do_kinds(adx_c_file *file, bool mark, bool write)
+// Writes all that are asked for, and marks what helpers they need.
+static ad_status adx_do_kinds(adx_c_file *file)
 {
     ad_status status = ADREV_OK;
     for (size_t i = 0; i < ADX_C_KINDS && status == ADREV_OK; i++)
         if (file->asked & adx_c_kinds[i].bit)
-            status = adx_do_kind(file, i, mark, write);
+            status = adx_do_kind(file, i);
     return status;
 }
 

@@ -3,8 +3,8 @@
 /* === code/write =============================================================
  * The whole C file, and its header.
  *
- *   needs   function/api function/formulas code/api code/text code/wanted
- *           code/casadi
+ *   needs   tape/memory function/api function/formulas code/api code/text
+ *           code/wanted code/casadi
  *   offers  ADX_FORM_loaded adx_write_c
  * ========================================================================== */
 
@@ -36,25 +36,34 @@ static void adx_say_top(const adx_c_file *file)
                 t->name);
 }
 
-// Helper functions come first, so the programs are made twice; but where
-// nothing is written the order does not matter.
+// Helper functions come first; but which are needed is known when all others
+// have been written. So these wait in memory. On failure nothing is written.
 static ad_status adx_write_all(adx_c_file *file)
 {
     adx_text *t = file->text;
-    bool twice = t->write != NULL;
-    ad_status status = twice ? adx_do_kinds(file, true, false) : ADREV_OK;
-    if (status != ADREV_OK)
-        return status;
-    adx_say_top(file);
-    if (twice && !t->header)
-        adx_say_helpers(t, file->needed);
-    status = adx_do_kinds(file, !twice, true);
-    if (!twice && !t->header)
-        adx_say_helpers(t, file->needed);
-    if (file->options->casadi && status == ADREV_OK)
-        status = adx_write_points(file->fn, file->asked, t);
-    if (t->header)
-        adx_say(t, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+    adx_text out = *t;
+    adx_bytes functions = { .memory = &file->fn->memory };
+    if (out.write != NULL) {
+        t->write = adx_put_bytes;
+        t->user = &functions;
+    }
+    ad_status status = adx_do_kinds(file);
+    if (status == ADREV_OK && functions.failed)
+        status = ADREV_ENOMEM;
+    out.bytes = t->bytes;
+    *t = out;
+    if (status == ADREV_OK) {
+        adx_say_top(file);
+        if (!t->header)
+            adx_say_helpers(t, file->needed);
+        if (functions.n > 0)
+            t->write((const char *)functions.v, functions.n, t->user);
+        if (file->options->casadi)
+            status = adx_write_points(file->fn, file->asked, t);
+        if (t->header)
+            adx_say(t, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+    }
+    adx_drop(functions.memory, functions.v);
     return status;
 }
 
