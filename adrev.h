@@ -6285,7 +6285,8 @@ ADX_API ad_real adx_digamma(ad_real x)
 
 /* --- operands ------------------------------------------------------------ */
 
-// A matrix of numbers or of constants. A vector is one row.
+// What an array statement reads: a matrix of recorded numbers or of constants,
+// with strides. A vector is one row.
 typedef struct adx_view {
     const ad_rev *x;            // NULL: constants
     const ad_real *v;           // the first value
@@ -6301,7 +6302,10 @@ ADX_STATIC_ASSERT(sizeof(ad_rev) % sizeof(ad_real) == 0
                   && offsetof(ad_rev, v) == 0,
                   "the values of an array of ad_rev are a strided array");
 
-// Their ids on this tape.
+// The ids of a view's elements on this tape. Ids that are evenly spaced in both
+// directions, as those of an array of inputs are, need no memory: a base and
+// two steps say them. Others are a list. The arithmetic is modulo 2^32, so a
+// step may stand for a negative one.
 typedef struct adx_ids {
     const uint32_t *list;       // row by row; NULL: base + i*row + j*col
     uint32_t base;              // 0 and no list: constants
@@ -6341,7 +6345,8 @@ static inline ad_real adx_element(const adx_view *a, size_t i, size_t j)
 
 static size_t adx_size(const adx_view *a) { return a->rows * a->cols; }
 
-// A column as a row, since loops run along rows. Others stay as they are.
+// A column as a row, because the loops run along rows. Other views stay as they
+// are.
 static inline adx_view adx_lying(const adx_view *a)
 {
     adx_view row = *a;
@@ -6353,10 +6358,12 @@ static inline adx_view adx_lying(const adx_view *a)
     return row;
 }
 
-// What a statement of any kind has, of one of this kind; NULL if it was not made.
+// The part that a statement of this kind shares with all others; NULL if the
+// statement was not recorded.
 #define ADX_BASE(s) ((s) == NULL ? NULL : &(s)->e)
 
-// Whether an array of n elements cannot be, or is missing: the tape then fails.
+// Whether an array of n elements is impossible, or needed and not given. If so,
+// the tape fails.
 static bool adx_missing(size_t n, const void *x)
 {
     if (!adx_no_array(n, x))
@@ -6385,9 +6392,11 @@ typedef ad_real adx_duo __attribute__((vector_size(2 * sizeof(ad_real)),
 typedef uint64_t adx_duo_ids __attribute__((vector_size(16)));
 #endif
 
-// One row of values, one behind the other. The sum of all v*0: NaN if one is
-// not finite. Two by two, since gcc -O2 without AVX puts four together in
-// memory (ten times slower), and in two sums, which are not one chain.
+// Copies one row of values into consecutive places. Returns the sum of all v*0,
+// which is NaN if a value is not finite and 0 otherwise. The loop takes two
+// values at a time, because gcc -O2 without AVX would put four together in
+// memory (ten times slower), and it keeps two sums, so that an addition need
+// not wait for the one before.
 ADX_INLINE ad_real adx_pack_row(size_t n, const ad_real v[], ptrdiff_t step,
                                 ad_real to[])
 {
@@ -6414,7 +6423,8 @@ ADX_INLINE ad_real adx_pack_row(size_t n, const ad_real v[], ptrdiff_t step,
     return fault;
 }
 
-// Row i. A constant step makes vector loops (dot, bench/: 1.2 times).
+// Row i. A step that is known to the compiler makes vector loops (a dot product
+// is 1.2 times as fast).
 static ad_real adx_pack_one(const adx_view *a, size_t i, ad_real to[])
 {
     const ptrdiff_t step = a->cs * a->unit;
@@ -6424,6 +6434,7 @@ static ad_real adx_pack_one(const adx_view *a, size_t i, ad_real to[])
          : adx_pack_row(a->cols, v, step, to);
 }
 
+// The whole view, row by row. The result is that of adx_pack_row.
 static ad_real adx_pack(const adx_view *a, ad_real to[])
 {
     const adx_view b = adx_lying(a);
@@ -6433,13 +6444,16 @@ static ad_real adx_pack(const adx_view *a, ad_real to[])
     return fault;
 }
 
+// The id of x on the current tape; 0: a constant. Only a value of another job
+// has to be looked up.
 static inline uint32_t adx_id_here(ad_rev x)
 {
     return x.job == (uint32_t)adx_now.job && x.job != 0 ? x.seq
                                                         : adx_resolve(x);
 }
 
-// Whether the compound ids of a row are id, id + step ...
+// Whether the compound ids of a row are id, id + step ... The loop has no
+// branch: it collects every difference in `other` and looks once at the end.
 static bool adx_even_row(size_t n, const ad_rev x[], ptrdiff_t inc,
                          uint64_t id, uint64_t step)
 {
@@ -6453,7 +6467,7 @@ static bool adx_even_row(size_t n, const ad_rev x[], ptrdiff_t inc,
     return other == 0;
 }
 
-// The compound id that row i begins with, if they are evenly spaced.
+// The compound id that row i begins with, if the ids are evenly spaced.
 static inline uint64_t adx_even_id(const adx_view *a, const adx_ids *ids,
                                    size_t i)
 {
@@ -6466,7 +6480,11 @@ static bool adx_even_at(const adx_view *a, const adx_ids *ids, size_t i)
                         adx_even_id(a, ids, i), (uint64_t)(int32_t)ids->col);
 }
 
-// What the ids are if they are evenly spaced; base 0: they are not.
+// The spacing that the ids have if they are evenly spaced, read off the four
+// corners; base 0: they are not. A corner must be a value of this tape, and
+// newer than `since`, because the spacing of older values depends on the
+// schedule. Whether the numbers in between keep to it is for adx_even to find
+// out.
 static adx_ids adx_corners(const adx_view *a)
 {
     adx_ids ids = {0};
@@ -6489,6 +6507,7 @@ static adx_ids adx_corners(const adx_view *a)
     return ids;
 }
 
+// The spacing that belongs to the view that adx_lying makes.
 static inline adx_ids adx_lying_ids(const adx_view *a, const adx_ids *ids)
 {
     adx_ids along = *ids;
@@ -6497,7 +6516,7 @@ static inline adx_ids adx_lying_ids(const adx_view *a, const adx_ids *ids)
     return along;
 }
 
-// Whether the ids are those that the corners promise.
+// Whether all ids are what the corners promise.
 static bool adx_even(const adx_view *a, const adx_ids *ids)
 {
     const adx_view b = adx_lying(a);
@@ -6508,7 +6527,10 @@ static bool adx_even(const adx_view *a, const adx_ids *ids)
     return i == b.rows;
 }
 
-// How the ids are to be stored. The list itself, if it needs one, later.
+// Decides how the ids are stored: by their spacing, as a list (`listed`), or
+// not at all because all numbers are constants. The list itself is written
+// later, when the statement has its memory. But values of other recordings are
+// looked up here: that may add entries, which must come before the statement.
 static adx_ids adx_classify(const adx_view *a)
 {
     adx_ids ids = adx_corners(a);
@@ -6526,7 +6548,8 @@ static adx_ids adx_classify(const adx_view *a)
     return ids;
 }
 
-// Both at once for a row of adjacent numbers.
+// Packs a row of adjacent numbers and checks its ids in one loop, so that the
+// numbers are read once.
 static bool adx_pack_even_row(size_t n, const ad_rev x[], uint64_t id,
                               uint64_t step, ad_real to[], ad_real *fault)
 {
@@ -6562,8 +6585,8 @@ static bool adx_pack_even_row(size_t n, const ad_rev x[], uint64_t id,
     return other == 0;
 }
 
-// Both at once for row i: a large matrix is read from memory once. (matvec,
-// bench/: 1.15 times as fast.)
+// The same for row i of any view. That a large matrix is read from memory once
+// makes matvec 1.15 times as fast.
 static bool adx_pack_even_at(const adx_view *a, const adx_ids *ids, size_t i,
                              ad_real to[], ad_real *fault)
 {
@@ -6592,7 +6615,8 @@ static bool adx_is_constant(const adx_ids *ids)
     return ids->base == 0 && !ids->listed;
 }
 
-// Writes the list, where there is one, and goes on behind it.
+// Writes the list, if there is one, and returns the end of it. A constant among
+// recorded numbers becomes the sink.
 static uint32_t *adx_write_list(const adx_view *a, adx_ids *ids, uint32_t *to)
 {
     if (!ids->listed)
@@ -6621,13 +6645,14 @@ static inline size_t adx_id_of(const adx_ids *ids, size_t i, size_t j,
                       + (uint32_t)j * ids->col);
 }
 
-// Whether ids follow one another, so that adjoints are an array.
+// Whether the ids follow one another, so that the adjoints are a plain array.
 static bool adx_adjacent(const adx_ids *ids)
 {
     return ids->list == NULL && ids->base != 0 && ids->col == 1;
 }
 
-// Whether array statements are recorded now.
+// Whether array statements are recorded now. A trace hook that cannot be told
+// of arrays makes the tape fail: it would miss operations.
 static bool adx_recording(void)
 {
     ad_tape *t = adx_now.tape;
@@ -6655,7 +6680,8 @@ static ad_array_operation adx_array_operation(ad_array_kind kind,
     };
 }
 
-// Before the results are named: they may lie where the operands are.
+// Tells the trace hook of an array statement. This comes before the results are
+// named, because they may lie where the operands are.
 static void adx_tell_array(ad_array_kind kind, ad_opcode code,
                            const adx_extended *e, const adx_view *a,
                            const adx_view *b, const adx_view *c)
@@ -6673,7 +6699,8 @@ static void adx_tell_array(ad_array_kind kind, ad_opcode code,
     hooks->array(hooks->user, &told);
 }
 
-// An entry, of which this much is written here; NULL: the tape has failed.
+// Adds an entry of that many bytes and fills in what all kinds have in common.
+// The caller fills in the rest. NULL: the tape has failed.
 static void *adx_add_extended(const adx_rule *rule, size_t bytes,
                               size_t values, size_t operands)
 {
@@ -6697,7 +6724,8 @@ static void *adx_add_extended(const adx_rule *rule, size_t bytes,
     return e;
 }
 
-// The value of a site: the first result that is not finite.
+// With ADREV_DEBUG a site keeps one value: here the first result that is not
+// finite.
 static void adx_note_value(adx_operand *at, ad_real v)
 {
     adx_site site;
@@ -6709,7 +6737,7 @@ static void adx_note_value(adx_operand *at, ad_real v)
     memcpy(at, &site, sizeof site);
 }
 
-// Result i of a statement, if it was recorded.
+// Makes y result i of a statement, or a constant if no statement was recorded.
 static void adx_result(ad_rev *y, ad_real v, const adx_extended *e, size_t i)
 {
     if (ADREV_DEBUG && e != NULL && v * 0 != 0)
@@ -6717,7 +6745,7 @@ static void adx_result(ad_rev *y, ad_real v, const adx_extended *e, size_t i)
     adx_name(y, v, e == NULL ? 0 : adx_compound(adx_now.job, e->first + i));
 }
 
-// Results first .. first + n, to every inc-th of y.
+// Makes every inc-th element of y a result, from result `first` on.
 static void adx_put_results(const adx_extended *e, size_t first, size_t n,
                             const ad_real v[], ad_rev y[], ptrdiff_t inc)
 {
@@ -6752,8 +6780,9 @@ static void adx_axpy(size_t n, ad_real a, const ad_real x[], ad_real y[])
         y[i] += a * x[i];
 }
 
-// Eight running sums, however wide a register is: in one, every addition would
-// wait for the one before.
+// A scalar product in eight running sums, however wide a register is: in a
+// single sum every addition would wait for the one before, and with a number of
+// sums that depends on the register the last bits would, too.
 ADX_APART ad_real adx_inner(size_t n, const ad_real x[], const ad_real y[])
 {
     ad_real total = 0;
@@ -6775,7 +6804,8 @@ ADX_APART ad_real adx_inner(size_t n, const ad_real x[], const ad_real y[])
     return total;
 }
 
-// The sum of all a x, each product by itself: a sum of x may overflow.
+// The sum of all a x. Each product is made by itself, because the sum of x
+// alone may overflow.
 static ad_real adx_sum_scaled(size_t n, ad_real a, const ad_real x[])
 {
     ad_real total = 0;
@@ -6791,7 +6821,8 @@ static ad_real adx_sum_scaled(size_t n, ad_real a, const ad_real x[])
     return total;
 }
 
-// x*0 is 0, or NaN where x is not finite.
+// Whether all are finite, without a branch in the loop: x*0 is 0, or NaN where
+// x is not finite.
 static bool adx_finite_all(size_t n, const ad_real x[])
 {
     ad_real sum = 0;
@@ -6807,10 +6838,11 @@ static bool adx_finite_all(size_t n, const ad_real x[])
     return sum == 0;
 }
 
-// Few numbers, mostly: for these a call of memcpy takes longer, and vectors could
-// only be read when numbers that were just written one by one are all stored.
-// (loop as a scan, replayed, bench/: 4.1 instead of 4.6 times the plain program,
-// and two at a time, with clang, 2.9 instead of 3.1.)
+// Copies what are mostly few numbers. For these a call of memcpy takes longer.
+// A vector load would have to wait until numbers that were just written one by
+// one are all stored, so the loop hides its pointers and stays a scalar one. (A
+// loop as a scan, replayed, takes 4.1 instead of 4.6 times the plain program;
+// two at a time, with clang, 2.9 instead of 3.1.)
 ADX_INLINE void adx_copy_few(size_t n, const ad_real *from, ad_real *to)
 {
     if (n > 16) {
@@ -6829,6 +6861,7 @@ ADX_INLINE void adx_copy_few(size_t n, const ad_real *from, ad_real *to)
         *to = *from;
 }
 
+// As adx_finite_all, and scalar for the same reason as adx_copy_few.
 ADX_INLINE bool adx_finite_few(size_t n, const ad_real *x)
 {
     ad_real sum = 0;
@@ -6849,8 +6882,8 @@ static bool adx_zeros(size_t n, const ad_real x[])
     return true;
 }
 
-// The chain rule for one partial in W directions: to += d from. With care,
-// where a factor may not be finite: a zero absorbs it.
+// The chain rule for one partial in W directions: to += d from. `care` is for
+// factors that may not be finite: then a factor of zero gives zero.
 ADX_INLINE void adx_chain(ad_real to[], ad_real d, const ad_real from[],
                           size_t W, bool care)
 {
@@ -6864,14 +6897,16 @@ ADX_INLINE void adx_chain(ad_real to[], ad_real d, const ad_real from[],
 
 /* --- linear statements --------------------------------------------------- */
 
-// Operands and their partials, scale * d[i].
+// n operands, of which operand i has the partial scale * d[i].
 typedef struct adx_span {
     adx_ids ids;
     ad_real *d;                 // NULL: 1
     ad_real scale;
 } adx_span;
 
-// One sum of all spans, or n results, one of each operand of each span.
+// A linear statement has up to three spans. Either it has one result, the sum
+// of all terms of all spans, or it has n results (`each`): result i is the sum
+// of the i-th terms.
 typedef struct adx_linear {
     adx_extended e;
     size_t n;
@@ -6885,7 +6920,8 @@ ADX_INLINE ad_real adx_partial(const adx_span *s, size_t i)
     return s->d == NULL ? s->scale : s->scale * s->d[i];
 }
 
-// One direction, adjacent ids, no care: vector loops.
+// The reverse sweep of one span in the fast case: one direction, adjacent ids,
+// and no factor that needs care. So every loop is a vector loop.
 static void adx_span_reverse(const adx_linear *s, const adx_span *p,
                           const ad_real y[], ad_real x[])
 {
@@ -6902,7 +6938,8 @@ static void adx_span_reverse(const adx_linear *s, const adx_span *p,
             x[i] += p->scale * p->d[i] * y[i];
 }
 
-// The same where all operands are one number: of n results.
+// The fast case of a span in which one number is the operand of all n results:
+// what all results contribute to it, as one sum.
 static ad_real adx_span_reverse_one(const adx_linear *s, const adx_span *p,
                                  const ad_real y[])
 {
@@ -6910,6 +6947,9 @@ static ad_real adx_span_reverse_one(const adx_linear *s, const adx_span *p,
                         : p->scale * adx_inner(s->n, p->d, y);
 }
 
+// A statement whose adjoints are all zero contributes nothing. Otherwise each
+// span takes a vector loop if it can, and the general loop if not. A W that is
+// known to the compiler unrolls the loop over directions.
 ADX_INLINE bool adx_linear_reverse_w(const adx_linear *s, ad_real adj[],
                                      size_t W)
 {
@@ -6970,8 +7010,8 @@ static const adx_rule adx_linear_rule = {
     "linear", adx_linear_reverse, adx_linear_forward, NULL
 };
 
-// Where there are partials, the scale is 1 or -1, or becomes a part of them.
-// Whether all are finite.
+// Stores a span's partials and returns whether all are finite. A scale other
+// than 1 or -1 is multiplied into them here, once, instead of in every sweep.
 static bool adx_pack_scaled(adx_span *p, const adx_view *d, size_t n)
 {
     ad_real fault = adx_pack(d, p->d);
@@ -6984,7 +7024,7 @@ static bool adx_pack_scaled(adx_span *p, const adx_view *d, size_t n)
     return adx_finite_all(n, p->d);
 }
 
-// What a span is recorded from.
+// What a span is made from when a statement is recorded.
 typedef struct adx_part {
     adx_view x;                 // operands
     adx_view d;                 // their partials are these; none: 1
@@ -6992,13 +7032,15 @@ typedef struct adx_part {
     bool own;                   // the caller writes them, where there is room
 } adx_part;
 
+// Whether a span keeps partials of its own on the tape.
 static bool adx_stores(const adx_part *p, const adx_ids *ids)
 {
     return !adx_is_constant(ids)
         && (p->own || p->d.v != NULL);
 }
 
-// Bytes of the statement; 0: all operands are constants.
+// Classifies the ids of all parts and adds up the bytes of the statement; 0:
+// all operands are constants.
 static size_t adx_linear_bytes(size_t n, size_t parts, const adx_part part[],
                                adx_ids ids[])
 {
@@ -7014,7 +7056,8 @@ static size_t adx_linear_bytes(size_t n, size_t parts, const adx_part part[],
     return active ? bytes : 0;
 }
 
-// To be called when all partials are there.
+// Ends a statement whose partials the caller has written (`own`): from now on
+// it is known whether its sweep needs care.
 static void adx_seal(adx_linear *s)
 {
     for (size_t k = 0; k < s->spans; k++) {
@@ -7024,7 +7067,10 @@ static void adx_seal(adx_linear *s)
     }
 }
 
-// Records results of n terms; NULL: nothing is recorded.
+// Records a linear statement of n terms in each part. Its memory is the struct,
+// then the partials of every span that stores them, then the lists of ids.
+// NULL: nothing is recorded, because all operands are constants or the tape has
+// failed.
 static adx_linear *adx_add_linear(size_t n, bool each, size_t parts,
                                   const adx_part part[])
 {
@@ -7058,6 +7104,7 @@ static adx_linear *adx_add_linear(size_t n, bool each, size_t parts,
     return s;
 }
 
+// Names the result v of a sum or of a scalar product, and tells the hook.
 static ad_rev adx_sum_result(ad_real v, size_t n, const adx_part part[],
                              const adx_linear *s)
 {
@@ -7099,8 +7146,8 @@ ADX_API ad_rev (ad_sum_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
     return adx_sum_of(v, n, &part);
 }
 
-// Products of two vectors, in the order of adx_inner, to the last bit: a value
-// does not depend on what of it is recorded.
+// A scalar product with strides. It adds in the order of adx_inner, so it has
+// the same bits: a value does not depend on which of its operands are recorded.
 static ad_real adx_products(size_t n, const ad_real x[], ptrdiff_t xs,
                             const ad_real y[], ptrdiff_t ys)
 {
@@ -7133,7 +7180,8 @@ ADX_API ad_rev (ad_dotc_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
     return adx_sum_of(adx_scalar_product(&part.x, &part.d), n, &part);
 }
 
-// Euclidean length: the largest entry is taken out of the squares.
+// Euclidean length. Dividing by the largest entry keeps the squares from
+// overflowing and underflowing.
 static ad_real adx_length(const adx_view *x)
 {
     ad_real most = 0;
@@ -7192,7 +7240,8 @@ ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
     ADX_TALLY(forward, add, s == NULL ? 0 : 2 * n - 1);
     ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     for (size_t i = 0; i < n; i++) {
-        ad_real d = adx_element(&part[0].x, 0, i) - adx_element(&part[1].x, 0, i);
+        ad_real d = adx_element(&part[0].x, 0, i)
+                  - adx_element(&part[1].x, 0, i);
         v += d * d;
         for (size_t k = 0; s != NULL && k < 2; k++)
             if (s->span[k].d != NULL)
@@ -7204,6 +7253,7 @@ ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
     return z;
 }
 
+// The largest entry, or NaN if there is one.
 static ad_real adx_largest(const adx_view *x)
 {
     ad_real most = -ADX_K(INFINITY);
@@ -7290,8 +7340,9 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
                    ADX_BASE(s), i);
 }
 
-// A row of the operator table as loops over n elements: the values, and those
-// partials that there is room for (of a step function there are none).
+// A row of the operator table as loops over n elements. The first loop computes
+// the values; each further loop computes one partial, if there is room for it.
+// A step function has no partials.
 typedef void adx_loops(size_t n, const ad_real *const x[3], ad_real v[],
                        ad_real *const d[3]);
 
@@ -7350,7 +7401,7 @@ static bool adx_is_step(ad_opcode op)
 #undef ADX_ROW
 #undef ADX_STEP
 
-// For one element.
+// The value of an operation at a single element.
 static ad_real adx_value_of(ad_opcode op, ad_real x, ad_real y, ad_real z)
 {
     const ad_real *const at[3] = { &x, &y, &z };
@@ -7360,7 +7411,8 @@ static ad_real adx_value_of(ad_opcode op, ad_real x, ad_real y, ad_real z)
     return v;
 }
 
-// Sums and differences need no partials.
+// The partial with respect to operand k where it is the same for all elements,
+// so that none is stored; 0: it is not.
 static ad_real adx_uniform(ad_opcode op, size_t k)
 {
     return op == ADREV_OP_add ? 1
@@ -7370,7 +7422,9 @@ static ad_real adx_uniform(ad_opcode op, size_t k)
 
 #define ADX_TOGETHER 64         // elements that are worked on at a time
 
-// Elements from .. from + n.
+// Elements from .. from + n. The operands are packed into small arrays that
+// stay in the cache, so that one loop per formula serves every stride. The
+// partials are written where the statement stores them.
 static void adx_each_piece(ad_opcode op, size_t from, size_t n,
                            const adx_part part[], adx_linear *s, ad_rev y[],
                            ptrdiff_t incy)
@@ -7409,7 +7463,8 @@ static void adx_each(ad_opcode op, size_t n, const adx_part part[],
         adx_seal(s);
 }
 
-// Results that are constants: the hook is told of each.
+// The results of a step function are constants and make no statement. The trace
+// hook is told of each of them as of a single operation.
 static void adx_watch_steps(ad_opcode op, const adx_view *a)
 {
     for (size_t i = 0; i < a->cols; i++) {
@@ -7419,6 +7474,8 @@ static void adx_watch_steps(ad_opcode op, const adx_view *a)
     }
 }
 
+// The operation becomes one linear statement with n results and a span for each
+// operand. Sums and differences have a scale instead of partials.
 ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev *a,
                          ptrdiff_t inca, const ad_rev *b, ptrdiff_t incb,
                          const ad_rev *c, ptrdiff_t incc, ad_rev *y,
@@ -7430,7 +7487,8 @@ ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev *a,
     }
     size_t arity = (size_t)ad_op_table()[op].arity;
     if (adx_missing_s(n, a, inca) || (arity > 1 && adx_missing_s(n, b, incb))
-        || (arity > 2 && adx_missing_s(n, c, incc)) || adx_missing_s(n, y, incy))
+        || (arity > 2 && adx_missing_s(n, c, incc))
+        || adx_missing_s(n, y, incy))
         return;
     adx_part part[3] = { { .x = adx_vector(n, a, inca) },
                          { .x = adx_vector(n, b, incb) },
@@ -7452,8 +7510,9 @@ ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev *a,
 
 /* --- softmax ------------------------------------------------------------- */
 
-// With s the sum of y b: both the adjoint of x for b = yb, and the tangent of
-// y for b = xd, are y (b - s).
+// With s the sum of all y b, both sweeps are the same formula: y (b - s) is the
+// adjoint of x if b is the adjoint of y, and the tangent of y if b is the
+// tangent of x.
 typedef struct adx_softmax {
     adx_extended e;
     adx_ids ids;
@@ -7548,7 +7607,11 @@ ADX_API void (ad_softmax_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
 }
 
 /* === array/products =========================================================
- * Products of matrices, and of a triangular matrix with a vector.
+ * Products of matrices, and of a triangular matrix with a vector. As a linear
+ * statement each result would store the partials of all its terms. A product
+ * stores its two matrices once instead, and its sweeps multiply by them. A dot
+ * product is a row times a column, and in a product with a vector the second
+ * matrix has one column.
  *
  *   needs   tape/layout tape/memory tape/entries array/operands array/linear
  *           array/sums
@@ -7557,8 +7620,9 @@ ADX_API void (ad_softmax_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
 
 /* --- products of matrices ------------------------------------------------ */
 
-// C = A B; Ab += Cb B', Bb += A' Cb. A matrix is saved if the other has
-// recorded numbers. A column of results (n = 1) is a product with a vector.
+// C = A B, of which the reverse sweep makes Ab += Cb B' and Bb += A' Cb. So a
+// matrix is saved if the other one has recorded numbers. Where n = 1, B is a
+// vector.
 typedef struct adx_product {
     adx_extended e;
     size_t m;
@@ -7570,11 +7634,15 @@ typedef struct adx_product {
     ad_real *b;                 // [k*n]; NULL: A is constant
 } adx_product;
 
-// Rows of B that are worked on together: 64 of 512 numbers fill a cache of
-// 256 kB. (matmul of 512, bench/: 1.3 times faster than all at once.)
+// Rows of B that are worked on together: 64 rows of 512 numbers fill a cache of
+// 256 kB, which makes a product of that size 1.3 times as fast.
 #define ADX_PANEL 64
 
-// One direction, no care; the rows of B are adjacent, or constant.
+// One direction, no factor that needs care, and the ids of each row of B
+// adjacent, or B constant. Each element (i, l) of A meets row l of B and row i
+// of the adjoints of C: their scalar product is added to the adjoint of the
+// element, and a multiple of the latter row to the adjoints of the former. Rows
+// of B and of its adjoints stay in the cache while i runs.
 static void adx_product_fast(const adx_product *s, ad_real adj[])
 {
     const ad_real *c = &adj[s->e.first];
@@ -7595,7 +7663,7 @@ static void adx_product_fast(const adx_product *s, ad_real adj[])
     }
 }
 
-// adj += c d, at the ids of a row.
+// adj += c d, where adj are the adjoints that the ids name.
 static void adx_add_at(size_t n, ad_real c, const ad_real d[],
                        const adx_ids *ids, ad_real adj[])
 {
@@ -7610,7 +7678,10 @@ static void adx_add_at(size_t n, ad_real c, const ad_real d[],
     }
 }
 
-// One direction, no care, a vector B, any ids.
+// The fast case of a vector B with any ids. The adjoints of row i of A grow by
+// c[i] times the vector, and those of the vector by c[i] times row i. `row`
+// holds the ids of row i and moves down with i; `column` holds those of the
+// vector, turned into a row.
 static void adx_column_reverse(const adx_product *s, ad_real adj[])
 {
     const ad_real *c = &adj[s->e.first];
@@ -7629,7 +7700,7 @@ static void adx_column_reverse(const adx_product *s, ad_real adj[])
     }
 }
 
-// Any directions, any ids.
+// The general case: any number of directions, any ids.
 ADX_INLINE void adx_product_reverse_w(const adx_product *s, ad_real adj[],
                                  size_t W, bool care)
 {
@@ -7650,6 +7721,8 @@ ADX_INLINE void adx_product_reverse_w(const adx_product *s, ad_real adj[],
             }
 }
 
+// Whether adx_product_fast and adx_triangle_fast can take operands with these
+// ids.
 static bool adx_rows_fit(const adx_ids *ids)
 {
     return adx_is_constant(ids) || adx_adjacent(ids);
@@ -7705,10 +7778,15 @@ static const adx_rule adx_product_rule = {
     "product", adx_product_reverse, adx_product_forward, NULL
 };
 
-// Packs both where the entry will lie, if the ids of both are evenly spaced.
-// For a vector B also the results, into the free room behind, where they stay
-// until there is another entry: rows are multiplied while they are in the
-// cache. (matvec, bench/: 1.05 times as fast.)
+// Packs A and B right where the entry of the product will lie, before that
+// entry is made, so that large matrices are read once: while they are packed,
+// it is checked that their ids are as evenly spaced as the corners promise. If
+// they turn out not to be, nothing has been recorded yet, and the caller
+// classifies and packs in the usual way.
+//
+// For a vector B the results are computed in the same pass, while a row is in
+// the cache, into the free room behind the entry. They stay there until another
+// entry is made (matvec is 1.05 times as fast).
 static bool adx_product_ahead(const adx_view *a, const adx_view *b,
                               adx_ids *ai, adx_ids *bi, ad_real *fault,
                               const ad_real **value)
@@ -7737,7 +7815,9 @@ static bool adx_product_ahead(const adx_view *a, const adx_view *b,
     return even;
 }
 
-// *value: the results, if they are known already.
+// Records a product: the struct, then the matrices that are saved, then the
+// lists of ids. *value points to the results if they are known already, else it
+// is NULL.
 static adx_product *adx_add_product(const adx_view *a, const adx_view *b,
                                     const ad_real **value)
 {
@@ -7799,10 +7879,13 @@ static const adx_product *adx_add_matrices(const adx_view *a, const adx_view *b,
     return s;
 }
 
-// A panel of columns of C, so that its rows of B stay in the cache and its sums
-// on the stack. (matmul of 768, gcc -O3: 2 times as fast as row by row.)
+// Columns of C that are computed together, so that their part of B stays in the
+// cache and their sums on the stack. (A product of 768, gcc -O3, is 2 times as
+// fast as row by row.)
 #define ADX_COLUMNS 128
 
+// Row i of the panel is the sum of rows l of B, each times element (i, l) of A.
+// Where B is saved, its rows are contiguous and the sum is a vector loop.
 static void adx_multiply_panel(const adx_view *a, const adx_view *b,
                                const adx_product *s, size_t from, size_t n,
                                ad_rev C[], ptrdiff_t rs, ptrdiff_t cs)
@@ -7833,13 +7916,13 @@ static void adx_multiply(const adx_view *a, const adx_view *b,
     }
 }
 
-// Ax. (A dot product is one row of it.)
+// y = A x, by scalar products, or from the results that adx_product_ahead left.
 static void adx_multiply_vector(const adx_view *a, const adx_view *x,
                                 const adx_product *s, const ad_real value[],
                                 ad_rev y[], ptrdiff_t inc)
 {
     for (size_t i = 0; i < a->rows; i++) {
-        // of no columns there may be no array, and NULL + 0 is undefined
+        // without columns there may be no array, and NULL + 0 is undefined
         const ad_real *row = a->v;
         if (a->cols > 0)
             row += (ptrdiff_t)i * a->rs * a->unit;
@@ -7858,6 +7941,8 @@ static void adx_matvec(const adx_view *a, const adx_view *x, ad_rev y[],
     adx_multiply_vector(a, x, s, value, y, inc);
 }
 
+// x . x: one span of n operands with partials 2 x, half of what a product of
+// two vectors would store.
 static ad_rev adx_square_sum(const adx_view *x)
 {
     const adx_part part = { .x = *x, .d = *x, .scale = 2 };
@@ -7927,8 +8012,10 @@ ADX_API void (ad_matvecc)(size_t m, size_t n, const ad_real A[],
 
 /* --- a triangular matrix times a vector ---------------------------------- */
 
-// y = L x: xb[i] = d[i] yb[i] + the sum over j > i of l[j,i] yb[j],
-// db[i] = x[i] yb[i], lb[j,i] = x[i] yb[j].
+// y = L x. L has the diagonal d and, below it, l column by column. In reverse
+//     xb[i] = d[i] yb[i] + the sum over j > i of l[j,i] yb[j],
+//     db[i] = x[i] yb[i],
+//     lb[j,i] = x[i] yb[j].
 typedef struct adx_triangle {
     adx_extended e;
     size_t n;
@@ -7940,7 +8027,8 @@ typedef struct adx_triangle {
     ad_real *x;                 // [n]
 } adx_triangle;
 
-// One direction, adjacent ids, no care.
+// One direction, adjacent ids, no factor that needs care. Column i of L and the
+// adjoints of y below i are arrays of the same length, `below`.
 static void adx_triangle_fast(const adx_triangle *s, ad_real adj[])
 {
     const ad_real *y = &adj[s->e.first];
@@ -7962,8 +8050,8 @@ static void adx_triangle_fast(const adx_triangle *s, ad_real adj[])
     }
 }
 
-// Visits every element in any number of directions; back: adjoints, else
-// tangents.
+// The general case: visits every element of L in any number of directions. It
+// adds adjoints if `back`, else tangents.
 static void adx_triangle_sweep(const adx_triangle *s, ad_real adj[], size_t W,
                                bool back)
 {
@@ -8015,6 +8103,8 @@ static const adx_rule adx_triangle_rule = {
     "triangle", adx_triangle_reverse, adx_triangle_forward, NULL
 };
 
+// Records the statement: the struct, then d, l and x, then the lists of ids.
+// All three are saved, whichever are recorded.
 static adx_triangle *adx_add_triangle(const adx_view *d, const adx_view *l,
                                       const adx_view *x)
 {
@@ -8159,7 +8249,7 @@ typedef struct adx_external {
     adx_ids ids;
 } adx_external;
 
-// Direction w of one value after the other, and back.
+// Direction w of the operands' tangents, as an array for the user's function.
 static void adx_gather_ids(const adx_external *s, const ad_real adj[],
                            size_t W, size_t w, ad_real x[])
 {
@@ -8168,6 +8258,9 @@ static void adx_gather_ids(const adx_external *s, const ad_real adj[],
                                         : adj[adx_id(&s->ids, i) * W + w];
 }
 
+// The user's rule serves one direction at a time. Its arrays lie in the scratch
+// room, first the operands' adjoints, then the results'. A direction in which
+// all results have adjoint zero is left out.
 static bool adx_external_reverse(const adx_extended *e, ad_real adj[],
                                  ad_real scratch[], size_t W)
 {
@@ -8221,7 +8314,9 @@ static const adx_rule adx_external_kind = {
     adx_external_destroy
 };
 
-// Room for it in every sweep, and on the tape.
+// Adds the entry: the struct, then what the rule saves, aligned to 16 bytes,
+// then the list of ids. It also makes sure that a sweep has scratch room for
+// one direction of the operands and results. NULL: nothing is recorded.
 static adx_external *adx_add_external(const adx_view *x, const adx_ids *ids,
                                       size_t bytes, size_t m)
 {
@@ -8244,6 +8339,8 @@ static adx_external *adx_add_external(const adx_view *x, const adx_ids *ids,
     return s;
 }
 
+// What stands in the way of an external statement; ADREV_OK also means that a
+// tape, if there is one, records.
 static ad_status adx_external_status(const ad_external_rule *rule, size_t m,
                                      bool missing)
 {
@@ -8257,7 +8354,8 @@ static ad_status adx_external_status(const ad_external_rule *rule, size_t m,
     return wrong == ADREV_OK && t != NULL ? t->status : wrong;
 }
 
-// As adx_tell_array does: before the results are named.
+// As adx_tell_array does, before the results are named. A hook that keeps the
+// rule and its data sets *kept, and then destroys them itself.
 static void adx_tell_external(const adx_external *s, const adx_view *from,
                               size_t bytes, bool *kept)
 {
@@ -8273,12 +8371,16 @@ static void adx_tell_external(const adx_external *s, const adx_view *from,
     hooks->array(hooks->user, &told);
 }
 
+// If nothing is recorded, the results are constants and the rule is destroyed
+// at once. Otherwise the statement joins the tape's chain of those that a clear
+// or a rewind must destroy, unless a hook has taken that over.
 ADX_API ad_status (ad_external)(const ad_external_rule *rule,
                                 const void *saved, size_t bytes, size_t n,
                                 const ad_rev x[], size_t m,
                                 const ad_real v[], ad_rev y[])
 {
-    bool missing = adx_no_array(n, x) || adx_no_array(m, v) || adx_no_array(m, y)
+    bool missing = adx_no_array(n, x) || adx_no_array(m, v)
+                || adx_no_array(m, y)
                 || (bytes > 0 && saved == NULL) || bytes > SIZE_MAX / 8;
     ad_status status = adx_external_status(rule, m, missing);
     ad_tape *t = adx_now.tape;
