@@ -8418,11 +8418,11 @@ ADX_API ad_status (ad_external)(const ad_external_rule *rule,
 
 /* === check/differences ======================================================
  * Finding mistakes. ad_check compares derivatives with differences at many
- * steps. That it neither misses mistakes nor raises false alarms rests on three
- * sizes: the spread of the extrapolated differences, the rounding of f, and the
- * sum of the absolute values of all paths from x to y, which bounds the
- * rounding of the gradient itself. The other tools walk over the entries and
- * skip kinds that they do not know.
+ * steps. It weighs what it sees against three sizes, so that it neither misses
+ * mistakes nor raises false alarms: the spread of the extrapolated differences,
+ * the rounding of f, and the sum of the absolute values of all paths from x to
+ * y, which bounds the rounding of the gradient itself. The other tools walk
+ * over the entries and skip kinds that they do not know.
  *
  *   needs   number/recording tape/layout tape/life sweep/session
  *   offers  ADX_NARROW ADX_EPSILON ADX_TIGHT ADX_ROWS ADX_PASSES adx_row
@@ -8434,9 +8434,10 @@ ADX_API ad_status (ad_external)(const ad_external_rule *rule,
 ADX_SELDOM_BEGIN
 
 /* --- differences ------------------------------------------------------------
- * Steps are powers of 2, in units of the scale of x: a row of the tableau for
- * each, three passes with different first steps. Slopes are "along d", the
- * direction whose components are such scales: then all have the unit of f.    */
+ * A pass is a series of steps, each a quarter of the one before, and a row for
+ * each step. Up to four passes differ in their first step. Steps are powers of
+ * 2 in units of the scale of x. Slopes are taken along d, the direction whose
+ * components are such scales, so all of them have the unit of f.             */
 
 #define ADX_NARROW  (sizeof(ad_real) == 4)
 #define ADX_EPSILON (ADX_NARROW ? ADX_K(0x1p-23) : ADX_K(0x1p-52))
@@ -8450,13 +8451,13 @@ typedef struct adx_row {
     ad_real h;
     ad_real left;               // slopes from x to x - h d, x + h d
     ad_real right;
-    ad_real slope;              // central, extrapolated
-    ad_real error;              // of that; infinite: nothing is known
-    ad_real noise;              // of a slope: rounding of f
+    ad_real slope;              // central difference, extrapolated
+    ad_real error;              // of `slope`; infinite: nothing is known
+    ad_real noise;              // what the rounding of f does to a slope
 } adx_row;
 
-// Steps of a check whose values of f are cached for the other outputs: those of
-// one pass, and more.
+// The values of f at this many steps are cached for the other outputs: more
+// than those of one pass.
 #define ADX_CACHED (3 * (size_t)ADX_ROWS)
 
 typedef struct adx_probe {
@@ -8472,8 +8473,8 @@ typedef struct adx_probe {
     ad_real *d;                 // [n] direction
     ad_real *J;                 // [m*n] gradients
     ad_real *slope;             // [m] forward, along d
-    ad_real *cached;              // [ADX_CACHED*m] values; NULL if m is 1
-    ad_real step[ADX_CACHED];     // of these
+    ad_real *cached;            // [ADX_CACHED*m] values; NULL if m is 1
+    ad_real step[ADX_CACHED];   // the step of each of them
     size_t steps;
     size_t which;               // the output of the present check, and its
     const ad_real *g;           // [n] gradient
@@ -8487,7 +8488,7 @@ typedef struct adx_probe {
     ad_status status;
     ad_real unit;               // scale of the inputs, if below 1
     bool sure;                  // a row agrees to many digits
-    ad_verdict kink;            // what the last pass says of one
+    ad_verdict kink;            // what the last pass says of a kink
     const adx_row *by;          // the row that decided
     size_t rows;
     adx_row row[ADX_ROWS * ADX_PASSES];
@@ -8519,7 +8520,8 @@ static void adx_restart(adx_probe *p)
     adx_begin_segment(s->tape, s->segment, &p->mark, s->job, true);
 }
 
-// Whether f was called with that step; i: in which place its values are cached.
+// Whether f has been called with that step; if so, its values are in place i of
+// the cache.
 static bool adx_find_cached(const adx_probe *p, ad_real h, size_t *i)
 {
     for (*i = 0; *i < p->steps; ++*i)
@@ -8537,7 +8539,9 @@ static void adx_keep_values(adx_probe *p, ad_real h)
     p->step[p->steps++] = h;
 }
 
-// f called with x + h d; NaN if a component does not move.
+// The output at hand of f at x + h d, from the cache if f has been called
+// there. NaN if the step is so small that a component does not move. f is given
+// constants, and what it records nevertheless is thrown away.
 static ad_real adx_evaluate(adx_probe *p, ad_real h)
 {
     ad_tape *t = p->session.tape;
@@ -8567,8 +8571,12 @@ static ad_real adx_evaluate(adx_probe *p, ad_real h)
     return p->to[p->which].v;
 }
 
-// The next row, extrapolated with those of the same pass, of which there are
-// k, with tableau T. Returns how many there are now.
+// Adds the row of step h. Its central difference extends the tableau T of
+// Richardson's extrapolation, which holds the last row of k entries: the error
+// of a central difference goes with h^2, so each column gains a factor of 16
+// for a step of a quarter. The slope of the row is the entry that differs least
+// from its two neighbours, and that difference is its error (Ridders). Returns
+// how many entries T has now.
 static size_t adx_add_row(adx_probe *p, ad_real h, ad_real T[], size_t k)
 {
     adx_row *r = &p->row[p->rows++];
@@ -8603,17 +8611,19 @@ static size_t adx_add_row(adx_probe *p, ad_real h, ad_real T[], size_t k)
     return k + 1;
 }
 
-// What a slope may differ from g: the errors of both.
+// What a slope may differ from g: the error of the differences, and the
+// rounding of the gradient, which the paths bound.
 static ad_real adx_allowed(const adx_row *r, ad_real g, ad_real paths)
 {
     return ADX_SAFETY * r->error + 64 * ADX_EPSILON * paths
         + ADX_TIGHT * adx_most(adm_fabs(g), adm_fabs(r->slope));
 }
 
-// Whether a row says something: its error is small beside the slope. If it is
-// rounding of f and no ripple between the steps, it is enough that it is small
-// beside other slopes here, the paths that cancel, or the largest slope by any
-// input; and, where there is no gradient, beside f.
+// Whether a row says something, that is, whether its error is small beside the
+// slope. Where the error is no more than the rounding of f would explain, a
+// smaller demand is enough: it must be small beside other slopes here, beside
+// the paths that cancel, or beside the largest slope along any input. Where
+// there is no gradient at all, it may also be small beside f.
 static bool adx_has_converged(const adx_probe *p, const adx_row *r, ad_real g,
                         ad_real paths, ad_real most)
 {
@@ -8624,7 +8634,8 @@ static bool adx_has_converged(const adx_probe *p, const adx_row *r, ad_real g,
         return false;
     if (r->error <= 256 * r->noise) {
         size = adx_most(adx_most(size, paths), adm_fabs(r[-1].left));
-        size = adx_most(adx_most(size, p->largest * p->unit), adm_fabs(r[-1].right));
+        size = adx_most(adx_most(size, p->largest * p->unit),
+                        adm_fabs(r[-1].right));
     }
     if (g == 0)
         size = adx_most(size, adm_fabs(p->y) * p->unit);
@@ -8641,8 +8652,11 @@ static bool adx_agrees(const adx_probe *p, const adx_row *r, ad_real g,
         && r->slope / adm_fabs(p->d[p->first]) == p->g[p->first];
 }
 
-// By the row with the least error. Rows that contradict it may be right: two
-// steps of a period, or of rounding, are perfectly equal, and wrong.
+// Judges by the row with the least error among those that have converged. If g
+// differs from it, there may still be another row that agrees with g and
+// contradicts the best one by more than both errors. Then g is believed,
+// because the best row can be perfectly steady and wrong: where two steps span
+// whole periods of f, or rounding makes two values equal.
 static ad_verdict adx_judge(adx_probe *p, ad_real g, ad_real paths)
 {
     const adx_row *best = NULL;
@@ -8676,10 +8690,13 @@ static bool adx_between(ad_real x, ad_real low, ad_real high)
     return x >= low && x <= high;
 }
 
-// Of three rows, r[-2] to r[0], whether the jump of the slope does not shrink
-// with the step (by 4 in a smooth function): then it is 0.2 to 1.25 times the
-// one before, and larger than the errors; or f jumps (0.25), and not by a
-// quantum of its rounding: by much of what it does at the first step.
+// Whether f is bent at x. In a smooth function the difference between the
+// slopes to the right and to the left shrinks with the step, by 4 from row to
+// row. So a and b, which divide this jump in one row by that in the next, are
+// near 4 there, near 1 at a kink, and near 1/4 where f itself jumps. If neither
+// is near 4, there is a kink in two cases: the jump of the slope is larger than
+// the errors; or f jumps, and by much of what it changes at the first step, not
+// by a quantum of its rounding.
 static bool adx_bent(const adx_row *first, const adx_row *r)
 {
     ad_real jump = r[0].right - r[0].left;
@@ -8699,13 +8716,14 @@ static bool adx_bent(const adx_row *first, const adx_row *r)
             && adm_fabs(jump) * r->h > ADX_LOOSE * all * first->h);
 }
 
-// A slope that grows without bound as steps shrink.
+// Whether a slope grows without bound as the steps shrink.
 static bool adx_steepens(ad_real before, ad_real now)
 {
     return adm_fabs(now) > adm_fabs(before) * 5 / 4;
 }
 
-// One side only: the gradient must be the limit there.
+// f is finite on one side only. The gradient must be the limit of the slope
+// there.
 static ad_verdict adx_judge_edge(ad_real now, ad_real before, ad_real noise,
                                  ad_real g)
 {
@@ -8716,8 +8734,11 @@ static ad_verdict adx_judge_edge(ad_real now, ad_real before, ad_real noise,
              + ADX_TIGHT * adm_fabs(now) ? ADREV_KINK : ADREV_DISAGREES;
 }
 
-// What the last rows of a pass, from the first that is not lost in noise, say
-// of a kink. AGREES: there is none; NOISY: there is, but g is outside.
+// What the last rows of a pass say of a kink at x. Rows at the end in which the
+// two slopes differ by no more than noise are passed over. AGREES: there is no
+// kink. KINK: there is one, and g fits it. NOISY: there is one, and g lies
+// outside of the slopes to both sides. DISAGREES: f is finite on one side only,
+// and g is not the limit there.
 static ad_verdict adx_judge_kink(const adx_row *first, const adx_row *begin,
                                  const adx_row *end, ad_real g)
 {
@@ -8760,8 +8781,10 @@ ADX_SELDOM_END
 
 ADX_SELDOM_BEGIN
 
-// The first step of a pass: of the size of x; of 1, if x is smaller; much
-// smaller ones. 0: not needed.
+// The first step of a pass, in units of d. Pass 0 begins with an eighth of the
+// size of x; pass 1 with an eighth, if x is smaller than 1; pass 2 with a much
+// smaller step; pass 3 with a smaller one still, for an input that is 0. A
+// result of 0 says that the pass is not needed.
 static ad_real adx_first_step(const adx_probe *p, int pass)
 {
     const ad_real eighth = 1 / (ad_real)8;
@@ -8774,8 +8797,8 @@ static ad_real adx_first_step(const adx_probe *p, int pass)
     }
 }
 
-// Ends early only where the gradient is confirmed, which also undoes a kink
-// that larger steps saw.
+// One pass of rows. It ends early only where the gradient is confirmed to many
+// digits, which also undoes a kink that larger steps saw.
 static ad_verdict adx_examine_pass(adx_probe *p, ad_real h, ad_real g,
                                    bool kinked)
 {
@@ -8796,9 +8819,8 @@ static ad_verdict adx_examine_pass(adx_probe *p, ad_real h, ad_real g,
     return kinked || p->kink == ADREV_KINK ? ADREV_KINK : adx_judge(p, g, 0);
 }
 
-// The sum of the absolute values of all paths from the inputs of this check to
-// y; of some of them, if there are statements of other kinds.
-// Of an extended statement only the signed sum is to be had.
+// Paths through an extended statement. All that is known of its partials is its
+// forward sweep, so of the paths through it only the signed sum is to be had.
 static bool adx_paths_through(ad_tape *t, const adx_operand *op,
                               ad_real size[])
 {
@@ -8809,6 +8831,9 @@ static bool adx_paths_through(ad_tape *t, const adx_operand *op,
     return known;
 }
 
+// The sum of the absolute values of all paths from the inputs of this check to
+// y: a forward sweep with the absolute value of every partial. 0 if it is not
+// known.
 static ad_real adx_paths(const adx_probe *p)
 {
     ad_tape *t = p->session.tape;
@@ -8834,8 +8859,8 @@ static ad_real adx_paths(const adx_probe *p)
     return adx_finite(size[p->id]) ? size[p->id] : 0;
 }
 
-// Whether f does not change at any step, but does much further away: rounding,
-// as in (x + 1e17) - 1e17, may hide that it changes here.
+// Whether f does not change at any step, but does at a much larger one.
+// Rounding may then hide that it changes here, as in (x + 1e17) - 1e17.
 static bool adx_absorbed(adx_probe *p)
 {
     for (const adx_row *r = p->row; r < p->row + p->rows; r++)
@@ -8847,6 +8872,15 @@ static bool adx_absorbed(adx_probe *p)
     return far > 1;
 }
 
+// Checks the slope of the output at hand along the components first .. first +
+// count of d.
+//
+// Passes go on until one confirms the gradient. If pass 0 does, but not to many
+// digits, and inputs are smaller than 1, the next pass has to confirm it as
+// well. A kink that is seen only after a pass has confirmed the gradient is
+// further away than x. If no pass confirms the gradient or sees a kink, the
+// paths are added up, which costs a walk over the tape, and all rows are judged
+// again with the rounding that they allow.
 static ad_check_entry adx_examine(adx_probe *p, size_t first, size_t count)
 {
     ad_check_entry e = { .output = p->which, .index = first, .inputs = count,
@@ -8909,7 +8943,8 @@ static ad_check_entry adx_examine(adx_probe *p, size_t first, size_t count)
     return e;
 }
 
-// One input of a group that does not agree, if one does not agree by itself.
+// Bisects a group of inputs that does not agree, down to one input if that does
+// not agree by itself.
 static ad_check_entry adx_narrow(adx_probe *p, ad_check_entry group)
 {
     while (group.inputs > 1 && group.verdict != ADREV_AGREES
@@ -8927,7 +8962,8 @@ static ad_check_entry adx_narrow(adx_probe *p, ad_check_entry group)
 
 /* --- ad_check ------------------------------------------------------------ */
 
-// Disagrees before kink before noisy; of two alike the larger mismatch.
+// Whether an entry is to be shown before another: the order is disagrees, kink,
+// noisy, agrees, and of two alike the larger mismatch comes first.
 static bool adx_is_worse(const ad_check_entry *e, const ad_check_entry *than)
 {
     static const int rank[ADREV_VERDICT_COUNT] = { 0, 3, 2, 1 };
@@ -8935,6 +8971,8 @@ static bool adx_is_worse(const ad_check_entry *e, const ad_check_entry *than)
     return worse > 0 || (worse == 0 && e->mismatch > than->mismatch);
 }
 
+// Enters a check in the report. If there is not room for all checks, those that
+// agree are only counted.
 static void adx_enter_check(ad_check_report *report, size_t n,
                             const ad_check_entry *e)
 {
@@ -8948,7 +8986,7 @@ static void adx_enter_check(ad_check_report *report, size_t n,
         report->entry[report->listed++] = *e;
 }
 
-// The output that is checked next.
+// Makes one output the output at hand.
 static void adx_take_output(adx_probe *p, size_t which)
 {
     p->which = which;
@@ -8957,7 +8995,9 @@ static void adx_take_output(adx_probe *p, size_t which)
     p->id = p->out[which].job == 0 ? 0 : p->out[which].seq;
 }
 
-// The dot-product test of an output: y' along d, forwards and from its gradient.
+// The dot-product test of an output: its tangent along d from a forward sweep
+// must be its gradient times d. `gap` is the difference in units of what
+// rounding allows, and the report keeps the largest.
 static void adx_compare_sweeps(adx_probe *p, ad_real forward,
                                ad_check_report *report)
 {
@@ -8966,7 +9006,8 @@ static void adx_compare_sweeps(adx_probe *p, ad_real forward,
         reverse += adx_absorb(p->g[j], p->d[j]);
     p->first = 0;
     p->count = p->n;
-    ad_real steps = adm_sqrt((ad_real)(adx_live(p->session.tape)->seq - p->in));
+    ad_real steps = adm_sqrt((ad_real)(adx_live(p->session.tape)->seq
+                                       - p->in));
     ad_real off = adm_fabs(forward - reverse);
     ad_real allowed = ADX_EPSILON * (64 + steps) * adx_paths(p);
     bool nan = forward != forward && reverse != reverse;
@@ -8980,8 +9021,9 @@ static void adx_compare_sweeps(adx_probe *p, ad_real forward,
     report->gap = gap;
 }
 
-// Gradients of all outputs, each by a reverse sweep: forwards a mistake in a
-// pullback would not be seen.
+// The gradients of all outputs, each by a reverse sweep, because a forward
+// sweep would not see a mistake in a pullback. Then one forward sweep to
+// compare them with.
 static ad_status adx_sweep_outputs(adx_probe *p, ad_check_report *report)
 {
     ad_tape *t = p->session.tape;
@@ -9006,7 +9048,8 @@ static ad_status adx_sweep_outputs(adx_probe *p, ad_check_report *report)
     return status;
 }
 
-// Records f, its gradients and the random direction.
+// Records f, chooses the direction d with signs at random, and takes the
+// gradients.
 static ad_status adx_differentiate(adx_probe *p, ad_check_report *report)
 {
     static const ad_mark whole = {0};
@@ -9041,7 +9084,7 @@ static ad_status adx_differentiate(adx_probe *p, ad_check_report *report)
     return status;
 }
 
-// All checks of the output at hand by `count` inputs from j on.
+// Checks the output at hand along `count` inputs from j on.
 static void adx_check_output(adx_probe *p, size_t j, size_t count,
                           ad_check_report *report)
 {
@@ -9056,7 +9099,10 @@ static void adx_check_output(adx_probe *p, size_t j, size_t count,
         adx_enter_check(report, p->m * p->n, &e);
 }
 
-// All checks, when f is recorded.
+// Runs all checks once f is recorded. With more inputs than checks,
+// neighbouring inputs form groups of nearly the same size. For each group all
+// outputs are checked in turn, so that values of f in the cache serve all of
+// them.
 static void adx_compare(adx_probe *p, ad_check_report *report)
 {
     size_t limit = report->limit == 0 ? 1000 : report->limit;
@@ -9081,7 +9127,8 @@ static ad_real *adx_array_of_reals(adx_session *s, size_t n)
     return (ad_real *)adx_array(s, n / (sizeof(ad_rev) / sizeof(ad_real)) + 1);
 }
 
-// Memory for a check; false: the tape's status says why.
+// Takes the memory of a check from the session. False: the tape's status says
+// why.
 static bool adx_equip(adx_probe *p)
 {
     adx_session *s = &p->session;
@@ -9180,7 +9227,8 @@ static ad_rev adx_value(const ad_tape *t, size_t seq)
     return x;
 }
 
-// Goes to the next entry that is not a site; that of the entry into *site.
+// Goes to the next entry that is not a site, and copies the site that belongs
+// to it, if any, to *site.
 static unsigned adx_next_with(const ad_tape *t, adx_cursor *at,
                               adx_site *site)
 {
@@ -9193,7 +9241,8 @@ static unsigned adx_next_with(const ad_tape *t, adx_cursor *at,
     return header;
 }
 
-// Operand i of the statement at the cursor, the implied one included.
+// Operand i of the statement at the cursor. The implied operand of a running
+// sum counts as the first.
 static adx_operand adx_use_of(const adx_cursor *at, unsigned header, size_t i)
 {
     adx_operand implied = { 1, (uint32_t)(at->seq - 1) };
@@ -9207,6 +9256,8 @@ static size_t adx_uses(const adx_cursor *at, unsigned header)
     return at->operands + (header & ADX_SUM ? 1 : 0);
 }
 
+// The statement at the cursor as users see it. Only its first operands are
+// listed.
 static ad_statement adx_statement(const ad_tape *t, const adx_cursor *at,
                                   unsigned header, const adx_site *site)
 {
@@ -9240,7 +9291,8 @@ static bool adx_scattered(const ad_tape *t)
     return false;
 }
 
-// The adjoints of a reverse sweep from y: of every value, none cleared.
+// Runs a reverse sweep from y that leaves the adjoints of all values in place.
+// A recording that other tapes have parts of is refused.
 static ad_status adx_swept(ad_tape *t, ad_rev y, ad_real **adj)
 {
     if (adx_scattered(t))
@@ -9253,7 +9305,8 @@ static ad_status adx_swept(ad_tape *t, ad_rev y, ad_real **adj)
     return adx_sweep(t, adx_reverse_1, *adj) ? ADREV_OK : ADREV_EEXTERNAL;
 }
 
-// The same for an extended statement, whose operands are not told.
+// What ad_find_nonfinite looks at in a statement, for an extended statement,
+// whose operands cannot be listed.
 static void adx_nonfinite_in(const ad_tape *t, const adx_cursor *at,
                              const ad_real adj[], const adx_site *site,
                              ad_nonfinite *seen)
@@ -9275,6 +9328,9 @@ static void adx_nonfinite_in(const ad_tape *t, const adx_cursor *at,
         }
 }
 
+// One reverse sweep, then a walk forwards over all entries. Of values and
+// partials the first that is not finite is kept, since the others may follow
+// from it. Of adjoints it is the last, since the sweep came to that one first.
 ADX_API ad_status ad_find_nonfinite(ad_tape *t, ad_rev y, ad_nonfinite *found)
 {
     ad_status status = ad_tape_status(t);
@@ -9313,7 +9369,8 @@ ADX_API ad_status ad_find_nonfinite(ad_tape *t, ad_rev y, ad_nonfinite *found)
 
 /* --- ad_explain ---------------------------------------------------------- */
 
-// The largest first; of equals the earlier.
+// Inserts a term in the list, the largest first and of equals the earlier. What
+// does not fit drops off the end, but is counted.
 static void adx_insert(ad_explanation *sum, size_t room, ad_term term[],
                        ad_term new)
 {
@@ -9332,8 +9389,10 @@ static void adx_insert(ad_explanation *sum, size_t room, ad_term term[],
     sum->size += size;
 }
 
-// The one term of an extended statement: what its reverse adds to x. Operands
-// lie below it, where the walk has been: their adjoints may be spoiled.
+// Adds the one term of an extended statement: what its reverse sweep adds to
+// the adjoint of x. That sweep runs again here and changes the adjoints of its
+// other operands too. These lie below the statement, where the walk has been
+// already, so nobody reads them any more.
 static void adx_term_of(ad_tape *t, const adx_cursor *at, ad_real adj[],
                         ad_rev x, const adx_site *site, ad_explanation *sum,
                         size_t room, ad_term term[])
@@ -9353,6 +9412,9 @@ static void adx_term_of(ad_tape *t, const adx_cursor *at, ad_real adj[],
         adx_insert(sum, room, term, new);
 }
 
+// After a reverse sweep from y, a walk over all entries collects the uses of x.
+// Each use is a term, its partial times the adjoint of the statement, and dy/dx
+// is the sum of all terms.
 ADX_API ad_status ad_explain(ad_tape *t, ad_rev y, ad_rev x, size_t room,
                              ad_term term[], ad_explanation *sum)
 {
@@ -9390,8 +9452,8 @@ ADX_API ad_status ad_explain(ad_tape *t, ad_rev y, ad_rev x, size_t room,
 }
 
 /* --- regions ----------------------------------------------------------------
- * An entry of data whose first partial, otherwise 0, is one of these. Behind
- * it lies the name.                                                           */
+ * A region's edge is an entry of data. Its first partial, which is 0 in other
+ * entries of data, says which edge; behind it lies the name.                 */
 
 #define ADX_BEGIN 1
 #define ADX_END   2
@@ -9422,7 +9484,8 @@ ADX_API void ad_region_end(const char *name)
     adx_note_region(name, ADX_END);
 }
 
-// ADX_BEGIN, ADX_END, or 0 if the entry is something else.
+// Which edge of a region an entry is: ADX_BEGIN, ADX_END, or 0 for an entry of
+// another kind.
 static int adx_edge_of_region(const adx_cursor *at, unsigned header,
                               const char **name)
 {
@@ -9433,8 +9496,9 @@ static int adx_edge_of_region(const adx_cursor *at, unsigned header,
     return at->op->d == ADX_BEGIN ? ADX_BEGIN : ADX_END;
 }
 
-// Begins or ends a region of that name among the n that are there. Returns
-// how many there are then.
+// Begins or ends a region of that name among the n that are listed, which is
+// listed now if it was not. Regions of one name may nest, so each counts how
+// often it is open. Returns how many are listed then.
 static size_t adx_cross(ad_region region[], size_t n, size_t room,
                         const char *name, int edge)
 {
@@ -9457,6 +9521,7 @@ static size_t adx_cross(ad_region region[], size_t n, size_t room,
     return n;
 }
 
+// Every entry counts for all regions that are open where it stands.
 ADX_API size_t ad_tape_regions(const ad_tape *t, size_t room,
                                ad_region region[])
 {
@@ -9504,7 +9569,14 @@ typedef struct adx_writer {
     void *user;
 } adx_writer;
 
-// As %.9g; the last digit may be off by one. Returns the end.
+// Writes |x| as %.9g does, though the last digit may be off by one. Returns the
+// end.
+//
+// The number is scaled to an integer of nine digits. Its exponent comes from
+// log10, which may be off by one, and is put right if the integer has ten
+// digits or eight. Below 1e-200 the scaling is done in two factors, since one
+// would overflow. Zeros behind the point are dropped, and the digits are
+// written from the last to the first.
 static char *adx_digits(char *p, double x)
 {
     double a = fabs(x);
@@ -9538,7 +9610,8 @@ static char *adx_digits(char *p, double x)
     return p;
 }
 
-// Formats: %z a size_t, %g a double, %s a string with " and \ escaped.
+// A small printf: %z is a size_t, %g a double, %s a string with " and \
+// escaped.
 static void adx_print(const adx_writer *w, const char *format, ...)
 {
     char text[40];
@@ -9578,7 +9651,8 @@ static void adx_print(const adx_writer *w, const char *format, ...)
 
 /* --- a report in words --------------------------------------------------- */
 
-// A column of a table: filled up to its width.
+// A column of a table: it counts what is written, and is filled up to its
+// width.
 typedef struct adx_cell_text {
     const adx_writer *w;
     size_t length;
@@ -9646,7 +9720,8 @@ static void adx_print_check(const adx_writer *w, const ad_check_report *r,
     adx_print(w, "\n");
 }
 
-// The worst entry after `last`, of those alike the earlier; NULL: none is left.
+// The worst entry after `last` in the order of adx_is_worse, of two alike the
+// earlier; NULL: none is left. So a table is sorted without memory of its own.
 static const ad_check_entry *adx_next_worst(const ad_check_report *r,
                                             const ad_check_entry *last)
 {
@@ -9681,7 +9756,7 @@ static void adx_print_table(const adx_writer *w, const ad_check_report *r)
         adx_print(w, "and %z more\n", r->listed - most);
 }
 
-// What to do, in words: of each verdict that there is.
+// Says in words what to do about each verdict that occurs.
 static void adx_print_advice(const adx_writer *w, const ad_check_report *r)
 {
     static const char *const advice[ADREV_VERDICT_COUNT] = {
@@ -9761,6 +9836,9 @@ static void adx_write_statement(const adx_writer *w, bool dot,
     }
 }
 
+// Writes all entries in their order, as lines of text or as a graph of values
+// (`dot`). In a graph a region is a cluster, whose name has the number of its
+// entry in it; a region that is never ended is closed at the end.
 static ad_status adx_dump(const ad_tape *t, ad_write_fn *write, void *user,
                           bool dot)
 {
