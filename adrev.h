@@ -210,11 +210,10 @@
 #define ADX_OPAQUE(pointer) ((void)0)
 #endif
 
-// Prefetches memory that is written or read in order, this far ahead. (bench/,
-// gcc: burgers takes 28 instead of 42 times as long as the plain program,
-// matvec 14 instead of 19, dot-1e7 18.4 instead of 20.8, loop 1.8 instead of
-// 2.1; nn, which is in the cache, 15.3 instead of 14.9. Any distance from 2 to
-// 20 kB does as well.) Not on 32 bits: microcontrollers have no caches to fill.
+// Prefetches memory that is written or read in order, this far ahead. (burgers,
+// gcc: 28 instead of 42 times as long as the plain program. Any distance from 2
+// to 20 kB does as well.) Not on 32 bits: microcontrollers have no caches to
+// fill.
 #define ADX_FAR 4800            /* bytes */
 #if (defined __GNUC__ || defined __clang__) && UINTPTR_MAX > 0xffffffff
 #define ADX_FETCH(address) __builtin_prefetch((const void *)(address))
@@ -231,9 +230,9 @@
 #define ADX_FUSES 0
 #endif
 
-// Around names that hide those of an enclosing operator, on purpose. gcc gives
-// no warnings in a system header; with ADREV_STRICT, where it would, this one
-// is off in the whole file.
+// Around names that hide those of an enclosing operator on purpose, to silence
+// the warning. gcc gives no warnings in a system header; with ADREV_STRICT,
+// where it would, this one is off in the whole file.
 #ifdef __clang__
 #define ADX_QUIET                                                           \
     _Pragma("clang diagnostic push")                                        \
@@ -248,12 +247,13 @@
 #pragma GCC diagnostic ignored "-Wshadow"
 #endif
 
-// Around functions that run once for many sweeps or replays: checks, dumps, and
-// whatever prints, saves, loads, plans or derives one program from another.
-// Compilers spend a third (gcc) to a half (clang) of the time on them. Loops over
-// the numbers of a recording do not belong there, nor do their helpers; deriving
-// takes 5 % longer for it. Off at -O0, where code should stay as it is written,
-// and where the whole file is compiled for size.
+// Around functions that run once for many sweeps or replays, so that compilers
+// spend less time on them: checks, dumps, and whatever prints, saves, loads,
+// plans or derives one program from another. (A third of the time with gcc,
+// half of it with clang; deriving a program takes 5 % longer.) Loops over the
+// numbers of a recording do not belong there, nor do their helpers. Off at -O0,
+// where code should stay as it is written, and where the whole file is compiled
+// for size.
 #if !defined __OPTIMIZE__ || defined __OPTIMIZE_SIZE__
 #define ADX_SELDOM_BEGIN
 #define ADX_SELDOM_END
@@ -326,7 +326,7 @@ typedef ADREV_REAL ad_real;
 // of the implementation is defined. Private copies (ADREV_STATIC) take no part
 // in this.
 #ifdef ADREV_NO_THREADS
-#define adx_now adx_now_without_threads     // else the linker says less
+#define adx_now adx_now_without_threads     // so that the linker names it, too
 #define ADX_ALIKE_(real)                                                    \
     adx_ADREV_REAL_##real##_and_ADREV_NO_THREADS_in_all_files
 #else
@@ -339,7 +339,7 @@ ADX_EXTERN const char ADX_ALIKE;
 static const char *const adx_agreement __attribute__((used)) = &ADX_ALIKE;
 #endif
 
-// Compilers print the names of these structs in their messages about types: so
+// Compilers print the names of these structs in their messages about types, so
 // the names say what to do.
 
 // A number that remembers where it came from. Plain data: copy it as you
@@ -356,8 +356,8 @@ typedef struct ad_fwd {
     ad_real d;          // derivative along the chosen direction
 } ad_fwd;
 
-// One factor of the chain rule: 12 bytes with double, 8 with float. All that
-// the packing does is to halve the alignment of a double.
+// One operand of a statement: 12 bytes with double, 8 with float. All that the
+// packing does is to halve the alignment of a double.
 #pragma pack(push, 4)
 typedef struct adx_operand {
     ad_real d;          // partial derivative of the statement
@@ -365,9 +365,9 @@ typedef struct adx_operand {
 } adx_operand;
 #pragma pack(pop)
 
-// The same in an expression, where an operand still has its compound id. Both
-// halves are one field, because gcc 12 keeps no more than 32 fields in
-// registers.
+// The same in an expression, where an operand still has its compound id. The
+// two halves of that are one field, because gcc 12 keeps no more than 32 fields
+// in registers.
 typedef struct adx_slot {
     ad_real d;
     uint64_t id;                    // job * 2^32 + seq
@@ -448,7 +448,7 @@ typedef enum ad_status {
 // given the pointer that `alloc` returned, and is called only when the tape is
 // freed or outgrows its array of adjoints.
 typedef struct ad_allocator {
-    void *(*alloc)(size_t bytes, void *user);    // aligned as by malloc; or NULL
+    void *(*alloc)(size_t bytes, void *user);   // aligned as by malloc; or NULL
     void (*free)(void *block, void *user);
     void *user;
 } ad_allocator;
@@ -532,40 +532,41 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
 }
 
 /* --- values and partials that need more than one expression -----------------
- * A function adx_name for each row, and its text for generated C. ROW: name,
- * parameters, body. PARTIAL: what partials call, and so an operation of recorded
- * functions: name, n, its own partials, and the body, all of them in its arguments
- * x, y, z; the partials in its value v, too. An argument whose partial is 0 though
- * it matters is a function of the others, and stands for the last result.
+ * Each row makes a function adx_name, and its text for generated C. A ROW has a
+ * name, parameters and a body. A PARTIAL is a function that partials call, so in
+ * recorded functions it is an operation, too: it has a name, the number n of its
+ * arguments x, y, z, its own partials, which may also use its value v, and a
+ * body. An argument may matter although its partial is 0: then it is a function
+ * of the others, and stands for the value of the operation whose partial this is.
  *
- * share        the share of the larger of x and y that is x: 1, 0, a half each
- *              at a tie; where one is NaN, fmax and fmin return the other, and
- *              so does the share
- * ldexp        no exponent above 9999 or below does more than that one
+ * share        how much of the larger of x and y is x: 1 or 0, and a half at a
+ *              tie. If one of them is NaN, fmax and fmin return the other, and
+ *              all of it is the other's
+ * ldexp        exponents beyond 9999 or -9999 do no more than these
  * cosine       x/r for the length r; 0 at the origin, which is the subgradient
  *              of least norm
  * sound        1 where v has all its digits: not 0, subnormal, infinite or NaN
- * magnify      a power of 2 with which the length of x and y is sound
- * hypot_dx     x/r for r = hypot(x, y), which can be not sound
+ * magnify      a power of 2: the length of x and y times it is sound
+ * hypot_dx     x/r for r = hypot(x, y), even where r is not sound
  * over_square  x/(x*x + y*y) without the squares: they overflow at 1e155
- * over_square_dx  (y*y - x*x)/(x*x + y*y)^2; of the squares' difference nothing
- *              would be left where x is close to y
+ * over_square_dx  (y*y - x*x)/(x*x + y*y)^2; where x is close to y, the
+ *              difference of the squares would cancel
  * asin_dx      1/sqrt(1 - x*x), and atanh_dx 1/(1 - x*x): near 1 the square
  *              would cancel
  * atan_dx      1/(1 + x*x); for large x the square would overflow
- * tanh_dx      1 - tanh(x)^2: the square is exact enough while it is below 1/4;
- *              beyond, 4t/(1 + t)^2 with t = exp(-2|x|) cancels nothing (1 - v*v
- *              has relative error 1e-8 at 10 and returns 0 at 20)
+ * tanh_dx      1 - tanh(x)^2: the square is exact enough while it is below 1/4.
+ *              Beyond that, 4t/(1 + t)^2 with t = exp(-2|x|) cancels nothing,
+ *              while 1 - v*v has relative error 1e-8 at 10 and is 0 at 20
  * expm1_dx     exp(x) from v = expm1(x); where v + 1 cancels, from x
  * sigmoid      exp(-|x|) never overflows, and x <= 0 loses nothing
  * sigmoid_dx   v(1 - v) with t = exp(-|x|): 1 - v cancels for large x
  * softplus     log(1 + exp(x)) without overflow
- * gauss        exp(-x*x) to 2 ulp: the rounding error of x*x, which exp
- *              multiplies by itself (27 ulp at x = 5), comes exactly from fma
- *              and is put back
+ * gauss        exp(-x*x) to 2 ulp. exp would magnify the rounding error of x*x
+ *              (27 ulp at x = 5); fma gives this error exactly, and the result
+ *              is corrected by it
  * pow          x^y. Where a compiler sees an exponent 2 or -1, or a base 2, it
  *              takes a product, a quotient or exp2: here all of them are
- * pow_root     the root of |v| for v = x^y: sound where v just is not
+ * pow_root     the root of |v| for v = x^y, which may be sound where v is not
  * pow_dx       y x^(y-1): from v = x^y where that is sound, else from its root,
  *              in the order in which nothing overflows before the result does
  * pow_dy       x^y log x; its limit 0 where x^y is 0
@@ -737,8 +738,8 @@ ADX_API ad_real adx_digamma(ad_real x);
  * d/dx    partial, C expression in x, y, z and v (the value just computed);
  * d/dy    0 where the argument does not exist, or is an integer parameter
  * d/dz
- * box     where tests/core/operations.c samples: from, to for each argument. Value and
- *         partials are smooth inside; edges stand in ADREV_EDGES.
+ * box     where tests/core/operations.c samples: from, to for each argument.
+ *         Value and partials are smooth inside; edges are in ADREV_EDGES.
  * Constants are integers or ADX_K(17 digits): the text is emitted verbatim. */
 
 // clang-format off
@@ -815,8 +816,9 @@ ADX_API ad_real adx_digamma(ad_real x);
 /* --- conventions at kinks, ties, limits and extreme arguments ---------------
  * Tested as they stand, in double precision: the first partials by
  * tests/core/edges.c, the second ones, which a recorded function has
- * (adrev_function.h), by tests/core/second_partials.c. Both try all magnitudes, too.
- * ulps    largest error of a partial; 0: the very same bits, NaN for NaN      */
+ * (adrev_function.h), by tests/core/second_partials.c. Both try all magnitudes,
+ * too.
+ * ulps    largest error of a partial; 0: the very same bits, NaN for NaN     */
 
 #define ADX_NAN ((double)NAN)
 #define ADX_INF ((double)INFINITY)
@@ -948,14 +950,17 @@ typedef struct ad_op_info {
     double box[6];              // x from, to, y from, to, z from, to
 } ad_op_info;
 
-#define ADX_DEFINE(name, n, f, fx, fy, fz, ...)                                                \
-    ADX_INLINE ad_real adx_f_##name(ad_real x, ad_real y, ad_real z)                           \
-        { (void)x; (void)y; (void)z; return f; }                                               \
-    ADX_INLINE ad_real adx_fx_##name(ad_real x, ad_real y, ad_real z, ad_real v)               \
-        { (void)x; (void)y; (void)z; (void)v; return fx; }                                     \
-    ADX_INLINE ad_real adx_fy_##name(ad_real x, ad_real y, ad_real z, ad_real v)               \
-        { (void)x; (void)y; (void)z; (void)v; return fy; }                                     \
-    ADX_INLINE ad_real adx_fz_##name(ad_real x, ad_real y, ad_real z, ad_real v)               \
+#define ADX_DEFINE(name, n, f, fx, fy, fz, ...)                             \
+    ADX_INLINE ad_real adx_f_##name(ad_real x, ad_real y, ad_real z)        \
+        { (void)x; (void)y; (void)z; return f; }                            \
+    ADX_INLINE ad_real adx_fx_##name(ad_real x, ad_real y, ad_real z,       \
+                                     ad_real v)                             \
+        { (void)x; (void)y; (void)z; (void)v; return fx; }                  \
+    ADX_INLINE ad_real adx_fy_##name(ad_real x, ad_real y, ad_real z,       \
+                                     ad_real v)                             \
+        { (void)x; (void)y; (void)z; (void)v; return fy; }                  \
+    ADX_INLINE ad_real adx_fz_##name(ad_real x, ad_real y, ad_real z,       \
+                                     ad_real v)                             \
         { (void)x; (void)y; (void)z; (void)v; return fz; }
 ADREV_OPS(ADX_DEFINE)
 #undef ADX_DEFINE
@@ -1750,9 +1755,9 @@ ADX_API ad_status ad_dump_dot(const ad_tape *t, ad_write_fn *write,
 
 /* --- the thread's recording -------------------------------------------------
  * Operands grow upwards, statement headers downwards, in the same block of
- * memory: one comparison finds it full. The ids are kept in a wider type than
- * the ones that are stored, so that the compiler knows that storing an operand
- * does not change them.                                                        */
+ * memory, so one comparison tells whether it is full. Ids are kept here in a
+ * wider type than the ones that are stored: so the compiler knows that storing
+ * an operand does not change them.                                           */
 
 typedef struct adx_context {
     adx_operand *op;        // next free operand
@@ -1763,9 +1768,10 @@ typedef struct adx_context {
     size_t job;             // of this recording; 0: no tape
     size_t trace;           // 1: the hook wants every operation
     ad_tape *tape;          // NULL: no tape
-    size_t sink;            // operand that stands for a constant: 0, or of this
-                            // job, if others sweep the same tape
-    size_t since;           // values up to this one may lie anywhere
+    size_t sink;            // the operand that stands for a constant: 0, or a
+                            // value of this job if others sweep the same tape
+    size_t since;           // where values up to this one lie on the tape
+                            // depends on the schedule of threads
     const char *file;       // of the latest operation, with ADREV_DEBUG
     int line;
 } adx_context;
@@ -1785,7 +1791,8 @@ ADX_EXTERN ADX_THREAD adx_context adx_now;
 #define ADX_LEAF    0x400u      // a recorded value and nothing else
 #define ADX_WATCHED 0x800u      // compiled with ADREV_TRACE
 #define ADX_NOTED   0x1000u     // compiled with ADREV_DEBUG
-#define ADX_HOW ((ADREV_TRACE ? ADX_WATCHED : 0u) | (ADREV_DEBUG ? ADX_NOTED : 0u))
+#define ADX_HOW                                                             \
+    ((ADREV_TRACE ? ADX_WATCHED : 0u) | (ADREV_DEBUG ? ADX_NOTED : 0u))
 
 // Functions of the implementation, in tape/apart and tape/hooks.
 ADX_API ad_rev adx_record_apart(ad_real v, unsigned how, adx_slot slot[],
@@ -1798,7 +1805,8 @@ ADX_API ad_rev adx_traced_2(ad_opcode code, ad_real v, ad_rev a, ad_real fa,
 ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a, ad_rev b);
 ADX_API void adx_refuse(void);
 
-// Operators that are called.
+// Operators as functions, for number/called. `how` is ADX_HOW of the file that
+// calls them.
 #define ADX_CALLED_1 unsigned how, adx_number a
 #define ADX_CALLED_2 ADX_CALLED_1, adx_number b
 #define ADX_CALLED_3 ADX_CALLED_2, adx_number c
@@ -1836,7 +1844,7 @@ ADX_INLINE uint64_t adx_compound(size_t job, size_t seq)
     return (uint64_t)job << 32 | seq;
 }
 
-// The id in one load.
+// The compound id, in one load.
 ADX_INLINE uint64_t adx_word(const ad_rev *x)
 {
 #if defined __BYTE_ORDER__ && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -1848,9 +1856,9 @@ ADX_INLINE uint64_t adx_word(const ad_rev *x)
 #endif
 }
 
-// A number with its id, whose halves are written at once: programs read them
-// so, and a processor that must gather two stores for one load waits (half of
-// the time of a tiny gradient).
+// Sets a number and its id. The two halves of the id are written at once,
+// because programs read them so: a processor that must gather two stores for
+// one load waits (half of the time of a tiny gradient).
 ADX_INLINE void adx_name(ad_rev *x, ad_real v, uint64_t id)
 {
     x->v = v;
@@ -1877,7 +1885,8 @@ ADX_INLINE bool adx_room(size_t need)
         >= need + adx_now.reserved;
 }
 
-// The program may do anything with the number: the hook is told of a constant.
+// The plain value. The program may do anything with it, so the trace hook is
+// told of a constant.
 ADX_INLINE ad_real adx_plain_rev(ad_rev x)
 {
     if (ADREV_TRACE && x.job != 0 && ADX_UNLIKELY(adx_now.trace))
@@ -1933,16 +1942,17 @@ ADREV_COMPARISONS(ADX_DEFINE)
 #define ADX_NOTE_PLACE
 #endif
 
-// Names of operands, where a mistake in one leaves its name undeclared: numbers
-// that nobody defines, so that gcc has no more to say.
 #if defined __GNUC__ && !defined __clang__ && !defined __cplusplus
+// The operands' names at file scope. If there is a mistake in an operand, the
+// variable that it should have set is not declared; its name then finds one of
+// these numbers, which nobody defines, so gcc reports the one mistake only.
 extern const ad_rev adx_x_, adx_y_, adx_z_;
 #endif
 
-// Known to be neither zero nor infinite nor NaN: times anything it is what IEEE
-// says. No && and || here, nor in what number/expression does with each slot: a
-// branch costs time to compile, also where it is known how it goes. (With them
-// clang 14 takes 36 instead of 22 s for 400 statements.)
+// Whether the compiler knows that f is neither zero nor infinite nor NaN, so
+// that f times anything is what the chain rule wants. There is no && or ||
+// here, nor in what number/expression does with each slot: each branch costs
+// time to compile, even if it is known which way it goes.
 ADX_INLINE bool adx_proper(ad_real f)
 {
     return (ADX_KNOWN(f) != 0) & (f != 0) & (f - f == 0);
@@ -1975,7 +1985,8 @@ ADX_INLINE ad_rev adx_commit(ad_real v, adx_operand *op, unsigned header)
     return y;
 }
 
-// Whether each statement is to be looked at: with its place, or told to a hook.
+// Whether each statement has to be looked at: because its place is noted, or a
+// hook is told.
 #define ADX_LOOK (ADREV_DEBUG || (ADREV_TRACE && adx_now.trace))
 
 ADX_INLINE ad_real adx_exponent(int k) { return (ad_real)k; }
@@ -1985,7 +1996,7 @@ ad_real adx_exponent(double k) = delete;
 ad_real adx_exponent(float k) = delete;
 #endif
 
-// 0.5 as an exponent would be 0.
+// An exponent must be an integer: 0.5 would become 0.
 #ifdef __cplusplus
 #define ADX_EXPONENT(k) adx_exponent(k)
 #else
@@ -2005,10 +2016,9 @@ ad_real adx_no_exponent(long double k);         // that nobody defines
  * (rec, write); unusual ones go to tape/apart.
  *
  * There is a type of expression for each number of slots, so unused slots are
- * never compiled. (With a single type of twelve slots, 100 statements took gcc
- * 12 41 s and 1.7 GB; now they take 3 s.) All types have the same functions,
- * named adx_WHAT_WIDTH. These have no loops, since gcc 12 would fold them and
- * clang 14 would keep the expression in memory.
+ * never compiled: 100 statements take gcc 3 s instead of 41. All types have the
+ * same functions, named adx_WHAT_WIDTH. These have no loops, since gcc 12 would
+ * fold them and clang 14 would keep the expression in memory.
  *
  *   needs   number/recording
  *   offers  ADX_FORWARD ADX_ACTIVE ADX_LET ADX_NAME ADX_CALL ADX_OF_WIDTH
@@ -2058,9 +2068,10 @@ ad_real adx_no_exponent(long double k);         // that nobody defines
     ADX_PAIRS_11(DO) DO(0, 11) DO(1, 11) DO(2, 11) DO(3, 11) DO(4, 11)      \
     DO(5, 11) DO(6, 11) DO(7, 11) DO(8, 11) DO(9, 11) DO(10, 11)
 
-// The type for n operands, how many a value has, and the function for its type.
-// An expression of forward numbers counts as ADX_FORWARD operands: so a sum of
-// widths says what it is made of.
+// ADX_OF_WIDTH is the type of an expression with n operands, ADX_WIDTH how many
+// an expression has, and ADX_CALL the function for its type. An expression of
+// forward numbers counts as ADX_FORWARD operands, so a sum of widths says what
+// it is made of.
 #define ADX_FORWARD 16
 #define ADX_ACTIVE(n) ((n) % ADX_FORWARD != 0)
 #ifdef __cplusplus
@@ -2106,9 +2117,10 @@ char (&adx_measure(const ad_expr_dual &))[ADX_FORWARD + 1];
 
 // What adx_slots_of and ADX_WIDTH take for granted.
 #define ADX_DEFINE(N)                                                       \
-    ADX_STATIC_ASSERT(offsetof(ad_expr_##N, slot) == offsetof(ad_expr_1, slot) \
-                      && sizeof(ad_expr_##N) / sizeof(adx_slot) == (N) + 1,  \
-                      "one layout of all expressions");
+    ADX_STATIC_ASSERT(                                                      \
+        offsetof(ad_expr_##N, slot) == offsetof(ad_expr_1, slot)            \
+            && sizeof(ad_expr_##N) / sizeof(adx_slot) == (N) + 1,           \
+        "one layout of all expressions");
 ADX_WIDTHS(ADX_DEFINE)
 #undef ADX_DEFINE
 
@@ -2118,7 +2130,7 @@ ADX_INLINE adx_slot *adx_slots_of(adx_head *e)
     return (adx_slot *)((char *)e + offsetof(ad_expr_1, slot));
 }
 
-// Only the slots are left to set.
+// Sets the head of a new expression. Its slots are still to be set.
 #define ADX_NEW(r, value)                                                   \
     (r).head.v = (value);                                                   \
     (r).head.zero = 0;                                                      \
@@ -2132,17 +2144,21 @@ ADX_INLINE ad_expr_0 adx_constant(ad_real v)
     return e;
 }
 
-// What follows is made for each width. The slots of r from `at` on become f a.
-// No product here obeys the rule of adx_times: where that says zero and IEEE does
-// not, the product is NaN. So the one test that a statement makes (adx_fits) looks
-// for a NaN, too, and only in the cold branch is asked which slots have a factor
-// of exactly zero: compilers compute that there. (With a test in each operator
-// gcc 12 compiles 100 statements in 1.7 instead of 1.3 s, to 79 instead of 58 kB,
-// and they take 13.0 instead of 12.3 ns each.) split: a is recorded first.
+// What follows is made for each width. scale appends an operand to an
+// expression: the slots of r from `at` on become those of a times f. If
+// `split`, a is recorded first, and has one slot then.
+//
+// The products here do not obey the rule that a factor of zero gives zero
+// (adx_times). But where that rule and IEEE differ, the product is NaN. So the
+// one test that a statement makes (adx_fits) also looks for a NaN, and only in
+// the cold branch is it asked which slots have a factor of exactly zero, which
+// is why compilers compute the bits `zero` there only. (With a test in each
+// operator, a statement takes 13.0 instead of 12.3 ns.)
 #define ADX_DO(i)                                                           \
     s[i].d = f * a->slot[i].d;                                              \
     s[i].id = a->slot[i].id;                                                \
-    ADX_TALLY(reverse, mul, adx_is_counted(f) && adx_is_counted(a->slot[i].d));
+    ADX_TALLY(reverse, mul,                                                 \
+              adx_is_counted(f) && adx_is_counted(a->slot[i].d));
 #define ADX_DEFINE(N)                                                       \
     ADX_APART uint64_t ADX_NAME(split, N)(const ad_expr_##N *a);            \
     ADX_INLINE void ADX_NAME(scale, N)(adx_head *r, unsigned at,            \
@@ -2183,8 +2199,8 @@ ADX_INLINE void ADX_NAME(scale, dual)(adx_head *r, unsigned at,
 }
 
 /* --- operands ---------------------------------------------------------------
- * Any operand becomes an expression, once. A type that is not listed (a pointer,
- * _Float16, a complex number) does not compile.                                */
+ * Any operand becomes an expression, once. A type that is not listed (a
+ * pointer, _Float16, a complex number) does not compile.                     */
 
 ADX_INLINE ad_expr_1 adx_leaf(ad_rev x)
 {
@@ -2257,10 +2273,10 @@ ADX_OWN_TYPES(ADX_DEFINE)
 #define adx_made(e) e
 #endif
 
-// How an operator begins, goes on and ends. The operands stand between, in the macro
-// that the user calls: each further macro that passes them on would be three more
-// lines of clang's about a mistake in them. Their names hide those of the operators
-// around: that is meant.
+// How an operator begins and goes on; how it ends is in number/operators. The
+// operands stand in between, in the macro that the user calls: each further
+// macro that passed them on would be three more lines in clang's messages about
+// a mistake in them. Their names hide those of the operators around on purpose.
 #define ADX_TAKE                                                            \
     __extension__({                                                         \
         ADX_QUIET                                                           \
@@ -2275,35 +2291,41 @@ ADX_OWN_TYPES(ADX_DEFINE)
 
 /* --- one statement ------------------------------------------------------- */
 
-// Whether two slots are the same variable and the compiler can see it, since
-// both were read from the same place. Never true by chance at run time.
+// Whether two slots are the same variable, as far as the compiler can see,
+// since both were read from the same place. This is never true by chance at run
+// time.
 #define ADX_SAME(a, b)                                                      \
     ((ADX_KNOWN((a).id == (b).id) != 0) & ((a).id == (b).id))
 
 // A partial of 1 on the value just before, as in s = s + x*y, is stored as a
-// flag: 12 bytes less, and in the sweep the adjoint of the sum stays in a
-// register. Asked of a slot as it was before others were added to it: gcc then
-// does not know yet that none are.
+// flag. That saves 12 bytes, and in the sweep the adjoint of the sum stays in a
+// register. The question is asked of a slot as it was before others were added
+// to it: then gcc does not yet know that none are.
 ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
 {
     return (n > 1) & (ADX_KNOWN(d) != 0) & (d == 1);
 }
 
+// How a statement is recorded: `rec` asks whether it is an ordinary one, and
+// then writes it, or leaves it to tape/apart. For each width there is
+//
 // here   whether all operands are of this job
-// known  the same of those that are no constants, whose ids are the sink's. It asks
-//        in other words than `here`, or compilers would keep what that computed:
-//        burgers and gmm would take 5 to 10 % longer (gcc 12, clang 14)
-// fits   whether there is room, no partial is NaN and nothing else is to be looked
-//        at
-// into   4 bits for each slot: 0, or 1 + the slot to which it is added. Decided
-//        once, for both ways to record
-// write  then it is written. A variable that occurs several times needs one
-//        operand: w - a*w, or sin(x)*exp(x). The later slots are added to the
-//        first and left out. (burgers, bench/: 7 operands a statement instead of
-//        12; loop: 4 of 6.)
-// apart  otherwise tape/apart records it, which merges the same slots
-// rec    the one or the other
-// split  records what has no room in an expression further out; returns its id
+// known  whether all operands are of this job or constants, and not all of them
+//        constants. (The id of a constant is 0, which must be the sink.) This
+//        asks in other words than `here`: otherwise compilers would keep what
+//        `here` has computed, and burgers and gmm take 5 to 10 % longer
+// fits   whether there is room, no partial is NaN, and nobody wants to look at
+//        the statement
+// into   4 bits for each slot: 0, or 1 + the slot to which it is added. This is
+//        decided once, for both ways to record
+// write  writes the statement. A variable that occurs several times, as in
+//        w - a*w or sin(x)*exp(x), needs one operand: its later slots are added
+//        to the first one and left out. (burgers: 7 operands a statement
+//        instead of 12.)
+// apart  has tape/apart record it, which merges the same slots
+// rec    records the statement, in one way or the other
+// split  records an operand that has no room in the expression around it, and
+//        returns its id
 #define ADX_INTO(k)      (into >> 4 * (k) & 15)
 #define ADX_OUT(i)       (ADX_INTO(i) != 0)
 #define ADX_LEAVE_OUT(i, k)                                                 \
@@ -2446,8 +2468,8 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(rec, dual)(ad_expr_dual e)
 
 #if ADX_FUSES
 
-// Of two operands with nx and ny slots that have no room in one statement, the
-// larger is recorded first; if the other then still has none, that one, too.
+// If two operands with nx and ny slots have no room in one statement, the
+// larger is recorded first, and if there is still no room, the other one, too.
 #define ADX_TOO_WIDE(nx, ny)                                                \
     ((nx) + (ny) > ADREV_FUSE && (nx) < ADX_FORWARD && (ny) < ADX_FORWARD)
 #define ADX_SPLIT_X(nx, ny)                                                 \
@@ -2455,11 +2477,12 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(rec, dual)(ad_expr_dual e)
 #define ADX_SPLIT_Y(nx, ny)                                                 \
     (ADX_TOO_WIDE(nx, ny) && ((nx) < (ny) || 1 + (ny) > ADREV_FUSE))
 
-// Slots of an operand: one, if it is recorded first.
+// How many slots an operand has in the result: one, if it is recorded first.
 #define ADX_LEFT(n, split) ((split) ? 1 : (n))
 
-// An ad_fwd and an ad_rev in one expression: the one would be a constant for the
-// other, and nobody would see that it is not differentiated.
+// Whether there is an ad_fwd and an ad_rev in one expression, which is refused:
+// one would be a constant for the other, and nobody would see that it is not
+// differentiated.
 #define ADX_MIXED(nx, ny)                                                   \
     ((nx) / ADX_FORWARD * ((ny) % ADX_FORWARD) != 0                         \
      || (ny) / ADX_FORWARD * ((nx) % ADX_FORWARD) != 0)
@@ -2476,7 +2499,9 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(rec, dual)(ad_expr_dual e)
 #define ADX_COUNT_OP(name, active)
 #endif
 
-// Nobody asks for the partial of an argument that is a plain number.
+// The rest of an operator of one argument: its value, its partial, and the
+// slots of the argument times the partial. The partial of a plain number is not
+// computed.
 #define ADX_MAKE_1(name)                                                    \
         ;                                                                   \
         ADX_LET adx_x = adx_own(adx_x_);                                    \
@@ -2523,7 +2548,8 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(rec, dual)(ad_expr_dual e)
         adx_made(adx_r);                                                    \
     })
 
-// If there is no room for all, each of them is recorded first.
+// With three arguments it is simpler: if there is no room for all, each that
+// has more than one slot is recorded first.
 #define ADX_MAKE_3(name)                                                    \
         ;                                                                   \
         ADX_LET adx_x = adx_own(adx_x_);                                    \
@@ -2570,8 +2596,9 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(rec, dual)(ad_expr_dual e)
         adx_made(adx_r);                                                    \
     })
 
-// While an operation is traced, its expression is one recorded value. It keeps
-// its type: the other slots are empty.
+// While operations are traced, each is recorded by itself, so an expression is
+// one recorded value. It keeps its type, with empty slots: `watch` puts the
+// value in the first one, and `node` reads it there.
 #define ADX_EMPTY(i)                                                        \
     r->slot[i].d = 0;                                                       \
     r->slot[i].id = 0;
@@ -2627,8 +2654,8 @@ ADX_INLINE ad_rev ADX_NAME(node, dual)(const ad_expr_dual *e)
 #define ADX_OBSERVE(code, v, x, y)
 #endif
 
-// The slots of the side that is taken, so the other leaves neither an operand
-// nor a NaN behind.
+// ad_select copies the slots of the side that is taken, so the other side
+// leaves neither an operand nor a NaN behind.
 #define ADX_CHOOSE(i)                                                       \
     r->slot[i].d = c ? (i) < nx ? sx[i].d : 0 : (i) < ny ? sy[i].d : 0;     \
     r->slot[i].id = c ? (i) < nx ? sx[i].id : 0 : (i) < ny ? sy[i].id : 0;
@@ -2686,7 +2713,8 @@ ADX_INLINE void ADX_NAME(choose, dual)(ad_expr_dual *r, bool c, adx_head *x,
         adx_made(adx_r);                                                    \
     })
 
-// Step functions: a constant, but of a forward number a forward number.
+// A step function makes a constant; but of a forward number it makes a forward
+// number.
 #define ADX_MAKE_STEP(name)                                                 \
         ;                                                                   \
         ADX_LET adx_x = adx_own(adx_x_);                                    \
@@ -2700,7 +2728,7 @@ ADX_INLINE void ADX_NAME(choose, dual)(ad_expr_dual *r, bool c, adx_head *x,
         adx_made(adx_r);                                                    \
     })
 
-// Told to the hook, but recorded nowhere.
+// A comparison is told to the hook, but recorded nowhere.
 #define ADX_MAKE_TEST(name)                                                 \
         ;                                                                   \
         ADX_LET adx_x = adx_own(adx_x_);                                    \
@@ -2791,8 +2819,8 @@ ADX_INLINE bool ADX_NAME(last, dual)(const ad_expr_dual *e)
         ADX_CALL(rec, adx_x)(adx_x);                                        \
     })
 
-// The number that a sum is kept in. As a parameter it is const: so clang sees that
-// nobody has set it.
+// The number in which ad_acc keeps a sum. As a parameter it is const, so that
+// clang notices if nobody has set it.
 ADX_INLINE ad_rev *adx_sum_rev(const ad_rev *s)
 {
     return (ad_rev *)(uintptr_t)s;
@@ -2811,9 +2839,9 @@ ADX_INLINE ad_fwd *adx_accumulator(ad_fwd *s) { return s; }
     _Generic((s), ad_rev *: adx_sum_rev, ad_fwd *: adx_sum_fwd)(s)
 #endif
 
-// A variable that was the last thing recorded comes first: it then costs no
-// operand (adx_may_sum), and in the sweep its adjoint is not written and read
-// again. (loop, bench/: 35.5 instead of 38 ns for each step.)
+// In the sum that ad_acc makes, a variable that was recorded last comes first:
+// then it needs no operand (adx_may_sum), and in the sweep its adjoint is not
+// written and read again. (loop: 35.5 instead of 38 ns for each step.)
 #define ADX_MAKE_SUM                                                        \
         ;                                                                   \
         ADX_LET adx_s = adx_x_;                                             \
@@ -2835,7 +2863,7 @@ ADX_INLINE ad_fwd *adx_accumulator(ad_fwd *s) { return s; }
 #define ad_expr_of(a) (ADX_TAKE (a) ADX_MAKE_EXPR)
 #define ad_acc(s, e)  (ADX_TAKE adx_accumulator(s) ADX_AND_Y (e) ADX_MAKE_SUM)
 
-// For clang's C a function, whose argument is in no macro.
+// In clang's C ad_rec is a function, so that its argument is in no macro.
 #if defined __clang__ && !defined __cplusplus && !ADREV_DEBUG
 #define ADX_REC_ANY(type) ADX_OVERLOAD ad_rev adx_rec_any(type e)
 #define ADX_DEFINE(N)                                                       \
@@ -2890,8 +2918,9 @@ template <class Any> ADX_INLINE auto ad_detach(const Any &x)
 #endif // ADX_FUSES
 
 /* === number/called ==========================================================
- * Every operator is a function call (tape/apart) and a statement of its
- * own. That is the least code, and plain C11.
+ * Operators where expressions are not fused: each is a function call
+ * (tape/apart) and a statement of its own. That is the least code, and plain
+ * C11.
  *
  *   needs   number/recording
  * ========================================================================== */
@@ -2955,8 +2984,9 @@ ADX_INLINE adx_number adx_detach_expr(adx_number e)
     return adx_call_detach(ADX_HOW, e);
 }
 
-// The operands, each taken once (in C without GNU's extensions its text stands
-// twice for each level), and the function.
+// An operator applies its function to its operands, each of which is evaluated
+// once. (In C without GNU's extensions the text of an operand stands twice in
+// each level.)
 typedef adx_number adx_op_1(ADX_CALLED_1);
 typedef adx_number adx_op_2(ADX_CALLED_2);
 typedef adx_number adx_op_3(ADX_CALLED_3);
@@ -3057,20 +3087,22 @@ ADX_INLINE void adx_acc(ad_fwd *s, adx_number e)
  *
  *     ad_rec(e)      records the expression e as one statement; with more than
  *                    ADREV_FUSE operands it is split. Constants alone give a
- *                    constant, an ad_rev gives the value that it is.
- *     ad_dual(e)     evaluates the expression e in forward mode. Of recorded
- *                    numbers it is the value, with derivative 0.
+ *                    constant. An ad_rev is returned as it is.
+ *     ad_dual(e)     evaluates the expression e in forward mode. An expression
+ *                    of recorded numbers gives its value, with derivative 0.
  *     ad_acc(s, e)   is *s += e, where s points to an ad_rev or ad_fwd. If *s
  *                    is the last value recorded, only operands of e are stored;
  *                    if e is the last value recorded, only one for *s.
- *     ad_value(x)    is the plain number. Taking it is no use of the recording:
- *                    x may also be of an earlier one.
+ *     ad_value(x)    is the plain number. This does not need the recording, so
+ *                    x may be of an earlier one.
  *     ad_detach(x)   is the same value without its derivative.
- *     ad_expr e = x; keeps an expression for later. Its type is the one that
- *                    fits: ad_expr_3 has three recorded operands. A function
- *                    that takes or returns expressions names such a type, and
- *                    should be static inline: only then they stay in registers.
- *     ad_expr_of(x)  makes a number an expression: of an ad_rev, an ad_expr_1.
+ *     ad_expr e = x; keeps an expression for later. Its type depends on the
+ *                    number of recorded operands: three make an ad_expr_3. A
+ *                    function that takes or returns expressions names such a
+ *                    type, and should be static inline, since only then do they
+ *                    stay in registers.
+ *     ad_expr_of(x)  turns a number into an expression: an ad_rev into an
+ *                    ad_expr_1.
  *
  *   needs   number/recording number/expression number/operators
  * ========================================================================== */
@@ -6193,8 +6225,8 @@ ADX_API const ad_op_info *ad_op_table(void)
 
 ADX_API const char *ad_version(void) { return ADREV_VERSION; }
 
-// Taylor series at the positive root, for |h| <= 1/4: the next term is below
-// 2^-60 of the first. Elsewhere a sum of 1/x would cancel here.
+// Taylor series at the positive root, for |h| <= 1/4, where the next term is
+// below 2^-60 of the first. The general formula would cancel here.
 static ad_real adx_digamma_near_root(ad_real h)
 {
     static const double c[] = {
@@ -6216,7 +6248,8 @@ static ad_real adx_digamma_near_root(ad_real h)
     return sum * h;
 }
 
-// pi/tan(pi x), reduced so that neither end of a period loses digits.
+// pi/tan(pi x). The argument is reduced so that neither end of a period loses
+// digits.
 static ad_real adx_pi_cot_pi(ad_real x)
 {
     const ad_real pi = ADX_K(3.14159265358979323846);
@@ -6227,9 +6260,9 @@ static ad_real adx_pi_cot_pi(ad_real x)
     return pi * adm_tan(pi * (r > 0 ? half - r : -half - r));
 }
 
-// Reflection below 1/2, recurrence up to 10, then the asymptotic series, whose
-// next term is below 2^-58. 3 ulp for x > 0; for x < 0 the error is relative
-// to the larger of the two terms that cancel.
+// Below 1/2 by reflection, up to 10 by recurrence, and from there by the
+// asymptotic series, whose next term is below 2^-58. The error is 3 ulp for x >
+// 0; for x < 0 it is relative to the larger of the two terms that cancel.
 ADX_API ad_real adx_digamma(ad_real x)
 {
     static const double bernoulli[] = {

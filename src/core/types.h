@@ -23,7 +23,7 @@ typedef ADREV_REAL ad_real;
 // of the implementation is defined. Private copies (ADREV_STATIC) take no part
 // in this.
 #ifdef ADREV_NO_THREADS
-#define adx_now adx_now_without_threads     // else the linker says less
+#define adx_now adx_now_without_threads     // so that the linker names it, too
 #define ADX_ALIKE_(real)                                                    \
     adx_ADREV_REAL_##real##_and_ADREV_NO_THREADS_in_all_files
 #else
@@ -36,7 +36,7 @@ ADX_EXTERN const char ADX_ALIKE;
 static const char *const adx_agreement __attribute__((used)) = &ADX_ALIKE;
 #endif
 
-// Compilers print the names of these structs in their messages about types: so
+// Compilers print the names of these structs in their messages about types, so
 // the names say what to do.
 
 // A number that remembers where it came from. Plain data: copy it as you
@@ -53,8 +53,8 @@ typedef struct ad_fwd {
     ad_real d;          // derivative along the chosen direction
 } ad_fwd;
 
-// One factor of the chain rule: 12 bytes with double, 8 with float. All that
-// the packing does is to halve the alignment of a double.
+// One operand of a statement: 12 bytes with double, 8 with float. All that the
+// packing does is to halve the alignment of a double.
 #pragma pack(push, 4)
 typedef struct adx_operand {
     ad_real d;          // partial derivative of the statement
@@ -62,9 +62,9 @@ typedef struct adx_operand {
 } adx_operand;
 #pragma pack(pop)
 
-// The same in an expression, where an operand still has its compound id. Both
-// halves are one field, because gcc 12 keeps no more than 32 fields in
-// registers.
+// The same in an expression, where an operand still has its compound id. The
+// two halves of that are one field, because gcc 12 keeps no more than 32 fields
+// in registers.
 typedef struct adx_slot {
     ad_real d;
     uint64_t id;                    // job * 2^32 + seq
@@ -145,7 +145,7 @@ typedef enum ad_status {
 // given the pointer that `alloc` returned, and is called only when the tape is
 // freed or outgrows its array of adjoints.
 typedef struct ad_allocator {
-    void *(*alloc)(size_t bytes, void *user);    // aligned as by malloc; or NULL
+    void *(*alloc)(size_t bytes, void *user);   // aligned as by malloc; or NULL
     void (*free)(void *block, void *user);
     void *user;
 } ad_allocator;
