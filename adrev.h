@@ -32,15 +32,35 @@
  *
  * Rooms, each of which begins with a line `=== room`:
  *
- *   core/config core/types core/operations core/api
- *   number/recording number/expression number/operators number/called
- *   number/fronts
- *   tape/layout tape/memory tape/entries tape/hooks tape/apart tape/life
- *   tape/walk
- *   sweep/sweep sweep/queries sweep/session
- *   core/table
- *   array/operands array/linear array/sums array/products array/external
- *   check/differences check/examine check/explain check/print
+ *   core/config         switches; what compilers spell differently
+ *   core/types          numbers, statuses, statistics; conventions
+ *   core/operations     the operator table: values, partials, kinks
+ *   core/api            the interface: every public function
+ *   number/recording    the thread's recording; numbers and their ids
+ *   number/expression   expressions, and how one becomes a statement
+ *   number/operators    operators on expressions
+ *   number/called       operators as function calls, without fusing
+ *   number/fronts       what users write: ad_mul, ad_rec
+ *   tape/layout         entries, blocks, jobs and failures of a tape
+ *   tape/memory         blocks that are added, or fixed memory
+ *   tape/entries        entries that are not statements: inputs
+ *   tape/hooks          values of other recordings; trace hooks
+ *   tape/apart          statements that are unusual
+ *   tape/life           how a tape is made, cleared, rewound, freed
+ *   tape/walk           from entry to entry; sizes
+ *   sweep/sweep         the loops of reverse and forward sweeps
+ *   sweep/queries       gradients, pullbacks, Jacobians of a recording
+ *   sweep/session       ad_grad and ad_jac
+ *   core/table          the operator table as data; digamma
+ *   array/operands      views of arrays, and how their ids are stored
+ *   array/linear        statements that are sums of terms
+ *   array/sums          sums, norms, operations on elements, softmax
+ *   array/products      products of matrices
+ *   array/external      forms without strides; ad_external
+ *   check/differences   differences, and how they are judged
+ *   check/examine       ad_check
+ *   check/explain       what is not finite; where a number comes from
+ *   check/print         dumps, and the report of ad_check
  *
  * SPDX-License-Identifier: MIT-0           (the text stands at the end)
  */
@@ -417,6 +437,9 @@ typedef struct ad_expr_use_ad_rec_to_record_it {
 
 typedef struct ad_tape ad_tape;
 
+// What can go wrong, and what ad_message says about it: what is wrong, and what
+// to look at. If a status has several causes, ad_tape_reason or ad_fn_reason
+// says which it was.
 #define ADREV_STATUS_TABLE(ROW)                                                         \
     ROW( OK,       "success" )                                                          \
     ROW( ENOTAPE,  "no tape: the tape is NULL" )                                        \
@@ -425,16 +448,16 @@ typedef struct ad_tape ad_tape;
     ROW( ELIMIT,   "the recording has more than ADREV_VALUES values" )                  \
     ROW( EFOREIGN, "a value of another tape, or from before a clear or rewind" )        \
     ROW( EPASSIVE, "a constant where a recorded value is needed: was ad_use forgotten?" )  \
-    ROW( EBEYOND,  "a function used x[n] or y[m], or beyond: it has more of them" )     \
+    ROW( EBEYOND,  "a function used x[n] or y[m], or beyond: n or m is too small" )    \
     ROW( ENONFINITE, "stopped at a number that is not finite: see ad_tape_failure" )    \
     ROW( ESHAPE,   "an impossible length, index or option; a null pointer; a result not set" )   \
     ROW( EMARK,    "the mark is not on this recording, or marks nest too deep" )        \
-    ROW( EHOOK,    "what cannot be traced: see ad_tape_reason, of a function ad_fn_reason" )  \
+    ROW( EHOOK,    "something cannot be traced: see ad_tape_reason or ad_fn_reason" )  \
     ROW( EEXTERNAL,"an external statement, a loop or a store: a function is missing or failed" ) \
     ROW( EBUSY,    "in use: by a fork that is open, or by another thread" )             \
     ROW( ERACE,    "a value of a branch that may still run" )                           \
     ROW( EPATH,    "a recorded function: a comparison comes out differently here" )     \
-    ROW( EFROZEN,  "a function to be recorded gives other values nearby: x.v, or more than x" )   \
+    ROW( EFROZEN,  "a function to be recorded uses x.v, or depends on more than x" )   \
     ROW( EFILE,    "not a saved function, or one that was altered" )                    \
     ROW( ECOMPILE, "a recorded function was not compiled (see ad_compile_report): it is replayed" )
 

@@ -114,6 +114,9 @@ typedef struct ad_expr_use_ad_rec_to_record_it {
 
 typedef struct ad_tape ad_tape;
 
+// What can go wrong, and what ad_message says about it: what is wrong, and what
+// to look at. If a status has several causes, ad_tape_reason or ad_fn_reason
+// says which it was.
 #define ADREV_STATUS_TABLE(ROW)                                                         \
     ROW( OK,       "success" )                                                          \
     ROW( ENOTAPE,  "no tape: the tape is NULL" )                                        \
@@ -122,16 +125,16 @@ typedef struct ad_tape ad_tape;
     ROW( ELIMIT,   "the recording has more than ADREV_VALUES values" )                  \
     ROW( EFOREIGN, "a value of another tape, or from before a clear or rewind" )        \
     ROW( EPASSIVE, "a constant where a recorded value is needed: was ad_use forgotten?" )  \
-    ROW( EBEYOND,  "a function used x[n] or y[m], or beyond: it has more of them" )     \
+    ROW( EBEYOND,  "a function used x[n] or y[m], or beyond: n or m is too small" )    \
     ROW( ENONFINITE, "stopped at a number that is not finite: see ad_tape_failure" )    \
     ROW( ESHAPE,   "an impossible length, index or option; a null pointer; a result not set" )   \
     ROW( EMARK,    "the mark is not on this recording, or marks nest too deep" )        \
-    ROW( EHOOK,    "what cannot be traced: see ad_tape_reason, of a function ad_fn_reason" )  \
+    ROW( EHOOK,    "something cannot be traced: see ad_tape_reason or ad_fn_reason" )  \
     ROW( EEXTERNAL,"an external statement, a loop or a store: a function is missing or failed" ) \
     ROW( EBUSY,    "in use: by a fork that is open, or by another thread" )             \
     ROW( ERACE,    "a value of a branch that may still run" )                           \
     ROW( EPATH,    "a recorded function: a comparison comes out differently here" )     \
-    ROW( EFROZEN,  "a function to be recorded gives other values nearby: x.v, or more than x" )   \
+    ROW( EFROZEN,  "a function to be recorded uses x.v, or depends on more than x" )   \
     ROW( EFILE,    "not a saved function, or one that was altered" )                    \
     ROW( ECOMPILE, "a recorded function was not compiled (see ad_compile_report): it is replayed" )
 
