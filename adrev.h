@@ -457,7 +457,7 @@ typedef struct ad_tape ad_tape;
     ROW( EBUSY,    "in use: by a fork that is open, or by another thread" )             \
     ROW( ERACE,    "a value of a branch that may still run" )                           \
     ROW( EPATH,    "a recorded function: a comparison comes out differently here" )     \
-    ROW( EFROZEN,  "a function to be recorded uses x.v, or depends on more than x" )   \
+    ROW( EFROZEN,  "a function and its recording differ nearby: it uses x.v, or more than x" )   \
     ROW( EFILE,    "not a saved function, or one that was altered" )                    \
     ROW( ECOMPILE, "a recorded function was not compiled (see ad_compile_report): it is replayed" )
 
@@ -2541,6 +2541,8 @@ ADX_INLINE ADX_CHECKED ad_fwd ADX_NAME(rec, dual)(ad_expr_dual e)
         adx_made(adx_r);                                                    \
     })
 
+// With two arguments, either may have to be recorded first. Where the slots of
+// each begin in the result, and its width, are constants.
 #define ADX_MAKE_2(name)                                                    \
         ;                                                                   \
         ADX_LET adx_x = adx_own(adx_x_);                                    \
@@ -7255,6 +7257,8 @@ static ad_real adx_length(const adx_view *x)
     return most * adm_sqrt(sum);
 }
 
+// v = |x| has the partials x/v, and 0 at the origin, the subgradient of least
+// norm. They are written here (`own`), when the statement has been added.
 ADX_API ad_rev (ad_norm2_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
 {
     if (adx_missing_s(n, x, incx))
@@ -7278,6 +7282,8 @@ ADX_API ad_rev (ad_norm2_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
     return y;
 }
 
+// v = |x - y|^2: the partials are 2 (x - y), with the opposite sign for y,
+// which is its span's scale.
 ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
                              const ad_rev *y, ptrdiff_t incy)
 {
@@ -7320,6 +7326,8 @@ static ad_real adx_largest(const adx_view *x)
     return most;
 }
 
+// The largest number is taken out of all exponents, so the weights exp(x -
+// most) do not overflow. Divided by their sum they are the partials.
 ADX_API ad_rev (ad_logsumexp_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
 {
     if (adx_missing_s(n, x, incx))
@@ -7352,6 +7360,8 @@ ADX_API ad_rev (ad_logsumexp_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
 
 /* --- element by element -------------------------------------------------- */
 
+// y[i] + a x[i] as a linear statement of three spans: n times the number a,
+// with the partials x; x, with the partial a; and y.
 ADX_API void (ad_axpy_s)(size_t n, ad_rev a, const ad_rev *x, ptrdiff_t incx,
                          ad_rev *y, ptrdiff_t incy)
 {
@@ -7637,6 +7647,8 @@ static adx_softmax *adx_add_softmax(const adx_view *x)
     return s;
 }
 
+// The largest number is taken out of all exponents. The weights are computed
+// twice, once for their sum and once for the results.
 ADX_API void (ad_softmax_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
                             ad_rev *y, ptrdiff_t incy)
 {
@@ -9204,6 +9216,8 @@ static bool adx_equip(adx_probe *p)
             || (p->cached = adx_array_of_reals(s, ADX_CACHED * m)) != NULL);
 }
 
+// Works in a session of its own, which leaves the tape as it was, and fills
+// *report only if all of it went well.
 ADX_API ad_status ad_check_jac(ad_vector_fn *f, void *ctx, size_t n,
                                const ad_real x[], size_t m,
                                ad_check_report *report)

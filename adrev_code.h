@@ -3008,12 +3008,12 @@ static void adx_say_top(const adx_c_file *file)
     else
         adx_say(t, "\n *\n * Functions return 0, or 1 + the guard that x did "
                 "not pass: then nothing\n * but work has been written. work "
-                "has %s_..._WORK numbers, whatever is in\n * them. Arrays do not "
-                "overlap. A\n * derivative has the unit of its result divided "
-                "by those of its inputs.\n */\n\n#ifndef %s_H\n#define %s_H"
-                "\n\n#ifdef "
-                "__cplusplus\nextern \"C\" {\n#endif\n\n", t->name, t->name,
-                t->name);
+                "has %s_..._WORK numbers, whatever is in\n * them. Arrays do "
+                "not overlap. A\n * derivative has the unit of its result "
+                "divided by those of its inputs.\n */\n\n"
+                "#ifndef %s_H\n#define %s_H\n\n"
+                "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", t->name,
+                t->name, t->name);
 }
 
 // Writes the file. Helper functions have to come first, and which of them are
@@ -3715,6 +3715,8 @@ static bool adx_is_file(const void *data, size_t bytes)
         && adx_get(&tail, 8) == XXH3_64bits(v, bytes - 8);
 }
 
+// Reads the counts, then the program. What is counted must fit into the rest of
+// the file, so that no memory is asked for that the file could not fill.
 ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
                              const ad_fn_options *options)
 {

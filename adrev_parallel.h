@@ -902,6 +902,8 @@ static void adx_pool_end(ad_pool *p)
     allocator.free(p, allocator.user);
 }
 
+// Each worker gets a seat before its thread starts. If the system gives no more
+// threads, the pool has fewer. The caller counts as one of them.
 ADX_API ad_pool *ad_pool_new_with(unsigned threads,
                                   const ad_allocator *allocator)
 {
@@ -2288,6 +2290,9 @@ static void adx_some_rows(size_t i, void *arg)
     adx_give_buffer(j, b);
 }
 
+// All sweeps read one tape and write adjoints of their own, so that they can
+// run at the same time. A recording that has forks is swept by ad_jacobian,
+// whose sweeps are parallel themselves.
 ADX_API ad_status ad_parallel_jacobian(ad_tape *t, size_t m, const ad_rev y[],
                                        size_t n, const ad_rev x[],
                                        ad_real J[])

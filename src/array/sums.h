@@ -74,6 +74,8 @@ static ad_real adx_length(const adx_view *x)
     return most * adm_sqrt(sum);
 }
 
+// v = |x| has the partials x/v, and 0 at the origin, the subgradient of least
+// norm. They are written here (`own`), when the statement has been added.
 ADX_API ad_rev (ad_norm2_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
 {
     if (adx_missing_s(n, x, incx))
@@ -97,6 +99,8 @@ ADX_API ad_rev (ad_norm2_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
     return y;
 }
 
+// v = |x - y|^2: the partials are 2 (x - y), with the opposite sign for y,
+// which is its span's scale.
 ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
                              const ad_rev *y, ptrdiff_t incy)
 {
@@ -139,6 +143,8 @@ static ad_real adx_largest(const adx_view *x)
     return most;
 }
 
+// The largest number is taken out of all exponents, so the weights exp(x -
+// most) do not overflow. Divided by their sum they are the partials.
 ADX_API ad_rev (ad_logsumexp_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
 {
     if (adx_missing_s(n, x, incx))
@@ -171,6 +177,8 @@ ADX_API ad_rev (ad_logsumexp_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
 
 /* --- element by element -------------------------------------------------- */
 
+// y[i] + a x[i] as a linear statement of three spans: n times the number a,
+// with the partials x; x, with the partial a; and y.
 ADX_API void (ad_axpy_s)(size_t n, ad_rev a, const ad_rev *x, ptrdiff_t incx,
                          ad_rev *y, ptrdiff_t incy)
 {
@@ -456,6 +464,8 @@ static adx_softmax *adx_add_softmax(const adx_view *x)
     return s;
 }
 
+// The largest number is taken out of all exponents. The weights are computed
+// twice, once for their sum and once for the results.
 ADX_API void (ad_softmax_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
                             ad_rev *y, ptrdiff_t incy)
 {

@@ -380,6 +380,8 @@ static bool adx_equip(adx_probe *p)
             || (p->cached = adx_array_of_reals(s, ADX_CACHED * m)) != NULL);
 }
 
+// Works in a session of its own, which leaves the tape as it was, and fills
+// *report only if all of it went well.
 ADX_API ad_status ad_check_jac(ad_vector_fn *f, void *ctx, size_t n,
                                const ad_real x[], size_t m,
                                ad_check_report *report)

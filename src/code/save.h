@@ -561,6 +561,8 @@ static bool adx_is_file(const void *data, size_t bytes)
         && adx_get(&tail, 8) == XXH3_64bits(v, bytes - 8);
 }
 
+// Reads the counts, then the program. What is counted must fit into the rest of
+// the file, so that no memory is asked for that the file could not fill.
 ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
                              const ad_fn_options *options)
 {

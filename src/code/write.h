@@ -29,12 +29,12 @@ static void adx_say_top(const adx_c_file *file)
     else
         adx_say(t, "\n *\n * Functions return 0, or 1 + the guard that x did "
                 "not pass: then nothing\n * but work has been written. work "
-                "has %s_..._WORK numbers, whatever is in\n * them. Arrays do not "
-                "overlap. A\n * derivative has the unit of its result divided "
-                "by those of its inputs.\n */\n\n#ifndef %s_H\n#define %s_H"
-                "\n\n#ifdef "
-                "__cplusplus\nextern \"C\" {\n#endif\n\n", t->name, t->name,
-                t->name);
+                "has %s_..._WORK numbers, whatever is in\n * them. Arrays do "
+                "not overlap. A\n * derivative has the unit of its result "
+                "divided by those of its inputs.\n */\n\n"
+                "#ifndef %s_H\n#define %s_H\n\n"
+                "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", t->name,
+                t->name, t->name);
 }
 
 // Writes the file. Helper functions have to come first, and which of them are

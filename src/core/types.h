@@ -134,7 +134,7 @@ typedef struct ad_tape ad_tape;
     ROW( EBUSY,    "in use: by a fork that is open, or by another thread" )             \
     ROW( ERACE,    "a value of a branch that may still run" )                           \
     ROW( EPATH,    "a recorded function: a comparison comes out differently here" )     \
-    ROW( EFROZEN,  "a function to be recorded uses x.v, or depends on more than x" )   \
+    ROW( EFROZEN,  "a function and its recording differ nearby: it uses x.v, or more than x" )   \
     ROW( EFILE,    "not a saved function, or one that was altered" )                    \
     ROW( ECOMPILE, "a recorded function was not compiled (see ad_compile_report): it is replayed" )
 

@@ -64,6 +64,8 @@
         adx_made(adx_r);                                                    \
     })
 
+// With two arguments, either may have to be recorded first. Where the slots of
+// each begin in the result, and its width, are constants.
 #define ADX_MAKE_2(name)                                                    \
         ;                                                                   \
         ADX_LET adx_x = adx_own(adx_x_);                                    \

@@ -279,6 +279,8 @@ static void adx_pool_end(ad_pool *p)
     allocator.free(p, allocator.user);
 }
 
+// Each worker gets a seat before its thread starts. If the system gives no more
+// threads, the pool has fewer. The caller counts as one of them.
 ADX_API ad_pool *ad_pool_new_with(unsigned threads,
                                   const ad_allocator *allocator)
 {

@@ -258,6 +258,9 @@ static void adx_some_rows(size_t i, void *arg)
     adx_give_buffer(j, b);
 }
 
+// All sweeps read one tape and write adjoints of their own, so that they can
+// run at the same time. A recording that has forks is swept by ad_jacobian,
+// whose sweeps are parallel themselves.
 ADX_API ad_status ad_parallel_jacobian(ad_tape *t, size_t m, const ad_rev y[],
                                        size_t n, const ad_rev x[],
                                        ad_real J[])
