@@ -6816,7 +6816,8 @@ static void adx_put_results(const adx_extended *e, size_t first, size_t n,
 
 /* === array/linear ===========================================================
  * Linear statements: spans of operands with their partials, and one sum or n
- * results.
+ * results. They are enough for sums, scalar products with constants, norms and
+ * operations on elements. Sweeps are the same for all: a loop over each span.
  *
  *   needs   tape/layout sweep/sweep array/operands
  *   offers  adx_axpy adx_inner adx_finite_all adx_copy_few adx_finite_few
@@ -7877,6 +7878,7 @@ static bool adx_product_ahead(const adx_view *a, const adx_view *b,
         if (product != NULL)
             product[i] = adx_inner(a->cols, at, column);
     }
+    // a block that was added for this entry is of no use to others
     if (!even && ahead.added != NULL)
         adx_drop_next(adx_now.tape);
     *value = even ? product : NULL;
@@ -7916,6 +7918,7 @@ static adx_product *adx_add_product(const adx_view *a, const adx_view *b,
     if (s == NULL)
         return NULL;
 
+    // If both are packed already, they lie where `room` puts them.
     ad_real *room = (ad_real *)(s + 1);
     s->m = a->rows;
     s->k = a->cols;
@@ -8226,6 +8229,7 @@ ADX_API void (ad_trimatvec)(size_t n, const ad_rev d[], const ad_rev l[],
                    ADX_BASE(s), &diagonal, &lower, &from);
     ADX_TALLY(forward, add, s == NULL ? 0 : lower.cols);
     ADX_TALLY(forward, mul, s == NULL ? 0 : lower.cols + (d != NULL) * n);
+    // the diagonal first, then column after column
     for (size_t i = 0; i < n; i++)
         adx_result(&y[i], adx_element(&diagonal, 0, i) * x[i].v,
                    ADX_BASE(s), i);
@@ -8958,6 +8962,7 @@ static ad_check_entry adx_examine(adx_probe *p, size_t first, size_t count)
     ad_real g = 0;
     ad_real paths = 0;
 
+    // Cached values are of the same inputs only.
     if (p->first != first || p->count != count)
         p->steps = 0;
     p->first = first;
@@ -8998,6 +9003,7 @@ static ad_check_entry adx_examine(adx_probe *p, size_t first, size_t count)
     if (e.verdict == ADREV_DISAGREES && adx_absorbed(p))
         e.verdict = ADREV_NOISY;
 
+    // Of a single input the report shows derivatives, not slopes along d.
     ad_real unit = count == 1 ? p->d[first] : 1;
     e.gradient = count == 1 ? p->g[first] : g;
     e.difference = p->by->slope / unit;
@@ -9657,11 +9663,13 @@ static char *adx_digits(char *p, double x)
     e += whole >= 999999999.5 ? 1 : whole < 99999999.5 && a > 0 ? -1 : 0;
     whole = e < -200 ? a * 1e200 * pow(10, -192 - e) : a * pow(10, 8 - e);
     unsigned long long n = (unsigned long long)floor(whole + 0.5);
+    // now the number is n * 10^(e - 8), and digit 0 is the first of n
     bool plain = e >= -5 && e < 9;
     int point = plain ? e : 0;          // the digit that it stands behind
     int i = 8;
     for (; i > 0 && i > point && n % 10 == 0; i--)
         n /= 10;
+    // A number below 1 begins with zeros: when n is used up, its digits are 0.
     char *end = p + (point < 0 ? i - point : i) + (i > point);
     for (char *q = end; q >= p; i--, n /= 10) {
         *q-- = (char)('0' + n % 10);

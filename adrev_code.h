@@ -796,6 +796,7 @@ static void adx_find_homes(adx_writing *k)
 {
     const adx_program *p = k->p;
     size_t at = 0;
+    // how often each number is an output; what nodes read is marked already
     for (size_t i = 0; i < p->outputs; i++) {
         uint32_t *home = &k->home[p->output[i]];
         *home = *home == ADX_NOWHERE ? ADX_HOME_ONE : ADX_HOME_NONE;
@@ -806,6 +807,8 @@ static void adx_find_homes(adx_writing *k)
             uint32_t from = p->from[x];
             const adx_node *s = from < ADX_FROM_INPUT ? &p->node[from] : NULL;
             size_t most = k->results->length[a] - i;
+            // Output `at` is the first result of an array node: are the next
+            // outputs its other results?
             n = s == NULL || s->op != ADX_OP_many || s->r != x
               ? 1 : adx_results_of(p, s);
             bool all = n > 1 && n <= most && k->parts == 1 && !k->guarded;
@@ -871,7 +874,10 @@ static bool adx_begin_writing(adx_writing *k)
 ADX_SELDOM_END
 
 /* === code/statements ========================================================
- * One C statement for each node.
+ * C text of single nodes. An operation is one declaration or assignment, whose
+ * right side is its formula in the operator table; a guard is a conditional
+ * return; and an array node is a loop, which the kind of the node decides. Sums
+ * are added up in the order of array/linear, so the bits are those of a replay.
  *
  *   needs   function/operations function/program code/text code/layout
  *   offers  adx_value_text adx_say_guard adx_say_node adx_adds_in_place
@@ -1731,7 +1737,7 @@ static void adx_say_run(adx_writing *k, const char *array, size_t i, size_t at,
     uint32_t first = k->p->output[at];
     const char *from = "work";
     size_t base = k->place[first];
-    if (!k->stored[first]) {
+    if (!k->stored[first]) {    // then it is an input: in array a, at base
         size_t a = 0;
         for (base = first; base >= k->length[a]; a++)
             base -= k->length[a];
@@ -1963,6 +1969,7 @@ static void adx_say_check(adx_writing *k)
     const adx_program *p = k->p;
     uint32_t seen[ADX_CHECKED_MOST];
     size_t n = 0;
+    // the different results, without constants
     for (size_t i = 0; i < p->outputs - k->unchecked; i++) {
         uint32_t x = p->output[i];
         size_t j = 0;
@@ -2222,6 +2229,8 @@ static const char adx_loop_pullback[] =
 static void adx_say_loop(adx_writing *k, size_t carried, size_t parameters)
 {
     adx_text *t = k->text;
+    // The step's function is value or primal, or back vjp or pullback. primal
+    // hands numbers on to pullback, behind the state and the mark.
     bool back = k->array[1] != NULL;
     const char *handed = back ? k->array[2] : k->results->array[1];
     size_t behind = handed == NULL ? 0
@@ -3596,6 +3605,8 @@ static void adx_get_node(adx_loading *k, size_t i, size_t guards)
     s.a = adx_get_word(&k->b);
     s.b = adx_get_word(&k->b);
     s.c = adx_get_word(&k->b);
+    // Results are the next numbers, guards have a place, and array nodes are
+    // listed in the order of their nodes.
     if (s.r != k->made || s.op > ADX_OP_many || !adx_is_filled(&s)
         || (s.op == ADX_OP_guard && s.c >= guards)
         || (s.op == ADX_OP_many && (s.a != p->manys || s.b != 0 || s.c != 0)))

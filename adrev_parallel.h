@@ -1992,6 +1992,7 @@ static void adx_cut_imports(adx_task *me, ad_tape *t)
             at = &(*at)->next;
     }
 
+    // The table has no deletion, so it is filled again with what is left.
     adx_table old = me->table;
     memset(&me->table, 0, sizeof me->table);
     for (size_t i = 0; i < old.room; i++)
@@ -2019,6 +2020,7 @@ static void adx_rewound(ad_tape *t)
     if (me == NULL)
         return;
     bool root = me == &w->team->main;
+    // If the rewind undoes a failure of a branch, the team has to forget it.
     bool dropped = root && t->status == ADREV_OK
                 && atomic_load(&w->team->failed) != ADREV_OK;
     while (me->fork != NULL && adx_beyond(t, &me->fork->leap.after)) {
@@ -2168,6 +2170,7 @@ static bool adx_afford_team(ad_tape *t, size_t W)
     if (adx_sweeps_alone(t))
         return true;
     for (adx_worker *w = team->workers; w != NULL; w = w->next) {
+        // for this call the tape needs the scratch room of all its tasks
         size_t scratch = w->tape->scratch;
         w->tape->scratch = w->scratch;
         bool room = adx_adjoints(w->tape, w->tape->rest.seq, W) != NULL;
@@ -2276,6 +2279,7 @@ static void adx_some_rows(size_t i, void *arg)
         return;
     }
     adx_mine.inside++;
+    // whether other calls sweep the same tape beside this one (adx_rowing)
     bool beside = (j->forward ? j->n : j->m) > ADX_WIDEST;
     adx_mine_rows.rows += beside;
     bool ok = j->forward
@@ -2527,6 +2531,7 @@ ADX_API void ad_branch_enter(ad_branch *b, ad_fork *f, size_t i)
     b->adx_own = task;
     b->adx_tape = w->tape;
     b->adx_scratch = w->tape->scratch;
+    // The task's own scratch room is counted from 0.
     w->tape->scratch = 0;
     task->sink = ++adx_now.seq;
     adx_switch(w, task);
@@ -2547,6 +2552,7 @@ static void adx_end_task(ad_branch *b)
     if (adx_now.tape != t)
         ad_use(t);
     task->stretch.to = adx_here_on(t);
+    // its scratch room begins behind that of the tasks that ended before
     task->stretch.scratch = w->scratch;
     w->running--;
     task->scratch = t->scratch;
@@ -2557,6 +2563,7 @@ static void adx_end_task(ad_branch *b)
     adx_give_spare(w, task);
     if (task->stretch.to.head == task->blank) {
         adx_forget(w, task);
+        // the id of its sink is free again, if it is the last one
         adx_now.seq -= adx_now.seq == task->sink;
     } else
         b->adx_fork->adx_record->branch[b->adx_index] = task;
@@ -3001,11 +3008,13 @@ static void adx_survey_task(adx_survey *s, const ad_tape *t, adx_cursor at,
                 adx_put_cursor(t, &at, &f->leap.after);
                 continue;
             }
+            // the job up to the fork ends here
             job.branches = f->n;
             job.fork = s->next;
             job.primal = adx_seconds(primal, f->primal[0]);
             job.reverse = adx_seconds(f->reverse[1], reverse);
             adx_end_job(s, number, &job, f->imports - imports);
+            // numbers for the branches, and for the job behind the join
             number = s->next + f->n;
             s->next += f->n + 1;
             for (size_t i = 0; i < f->n; i++) {
@@ -3021,6 +3030,7 @@ static void adx_survey_task(adx_survey *s, const ad_tape *t, adx_cursor at,
                 adx_survey_task(s, b->tape, from, number - f->n + i, number,
                                 b);
             }
+            // the job behind the join begins
             memset(&job, 0, sizeof job);
             imports = f->imports;
             primal = f->primal[1];
@@ -3090,6 +3100,9 @@ static bool adx_open_graph(adx_graph *g, size_t n, const ad_job job[],
         g->wait[i] = 0;
         g->first[i] = g->sibling[i] = g->fork[i] = n;
     }
+    // The list of jobs says what follows a job; here it is noted what precedes
+    // one: the job that forked, and the chain of jobs that join into it. In
+    // reverse a job waits for its branches, or for what it joins into.
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < job[i].branches && job[i].fork + k < n; k++)
             g->fork[job[i].fork + k] = i;
@@ -3101,6 +3114,7 @@ static bool adx_open_graph(adx_graph *g, size_t n, const ad_job job[],
             g->wait[i] = job[i].branches != 0 ? job[i].branches
                        : job[i].join != 0;
     }
+    // Forward it waits for the job that forked, and for all that join into it.
     for (size_t i = 0; i < n && !reverse; i++) {
         if (g->fork[i] < n)
             g->wait[i] = 1;
@@ -3249,6 +3263,7 @@ static bool adx_simulate(size_t n, const ad_job job[], bool reverse,
     if (ok)
         adx_start_graph(&g);
     for (size_t busy = 0; ok && (busy > 0 || g.head < g.tail);) {
+        // A worker is free and a job is ready: it begins now.
         if (busy < most && g.head < g.tail) {
             size_t j = g.ready[g.head++];
             double time = adx_length_of(&job[j], reverse ? ADX_REVERSE
@@ -3257,6 +3272,7 @@ static bool adx_simulate(size_t n, const ad_job job[], bool reverse,
             adx_rise(heap, busy++, r);
             continue;
         }
+        // Otherwise time goes on to where the next job ends.
         adx_running done = heap[0];
         now = done.end;
         busy--;

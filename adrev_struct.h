@@ -509,6 +509,7 @@ static const ad_shape *adx_visit_fields(ad_visitor *v, const ad_shape *s,
         const adx_field *f = &s->field[i];
         char *p = adx_at(*plain, f->plain);
         char *r = adx_at(*twin, f->twin);
+        // A union has one case, so nothing follows it.
         bool last = i + 1 == s->count || f->kind == ADX_CASE;
         if (f->kind < ADX_POINTER)
             adx_visit_part(v, f, p, r);
@@ -568,6 +569,7 @@ ADX_API ad_status adx_struct_convert(adx_visit_task task, const ad_shape *s,
     if (from == NULL || to == NULL
         || (makes && (make == NULL || make->alloc == NULL)))
         return ADREV_ESHAPE;
+    // What is made has no nodes yet that could fail to match.
     if (makes)
         memset(to, 0, task == ADX_TASK_MAKE_REV ? s->twin : s->plain);
     else if (!adx_compact(s))

@@ -2,7 +2,8 @@
 
 /* === array/linear ===========================================================
  * Linear statements: spans of operands with their partials, and one sum or n
- * results.
+ * results. They are enough for sums, scalar products with constants, norms and
+ * operations on elements. Sweeps are the same for all: a loop over each span.
  *
  *   needs   tape/layout sweep/sweep array/operands
  *   offers  adx_axpy adx_inner adx_finite_all adx_copy_few adx_finite_few

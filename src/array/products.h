@@ -203,6 +203,7 @@ static bool adx_product_ahead(const adx_view *a, const adx_view *b,
         if (product != NULL)
             product[i] = adx_inner(a->cols, at, column);
     }
+    // a block that was added for this entry is of no use to others
     if (!even && ahead.added != NULL)
         adx_drop_next(adx_now.tape);
     *value = even ? product : NULL;
@@ -242,6 +243,7 @@ static adx_product *adx_add_product(const adx_view *a, const adx_view *b,
     if (s == NULL)
         return NULL;
 
+    // If both are packed already, they lie where `room` puts them.
     ad_real *room = (ad_real *)(s + 1);
     s->m = a->rows;
     s->k = a->cols;
@@ -552,6 +554,7 @@ ADX_API void (ad_trimatvec)(size_t n, const ad_rev d[], const ad_rev l[],
                    ADX_BASE(s), &diagonal, &lower, &from);
     ADX_TALLY(forward, add, s == NULL ? 0 : lower.cols);
     ADX_TALLY(forward, mul, s == NULL ? 0 : lower.cols + (d != NULL) * n);
+    // the diagonal first, then column after column
     for (size_t i = 0; i < n; i++)
         adx_result(&y[i], adx_element(&diagonal, 0, i) * x[i].v,
                    ADX_BASE(s), i);

@@ -122,6 +122,7 @@ static ad_check_entry adx_examine(adx_probe *p, size_t first, size_t count)
     ad_real g = 0;
     ad_real paths = 0;
 
+    // Cached values are of the same inputs only.
     if (p->first != first || p->count != count)
         p->steps = 0;
     p->first = first;
@@ -162,6 +163,7 @@ static ad_check_entry adx_examine(adx_probe *p, size_t first, size_t count)
     if (e.verdict == ADREV_DISAGREES && adx_absorbed(p))
         e.verdict = ADREV_NOISY;
 
+    // Of a single input the report shows derivatives, not slopes along d.
     ad_real unit = count == 1 ? p->d[first] : 1;
     e.gradient = count == 1 ? p->g[first] : g;
     e.difference = p->by->slope / unit;

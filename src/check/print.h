@@ -35,11 +35,13 @@ static char *adx_digits(char *p, double x)
     e += whole >= 999999999.5 ? 1 : whole < 99999999.5 && a > 0 ? -1 : 0;
     whole = e < -200 ? a * 1e200 * pow(10, -192 - e) : a * pow(10, 8 - e);
     unsigned long long n = (unsigned long long)floor(whole + 0.5);
+    // now the number is n * 10^(e - 8), and digit 0 is the first of n
     bool plain = e >= -5 && e < 9;
     int point = plain ? e : 0;          // the digit that it stands behind
     int i = 8;
     for (; i > 0 && i > point && n % 10 == 0; i--)
         n /= 10;
+    // A number below 1 begins with zeros: when n is used up, its digits are 0.
     char *end = p + (point < 0 ? i - point : i) + (i > point);
     for (char *q = end; q >= p; i--, n /= 10) {
         *q-- = (char)('0' + n % 10);

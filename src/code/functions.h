@@ -187,7 +187,7 @@ static void adx_say_run(adx_writing *k, const char *array, size_t i, size_t at,
     uint32_t first = k->p->output[at];
     const char *from = "work";
     size_t base = k->place[first];
-    if (!k->stored[first]) {
+    if (!k->stored[first]) {    // then it is an input: in array a, at base
         size_t a = 0;
         for (base = first; base >= k->length[a]; a++)
             base -= k->length[a];
@@ -419,6 +419,7 @@ static void adx_say_check(adx_writing *k)
     const adx_program *p = k->p;
     uint32_t seen[ADX_CHECKED_MOST];
     size_t n = 0;
+    // the different results, without constants
     for (size_t i = 0; i < p->outputs - k->unchecked; i++) {
         uint32_t x = p->output[i];
         size_t j = 0;
@@ -678,6 +679,8 @@ static const char adx_loop_pullback[] =
 static void adx_say_loop(adx_writing *k, size_t carried, size_t parameters)
 {
     adx_text *t = k->text;
+    // The step's function is value or primal, or back vjp or pullback. primal
+    // hands numbers on to pullback, behind the state and the mark.
     bool back = k->array[1] != NULL;
     const char *handed = back ? k->array[2] : k->results->array[1];
     size_t behind = handed == NULL ? 0

@@ -188,6 +188,7 @@ static void adx_find_homes(adx_writing *k)
 {
     const adx_program *p = k->p;
     size_t at = 0;
+    // how often each number is an output; what nodes read is marked already
     for (size_t i = 0; i < p->outputs; i++) {
         uint32_t *home = &k->home[p->output[i]];
         *home = *home == ADX_NOWHERE ? ADX_HOME_ONE : ADX_HOME_NONE;
@@ -198,6 +199,8 @@ static void adx_find_homes(adx_writing *k)
             uint32_t from = p->from[x];
             const adx_node *s = from < ADX_FROM_INPUT ? &p->node[from] : NULL;
             size_t most = k->results->length[a] - i;
+            // Output `at` is the first result of an array node: are the next
+            // outputs its other results?
             n = s == NULL || s->op != ADX_OP_many || s->r != x
               ? 1 : adx_results_of(p, s);
             bool all = n > 1 && n <= most && k->parts == 1 && !k->guarded;

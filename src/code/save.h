@@ -442,6 +442,8 @@ static void adx_get_node(adx_loading *k, size_t i, size_t guards)
     s.a = adx_get_word(&k->b);
     s.b = adx_get_word(&k->b);
     s.c = adx_get_word(&k->b);
+    // Results are the next numbers, guards have a place, and array nodes are
+    // listed in the order of their nodes.
     if (s.r != k->made || s.op > ADX_OP_many || !adx_is_filled(&s)
         || (s.op == ADX_OP_guard && s.c >= guards)
         || (s.op == ADX_OP_many && (s.a != p->manys || s.b != 0 || s.c != 0)))

@@ -1,7 +1,10 @@
 #pragma once
 
 /* === code/statements ========================================================
- * One C statement for each node.
+ * C text of single nodes. An operation is one declaration or assignment, whose
+ * right side is its formula in the operator table; a guard is a conditional
+ * return; and an array node is a loop, which the kind of the node decides. Sums
+ * are added up in the order of array/linear, so the bits are those of a replay.
  *
  *   needs   function/operations function/program code/text code/layout
  *   offers  adx_value_text adx_say_guard adx_say_node adx_adds_in_place

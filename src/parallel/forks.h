@@ -203,6 +203,7 @@ ADX_API void ad_branch_enter(ad_branch *b, ad_fork *f, size_t i)
     b->adx_own = task;
     b->adx_tape = w->tape;
     b->adx_scratch = w->tape->scratch;
+    // The task's own scratch room is counted from 0.
     w->tape->scratch = 0;
     task->sink = ++adx_now.seq;
     adx_switch(w, task);
@@ -223,6 +224,7 @@ static void adx_end_task(ad_branch *b)
     if (adx_now.tape != t)
         ad_use(t);
     task->stretch.to = adx_here_on(t);
+    // its scratch room begins behind that of the tasks that ended before
     task->stretch.scratch = w->scratch;
     w->running--;
     task->scratch = t->scratch;
@@ -233,6 +235,7 @@ static void adx_end_task(ad_branch *b)
     adx_give_spare(w, task);
     if (task->stretch.to.head == task->blank) {
         adx_forget(w, task);
+        // the id of its sink is free again, if it is the last one
         adx_now.seq -= adx_now.seq == task->sink;
     } else
         b->adx_fork->adx_record->branch[b->adx_index] = task;

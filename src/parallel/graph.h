@@ -76,11 +76,13 @@ static void adx_survey_task(adx_survey *s, const ad_tape *t, adx_cursor at,
                 adx_put_cursor(t, &at, &f->leap.after);
                 continue;
             }
+            // the job up to the fork ends here
             job.branches = f->n;
             job.fork = s->next;
             job.primal = adx_seconds(primal, f->primal[0]);
             job.reverse = adx_seconds(f->reverse[1], reverse);
             adx_end_job(s, number, &job, f->imports - imports);
+            // numbers for the branches, and for the job behind the join
             number = s->next + f->n;
             s->next += f->n + 1;
             for (size_t i = 0; i < f->n; i++) {
@@ -96,6 +98,7 @@ static void adx_survey_task(adx_survey *s, const ad_tape *t, adx_cursor at,
                 adx_survey_task(s, b->tape, from, number - f->n + i, number,
                                 b);
             }
+            // the job behind the join begins
             memset(&job, 0, sizeof job);
             imports = f->imports;
             primal = f->primal[1];
@@ -165,6 +168,9 @@ static bool adx_open_graph(adx_graph *g, size_t n, const ad_job job[],
         g->wait[i] = 0;
         g->first[i] = g->sibling[i] = g->fork[i] = n;
     }
+    // The list of jobs says what follows a job; here it is noted what precedes
+    // one: the job that forked, and the chain of jobs that join into it. In
+    // reverse a job waits for its branches, or for what it joins into.
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < job[i].branches && job[i].fork + k < n; k++)
             g->fork[job[i].fork + k] = i;
@@ -176,6 +182,7 @@ static bool adx_open_graph(adx_graph *g, size_t n, const ad_job job[],
             g->wait[i] = job[i].branches != 0 ? job[i].branches
                        : job[i].join != 0;
     }
+    // Forward it waits for the job that forked, and for all that join into it.
     for (size_t i = 0; i < n && !reverse; i++) {
         if (g->fork[i] < n)
             g->wait[i] = 1;
@@ -324,6 +331,7 @@ static bool adx_simulate(size_t n, const ad_job job[], bool reverse,
     if (ok)
         adx_start_graph(&g);
     for (size_t busy = 0; ok && (busy > 0 || g.head < g.tail);) {
+        // A worker is free and a job is ready: it begins now.
         if (busy < most && g.head < g.tail) {
             size_t j = g.ready[g.head++];
             double time = adx_length_of(&job[j], reverse ? ADX_REVERSE
@@ -332,6 +340,7 @@ static bool adx_simulate(size_t n, const ad_job job[], bool reverse,
             adx_rise(heap, busy++, r);
             continue;
         }
+        // Otherwise time goes on to where the next job ends.
         adx_running done = heap[0];
         now = done.end;
         busy--;

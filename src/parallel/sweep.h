@@ -136,6 +136,7 @@ static bool adx_afford_team(ad_tape *t, size_t W)
     if (adx_sweeps_alone(t))
         return true;
     for (adx_worker *w = team->workers; w != NULL; w = w->next) {
+        // for this call the tape needs the scratch room of all its tasks
         size_t scratch = w->tape->scratch;
         w->tape->scratch = w->scratch;
         bool room = adx_adjoints(w->tape, w->tape->rest.seq, W) != NULL;
@@ -244,6 +245,7 @@ static void adx_some_rows(size_t i, void *arg)
         return;
     }
     adx_mine.inside++;
+    // whether other calls sweep the same tape beside this one (adx_rowing)
     bool beside = (j->forward ? j->n : j->m) > ADX_WIDEST;
     adx_mine_rows.rows += beside;
     bool ok = j->forward

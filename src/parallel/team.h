@@ -370,6 +370,7 @@ static void adx_cut_imports(adx_task *me, ad_tape *t)
             at = &(*at)->next;
     }
 
+    // The table has no deletion, so it is filled again with what is left.
     adx_table old = me->table;
     memset(&me->table, 0, sizeof me->table);
     for (size_t i = 0; i < old.room; i++)
@@ -397,6 +398,7 @@ static void adx_rewound(ad_tape *t)
     if (me == NULL)
         return;
     bool root = me == &w->team->main;
+    // If the rewind undoes a failure of a branch, the team has to forget it.
     bool dropped = root && t->status == ADREV_OK
                 && atomic_load(&w->team->failed) != ADREV_OK;
     while (me->fork != NULL && adx_beyond(t, &me->fork->leap.after)) {
