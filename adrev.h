@@ -9688,8 +9688,8 @@ static char *adx_digits(char *p, double x)
     return p;
 }
 
-// A small printf: %z is a size_t, %g a double, %s a string with " and \
-// escaped.
+// A small printf: %z is a size_t, %g a double, %s a string in which quotes and
+// backslashes are escaped.
 static void adx_print(const adx_writer *w, const char *format, ...)
 {
     char text[40];
@@ -9939,13 +9939,16 @@ static ad_status adx_dump(const ad_tape *t, ad_write_fn *write, void *user,
             adx_write_statement(&w, dot, &at, header, &site);
         else if (header == ADX_INPUTS)
             adx_write_inputs(&w, dot, before + 1, at.seq);
-        else if (edge == ADX_BEGIN)
+        else if (edge == ADX_BEGIN) {
             adx_print(&w, dot ? "subgraph cluster_%z { label=\"%s\";\n"
-                              : "begin %z: %s\n", ++depth * 0 + count, name);
-        else if (edge == ADX_END && !dot)
+                              : "begin %z: %s\n", count, name);
+            depth++;
+        } else if (edge == ADX_END && !dot)
             adx_print(&w, "end: %s\n", name);
-        else if (edge == ADX_END && depth > 0)
-            adx_print(&w, "}\n", depth--);
+        else if (edge == ADX_END && depth > 0) {
+            adx_print(&w, "}\n");
+            depth--;
+        }
         else if (edge == 0 && !dot)
             adx_print(&w, "other: kind %z, %z operands, %z values\n",
                       (size_t)header, at.operands, at.seq - before);
