@@ -3396,9 +3396,8 @@ static size_t adx_get_count(adx_source_bytes *b, size_t each)
 // A string, which stays where it is. *n becomes its length.
 static const char *adx_get_string(adx_source_bytes *b, size_t *n)
 {
-    const char *text = (const char *)b->v;
     *n = adx_get_word(b);
-    text = (const char *)b->v;
+    const char *text = (const char *)b->v;
     if (b->bad || *n > b->left) {
         b->bad = true;
         *n = 0;
