@@ -104,23 +104,15 @@ static bool adx_absorbed(adx_probe *p)
     return far > 1;
 }
 
-// Checks the slope of the output at hand along the components first .. first +
-// count of d.
-//
-// Passes go on until one confirms the gradient. If pass 0 does, but not to many
-// digits, and inputs are smaller than 1, the next pass has to confirm it as
-// well. A kink that is seen only after a pass has confirmed the gradient is
-// further away than x. If no pass confirms the gradient or sees a kink, the
-// paths are added up, which costs a walk over the tape, and all rows are judged
-// again with the rounding that they allow.
-static ad_check_entry adx_examine(adx_probe *p, size_t first, size_t count)
+// Makes the components first .. first + count of d those of the next check.
+// Returns the slope along them that the gradient gives.
+static ad_real adx_take_inputs(adx_probe *p, size_t first, size_t count)
 {
-    ad_check_entry e = { .output = p->which, .index = first, .inputs = count,
-                         .verdict = ADREV_NOISY };
-    const adx_row nothing = { .slope = ADX_K(NAN), .left = ADX_K(NAN),
-                              .right = ADX_K(NAN), .error = ADX_K(INFINITY) };
+    static const adx_row nothing = {
+        .slope = ADX_K(NAN), .left = ADX_K(NAN), .right = ADX_K(NAN),
+        .error = ADX_K(INFINITY)
+    };
     ad_real g = 0;
-    ad_real paths = 0;
 
     // Cached values are of the same inputs only.
     if (p->first != first || p->count != count)
@@ -129,39 +121,69 @@ static ad_check_entry adx_examine(adx_probe *p, size_t first, size_t count)
     p->count = count;
     p->rows = 0;
     p->by = &nothing;
+    p->kink = ADREV_AGREES;
+    p->sure = false;
     if (count == 1)
         p->d[first] = adm_fabs(p->d[first]);
     p->unit = 0;
-    p->kink = ADREV_AGREES;
-    p->sure = false;
     for (size_t j = first; j < first + count; j++) {
         p->unit = adx_most(p->unit, adm_fabs(p->d[j]));
         g += adx_absorb(p->g[j], p->d[j]);
     }
     p->unit = p->unit < 1 ? p->unit : 1;
+    return g;
+}
+
+// Passes go on until one confirms the gradient. If pass 0 does, but not to many
+// digits, and inputs are smaller than 1, the next pass has to confirm it as
+// well. A kink that is seen only after a pass has confirmed the gradient is
+// further away than x.
+static ad_verdict adx_examine_passes(adx_probe *p, ad_real g)
+{
+    ad_verdict verdict = ADREV_NOISY;
     for (int pass = 0; pass < ADX_PASSES && adx_finite(p->y); pass++) {
         ad_real h = adx_first_step(p, pass);
-        ad_verdict before = e.verdict;
+        ad_verdict before = verdict;
         const adx_row *by = p->by;
         if (h > 0)
-            e.verdict = adx_examine_pass(p, h, g, before == ADREV_KINK
-                                          && adx_finite(p->by->slope));
-        if (before == ADREV_AGREES && e.verdict == ADREV_KINK) {
-            e.verdict = before;         // a kink, but further away
+            verdict = adx_examine_pass(p, h, g, before == ADREV_KINK
+                                       && adx_finite(p->by->slope));
+        if (before == ADREV_AGREES && verdict == ADREV_KINK) {
+            verdict = before;           // a kink, but further away
             p->by = by;
         }
-        if (e.verdict == ADREV_AGREES && (p->sure || pass > 0 || p->unit == 1))
+        if (verdict == ADREV_AGREES && (p->sure || pass > 0 || p->unit == 1))
             break;
     }
-    if (p->status == ADREV_OK && e.verdict != ADREV_AGREES
-        && e.verdict != ADREV_KINK) {
-        paths = adx_paths(p);
-        e.verdict = adx_judge(p, g, paths);
-        if (e.verdict == ADREV_NOISY)
-            e.verdict = p->kink == ADREV_DISAGREES ? p->kink : ADREV_NOISY;
+    return verdict;
+}
+
+// If no pass confirms the gradient or sees a kink, the paths are added up,
+// which costs a walk over the tape, and all rows are judged again with the
+// rounding that they allow.
+static ad_verdict adx_examine_again(adx_probe *p, ad_real g,
+                                    ad_verdict verdict, ad_real *paths)
+{
+    if (p->status == ADREV_OK && verdict != ADREV_AGREES
+        && verdict != ADREV_KINK) {
+        *paths = adx_paths(p);
+        verdict = adx_judge(p, g, *paths);
+        if (verdict == ADREV_NOISY)
+            verdict = p->kink == ADREV_DISAGREES ? p->kink : ADREV_NOISY;
     }
-    if (e.verdict == ADREV_DISAGREES && adx_absorbed(p))
-        e.verdict = ADREV_NOISY;
+    return verdict == ADREV_DISAGREES && adx_absorbed(p) ? ADREV_NOISY
+                                                         : verdict;
+}
+
+// Checks the slope of the output at hand along the components first .. first +
+// count of d.
+static ad_check_entry adx_examine(adx_probe *p, size_t first, size_t count)
+{
+    ad_check_entry e = { .output = p->which, .index = first,
+                         .inputs = count };
+    ad_real paths = 0;
+    ad_real g = adx_take_inputs(p, first, count);
+    e.verdict = adx_examine_again(p, g, adx_examine_passes(p, g), &paths);
 
     // Of a single input the report shows derivatives, not slopes along d.
     ad_real unit = count == 1 ? p->d[first] : 1;
