@@ -2412,9 +2412,30 @@ static void adx_step_back(ad_fork *f)
     }
 }
 
-// Writes the first of the two entries of a fork, which holds its adx_fork, and
-// steps aside. If the tape has failed already, or fails here, the branches run
-// without one.
+// Writes the first of the two entries of a fork, which holds its adx_fork. NULL:
+// the tape has failed.
+static adx_fork *adx_add_fork(ad_tape *t, const adx_worker *w, size_t n)
+{
+    adx_place before = adx_here_on(t);
+    adx_fork *fork = (adx_fork *)adx_add_bytes(
+        &adx_now, ADX_LEAP, sizeof *fork + n * sizeof fork->branch[0], 0);
+    if (fork == NULL)
+        return NULL;
+    memset(fork, 0, sizeof *fork + n * sizeof fork->branch[0]);
+    fork->self = &fork->leap;
+    fork->leap.reverse = adx_leap_reverse;
+    fork->leap.forward = adx_leap_forward;
+    fork->leap.before = before;
+    fork->leap.after = adx_here_on(t);      // for now: where branches begin
+    fork->task = w->task;
+    fork->imports = w->task->imports;
+    fork->n = n;
+    fork->measure = w->team->measure;
+    return fork;
+}
+
+// Writes the first entry, and steps aside. If the tape has failed already, or
+// fails here, the branches run without one.
 ADX_API void ad_fork_open(ad_fork *f, size_t n)
 {
     ad_tape *t = adx_now.tape;
@@ -2434,21 +2455,9 @@ ADX_API void ad_fork_open(ad_fork *f, size_t n)
         adx_fail(t, w == NULL ? ADREV_ENOMEM : ADREV_ELIMIT);
         return;
     }
-    adx_place before = adx_here_on(t);
-    adx_fork *fork = (adx_fork *)adx_add_bytes(
-        &adx_now, ADX_LEAP, sizeof *fork + n * sizeof fork->branch[0], 0);
+    adx_fork *fork = adx_add_fork(t, w, n);
     if (fork == NULL)
         return;
-    memset(fork, 0, sizeof *fork + n * sizeof fork->branch[0]);
-    fork->self = &fork->leap;
-    fork->leap.reverse = adx_leap_reverse;
-    fork->leap.forward = adx_leap_forward;
-    fork->leap.before = before;
-    fork->leap.after = adx_here_on(t);      // for now: where branches begin
-    fork->task = w->task;
-    fork->imports = w->task->imports;
-    fork->n = n;
-    fork->measure = w->team->measure;
     f->adx_crew = w->team;
     if (!adx_step_aside(f, w)) {
         adx_fail(t, ADREV_ENOMEM);
@@ -2485,11 +2494,53 @@ static adx_worker *adx_worker_here(adx_team *team, bool *taken)
     return adx_take_worker(team);
 }
 
-// Finds a tape, and makes a task whose stretch begins at the end of that tape.
-// The task's first value is its sink, to which its constants write their
-// adjoints. If there is no task, because of an earlier failure or a new one,
-// the branch runs without a tape. The thread's executor becomes that of the
-// fork until the branch is left.
+// Finds a tape for branch i, and makes its task. NULL: there is none, because of
+// an earlier failure or a new one.
+static adx_task *adx_find_task(ad_branch *b, ad_fork *f, size_t i)
+{
+    const adx_fork *fork = f->adx_record;
+    if (fork == NULL)
+        return NULL;
+    adx_worker *w = i >= f->adx_n
+                  ? NULL : adx_worker_here(f->adx_crew, &b->adx_taken);
+    adx_task *task = w == NULL ? NULL : adx_new_task(w, fork->task);
+    bool again = task != NULL && fork->branch[i] != NULL;
+    if (task != NULL && !again)
+        return task;
+    if (again)                      // it has been entered before
+        adx_forget(w, task);
+    adx_team_fail(f->adx_crew, again || i >= f->adx_n ? ADREV_ESHAPE
+                                                      : ADREV_ENOMEM, NULL);
+    if (w != NULL && b->adx_taken)
+        adx_give_worker(w);
+    return NULL;
+}
+
+// Makes the tape of a task current, and begins its stretch at the end of that
+// tape. The task's first value is its sink, to which its constants write their
+// adjoints.
+static void adx_begin_task(ad_branch *b, adx_task *task)
+{
+    ad_tape *t = task->tape;
+    adx_worker *w = (adx_worker *)t->annexed;
+    if (adx_now.tape != t)
+        ad_use(t);
+    task->outermost = w->running++ == 0;
+    b->adx_own = task;
+    b->adx_tape = t;
+    b->adx_scratch = t->scratch;
+    // The task's own scratch room is counted from 0.
+    t->scratch = 0;
+    task->sink = ++adx_now.seq;
+    adx_switch(w, task);
+    task->stretch.from = adx_here_on(t);
+    task->blank = task->stretch.from.head;
+    if (b->adx_fork->adx_record->measure)
+        task->primal[0] = adx_clock();
+}
+
+// If there is no task, the branch runs without a tape. The thread's executor
+// becomes that of the fork until the branch is left.
 ADX_API void ad_branch_enter(ad_branch *b, ad_fork *f, size_t i)
 {
     memset(b, 0, sizeof *b);
@@ -2507,38 +2558,11 @@ ADX_API void ad_branch_enter(ad_branch *b, ad_fork *f, size_t i)
             ad_use(NULL);
         return;
     }
-    adx_worker *w = f->adx_record == NULL || i >= f->adx_n
-                  ? NULL : adx_worker_here(f->adx_crew, &b->adx_taken);
-    adx_task *task = w == NULL ? NULL : adx_new_task(w, f->adx_record->task);
-    if (task != NULL && f->adx_record->branch[i] != NULL) {
-        adx_forget(w, task);        // it has been entered before
-        adx_team_fail(f->adx_crew, ADREV_ESHAPE, NULL);
-        task = NULL;
-    } else if (task == NULL) {
-        if (f->adx_record != NULL)
-            adx_team_fail(f->adx_crew, i >= f->adx_n ? ADREV_ESHAPE
-                                                     : ADREV_ENOMEM, NULL);
-    }
-    if (task == NULL) {
-        if (w != NULL && b->adx_taken)
-            adx_give_worker(w);
+    adx_task *task = adx_find_task(b, f, i);
+    if (task == NULL)
         ad_use(NULL);
-        return;
-    }
-    if (adx_now.tape != w->tape)
-        ad_use(w->tape);
-    task->outermost = w->running++ == 0;
-    b->adx_own = task;
-    b->adx_tape = w->tape;
-    b->adx_scratch = w->tape->scratch;
-    // The task's own scratch room is counted from 0.
-    w->tape->scratch = 0;
-    task->sink = ++adx_now.seq;
-    adx_switch(w, task);
-    task->stretch.from = adx_here_on(w->tape);
-    task->blank = task->stretch.from.head;
-    if (f->adx_record->measure)
-        task->primal[0] = adx_clock();
+    else
+        adx_begin_task(b, task);
 }
 
 // Ends the stretch of a task and hands it to the fork. A task that has recorded
