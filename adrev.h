@@ -7885,9 +7885,39 @@ static bool adx_product_ahead(const adx_view *a, const adx_view *b,
     return even;
 }
 
-// Records a product: the struct, then the matrices that are saved, then the
-// lists of ids. *value points to the results if they are known already, else it
-// is NULL.
+// Adds the entry of a product: the struct, then the matrices that are saved,
+// then the lists of ids. If both matrices are packed already, they lie where
+// this puts them.
+static adx_product *adx_lay_product(const adx_view *a, const adx_view *b,
+                                    const adx_ids *ai, const adx_ids *bi)
+{
+    size_t a_size = adx_size(a);
+    size_t b_size = adx_size(b);
+    size_t a_saved = adx_is_constant(bi) ? 0 : a_size;
+    size_t b_saved = adx_is_constant(ai) ? 0 : b_size;
+    size_t listed = (ai->listed ? a_size : 0) + (bi->listed ? b_size : 0);
+    adx_product *s = adx_add_extended(&adx_product_rule,
+        sizeof *s + (a_saved + b_saved) * sizeof(ad_real)
+            + listed * sizeof(uint32_t), a->rows * b->cols, a_size + b_size);
+    if (s == NULL)
+        return NULL;
+
+    ad_real *room = (ad_real *)(s + 1);
+    s->m = a->rows;
+    s->k = a->cols;
+    s->n = b->cols;
+    s->a_ids = *ai;
+    s->b_ids = *bi;
+    s->a = adx_is_constant(bi) ? NULL : room;
+    s->b = adx_is_constant(ai) ? NULL : room + a_saved;
+    uint32_t *list = (uint32_t *)(void *)(room + a_saved + b_saved);
+    list = adx_write_list(a, &s->a_ids, list);
+    adx_write_list(b, &s->b_ids, list);
+    return s;
+}
+
+// Records a product. *value points to the results if they are known already,
+// else it is NULL.
 static adx_product *adx_add_product(const adx_view *a, const adx_view *b,
                                     const ad_real **value)
 {
@@ -7902,41 +7932,17 @@ static adx_product *adx_add_product(const adx_view *a, const adx_view *b,
         ai = adx_classify(a);
         bi = adx_classify(b);
     }
-    bool a_active = !adx_is_constant(&ai);
-    bool b_active = !adx_is_constant(&bi);
-    if ((!a_active && !b_active) || adx_now.tape->status != ADREV_OK)
+    if ((adx_is_constant(&ai) && adx_is_constant(&bi))
+        || adx_now.tape->status != ADREV_OK)
         return NULL;
-    size_t a_size = adx_size(a);
-    size_t b_size = adx_size(b);
-    size_t bytes = sizeof(adx_product)
-        + (b_active ? a_size : 0) * sizeof(ad_real)
-        + (a_active ? b_size : 0) * sizeof(ad_real)
-        + (ai.listed ? a_size : 0) * sizeof(uint32_t)
-        + (bi.listed ? b_size : 0) * sizeof(uint32_t);
-    adx_product *s = adx_add_extended(&adx_product_rule, bytes,
-                                      a->rows * b->cols, a_size + b_size);
+    adx_product *s = adx_lay_product(a, b, &ai, &bi);
     if (s == NULL)
         return NULL;
-
-    // If both are packed already, they lie where `room` puts them.
-    ad_real *room = (ad_real *)(s + 1);
-    s->m = a->rows;
-    s->k = a->cols;
-    s->n = b->cols;
-    s->a_ids = ai;
-    s->b_ids = bi;
-    s->a = b_active ? room : NULL;
-    room += b_active ? a_size : 0;
-    s->b = a_active ? room : NULL;
-    room += a_active ? b_size : 0;
-    uint32_t *list = (uint32_t *)(void *)room;
-    list = adx_write_list(a, &s->a_ids, list);
-    adx_write_list(b, &s->b_ids, list);
     ADX_TALLY(forward, add, a->rows * (a->cols - 1) * b->cols);
-    ADX_TALLY(forward, mul, a_size * b->cols);
-    if (!packed && b_active)
+    ADX_TALLY(forward, mul, adx_size(a) * b->cols);
+    if (!packed && s->a != NULL)
         fault += adx_pack(a, s->a);
-    if (!packed && a_active)
+    if (!packed && s->b != NULL)
         fault += adx_pack(b, s->b);
     s->e.care = fault != 0;
     return s;
@@ -9310,8 +9316,7 @@ ADX_SELDOM_END
  *
  *   needs   number/recording tape/layout tape/entries tape/hooks tape/walk
  *           sweep/sweep sweep/queries check/differences
- *   offers  adx_next_with adx_use_of adx_uses ADX_BEGIN ADX_END
- *           adx_edge_of_region
+ *   offers  adx_next_with adx_use_of adx_uses ADX_BEGIN adx_edge_of_region
  * ========================================================================== */
 
 /* --- statements, and what is not finite ---------------------------------- */
@@ -9936,9 +9941,25 @@ static void adx_write_statement(const adx_writer *w, bool dot,
     }
 }
 
+// Where a region begins or ends. In a graph it is a cluster, whose name has the
+// number of its entry in it.
+static void adx_write_edge(const adx_writer *w, bool dot, int edge,
+                           const char *name, size_t entry, size_t *depth)
+{
+    if (edge == ADX_BEGIN) {
+        adx_print(w, dot ? "subgraph cluster_%z { label=\"%s\";\n"
+                         : "begin %z: %s\n", entry, name);
+        ++*depth;
+    } else if (!dot)
+        adx_print(w, "end: %s\n", name);
+    else if (*depth > 0) {
+        adx_print(w, "}\n");
+        --*depth;
+    }
+}
+
 // Writes all entries in their order, as lines of text or as a graph of values
-// (`dot`). In a graph a region is a cluster, whose name has the number of its
-// entry in it; a region that is never ended is closed at the end.
+// (`dot`), in which a region that is never ended is closed at the end.
 static ad_status adx_dump(const ad_tape *t, ad_write_fn *write, void *user,
                           bool dot)
 {
@@ -9961,17 +9982,9 @@ static ad_status adx_dump(const ad_tape *t, ad_write_fn *write, void *user,
             adx_write_statement(&w, dot, &at, header, &site);
         else if (header == ADX_INPUTS)
             adx_write_inputs(&w, dot, before + 1, at.seq);
-        else if (edge == ADX_BEGIN) {
-            adx_print(&w, dot ? "subgraph cluster_%z { label=\"%s\";\n"
-                              : "begin %z: %s\n", count, name);
-            depth++;
-        } else if (edge == ADX_END && !dot)
-            adx_print(&w, "end: %s\n", name);
-        else if (edge == ADX_END && depth > 0) {
-            adx_print(&w, "}\n");
-            depth--;
-        }
-        else if (edge == 0 && !dot)
+        else if (edge != 0)
+            adx_write_edge(&w, dot, edge, name, count, &depth);
+        else if (!dot)
             adx_print(&w, "other: kind %z, %z operands, %z values\n",
                       (size_t)header, at.operands, at.seq - before);
     }

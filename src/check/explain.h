@@ -6,8 +6,7 @@
  *
  *   needs   number/recording tape/layout tape/entries tape/hooks tape/walk
  *           sweep/sweep sweep/queries check/differences
- *   offers  adx_next_with adx_use_of adx_uses ADX_BEGIN ADX_END
- *           adx_edge_of_region
+ *   offers  adx_next_with adx_use_of adx_uses ADX_BEGIN adx_edge_of_region
  * ========================================================================== */
 
 /* --- statements, and what is not finite ---------------------------------- */

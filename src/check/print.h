@@ -286,9 +286,25 @@ static void adx_write_statement(const adx_writer *w, bool dot,
     }
 }
 
+// Where a region begins or ends. In a graph it is a cluster, whose name has the
+// number of its entry in it.
+static void adx_write_edge(const adx_writer *w, bool dot, int edge,
+                           const char *name, size_t entry, size_t *depth)
+{
+    if (edge == ADX_BEGIN) {
+        adx_print(w, dot ? "subgraph cluster_%z { label=\"%s\";\n"
+                         : "begin %z: %s\n", entry, name);
+        ++*depth;
+    } else if (!dot)
+        adx_print(w, "end: %s\n", name);
+    else if (*depth > 0) {
+        adx_print(w, "}\n");
+        --*depth;
+    }
+}
+
 // Writes all entries in their order, as lines of text or as a graph of values
-// (`dot`). In a graph a region is a cluster, whose name has the number of its
-// entry in it; a region that is never ended is closed at the end.
+// (`dot`), in which a region that is never ended is closed at the end.
 static ad_status adx_dump(const ad_tape *t, ad_write_fn *write, void *user,
                           bool dot)
 {
@@ -311,17 +327,9 @@ static ad_status adx_dump(const ad_tape *t, ad_write_fn *write, void *user,
             adx_write_statement(&w, dot, &at, header, &site);
         else if (header == ADX_INPUTS)
             adx_write_inputs(&w, dot, before + 1, at.seq);
-        else if (edge == ADX_BEGIN) {
-            adx_print(&w, dot ? "subgraph cluster_%z { label=\"%s\";\n"
-                              : "begin %z: %s\n", count, name);
-            depth++;
-        } else if (edge == ADX_END && !dot)
-            adx_print(&w, "end: %s\n", name);
-        else if (edge == ADX_END && depth > 0) {
-            adx_print(&w, "}\n");
-            depth--;
-        }
-        else if (edge == 0 && !dot)
+        else if (edge != 0)
+            adx_write_edge(&w, dot, edge, name, count, &depth);
+        else if (!dot)
             adx_print(&w, "other: kind %z, %z operands, %z values\n",
                       (size_t)header, at.operands, at.seq - before);
     }
