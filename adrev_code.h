@@ -2094,6 +2094,27 @@ static void adx_declare_function(adx_writing *k)
     adx_say(t, "%s *work);\n\n", t->real);
 }
 
+// Writes the function up to its first node, and before it the length of `work`.
+static void adx_say_opening(adx_writing *k)
+{
+    adx_text *t = k->text;
+    const adx_results *results = k->results;
+    adx_say(t, "#define %s_%s_WORK %lu\n%sint %s_%s(", t->name, k->what,
+            (unsigned long)(k->places == 0 ? 1 : k->places),
+            t->exported ? "" : "static ", t->name, k->what);
+    adx_say_inputs(k, true);
+    for (size_t a = 0; a < 2; a++)
+        if (results->array[a] != NULL)
+            adx_say(t, "%s *restrict %s, ", t->real, results->array[a]);
+    adx_say(t, "%s *restrict work)\n{\n", t->real);
+    if (k->parts > 1)
+        adx_say(t, "    int left = 0;\n");
+    if (k->tells)
+        adx_say(t, "    long fault = 0;\n");
+    adx_say_unused(k);
+    adx_say_results_unused(k);
+}
+
 // Writes the whole function, in this order:
 //
 //     the pattern of a sparse matrix
@@ -2115,7 +2136,6 @@ static void adx_declare_function(adx_writing *k)
 static void adx_say_function(adx_writing *k)
 {
     adx_text *t = k->text;
-    const adx_results *results = k->results;
     bool checks = adx_has_check(k);
     k->tells = t->sizes && k->parts == 1 && k->p->manys > 0
             && k->p->outputs > 0;
@@ -2123,20 +2143,7 @@ static void adx_say_function(adx_writing *k)
         adx_say_pattern(k);
     for (size_t part = 0; k->parts > 1 && part < k->parts; part++)
         adx_say_part(k, part);
-    adx_say(t, "#define %s_%s_WORK %lu\n%sint %s_%s(", t->name, k->what,
-            (unsigned long)(k->places == 0 ? 1 : k->places),
-            t->exported ? "" : "static ", t->name, k->what);
-    adx_say_inputs(k, true);
-    for (size_t a = 0; a < 2; a++)
-        if (results->array[a] != NULL)
-            adx_say(t, "%s *restrict %s, ", t->real, results->array[a]);
-    adx_say(t, "%s *restrict work)\n{\n", t->real);
-    if (k->parts > 1)
-        adx_say(t, "    int left = 0;\n");
-    if (k->tells)
-        adx_say(t, "    long fault = 0;\n");
-    adx_say_unused(k);
-    adx_say_results_unused(k);
+    adx_say_opening(k);
     if (k->parts > 1)
         adx_say_calls(k);
     else {
@@ -2515,9 +2522,41 @@ static bool adx_is_looped(const adx_writing *k, const ad_fn *fn, adx_kind kind)
         && adx_has_check(k);
 }
 
-// Writes one C function, or its declaration, with all that ad_fn_compile needs
-// besides. q has more outputs than the function: values behind the derivatives,
-// which only blocks of points want.
+// The arrays of a C function, and how many of its results nothing checks.
+static void adx_name_arrays(adx_writing *k, adx_results *results, ad_fn *fn,
+                            const adx_c_kind *kind)
+{
+    *results = (adx_results){ { kind->out[0], kind->out[1] },
+                              { adx_c_length(fn, kind, kind->out[0]),
+                                adx_c_length(fn, kind, kind->out[1]) } };
+    k->results = results;
+    // Two kinds of results may be not finite without harm: of a step of a loop
+    // the adjoint of its number, and what is handed on, since some of that may
+    // not be needed.
+    k->unchecked = kind->kind == ADX_KIND_primal ? results->length[1]
+                 : fn->program.carried > 0
+                   && (kind->kind == ADX_KIND_vjp
+                       || kind->kind == ADX_KIND_pullback);
+    for (int i = 0; i < 3; i++) {
+        k->array[i] = kind->in[i];
+        k->length[i] = adx_c_length(fn, kind, kind->in[i]);
+    }
+}
+
+// Writes what ad_fn_compile needs besides a C function. q has more outputs than
+// that: values behind the derivatives, which only blocks of points want.
+static void adx_write_besides(adx_writing *k, const adx_program *q,
+                              const ad_fn *fn, const adx_c_kind *kind)
+{
+    if (k->text->sizes && kind->bit <= ADREV_C_VJP && adx_has_block(k)) {
+        adx_mark_used(q, k->used);
+        adx_say_block(k);
+    }
+    if (adx_is_looped(k, fn, kind->kind))
+        adx_say_loop(k, fn->program.carried, fn->program.parameters);
+}
+
+// Writes one C function and what belongs to it, or its declaration.
 static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
                                    adx_program *q, ad_c_size *size)
 {
@@ -2525,24 +2564,11 @@ static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
     size_t split = file->options->split;
     size_t before = t->bytes;
     size_t all = q->outputs;
+    adx_results results;
     adx_writing k = { .text = t, .p = q, .what = kind->what,
                       .split = split == 0 ? 2000 : split,
                       .entries = adx_entries_of(file->fn, kind->bit) };
-    adx_results results = { { kind->out[0], kind->out[1] },
-                            { adx_c_length(file->fn, kind, kind->out[0]),
-                              adx_c_length(file->fn, kind, kind->out[1]) } };
-    k.results = &results;
-    // Two kinds of results may be not finite without harm: of a step of a loop
-    // the adjoint of its number, and what is handed on, since some of that may
-    // not be needed.
-    k.unchecked = kind->kind == ADX_KIND_primal ? results.length[1]
-                : file->fn->program.carried > 0
-                  && (kind->kind == ADX_KIND_vjp
-                      || kind->kind == ADX_KIND_pullback);
-    for (int i = 0; i < 3; i++) {
-        k.array[i] = kind->in[i];
-        k.length[i] = adx_c_length(file->fn, kind, kind->in[i]);
-    }
+    adx_name_arrays(&k, &results, file->fn, kind);
     q->outputs = results.length[0] + results.length[1];
     bool ok = adx_begin_writing(&k);
     if (ok && t->header) {
@@ -2552,13 +2578,7 @@ static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
         if (size != NULL)
             adx_measure_code(&k, t->bytes - before, size);
         q->outputs = all;
-        if (t->sizes && kind->bit <= ADREV_C_VJP && adx_has_block(&k)) {
-            adx_mark_used(q, k.used);
-            adx_say_block(&k);
-        }
-        if (adx_is_looped(&k, file->fn, kind->kind))
-            adx_say_loop(&k, file->fn->program.carried,
-                         file->fn->program.parameters);
+        adx_write_besides(&k, q, file->fn, kind);
     }
     adx_end_writing(&k);
     return ok ? ADREV_OK : ADREV_ENOMEM;
@@ -3290,46 +3310,36 @@ static void adx_put_program(adx_bytes *b, const adx_program *p)
         adx_put_word(b, p->output[i], 4);
 }
 
-// The file is a head, counts, the names of operations, the program, the places
-// of guards in the user's source, and a checksum of all that. What no result
-// needs is left out.
-ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
+// What comes before the program: a head, counts, and the names of operations.
+static void adx_put_head(adx_bytes *b, const ad_fn *fn, const adx_program *p,
+                         const ad_fn_report *report)
 {
-    if (fn == NULL || write == NULL)
-        return ADREV_ESHAPE;
-    adx_program copy;           // the program without what no result needs
-    const adx_program *p = &fn->program;
-    ad_fn_report report;
-    if (!adx_count_live(p, &report))
-        return ADREV_ENOMEM;
-    adx_begin_program(&copy, &fn->memory, false);
-    if (!p->counted && report.dead > 0) {
-        ad_status status = adx_make_copy(&copy, p);
-        if (status != ADREV_OK) {
-            adx_free_program(&copy);
-            return status;
-        }
-        p = &copy;
-    }
-    if (adx_has_external(p)) {  // a file cannot hold functions of the user's
-        adx_free_program(&copy);
-        return ADREV_EEXTERNAL;
-    }
-    adx_bytes b = { .memory = &fn->memory };
     const uint64_t head[] = { ADX_FILE_MAGIC, ADX_FILE_VERSION,
                               sizeof(ad_real) };
     const uint64_t count[] = {
-        fn->n, fn->m, p->numbers, p->nodes, report.recorded, report.constant,
-        report.common, report.identity, report.dead, report.operations,
-        report.arrays, report.guards
+        fn->n, fn->m, p->numbers, p->nodes, report->recorded, report->constant,
+        report->common, report->identity, report->dead, report->operations,
+        report->arrays, report->guards
     };
     for (size_t i = 0; i < 3; i++)
-        adx_put_word(&b, head[i], 4);
+        adx_put_word(b, head[i], 4);
     for (size_t i = 0; i < sizeof count / sizeof *count; i++)
-        adx_put_word(&b, count[i], 8);
-    adx_put_operations(&b);
+        adx_put_word(b, count[i], 8);
+    adx_put_operations(b);
+}
+
+// The file is what comes before the program, the program, the places of guards
+// in the user's source, and a checksum of all that.
+static ad_status adx_put_file(const ad_fn *fn, const adx_program *p,
+                              const ad_fn_report *report, ad_write_fn *write,
+                              void *user)
+{
+    if (adx_has_external(p))    // a file cannot hold functions of the user's
+        return ADREV_EEXTERNAL;
+    adx_bytes b = { .memory = &fn->memory };
+    adx_put_head(&b, fn, p, report);
     adx_put_program(&b, p);
-    for (size_t i = 0; i < report.guards; i++) {
+    for (size_t i = 0; i < report->guards; i++) {
         adx_put_word(&b, (uint32_t)fn->guard[i].line, 4);
         adx_put_string(&b, fn->guard[i].file);
     }
@@ -3338,8 +3348,29 @@ ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
     if (!b.failed)
         write((const char *)b.v, b.n, user);
     adx_drop(&fn->memory, b.v);
-    adx_free_program(&copy);
     return b.failed ? ADREV_ENOMEM : ADREV_OK;
+}
+
+// What no result needs is left out.
+ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
+{
+    if (fn == NULL || write == NULL)
+        return ADREV_ESHAPE;
+    adx_program copy;           // the program without what no result needs
+    const adx_program *p = &fn->program;
+    ad_fn_report report;
+    ad_status status = ADREV_OK;
+    if (!adx_count_live(p, &report))
+        return ADREV_ENOMEM;
+    adx_begin_program(&copy, &fn->memory, false);
+    if (!p->counted && report.dead > 0) {
+        status = adx_make_copy(&copy, p);
+        p = &copy;
+    }
+    if (status == ADREV_OK)
+        status = adx_put_file(fn, p, &report, write, user);
+    adx_free_program(&copy);
+    return status;
 }
 
 /* --- reading ------------------------------------------------------------- */
@@ -3417,6 +3448,13 @@ typedef struct adx_loading {
     uint32_t *guard;            // for each of these numbers: 1 + the last one
                                 // up to it that a guard makes; 0: there is none
 } adx_loading;
+
+// The counts that a file begins with.
+typedef struct adx_file_counts {
+    size_t n, m;                // inputs and results
+    size_t numbers, nodes;
+    ad_fn_report report;
+} adx_file_counts;
 
 static void adx_get_operations(adx_loading *k)
 {
@@ -3702,27 +3740,44 @@ static void adx_get_guards(adx_loading *k, ad_fn *fn, size_t guards)
     }
 }
 
+// Reads the counts. What is counted must fit into the rest of the file, so that
+// no memory is asked for that the file could not fill.
+static void adx_get_counts(adx_source_bytes *b, adx_file_counts *c)
+{
+    c->n = adx_get_count(b, 1);
+    c->m = adx_get_count(b, 4);
+    c->numbers = adx_get_count(b, 1);
+    c->nodes = adx_get_count(b, 20);
+    c->report.recorded = (size_t)adx_get(b, 8);
+    c->report.constant = (size_t)adx_get(b, 8);
+    c->report.common = (size_t)adx_get(b, 8);
+    c->report.identity = (size_t)adx_get(b, 8);
+    c->report.dead = (size_t)adx_get(b, 8);
+    c->report.operations = (size_t)adx_get(b, 8);
+    c->report.arrays = (size_t)adx_get(b, 8);
+    c->report.guards = adx_get_count(b, 8);
+}
+
 // Reads the program. When all nodes have been read, all numbers must have been
 // made, and nothing may be left at the end of the file.
-static void adx_get_program(adx_loading *k, ad_fn *fn, size_t numbers,
-                            size_t nodes, const ad_fn_report *report)
+static void adx_get_program(adx_loading *k, ad_fn *fn, const adx_file_counts *c)
 {
     adx_program *p = k->p;
     adx_get_operations(k);
-    adx_get_numbers(k, fn->n, numbers);
-    p->report = *report;
+    adx_get_numbers(k, fn->n, c->numbers);
+    p->report = c->report;
     p->counted = true;
-    k->guard = (uint32_t *)adx_take(p->memory, numbers, sizeof *k->guard);
+    k->guard = (uint32_t *)adx_take(p->memory, c->numbers, sizeof *k->guard);
     if (k->guard == NULL)
         adx_spoil(p, ADREV_ENOMEM);
     else if (!k->b.bad && p->status == ADREV_OK)
         adx_note_made(k);
-    p->node = (adx_node *)adx_take(p->memory, nodes, sizeof *p->node);
+    p->node = (adx_node *)adx_take(p->memory, c->nodes, sizeof *p->node);
     if (p->node == NULL)
         adx_spoil(p, ADREV_ENOMEM);
-    p->node_room = p->node == NULL ? 0 : nodes;
-    for (size_t i = 0; i < nodes && !k->b.bad && p->status == ADREV_OK; i++)
-        adx_get_node(k, i, report->guards);
+    p->node_room = p->node == NULL ? 0 : c->nodes;
+    for (size_t i = 0; i < c->nodes && !k->b.bad && p->status == ADREV_OK; i++)
+        adx_get_node(k, i, c->report.guards);
     if (k->made < p->numbers)
         k->b.bad = true;
     for (size_t i = 0; i < fn->m && !k->b.bad && p->status == ADREV_OK; i++) {
@@ -3733,7 +3788,7 @@ static void adx_get_program(adx_loading *k, ad_fn *fn, size_t numbers,
             adx_new_output(p, y);
     }
     if (!k->b.bad && p->status == ADREV_OK)
-        adx_get_guards(k, fn, report->guards);
+        adx_get_guards(k, fn, c->report.guards);
     if (k->b.left != 0)
         k->b.bad = true;
 }
@@ -3751,8 +3806,7 @@ static bool adx_is_file(const void *data, size_t bytes)
         && adx_get(&tail, 8) == XXH3_64bits(v, bytes - 8);
 }
 
-// Reads the counts, then the program. What is counted must fit into the rest of
-// the file, so that no memory is asked for that the file could not fill.
+// Reads the counts, then the program.
 ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
                              const ad_fn_options *options)
 {
@@ -3765,27 +3819,16 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
     if (!adx_is_file(data, bytes))
         return ADREV_EFILE;
     adx_loading k = { .b = { (const uint8_t *)data + 12, bytes - 20, false } };
-    size_t n = adx_get_count(&k.b, 1);
-    size_t m = adx_get_count(&k.b, 4);
-    size_t numbers = adx_get_count(&k.b, 1);
-    size_t nodes = adx_get_count(&k.b, 20);
-    ad_fn_report report;
-    report.recorded = (size_t)adx_get(&k.b, 8);
-    report.constant = (size_t)adx_get(&k.b, 8);
-    report.common = (size_t)adx_get(&k.b, 8);
-    report.identity = (size_t)adx_get(&k.b, 8);
-    report.dead = (size_t)adx_get(&k.b, 8);
-    report.operations = (size_t)adx_get(&k.b, 8);
-    report.arrays = (size_t)adx_get(&k.b, 8);
-    report.guards = adx_get_count(&k.b, 8);
-    if (k.b.bad || m == 0)
+    adx_file_counts c;
+    adx_get_counts(&k.b, &c);
+    if (k.b.bad || c.m == 0)
         return ADREV_EFILE;
-    ad_fn *fn = adx_new_fn(options == NULL ? &none : options, n, m);
+    ad_fn *fn = adx_new_fn(options == NULL ? &none : options, c.n, c.m);
     if (fn == NULL)
         return ADREV_ENOMEM;
     k.p = &fn->program;
     k.p->plain = false;
-    adx_get_program(&k, fn, numbers, nodes, &report);
+    adx_get_program(&k, fn, &c);
     adx_drop(&fn->memory, k.guard);
     ad_status status = fn->program.status != ADREV_OK ? fn->program.status
                      : k.b.bad ? ADREV_EFILE : ADREV_OK;

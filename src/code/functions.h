@@ -510,6 +510,27 @@ static void adx_declare_function(adx_writing *k)
     adx_say(t, "%s *work);\n\n", t->real);
 }
 
+// Writes the function up to its first node, and before it the length of `work`.
+static void adx_say_opening(adx_writing *k)
+{
+    adx_text *t = k->text;
+    const adx_results *results = k->results;
+    adx_say(t, "#define %s_%s_WORK %lu\n%sint %s_%s(", t->name, k->what,
+            (unsigned long)(k->places == 0 ? 1 : k->places),
+            t->exported ? "" : "static ", t->name, k->what);
+    adx_say_inputs(k, true);
+    for (size_t a = 0; a < 2; a++)
+        if (results->array[a] != NULL)
+            adx_say(t, "%s *restrict %s, ", t->real, results->array[a]);
+    adx_say(t, "%s *restrict work)\n{\n", t->real);
+    if (k->parts > 1)
+        adx_say(t, "    int left = 0;\n");
+    if (k->tells)
+        adx_say(t, "    long fault = 0;\n");
+    adx_say_unused(k);
+    adx_say_results_unused(k);
+}
+
 // Writes the whole function, in this order:
 //
 //     the pattern of a sparse matrix
@@ -531,7 +552,6 @@ static void adx_declare_function(adx_writing *k)
 static void adx_say_function(adx_writing *k)
 {
     adx_text *t = k->text;
-    const adx_results *results = k->results;
     bool checks = adx_has_check(k);
     k->tells = t->sizes && k->parts == 1 && k->p->manys > 0
             && k->p->outputs > 0;
@@ -539,20 +559,7 @@ static void adx_say_function(adx_writing *k)
         adx_say_pattern(k);
     for (size_t part = 0; k->parts > 1 && part < k->parts; part++)
         adx_say_part(k, part);
-    adx_say(t, "#define %s_%s_WORK %lu\n%sint %s_%s(", t->name, k->what,
-            (unsigned long)(k->places == 0 ? 1 : k->places),
-            t->exported ? "" : "static ", t->name, k->what);
-    adx_say_inputs(k, true);
-    for (size_t a = 0; a < 2; a++)
-        if (results->array[a] != NULL)
-            adx_say(t, "%s *restrict %s, ", t->real, results->array[a]);
-    adx_say(t, "%s *restrict work)\n{\n", t->real);
-    if (k->parts > 1)
-        adx_say(t, "    int left = 0;\n");
-    if (k->tells)
-        adx_say(t, "    long fault = 0;\n");
-    adx_say_unused(k);
-    adx_say_results_unused(k);
+    adx_say_opening(k);
     if (k->parts > 1)
         adx_say_calls(k);
     else {

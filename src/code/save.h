@@ -88,46 +88,36 @@ static void adx_put_program(adx_bytes *b, const adx_program *p)
         adx_put_word(b, p->output[i], 4);
 }
 
-// The file is a head, counts, the names of operations, the program, the places
-// of guards in the user's source, and a checksum of all that. What no result
-// needs is left out.
-ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
+// What comes before the program: a head, counts, and the names of operations.
+static void adx_put_head(adx_bytes *b, const ad_fn *fn, const adx_program *p,
+                         const ad_fn_report *report)
 {
-    if (fn == NULL || write == NULL)
-        return ADREV_ESHAPE;
-    adx_program copy;           // the program without what no result needs
-    const adx_program *p = &fn->program;
-    ad_fn_report report;
-    if (!adx_count_live(p, &report))
-        return ADREV_ENOMEM;
-    adx_begin_program(&copy, &fn->memory, false);
-    if (!p->counted && report.dead > 0) {
-        ad_status status = adx_make_copy(&copy, p);
-        if (status != ADREV_OK) {
-            adx_free_program(&copy);
-            return status;
-        }
-        p = &copy;
-    }
-    if (adx_has_external(p)) {  // a file cannot hold functions of the user's
-        adx_free_program(&copy);
-        return ADREV_EEXTERNAL;
-    }
-    adx_bytes b = { .memory = &fn->memory };
     const uint64_t head[] = { ADX_FILE_MAGIC, ADX_FILE_VERSION,
                               sizeof(ad_real) };
     const uint64_t count[] = {
-        fn->n, fn->m, p->numbers, p->nodes, report.recorded, report.constant,
-        report.common, report.identity, report.dead, report.operations,
-        report.arrays, report.guards
+        fn->n, fn->m, p->numbers, p->nodes, report->recorded, report->constant,
+        report->common, report->identity, report->dead, report->operations,
+        report->arrays, report->guards
     };
     for (size_t i = 0; i < 3; i++)
-        adx_put_word(&b, head[i], 4);
+        adx_put_word(b, head[i], 4);
     for (size_t i = 0; i < sizeof count / sizeof *count; i++)
-        adx_put_word(&b, count[i], 8);
-    adx_put_operations(&b);
+        adx_put_word(b, count[i], 8);
+    adx_put_operations(b);
+}
+
+// The file is what comes before the program, the program, the places of guards
+// in the user's source, and a checksum of all that.
+static ad_status adx_put_file(const ad_fn *fn, const adx_program *p,
+                              const ad_fn_report *report, ad_write_fn *write,
+                              void *user)
+{
+    if (adx_has_external(p))    // a file cannot hold functions of the user's
+        return ADREV_EEXTERNAL;
+    adx_bytes b = { .memory = &fn->memory };
+    adx_put_head(&b, fn, p, report);
     adx_put_program(&b, p);
-    for (size_t i = 0; i < report.guards; i++) {
+    for (size_t i = 0; i < report->guards; i++) {
         adx_put_word(&b, (uint32_t)fn->guard[i].line, 4);
         adx_put_string(&b, fn->guard[i].file);
     }
@@ -136,8 +126,29 @@ ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
     if (!b.failed)
         write((const char *)b.v, b.n, user);
     adx_drop(&fn->memory, b.v);
-    adx_free_program(&copy);
     return b.failed ? ADREV_ENOMEM : ADREV_OK;
+}
+
+// What no result needs is left out.
+ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
+{
+    if (fn == NULL || write == NULL)
+        return ADREV_ESHAPE;
+    adx_program copy;           // the program without what no result needs
+    const adx_program *p = &fn->program;
+    ad_fn_report report;
+    ad_status status = ADREV_OK;
+    if (!adx_count_live(p, &report))
+        return ADREV_ENOMEM;
+    adx_begin_program(&copy, &fn->memory, false);
+    if (!p->counted && report.dead > 0) {
+        status = adx_make_copy(&copy, p);
+        p = &copy;
+    }
+    if (status == ADREV_OK)
+        status = adx_put_file(fn, p, &report, write, user);
+    adx_free_program(&copy);
+    return status;
 }
 
 /* --- reading ------------------------------------------------------------- */
@@ -215,6 +226,13 @@ typedef struct adx_loading {
     uint32_t *guard;            // for each of these numbers: 1 + the last one
                                 // up to it that a guard makes; 0: there is none
 } adx_loading;
+
+// The counts that a file begins with.
+typedef struct adx_file_counts {
+    size_t n, m;                // inputs and results
+    size_t numbers, nodes;
+    ad_fn_report report;
+} adx_file_counts;
 
 static void adx_get_operations(adx_loading *k)
 {
@@ -500,27 +518,44 @@ static void adx_get_guards(adx_loading *k, ad_fn *fn, size_t guards)
     }
 }
 
+// Reads the counts. What is counted must fit into the rest of the file, so that
+// no memory is asked for that the file could not fill.
+static void adx_get_counts(adx_source_bytes *b, adx_file_counts *c)
+{
+    c->n = adx_get_count(b, 1);
+    c->m = adx_get_count(b, 4);
+    c->numbers = adx_get_count(b, 1);
+    c->nodes = adx_get_count(b, 20);
+    c->report.recorded = (size_t)adx_get(b, 8);
+    c->report.constant = (size_t)adx_get(b, 8);
+    c->report.common = (size_t)adx_get(b, 8);
+    c->report.identity = (size_t)adx_get(b, 8);
+    c->report.dead = (size_t)adx_get(b, 8);
+    c->report.operations = (size_t)adx_get(b, 8);
+    c->report.arrays = (size_t)adx_get(b, 8);
+    c->report.guards = adx_get_count(b, 8);
+}
+
 // Reads the program. When all nodes have been read, all numbers must have been
 // made, and nothing may be left at the end of the file.
-static void adx_get_program(adx_loading *k, ad_fn *fn, size_t numbers,
-                            size_t nodes, const ad_fn_report *report)
+static void adx_get_program(adx_loading *k, ad_fn *fn, const adx_file_counts *c)
 {
     adx_program *p = k->p;
     adx_get_operations(k);
-    adx_get_numbers(k, fn->n, numbers);
-    p->report = *report;
+    adx_get_numbers(k, fn->n, c->numbers);
+    p->report = c->report;
     p->counted = true;
-    k->guard = (uint32_t *)adx_take(p->memory, numbers, sizeof *k->guard);
+    k->guard = (uint32_t *)adx_take(p->memory, c->numbers, sizeof *k->guard);
     if (k->guard == NULL)
         adx_spoil(p, ADREV_ENOMEM);
     else if (!k->b.bad && p->status == ADREV_OK)
         adx_note_made(k);
-    p->node = (adx_node *)adx_take(p->memory, nodes, sizeof *p->node);
+    p->node = (adx_node *)adx_take(p->memory, c->nodes, sizeof *p->node);
     if (p->node == NULL)
         adx_spoil(p, ADREV_ENOMEM);
-    p->node_room = p->node == NULL ? 0 : nodes;
-    for (size_t i = 0; i < nodes && !k->b.bad && p->status == ADREV_OK; i++)
-        adx_get_node(k, i, report->guards);
+    p->node_room = p->node == NULL ? 0 : c->nodes;
+    for (size_t i = 0; i < c->nodes && !k->b.bad && p->status == ADREV_OK; i++)
+        adx_get_node(k, i, c->report.guards);
     if (k->made < p->numbers)
         k->b.bad = true;
     for (size_t i = 0; i < fn->m && !k->b.bad && p->status == ADREV_OK; i++) {
@@ -531,7 +566,7 @@ static void adx_get_program(adx_loading *k, ad_fn *fn, size_t numbers,
             adx_new_output(p, y);
     }
     if (!k->b.bad && p->status == ADREV_OK)
-        adx_get_guards(k, fn, report->guards);
+        adx_get_guards(k, fn, c->report.guards);
     if (k->b.left != 0)
         k->b.bad = true;
 }
@@ -549,8 +584,7 @@ static bool adx_is_file(const void *data, size_t bytes)
         && adx_get(&tail, 8) == XXH3_64bits(v, bytes - 8);
 }
 
-// Reads the counts, then the program. What is counted must fit into the rest of
-// the file, so that no memory is asked for that the file could not fill.
+// Reads the counts, then the program.
 ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
                              const ad_fn_options *options)
 {
@@ -563,27 +597,16 @@ ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
     if (!adx_is_file(data, bytes))
         return ADREV_EFILE;
     adx_loading k = { .b = { (const uint8_t *)data + 12, bytes - 20, false } };
-    size_t n = adx_get_count(&k.b, 1);
-    size_t m = adx_get_count(&k.b, 4);
-    size_t numbers = adx_get_count(&k.b, 1);
-    size_t nodes = adx_get_count(&k.b, 20);
-    ad_fn_report report;
-    report.recorded = (size_t)adx_get(&k.b, 8);
-    report.constant = (size_t)adx_get(&k.b, 8);
-    report.common = (size_t)adx_get(&k.b, 8);
-    report.identity = (size_t)adx_get(&k.b, 8);
-    report.dead = (size_t)adx_get(&k.b, 8);
-    report.operations = (size_t)adx_get(&k.b, 8);
-    report.arrays = (size_t)adx_get(&k.b, 8);
-    report.guards = adx_get_count(&k.b, 8);
-    if (k.b.bad || m == 0)
+    adx_file_counts c;
+    adx_get_counts(&k.b, &c);
+    if (k.b.bad || c.m == 0)
         return ADREV_EFILE;
-    ad_fn *fn = adx_new_fn(options == NULL ? &none : options, n, m);
+    ad_fn *fn = adx_new_fn(options == NULL ? &none : options, c.n, c.m);
     if (fn == NULL)
         return ADREV_ENOMEM;
     k.p = &fn->program;
     k.p->plain = false;
-    adx_get_program(&k, fn, numbers, nodes, &report);
+    adx_get_program(&k, fn, &c);
     adx_drop(&fn->memory, k.guard);
     ad_status status = fn->program.status != ADREV_OK ? fn->program.status
                      : k.b.bad ? ADREV_EFILE : ADREV_OK;

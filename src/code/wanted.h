@@ -222,9 +222,41 @@ static bool adx_is_looped(const adx_writing *k, const ad_fn *fn, adx_kind kind)
         && adx_has_check(k);
 }
 
-// Writes one C function, or its declaration, with all that ad_fn_compile needs
-// besides. q has more outputs than the function: values behind the derivatives,
-// which only blocks of points want.
+// The arrays of a C function, and how many of its results nothing checks.
+static void adx_name_arrays(adx_writing *k, adx_results *results, ad_fn *fn,
+                            const adx_c_kind *kind)
+{
+    *results = (adx_results){ { kind->out[0], kind->out[1] },
+                              { adx_c_length(fn, kind, kind->out[0]),
+                                adx_c_length(fn, kind, kind->out[1]) } };
+    k->results = results;
+    // Two kinds of results may be not finite without harm: of a step of a loop
+    // the adjoint of its number, and what is handed on, since some of that may
+    // not be needed.
+    k->unchecked = kind->kind == ADX_KIND_primal ? results->length[1]
+                 : fn->program.carried > 0
+                   && (kind->kind == ADX_KIND_vjp
+                       || kind->kind == ADX_KIND_pullback);
+    for (int i = 0; i < 3; i++) {
+        k->array[i] = kind->in[i];
+        k->length[i] = adx_c_length(fn, kind, kind->in[i]);
+    }
+}
+
+// Writes what ad_fn_compile needs besides a C function. q has more outputs than
+// that: values behind the derivatives, which only blocks of points want.
+static void adx_write_besides(adx_writing *k, const adx_program *q,
+                              const ad_fn *fn, const adx_c_kind *kind)
+{
+    if (k->text->sizes && kind->bit <= ADREV_C_VJP && adx_has_block(k)) {
+        adx_mark_used(q, k->used);
+        adx_say_block(k);
+    }
+    if (adx_is_looped(k, fn, kind->kind))
+        adx_say_loop(k, fn->program.carried, fn->program.parameters);
+}
+
+// Writes one C function and what belongs to it, or its declaration.
 static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
                                    adx_program *q, ad_c_size *size)
 {
@@ -232,24 +264,11 @@ static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
     size_t split = file->options->split;
     size_t before = t->bytes;
     size_t all = q->outputs;
+    adx_results results;
     adx_writing k = { .text = t, .p = q, .what = kind->what,
                       .split = split == 0 ? 2000 : split,
                       .entries = adx_entries_of(file->fn, kind->bit) };
-    adx_results results = { { kind->out[0], kind->out[1] },
-                            { adx_c_length(file->fn, kind, kind->out[0]),
-                              adx_c_length(file->fn, kind, kind->out[1]) } };
-    k.results = &results;
-    // Two kinds of results may be not finite without harm: of a step of a loop
-    // the adjoint of its number, and what is handed on, since some of that may
-    // not be needed.
-    k.unchecked = kind->kind == ADX_KIND_primal ? results.length[1]
-                : file->fn->program.carried > 0
-                  && (kind->kind == ADX_KIND_vjp
-                      || kind->kind == ADX_KIND_pullback);
-    for (int i = 0; i < 3; i++) {
-        k.array[i] = kind->in[i];
-        k.length[i] = adx_c_length(file->fn, kind, kind->in[i]);
-    }
+    adx_name_arrays(&k, &results, file->fn, kind);
     q->outputs = results.length[0] + results.length[1];
     bool ok = adx_begin_writing(&k);
     if (ok && t->header) {
@@ -259,13 +278,7 @@ static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
         if (size != NULL)
             adx_measure_code(&k, t->bytes - before, size);
         q->outputs = all;
-        if (t->sizes && kind->bit <= ADREV_C_VJP && adx_has_block(&k)) {
-            adx_mark_used(q, k.used);
-            adx_say_block(&k);
-        }
-        if (adx_is_looped(&k, file->fn, kind->kind))
-            adx_say_loop(&k, file->fn->program.carried,
-                         file->fn->program.parameters);
+        adx_write_besides(&k, q, file->fn, kind);
     }
     adx_end_writing(&k);
     return ok ? ADREV_OK : ADREV_ENOMEM;
