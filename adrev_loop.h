@@ -2253,9 +2253,8 @@ static bool adx_weigh(const adx_scan *c, size_t s, const adx_frame *f,
  *           code/compile bulk/api bulk/maps loop/api loop/stage loop/schedule
  *           loop/scan loop/step
  *   offers  adx_free_paths adx_spare_states adx_take_spare_states
- *           adx_choose_replays adx_recorded_step adx_step_as_function
- *           adx_end_evaluations adx_replay_step adx_count_behind
- *           adx_run_known_step adx_go_lean
+ *           adx_choose_replays adx_record_step adx_end_evaluations
+ *           adx_replay_step adx_count_behind adx_run_known_step adx_go_lean
  * ========================================================================== */
 
 static void adx_free_paths(ad_replays *r)
@@ -2396,20 +2395,46 @@ static size_t adx_hands_on(const adx_scan *c)
     return c->window > 5 ? c->window * 3 / 4 : 4;
 }
 
+// The step that was gathered, recorded as a function.
+static ad_status adx_record_step(adx_stepping *k, const ad_allocator *a,
+                                 ad_fn **fn, bool *stop)
+{
+    const adx_scan *c = k->scan;
+    const ad_fn_options options = { .allocator = a, .once = true };
+    adx_recorded_step r = { .k = k };
+    ad_status status = ad_fn_record_with(fn, &options, adx_step_as_function,
+                                         &r, c->in, k->in, c->out);
+    adx_point_at(k, k->rin, k->rout);
+    *stop = r.stop;
+    return status;
+}
+
+// What the programs that are derived from a path have to know, and machine code
+// of them.
+static void adx_prepare_path(const adx_scan *c, ad_fn *fn)
+{
+    fn->program.hands_on = adx_hands_on(c);
+    if (adx_is_lean(c)) {
+        fn->program.carried = c->window;
+        fn->program.parameters = c->parameters;
+    }
+    if (c->compiled) {
+        ad_compile_report unread = { .reason = ADREV_COMPILE_DONE };
+        adx_compile(fn, NULL, &unread, adx_handed_on(fn) == 0
+                    ? 0u : (unsigned)(ADX_C_PRIMAL | ADX_C_PULLBACK));
+    }
+}
+
 // What cannot be recorded runs step by step for good.
 static void adx_record_path(adx_stepping *k, size_t s)
 {
     adx_scan *c = k->scan;
     ad_replays *p = c->replays;
-    const ad_fn_options options = { .allocator = &p->memory,
-                                    .once = true };
-    adx_recorded_step r = { .k = k };
     ad_status before = k->status;
     ad_fn *fn;
+    bool stop;
     adx_long_loop = false;
-    ad_status status = ad_fn_record_with(&fn, &options, adx_step_as_function,
-                                         &r, c->in, k->in, c->out);
-    adx_point_at(k, k->rin, k->rout);
+    ad_status status = adx_record_step(k, &p->memory, &fn, &stop);
     bool failed = status != ADREV_OK || k->status != before || c->varies
                || adx_long_loop || adx_is_empty(fn);
     // A step that fails where nothing else did fails; otherwise it may only
@@ -2421,18 +2446,8 @@ static void adx_record_path(adx_stepping *k, size_t s)
         p->varies = status != ADREV_ENOMEM;
         return;
     }
-    fn->program.hands_on = adx_hands_on(c);
-    if (adx_is_lean(c)) {
-        fn->program.carried = c->window;
-        fn->program.parameters = c->parameters;
-    }
-    if (c->compiled) {
-        ad_compile_report unread = { .reason = ADREV_COMPILE_DONE };
-        adx_compile(fn, NULL, &unread, adx_handed_on(fn) == 0
-                    ? 0u : (unsigned)(ADX_C_PRIMAL | ADX_C_PULLBACK));
-    }
-    p->path[p->paths++] = (adx_step_path){ .fn = fn, .stop = r.stop,
-                                           .upto = s };
+    adx_prepare_path(c, fn);
+    p->path[p->paths++] = (adx_step_path){ .fn = fn, .stop = stop, .upto = s };
     c->report->paths++;
 }
 
@@ -3194,15 +3209,18 @@ static void adx_end_stepping(adx_stepping *k)
 
 typedef enum adx_purpose { ADX_RUN, ADX_SWEEP, ADX_UNROLL } adx_purpose;
 
-// Memory for a run of steps. Pairs with adx_end_stepping, whatever it returns.
-static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
-                               adx_purpose purpose)
+// Numbers that a step is given, or returns, and those that it captured.
+static size_t adx_frame_size(const adx_scan *c)
 {
-    bool sweep = purpose == ADX_SWEEP;
+    return (c->in > c->out ? c->in : c->out) + c->captured.n;
+}
+
+// Memory for a run of steps, and a stage. False: there is none.
+static bool adx_take_stepping(adx_stepping *k, adx_purpose purpose)
+{
+    adx_scan *c = k->scan;
     const ad_allocator *a = &c->of.memory;
-    size_t outside = c->captured.n;
-    size_t most = (c->in > c->out ? c->in : c->out) + outside;
-    *k = (adx_stepping){ .scan = c, .first = purpose == ADX_RUN };
+    size_t most = adx_frame_size(c);
     if (purpose != ADX_UNROLL)
         k->stage = adx_borrow_stage(&c->of);
     k->state = (char *)adx_take(a, sizeof(adx_stamp) + adx_state_bytes(c)
@@ -3210,43 +3228,60 @@ static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
                                 1);
     if (k->state != NULL)
         k->state += sizeof(adx_stamp);
-    k->rin = (ad_rev *)adx_take(a, c->in + c->out + outside, sizeof *k->rin);
+    k->rin = (ad_rev *)adx_take(a, c->in + c->out + c->captured.n,
+                                sizeof *k->rin);
     k->given = (const ad_rev **)adx_take(a, c->states + c->sequences,
                                          sizeof *k->given);
     k->taken = (ad_rev **)adx_take(a, c->states + c->outputs,
                                    sizeof *k->taken);
-    if (sweep)
+    if (purpose == ADX_SWEEP)
         k->sweep = (ad_real *)adx_take(a, c->window + 3 * most,
                                        sizeof *k->sweep);
-    if ((k->stage == NULL && purpose != ADX_UNROLL) || k->state == NULL
-        || k->rin == NULL || k->given == NULL
-        || k->taken == NULL
-        || (sweep && k->sweep == NULL))
-        return false;
+    return (k->stage != NULL || purpose == ADX_UNROLL)
+        && k->state != NULL && k->rin != NULL
+        && k->given != NULL && k->taken != NULL
+        && (k->sweep != NULL || purpose != ADX_SWEEP);
+}
+
+// Where the numbers of a step are: in lean runs they begin with the state.
+static void adx_place_numbers(adx_stepping *k)
+{
+    const adx_scan *c = k->scan;
     k->lean = adx_is_lean(c);
     k->in = k->lean ? adx_window_of(k)
           : (ad_real *)(void *)(k->state + adx_state_bytes(c));
     k->out = k->in + c->in;
     k->in_next = k->out + c->out;
-    k->rout = k->rin + c->in + outside;
+    k->rout = k->rin + c->in + c->captured.n;
     adx_point_at(k, k->rin, k->rout);
     memset(k->in, 0, c->in * sizeof *k->in);
     for (size_t i = 0; i < c->parameters; i++)
         k->in[c->in - 1 - c->parameters + i] = c->value[c->data + i];
     k->stale = true;
+}
+
+// Begins a run of steps. Pairs with adx_end_stepping, whatever it returns.
+static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
+                               adx_purpose purpose)
+{
+    *k = (adx_stepping){ .scan = c, .first = purpose == ADX_RUN };
+    if (!adx_take_stepping(k, purpose))
+        return false;
+    adx_place_numbers(k);
     c->plan.state = k->state;
     c->plan.user = k;
     c->plan.advance = adx_advance_scan;
     adx_go_lean(k);
     if (k->stage != NULL) {
-        k->before = adx_enter_stage(k->stage, &c->captured, sweep);
+        k->before = adx_enter_stage(k->stage, &c->captured,
+                                    purpose == ADX_SWEEP);
         k->entered = true;
     }
-    if (sweep) {
+    if (purpose == ADX_SWEEP) {
         k->f.carried = k->sweep;
         k->f.weight = k->sweep + c->window;
-        k->f.product = k->f.weight + most;
-        k->room = k->f.product + most;
+        k->f.product = k->f.weight + adx_frame_size(c);
+        k->room = k->f.product + adx_frame_size(c);
     }
     return true;
 }
@@ -3544,10 +3579,8 @@ enum { ADX_TANGENT, ADX_ADJOINT, ADX_ADJOINT_D };
 static ad_fn *adx_step_function(adx_stepping *k, size_t s, bool *once)
 {
     adx_scan *c = k->scan;
-    adx_recorded_step r = { .k = k };
-    const ad_fn_options options = { .allocator = &c->of.memory,
-                                    .once = true };
     ad_fn *fn = NULL;
+    bool stop;
     *once = true;
     for (size_t i = 0; !adx_is_varying(c) && i < c->replays->paths; i++)
         if (ad_fn_eval(c->replays->path[i].fn, k->in, k->out) == ADREV_OK) {
@@ -3555,9 +3588,7 @@ static ad_fn *adx_step_function(adx_stepping *k, size_t s, bool *once)
             return c->replays->path[i].fn;
         }
     k->index = s;
-    ad_status status = ad_fn_record_with(&fn, &options, adx_step_as_function,
-                                         &r, c->in, k->in, c->out);
-    adx_point_at(k, k->rin, k->rout);
+    ad_status status = adx_record_step(k, &c->of.memory, &fn, &stop);
     if (status != ADREV_OK && k->status == ADREV_OK)
         k->status = status;
     if (fn != NULL && !c->varies && c->replays->paths < ADX_PATHS) {
@@ -3809,6 +3840,27 @@ static void adx_begin_timetable(adx_scan *c)
     };
 }
 
+// Memory for what a description describes. False: there is none.
+static bool adx_take_scan(adx_scan *c, const ad_scan_desc *d)
+{
+    const ad_allocator *a = &c->of.memory;
+    c->slice = (adx_slice *)adx_take(a, d->states + d->outputs,
+                                     sizeof *c->slice);
+    c->given = (size_t *)adx_take(a, d->states + d->sequences,
+                                  sizeof *c->given);
+    c->piece = (adx_piece *)adx_take(a, adx_count_pieces(d),
+                                     sizeof *c->piece);
+    if (c->slice == NULL || c->given == NULL || c->piece == NULL)
+        return false;
+    adx_describe(c, d);
+    c->value = (ad_real *)adx_take(a, c->data + c->parameters,
+                                   sizeof *c->value);
+    if (c->untraced > 0)
+        c->untraced_first = adx_take(a, c->untraced, 1);
+    return c->value != NULL
+        && (c->untraced == 0 || c->untraced_first != NULL);
+}
+
 // NULL: no memory.
 static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
                               ad_scan_report *report)
@@ -3828,20 +3880,7 @@ static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
     };
     c->report = report == NULL ? &c->own_report : report;
     memset(c->report, 0, sizeof *c->report);
-    c->slice = (adx_slice *)adx_take(a, d->states + d->outputs,
-                                     sizeof *c->slice);
-    c->given = (size_t *)adx_take(a, d->states + d->sequences,
-                                  sizeof *c->given);
-    c->piece = (adx_piece *)adx_take(a, adx_count_pieces(d),
-                                     sizeof *c->piece);
-    if (c->slice != NULL && c->given != NULL && c->piece != NULL) {
-        adx_describe(c, d);
-        c->value = (ad_real *)adx_take(a, c->data + c->parameters,
-                                       sizeof *c->value);
-    }
-    if (c->untraced > 0)
-        c->untraced_first = adx_take(a, c->untraced, 1);
-    if (c->value == NULL || (c->untraced > 0 && c->untraced_first == NULL)) {
+    if (!adx_take_scan(c, d)) {
         adx_free_scan(&c->of);
         return NULL;
     }

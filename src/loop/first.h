@@ -45,6 +45,27 @@ static void adx_begin_timetable(adx_scan *c)
     };
 }
 
+// Memory for what a description describes. False: there is none.
+static bool adx_take_scan(adx_scan *c, const ad_scan_desc *d)
+{
+    const ad_allocator *a = &c->of.memory;
+    c->slice = (adx_slice *)adx_take(a, d->states + d->outputs,
+                                     sizeof *c->slice);
+    c->given = (size_t *)adx_take(a, d->states + d->sequences,
+                                  sizeof *c->given);
+    c->piece = (adx_piece *)adx_take(a, adx_count_pieces(d),
+                                     sizeof *c->piece);
+    if (c->slice == NULL || c->given == NULL || c->piece == NULL)
+        return false;
+    adx_describe(c, d);
+    c->value = (ad_real *)adx_take(a, c->data + c->parameters,
+                                   sizeof *c->value);
+    if (c->untraced > 0)
+        c->untraced_first = adx_take(a, c->untraced, 1);
+    return c->value != NULL
+        && (c->untraced == 0 || c->untraced_first != NULL);
+}
+
 // NULL: no memory.
 static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
                               ad_scan_report *report)
@@ -64,20 +85,7 @@ static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
     };
     c->report = report == NULL ? &c->own_report : report;
     memset(c->report, 0, sizeof *c->report);
-    c->slice = (adx_slice *)adx_take(a, d->states + d->outputs,
-                                     sizeof *c->slice);
-    c->given = (size_t *)adx_take(a, d->states + d->sequences,
-                                  sizeof *c->given);
-    c->piece = (adx_piece *)adx_take(a, adx_count_pieces(d),
-                                     sizeof *c->piece);
-    if (c->slice != NULL && c->given != NULL && c->piece != NULL) {
-        adx_describe(c, d);
-        c->value = (ad_real *)adx_take(a, c->data + c->parameters,
-                                       sizeof *c->value);
-    }
-    if (c->untraced > 0)
-        c->untraced_first = adx_take(a, c->untraced, 1);
-    if (c->value == NULL || (c->untraced > 0 && c->untraced_first == NULL)) {
+    if (!adx_take_scan(c, d)) {
         adx_free_scan(&c->of);
         return NULL;
     }

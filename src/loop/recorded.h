@@ -20,10 +20,8 @@ enum { ADX_TANGENT, ADX_ADJOINT, ADX_ADJOINT_D };
 static ad_fn *adx_step_function(adx_stepping *k, size_t s, bool *once)
 {
     adx_scan *c = k->scan;
-    adx_recorded_step r = { .k = k };
-    const ad_fn_options options = { .allocator = &c->of.memory,
-                                    .once = true };
     ad_fn *fn = NULL;
+    bool stop;
     *once = true;
     for (size_t i = 0; !adx_is_varying(c) && i < c->replays->paths; i++)
         if (ad_fn_eval(c->replays->path[i].fn, k->in, k->out) == ADREV_OK) {
@@ -31,9 +29,7 @@ static ad_fn *adx_step_function(adx_stepping *k, size_t s, bool *once)
             return c->replays->path[i].fn;
         }
     k->index = s;
-    ad_status status = ad_fn_record_with(&fn, &options, adx_step_as_function,
-                                         &r, c->in, k->in, c->out);
-    adx_point_at(k, k->rin, k->rout);
+    ad_status status = adx_record_step(k, &c->of.memory, &fn, &stop);
     if (status != ADREV_OK && k->status == ADREV_OK)
         k->status = status;
     if (fn != NULL && !c->varies && c->replays->paths < ADX_PATHS) {

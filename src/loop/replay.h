@@ -13,9 +13,8 @@
  *           code/compile bulk/api bulk/maps loop/api loop/stage loop/schedule
  *           loop/scan loop/step
  *   offers  adx_free_paths adx_spare_states adx_take_spare_states
- *           adx_choose_replays adx_recorded_step adx_step_as_function
- *           adx_end_evaluations adx_replay_step adx_count_behind
- *           adx_run_known_step adx_go_lean
+ *           adx_choose_replays adx_record_step adx_end_evaluations
+ *           adx_replay_step adx_count_behind adx_run_known_step adx_go_lean
  * ========================================================================== */
 
 static void adx_free_paths(ad_replays *r)
@@ -156,20 +155,46 @@ static size_t adx_hands_on(const adx_scan *c)
     return c->window > 5 ? c->window * 3 / 4 : 4;
 }
 
+// The step that was gathered, recorded as a function.
+static ad_status adx_record_step(adx_stepping *k, const ad_allocator *a,
+                                 ad_fn **fn, bool *stop)
+{
+    const adx_scan *c = k->scan;
+    const ad_fn_options options = { .allocator = a, .once = true };
+    adx_recorded_step r = { .k = k };
+    ad_status status = ad_fn_record_with(fn, &options, adx_step_as_function,
+                                         &r, c->in, k->in, c->out);
+    adx_point_at(k, k->rin, k->rout);
+    *stop = r.stop;
+    return status;
+}
+
+// What the programs that are derived from a path have to know, and machine code
+// of them.
+static void adx_prepare_path(const adx_scan *c, ad_fn *fn)
+{
+    fn->program.hands_on = adx_hands_on(c);
+    if (adx_is_lean(c)) {
+        fn->program.carried = c->window;
+        fn->program.parameters = c->parameters;
+    }
+    if (c->compiled) {
+        ad_compile_report unread = { .reason = ADREV_COMPILE_DONE };
+        adx_compile(fn, NULL, &unread, adx_handed_on(fn) == 0
+                    ? 0u : (unsigned)(ADX_C_PRIMAL | ADX_C_PULLBACK));
+    }
+}
+
 // What cannot be recorded runs step by step for good.
 static void adx_record_path(adx_stepping *k, size_t s)
 {
     adx_scan *c = k->scan;
     ad_replays *p = c->replays;
-    const ad_fn_options options = { .allocator = &p->memory,
-                                    .once = true };
-    adx_recorded_step r = { .k = k };
     ad_status before = k->status;
     ad_fn *fn;
+    bool stop;
     adx_long_loop = false;
-    ad_status status = ad_fn_record_with(&fn, &options, adx_step_as_function,
-                                         &r, c->in, k->in, c->out);
-    adx_point_at(k, k->rin, k->rout);
+    ad_status status = adx_record_step(k, &p->memory, &fn, &stop);
     bool failed = status != ADREV_OK || k->status != before || c->varies
                || adx_long_loop || adx_is_empty(fn);
     // A step that fails where nothing else did fails; otherwise it may only
@@ -181,18 +206,8 @@ static void adx_record_path(adx_stepping *k, size_t s)
         p->varies = status != ADREV_ENOMEM;
         return;
     }
-    fn->program.hands_on = adx_hands_on(c);
-    if (adx_is_lean(c)) {
-        fn->program.carried = c->window;
-        fn->program.parameters = c->parameters;
-    }
-    if (c->compiled) {
-        ad_compile_report unread = { .reason = ADREV_COMPILE_DONE };
-        adx_compile(fn, NULL, &unread, adx_handed_on(fn) == 0
-                    ? 0u : (unsigned)(ADX_C_PRIMAL | ADX_C_PULLBACK));
-    }
-    p->path[p->paths++] = (adx_step_path){ .fn = fn, .stop = r.stop,
-                                           .upto = s };
+    adx_prepare_path(c, fn);
+    p->path[p->paths++] = (adx_step_path){ .fn = fn, .stop = stop, .upto = s };
     c->report->paths++;
 }
 

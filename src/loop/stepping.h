@@ -50,15 +50,18 @@ static void adx_end_stepping(adx_stepping *k)
 
 typedef enum adx_purpose { ADX_RUN, ADX_SWEEP, ADX_UNROLL } adx_purpose;
 
-// Memory for a run of steps. Pairs with adx_end_stepping, whatever it returns.
-static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
-                               adx_purpose purpose)
+// Numbers that a step is given, or returns, and those that it captured.
+static size_t adx_frame_size(const adx_scan *c)
 {
-    bool sweep = purpose == ADX_SWEEP;
+    return (c->in > c->out ? c->in : c->out) + c->captured.n;
+}
+
+// Memory for a run of steps, and a stage. False: there is none.
+static bool adx_take_stepping(adx_stepping *k, adx_purpose purpose)
+{
+    adx_scan *c = k->scan;
     const ad_allocator *a = &c->of.memory;
-    size_t outside = c->captured.n;
-    size_t most = (c->in > c->out ? c->in : c->out) + outside;
-    *k = (adx_stepping){ .scan = c, .first = purpose == ADX_RUN };
+    size_t most = adx_frame_size(c);
     if (purpose != ADX_UNROLL)
         k->stage = adx_borrow_stage(&c->of);
     k->state = (char *)adx_take(a, sizeof(adx_stamp) + adx_state_bytes(c)
@@ -66,43 +69,60 @@ static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
                                 1);
     if (k->state != NULL)
         k->state += sizeof(adx_stamp);
-    k->rin = (ad_rev *)adx_take(a, c->in + c->out + outside, sizeof *k->rin);
+    k->rin = (ad_rev *)adx_take(a, c->in + c->out + c->captured.n,
+                                sizeof *k->rin);
     k->given = (const ad_rev **)adx_take(a, c->states + c->sequences,
                                          sizeof *k->given);
     k->taken = (ad_rev **)adx_take(a, c->states + c->outputs,
                                    sizeof *k->taken);
-    if (sweep)
+    if (purpose == ADX_SWEEP)
         k->sweep = (ad_real *)adx_take(a, c->window + 3 * most,
                                        sizeof *k->sweep);
-    if ((k->stage == NULL && purpose != ADX_UNROLL) || k->state == NULL
-        || k->rin == NULL || k->given == NULL
-        || k->taken == NULL
-        || (sweep && k->sweep == NULL))
-        return false;
+    return (k->stage != NULL || purpose == ADX_UNROLL)
+        && k->state != NULL && k->rin != NULL
+        && k->given != NULL && k->taken != NULL
+        && (k->sweep != NULL || purpose != ADX_SWEEP);
+}
+
+// Where the numbers of a step are: in lean runs they begin with the state.
+static void adx_place_numbers(adx_stepping *k)
+{
+    const adx_scan *c = k->scan;
     k->lean = adx_is_lean(c);
     k->in = k->lean ? adx_window_of(k)
           : (ad_real *)(void *)(k->state + adx_state_bytes(c));
     k->out = k->in + c->in;
     k->in_next = k->out + c->out;
-    k->rout = k->rin + c->in + outside;
+    k->rout = k->rin + c->in + c->captured.n;
     adx_point_at(k, k->rin, k->rout);
     memset(k->in, 0, c->in * sizeof *k->in);
     for (size_t i = 0; i < c->parameters; i++)
         k->in[c->in - 1 - c->parameters + i] = c->value[c->data + i];
     k->stale = true;
+}
+
+// Begins a run of steps. Pairs with adx_end_stepping, whatever it returns.
+static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
+                               adx_purpose purpose)
+{
+    *k = (adx_stepping){ .scan = c, .first = purpose == ADX_RUN };
+    if (!adx_take_stepping(k, purpose))
+        return false;
+    adx_place_numbers(k);
     c->plan.state = k->state;
     c->plan.user = k;
     c->plan.advance = adx_advance_scan;
     adx_go_lean(k);
     if (k->stage != NULL) {
-        k->before = adx_enter_stage(k->stage, &c->captured, sweep);
+        k->before = adx_enter_stage(k->stage, &c->captured,
+                                    purpose == ADX_SWEEP);
         k->entered = true;
     }
-    if (sweep) {
+    if (purpose == ADX_SWEEP) {
         k->f.carried = k->sweep;
         k->f.weight = k->sweep + c->window;
-        k->f.product = k->f.weight + most;
-        k->room = k->f.product + most;
+        k->f.product = k->f.weight + adx_frame_size(c);
+        k->room = k->f.product + adx_frame_size(c);
     }
     return true;
 }
