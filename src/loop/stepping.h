@@ -105,7 +105,8 @@ static void adx_place_numbers(adx_stepping *k)
 static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
                                adx_purpose purpose)
 {
-    *k = (adx_stepping){ .scan = c, .first = purpose == ADX_RUN };
+    *k = (adx_stepping){ .scan = c, .first = purpose == ADX_RUN,
+                         .pull = adx_stage_pull };
     if (!adx_take_stepping(k, purpose))
         return false;
     adx_place_numbers(k);
