@@ -480,8 +480,9 @@ ADX_TRY ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
  * ========================================================================== */
 
 /* --- operations -------------------------------------------------------------
- * Those of the operator table and, behind them, what occurs in its partials: the
- * rows PARTIAL of core/operations, and a few others.                           */
+ * The rows of the operator table come first. Behind them are the operations
+ * that only partials need: the rows PARTIAL of core/operations, and a few
+ * others. So a partial consists of nodes, and has partials itself.          */
 
 // clang-format off
 #define ADX_CHAIN(ROW)                                                                                     \
@@ -494,7 +495,8 @@ ADX_TRY ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
 // clang-format on
 #define ADX_NO_ROW(...)
 #define ADX_PARTIALS(ROW) ADX_HELPERS(ADX_NO_ROW, ROW)
-#define ADX_DERIVED(ROW)  ADX_OTHERS(ROW) ADX_PARTIALS(ROW)     // only their names
+// The columns of the two differ, so a ROW may use the names only.
+#define ADX_DERIVED(ROW)  ADX_OTHERS(ROW) ADX_PARTIALS(ROW)
 
 #define ADX_ENUM(name, ...) ADX_OP_##name,
 enum {
@@ -502,7 +504,7 @@ enum {
     ADX_CHAIN(ADX_ENUM)
     ADX_DERIVED(ADX_ENUM)
     ADX_OP_COUNT,
-    ADX_OP_guard = ADX_OP_COUNT,    // only if a is b; c: which guard
+    ADX_OP_guard = ADX_OP_COUNT,    // goes on only if a is b; c: which guard
     ADX_OP_many,                    // a: which of the nodes with many results
     ADX_OP_chain_add,               // in machines only: c + chain(a, b),
     ADX_OP_chain_sub,               // c - chain(a, b),
@@ -514,8 +516,9 @@ enum {
 
 enum { ADX_REFLECTED = 20 };    // orders for which x < -20 is reflected
 
-// The derivative of order n of u = pi cot(pi x), which is a polynomial in u:
-// u' = -(pi^2 + u^2).
+// The derivative of order n of u = pi cot(pi x). Since u' = -(pi^2 + u^2), it
+// is a polynomial in u, with coefficients p[j]: each round differentiates all
+// terms p[j] u^j.
 static double adx_cot_derivative(int n, double x)
 {
     const double pi = 3.14159265358979323846;
@@ -535,8 +538,9 @@ static double adx_cot_derivative(int n, double x)
     return sum;
 }
 
-// The derivative of order k of digamma: recurrence to x >= 15 + k, and the
-// asymptotic series, whose first term left out is below 1e-17 of the first.
+// The derivative of order k of digamma. The recurrence raises x to at least
+// 15 + k, where the asymptotic series follows; the first term that is left out
+// is below 1e-17 of the first. An x far below zero is reflected to 1 - x.
 static ad_real adx_polygamma(ad_real k, ad_real x)
 {
     static const double bernoulli[] = {     // B(2j)/(2j)!
@@ -569,6 +573,7 @@ static ad_real adx_polygamma(ad_real k, ad_real x)
     return (ad_real)((fmod(n, 2) == 0 ? -1 : 1) * factorial * (sum + tail));
 }
 
+// adx_f_name(x, y, z): the value of an operation, whatever its arity.
 #define ADX_DEFINE(name, n, f, ...)                                         \
     ADX_INLINE ad_real adx_f_##name(ad_real x, ad_real y, ad_real z)        \
         { (void)x; (void)y; (void)z; return f; }
@@ -585,13 +590,15 @@ ADX_PARTIALS(ADX_DEFINE_PARTIAL)
 
 ADX_INLINE ad_real adx_f_detach(ad_real x) { return x; }
 
-// Functions, so that a compiler that contracts within an expression does not.
+// A product and its sum stand in two functions: a compiler that contracts only
+// within an expression leaves them apart.
 ADX_INLINE ad_real adx_more(ad_real z, ad_real product) { return z + product; }
 ADX_INLINE ad_real adx_less(ad_real z, ad_real product) { return z - product; }
 
-// ADX_ROUNDED(x), ADX_ROUNDED_ALL()   a number, or those in memory, as they are
-//   here: what computed them is not contracted with what uses them. Without, no
-//   node is made of a product of the function itself and a sum.
+// ADX_ROUNDED(x), ADX_ROUNDED_ALL()   hide from the compiler how x, or what is
+//   in memory, was computed: a product is rounded before a sum takes it, and
+//   not contracted with it. Where a compiler has no such means (ADX_FUSES_MUL
+//   is 0), products of the function itself and sums stay separate nodes.
 #if defined __GNUC__ && defined __SSE2_MATH__
 #define ADX_ROUNDED(x) __asm__("" : "+x"(x))
 #elif defined __GNUC__ && defined __aarch64__
@@ -612,8 +619,9 @@ ADX_INLINE ad_real adx_rounded(ad_real x)
     return x;
 }
 
-// Both in one node: DO(code, value), of x, y and z. Products of the function are
-// one with their sums at one point only.
+// A product and a sum as one node: DO(code, value), of x, y and z. ADX_FUSED is
+// for one point. In a loop over lanes, adx_rounded would prevent vectors, so
+// function/run does the products of mul_add and mul_sub in a loop before.
 #define ADX_FUSED_CHAIN(DO)                                                 \
     DO(ADX_OP_chain_add, adx_more(z, x * y))                                \
     DO(ADX_OP_chain_sub, adx_less(z, x * y))
@@ -622,7 +630,8 @@ ADX_INLINE ad_real adx_rounded(ad_real x)
     DO(ADX_OP_mul_add, adx_more(z, adx_rounded(x * y)))                     \
     DO(ADX_OP_mul_sub, adx_less(z, adx_rounded(x * y)))
 
-// Every operation but chain by its row: ADX_DO(code, value), of x, y and z.
+// ADX_DO(code, value), of x, y and z, for every operation of one result but
+// chain: whether a zero absorbs there is for the place of use to say.
 #define ADX_EVERY_STEP(name, ...) ADX_DO(ADREV_OP_##name, adx_f_##name(x))
 #define ADX_EVERY_ROW(name, ...)  ADX_DO(ADREV_OP_##name, adx_f_##name(x, y, z))
 #define ADX_EVERY_DERIVED(name, ...)                                        \
@@ -638,6 +647,7 @@ ADX_INLINE ad_real adx_rounded(ad_real x)
 #define ADX_CALL_TEXT_2 "(x, y)"
 #define ADX_CALL_TEXT_3 "(x, y, z)"
 
+// Name, arity, value and partials of an operation, as text.
 static const ad_op_info *adx_row_of(uint32_t op)
 {
 #define ADX_INFO(name, n, f, fx, fy, fz)                                    \
@@ -656,7 +666,7 @@ static const ad_op_info *adx_row_of(uint32_t op)
 
 /* --- memory -------------------------------------------------------------- */
 
-// The one that is given, or the C library's; NULL: there is none.
+// The allocator that is given, or that of the C library; NULL: there is none.
 static const ad_allocator *adx_allocator_or(const ad_allocator *a)
 {
     if (a != NULL && a->alloc != NULL && a->free != NULL)
@@ -668,7 +678,7 @@ static const ad_allocator *adx_allocator_or(const ad_allocator *a)
 #endif
 }
 
-// Room for one more than n.
+// Makes room for one more element than the n that an array has.
 static inline bool adx_make_room_for(const ad_allocator *a, void **array,
                                      size_t *room, size_t n, size_t size)
 {
@@ -676,7 +686,13 @@ static inline bool adx_make_room_for(const ad_allocator *a, void **array,
 }
 
 /* === function/program =======================================================
- * A program in memory: nodes, numbers, inputs, outputs, guards.
+ * A program in memory. Its numbers are counted in the order in which they are
+ * made: first the inputs, then constants and results of nodes. So the arguments
+ * of a node are smaller numbers than its result, and one way through the nodes
+ * meets every number before its uses. `from` tells for each number whether it
+ * is an input, which constant it is, or which node makes it. A node of an array
+ * statement or an external statement makes several numbers that follow one
+ * another; what such a node needs beyond a node's fields is in `many`.
  *
  *   needs   tape/memory function/api function/operations
  *   offers  adx_shared_rule adx_new_shared_rule adx_share_rule
@@ -694,12 +710,13 @@ static inline bool adx_make_room_for(const ad_allocator *a, void **array,
  *           adx_listed adx_results_of adx_extent adx_in_range adx_visit_reads
  * ========================================================================== */
 
-// What an external statement saved, for all programs that it is a node of.
+// What an external statement saved. All programs and machines that have it as a
+// node share it, and the last of them frees it.
 typedef struct adx_shared_rule {
     ad_allocator memory;
     atomic_size_t holders;
     const ad_external_rule *rule;
-    bool destroys;              // the rule's destroy is due
+    bool destroys;              // then the rule's destroy is due
     _Alignas(16) char saved[];
 } adx_shared_rule;
 
@@ -719,14 +736,14 @@ static adx_shared_rule *adx_new_shared_rule(const ad_allocator *a,
 
 static adx_shared_rule *adx_share_rule(adx_shared_rule *shared)
 {
-    // relaxed: who holds it gives it on
+    // relaxed: the caller holds it, so that it cannot go meanwhile.
     atomic_fetch_add_explicit(&shared->holders, 1, memory_order_relaxed);
     return shared;
 }
 
 static void adx_release_rule(adx_shared_rule *shared)
 {
-    // acq_rel: what the other holders did comes before the end.
+    // acq_rel: what the other holders did with it comes before its end.
     if (shared == NULL || atomic_fetch_sub_explicit(&shared->holders, 1,
                                                   memory_order_acq_rel) > 1)
         return;
@@ -739,17 +756,18 @@ static void adx_release_rule(adx_shared_rule *shared)
 typedef struct adx_node {
     uint32_t op;
     uint32_t r;                 // the result; of arrays the first
-    uint32_t a, b, c;           // arguments; those that there are not: a
+    uint32_t a, b, c;           // arguments; beyond the arity: a
 } adx_node;
 
-// Numbers base + i*rs + j*cs of a matrix; a vector is one row, and step cs.
+// A range: element (i, j) of a matrix is number base + i*rs + j*cs. A vector is
+// one row, with step cs. Where cs is 0, one number stands for all of a row.
 typedef struct adx_numbers {
     uint32_t base;
     int32_t rs;
     int32_t cs;
 } adx_numbers;
 
-// A node whose results are several numbers, one behind the other.
+// What a node with many results computes.
 typedef enum adx_many_kind {
     ADX_MANY_each,              // [n] of an operation on up to 3 vectors
     ADX_MANY_sum,               // of [k]
@@ -761,8 +779,9 @@ typedef enum adx_many_kind {
     ADX_MANY_external           // of n inputs and m results; op: what of it
 } adx_many_kind;
 
-// What of an external statement. Its list is x[n], of an adjoint then yb[m]; in
-// one direction then the tangents of these, and results are followed by theirs.
+// Which part of an external statement a node computes (its op). The operands in
+// its list are x[n]; for adjoints yb[m] follow. In one direction, the tangents
+// of all these follow, too, and those of the results follow the results.
 enum {
     ADX_EXTERNAL_value = 0,     // y[m]
     ADX_EXTERNAL_adjoint = 1,   // xb[n]
@@ -783,25 +802,25 @@ typedef struct adx_many {
 #define ADX_FROM_INPUT    0x7fffffffu       // below: which node
 #define ADX_NOWHERE       UINT32_MAX        // no number
 
-// A set of the table of what is known: numbers whose keys have these hashes.
-// (With 8 in each, 10^3 operations need a table of 32 kB; with 4 it was 128.)
+// A set of the table of known numbers (function/unique): the hashes of their
+// keys, and the numbers. (With sets of 8, the table of 10^3 operations has 32
+// kB; with sets of 4 it had 128.)
 #define ADX_WAYS 8
 typedef struct adx_seen_set {
     uint32_t hash[ADX_WAYS];
     uint32_t number[ADX_WAYS];  // + 1; 0: none
 } adx_seen_set;
 
-// What a cell computes, one operation after the other. Their arguments: 0 to 2,
-// those of the operation whose partial it is; 3, its result; and from 4 on, what
-// was computed before.
+// One operation of a cell of the operator table. Its arguments are indices: 0
+// to 2 are the arguments of the operation whose partial the cell is, 3 is the
+// result of that operation, and from 4 on they are the terms before this one.
 typedef struct adx_term {
     uint16_t op;                // or ADX_TERM_NUMBER
     uint8_t arg[3];
     ad_real v;
 } adx_term;
 
-// Cells that were read, so that each is read once for a program. (The first
-// gradient of a function with 8 10^5 operations: 0.30 instead of 0.40 s.)
+// Cells that have been read: each is read once for a program.
 typedef struct adx_known_cell {
     uint16_t first;             // of its terms
     uint8_t terms;
@@ -822,9 +841,8 @@ static void adx_drop_cells(const ad_allocator *a, adx_cells *cells)
     adx_drop(a, cells);
 }
 
-// A program that grows. Constants are apart from the numbers, for the memory of
-// a recording is new, and takes a fifth of its time. (10^5 operations: 42
-// instead of 50 ns each when every number had 16 bytes.)
+// Values of constants are apart from the numbers, which so have 4 bytes each: a
+// recording writes to new memory, and the less of that, the faster.
 typedef struct adx_program {
     const ad_allocator *memory;
     adx_node *node;
@@ -839,7 +857,7 @@ typedef struct adx_program {
     size_t outputs, output_room;
     size_t inputs;
     adx_seen_set *seen;         // nodes and constants by what they compute
-    uint8_t *entered;           // numbers in each set: where the next one goes
+    uint8_t *entered;           // numbers that each set was given so far
     size_t seen_sets;
     adx_cells *cells;           // partials that were read (formulas)
     bool plain;                 // do not simplify
@@ -848,10 +866,10 @@ typedef struct adx_program {
     bool counted;               // its `dead`, `operations` and `arrays`, too
     size_t guards;              // nodes that adx_emit_guard made
     size_t conditions;          // nodes that only guards asked for
-    size_t hands_on;            // numbers at most, from `ahead` to `back`
-    // A step of a loop (loop/replay): the first `carried` results are the
-    // first inputs of the next one, and at the end come parameters and the
-    // number of the step. 0, 0: something else.
+    size_t hands_on;            // numbers at most, from primal to pullback
+    // Of a step of a loop (loop/replay): its first `carried` results are the
+    // first inputs of the next step; its last inputs are the parameters and
+    // the number of the step. 0, 0: this is no such step.
     size_t carried, parameters;
 } adx_program;
 
@@ -869,7 +887,7 @@ static void adx_drop_many(const ad_allocator *a, const adx_many *k)
     adx_release_rule(k->shared);
 }
 
-// What is there only while nodes are added.
+// Frees what is needed only while nodes are added.
 static void adx_end_program(adx_program *p)
 {
     adx_drop(p->memory, p->seen);
@@ -893,6 +911,9 @@ static void adx_free_program(adx_program *p)
     memset(p, 0, sizeof *p);
 }
 
+// A program that has failed grows no more, and the first status stays. What
+// adds to it still returns numbers that are good as indices, so that only the
+// end of a longer piece of work needs to look at the status.
 static void adx_spoil(adx_program *p, ad_status status)
 {
     if (p->status == ADREV_OK)
@@ -907,12 +928,13 @@ static inline bool adx_has_room_for_number(adx_program *p)
     else if (!adx_make_room_for(p->memory, (void **)&p->from, &p->number_room,
                                 p->numbers, sizeof *p->from))
         adx_spoil(p, ADREV_ENOMEM);
-    if (p->number_room > ADX_FROM_INPUT)    // so that room is all that nodes
-        p->number_room = ADX_FROM_INPUT;    // have to ask for
+    if (p->number_room > ADX_FROM_INPUT)    // so that who has room need not
+        p->number_room = ADX_FROM_INPUT;    // look at the limit
     return p->status == ADREV_OK;
 }
 
-// Every node makes one (but see adx_append_many), and so does every constant.
+// Each input and each constant is a number, and each node makes one, or several
+// (adx_append_many).
 static inline uint32_t adx_new_number(adx_program *p, uint32_t from)
 {
     if (!adx_has_room_for_number(p))
@@ -956,7 +978,7 @@ static bool adx_is_constant_number(const adx_program *p, size_t x)
     return p->from[x] >= ADX_FROM_CONSTANT;
 }
 
-// Of a number that is one.
+// The value of a number that is a constant.
 static const ad_real *adx_constant_of(const adx_program *p, size_t x)
 {
     return &p->constant[p->from[x] - ADX_FROM_CONSTANT];
@@ -967,7 +989,7 @@ static bool adx_is_fixed(const adx_program *p, uint32_t x)
     return p->status == ADREV_OK && adx_is_constant_number(p, x);
 }
 
-// Whether x is that constant, its sign included.
+// Whether x is the constant v, with its sign.
 static bool adx_is(const adx_program *p, uint32_t x, ad_real v)
 {
     return adx_is_fixed(p, x)
@@ -989,7 +1011,7 @@ static const adx_many *adx_many_of(const adx_program *p, const adx_node *s)
     return s->op == ADX_OP_many ? &p->many[s->a] : NULL;
 }
 
-// Of an external node without the tangents behind them.
+// Operands and results of an external node, without the tangents behind them.
 static size_t adx_external_operands(const adx_many *k)
 {
     return (size_t)k->n + (k->op & ADX_EXTERNAL_adjoint ? k->m : 0);
@@ -1000,6 +1022,7 @@ static size_t adx_external_results(const adx_many *k)
     return k->op & ADX_EXTERNAL_adjoint ? k->n : k->m;
 }
 
+// How many numbers a node makes.
 static size_t adx_many_results(const adx_many *k)
 {
     bool moving = k->op & ADX_EXTERNAL_moving;
@@ -1009,7 +1032,7 @@ static size_t adx_many_results(const adx_many *k)
            ? adx_external_results(k) * (moving ? 2 : 1) : 1;
 }
 
-// How many numbers its list has.
+// How many numbers are in its list.
 static size_t adx_listed(const adx_many *k)
 {
     bool moving = k->op & ADX_EXTERNAL_moving;
@@ -1068,21 +1091,26 @@ ADX_INLINE void adx_visit_reads(const adx_program *p, const adx_node *s,
 }
 
 /* === function/unique ========================================================
- * Each number is made once: a hash of what a node computes finds an earlier
- * node that computes the same.
+ * Hash-consing: each number is made once. A number has a key: the bits of a
+ * constant, or the operation of a node and its arguments. The arguments have
+ * been looked up themselves, so equal keys mean that equal things are computed.
+ * Before a node is added, a table is asked for a number with the same key.
+ *
+ * The table is divided into sets. The hash of a key says in which set its
+ * number is, if it is in any; a set that is full gives up the number that it
+ * has had for longest. So the table may forget a number, which is then made a
+ * second time, but it never gives a wrong one: a hash that agrees is not
+ * believed until the key of that number, as its node has it, agrees, too.
  *
  *   needs   tape/memory function/operations function/program
  *   offers  adx_key adx_node_key adx_guard_key adx_seen adx_enter_number
  *           adx_fixed_anew adx_fixed
  * ========================================================================== */
 
-// The table of what is known has so many entries at most: 128 kB, which the cache
-// holds. (With all that is known recording took 120 instead of 76 ns for each of
-// 10^5 operations, 306 instead of 115 ns for each of 10^7.) What had to leave the
-// table is recorded a second time when it comes again.
+// Entries of the table at most: 128 kB, which the cache holds. (With a table of
+// all numbers, each of 10^7 operations took 2.7 times as long to record.)
 #define ADX_SEEN_MOST ((size_t)1 << 14)
 
-// What a number is, as a key: a constant's bits, or operation and arguments.
 typedef struct adx_key {
     uint64_t word[2];
 } adx_key;
@@ -1092,7 +1120,8 @@ static adx_key adx_node_key(uint32_t op, uint32_t x, uint32_t y, uint32_t z)
     return (adx_key){ { (uint64_t)op << 32 | x, (uint64_t)y << 32 | z } };
 }
 
-// Without its number: a comparison that comes again is the same guard.
+// Which guard it is does not belong to its key: a comparison that comes again
+// needs no second guard.
 static adx_key adx_guard_key(uint32_t x, uint32_t was)
 {
     return adx_node_key(ADX_OP_guard, x, was, 0);
@@ -1105,6 +1134,7 @@ static adx_key adx_constant_key(ad_real v)
     return key;
 }
 
+// The key of a number in the table; results of array nodes are never there.
 static adx_key adx_key_of(const adx_program *p, uint32_t x)
 {
     if (adx_is_constant_number(p, x))
@@ -1124,8 +1154,8 @@ static size_t adx_set_of(const adx_program *p, uint32_t hash)
     return hash & (p->seen_sets - 1);
 }
 
-// Whether one of a set has this hash; nearly always none. (10^5 operations
-// recorded: 17 instead of 19 ns for each, by vectors.)
+// Whether any number of a set has this hash; mostly none has. (By vectors, as
+// 10^5 operations take 17 instead of 19 ns each to record.)
 ADX_INLINE bool adx_may_have(const adx_seen_set *set, uint32_t hash)
 {
 #ifdef __GNUC__
@@ -1144,8 +1174,8 @@ ADX_INLINE bool adx_may_have(const adx_seen_set *set, uint32_t hash)
 #endif
 }
 
-// The number with this key, if the table still has it; ADX_NOWHERE. Only where
-// the hash is the same the numbers are looked at, far away.
+// The number with this key; ADX_NOWHERE: the table does not have it. Nodes,
+// which are far away in memory, are looked at only where the hash agrees.
 ADX_INLINE uint32_t adx_find_key(const adx_program *p, const adx_key *key,
                                  uint32_t hash)
 {
@@ -1162,8 +1192,8 @@ ADX_INLINE uint32_t adx_find_key(const adx_program *p, const adx_key *key,
     return ADX_NOWHERE;
 }
 
-// In its set, in place of the oldest one. (A counter that overflows begins
-// anew: 256 is a multiple of ADX_WAYS.)
+// Enters 1 + a number in its set, in place of the oldest one. The counter may
+// overflow: 256 is a multiple of ADX_WAYS.
 ADX_INLINE void adx_enter_entry(adx_program *p, uint32_t hash, uint32_t number)
 {
     size_t at = adx_set_of(p, hash);
@@ -1172,8 +1202,8 @@ ADX_INLINE void adx_enter_entry(adx_program *p, uint32_t hash, uint32_t number)
     p->seen[at].number[way] = number;
 }
 
-// By eight. (By four, to widen it took a tenth of the time in which 10^3
-// operations are recorded.)
+// Makes the table, or makes it eight times as large. Its numbers enter their
+// new sets by the hashes that it has: keys are not computed again.
 ADX_NOINLINE static bool adx_widen_seen(adx_program *p)
 {
     size_t old_sets = p->seen_sets;
@@ -1198,8 +1228,8 @@ ADX_NOINLINE static bool adx_widen_seen(adx_program *p)
     return true;
 }
 
-// The same, in a table that there may not be yet; not found if there is no
-// memory for one.
+// Like adx_find_key, but makes the table if there is none yet. *hash is what
+// the number is to be entered with if it is not found.
 ADX_INLINE uint32_t adx_seen(adx_program *p, const adx_key *key, uint32_t *hash)
 {
     if (p->status != ADREV_OK || (p->seen_sets == 0 && !adx_widen_seen(p)))
@@ -1208,7 +1238,8 @@ ADX_INLINE uint32_t adx_seen(adx_program *p, const adx_key *key, uint32_t *hash)
     return adx_find_key(p, key, *hash);
 }
 
-// Rather a larger table than one number less.
+// A set becomes full: the table is made larger, if it may be, before a number
+// is given up.
 ADX_NOINLINE static void adx_enter_in_full_set(adx_program *p, uint32_t hash,
                                                uint32_t number)
 {
@@ -1241,6 +1272,7 @@ static uint32_t adx_fixed_anew(adx_program *p, ad_real v)
     return x;
 }
 
+// The number of a constant, which is made if it is not known.
 static uint32_t adx_fixed(adx_program *p, ad_real v)
 {
     adx_key key = adx_constant_key(v);
@@ -1267,6 +1299,7 @@ static uint32_t adx_fixed(adx_program *p, ad_real v)
  *           adx_emit_external
  * ========================================================================== */
 
+// The value of an operation, for use outside of replays.
 ADX_NOINLINE static ad_real adx_compute(uint32_t op, ad_real x, ad_real y,
                                         ad_real z)
 {
@@ -1285,7 +1318,8 @@ static bool adx_has_identity(uint32_t op)
     return op == ADREV_OP_neg || op == ADREV_OP_select;
 }
 
-// What x op y is without computing it; ADX_NOWHERE: no such identity.
+// The number that an operation gives by an identity, without a node;
+// ADX_NOWHERE: by none.
 ADX_INLINE uint32_t adx_identity(adx_program *p, uint32_t op, uint32_t x,
                                  uint32_t y, uint32_t z)
 {
@@ -1335,19 +1369,20 @@ ADX_INLINE bool adx_has_room_for_node(adx_program *p)
         || adx_grow_program(p);
 }
 
-// Where there is room: the node as it is, without a look at what it computes.
+// Appends a node as it is, for which there is room.
 ADX_INLINE uint32_t adx_append_node(adx_program *p, uint32_t op, uint32_t x,
                                     uint32_t y, uint32_t z)
 {
     uint32_t r = (uint32_t)p->numbers++;
-    // 10^7 operations recorded: 18.1 instead of 18.6 ns for each.
+    // Memory further on is asked for before it is needed: 18.1 instead of 18.6
+    // ns for each of 10^7 operations.
     ADX_FETCH((uintptr_t)&p->node[p->nodes] + ADX_FAR);
     p->from[r] = (uint32_t)p->nodes;
     p->node[p->nodes++] = (adx_node){ op, r, x, y, z };
     return r;
 }
 
-// A node, unless one with this key is known already.
+// Appends a node, unless a number with this key is known already.
 ADX_INLINE uint32_t adx_once(adx_program *p, adx_key key, uint32_t op,
                              uint32_t x, uint32_t y, uint32_t z)
 {
@@ -1364,11 +1399,13 @@ ADX_INLINE uint32_t adx_once(adx_program *p, adx_key key, uint32_t op,
     return r;
 }
 
-// The number that an operation makes of others; arguments that there are not
-// are x. Each test that this way is spared counts: processors are busy with its
-// instructions all the time. (10^3 operations recorded: 14 ns for each. With
-// more tests here and in adx_trace, by which an operation took 400 instructions
-// instead of 310, it was 18.)
+// The number that an operation makes of others; arguments beyond the arity are
+// x. An operation on constants is computed now. An identity gives a number that
+// there is. A product of a number with itself becomes a square. Arguments of an
+// operation that commutes are put in order, so that x y and y x have one key.
+// What is left becomes a node, unless it is known. Every operation of a
+// recording comes this way, and each test counts: of 10^3 operations each takes
+// 14 ns; with more tests here and in adx_trace it took 18.
 ADX_INLINE uint32_t adx_emit_of(adx_program *p, uint32_t op, uint32_t x,
                                 uint32_t y, uint32_t z)
 {
@@ -1399,7 +1436,7 @@ ADX_INLINE uint32_t adx_emit_of(adx_program *p, uint32_t op, uint32_t x,
     return adx_once(p, adx_node_key(op, a, b, c), op, a, b, c);
 }
 
-// The same, where arguments that there are not may be anything.
+// The same, where arguments beyond the arity may be anything.
 static uint32_t adx_emit(adx_program *p, uint32_t op, uint32_t x, uint32_t y,
                          uint32_t z)
 {
@@ -1412,7 +1449,8 @@ static uint32_t adx_emit2(adx_program *p, uint32_t op, uint32_t x, uint32_t y)
     return adx_emit(p, op, x, y, x);
 }
 
-// The program goes on only where x is what it was.
+// A guard: replays go on only where x has the value that `was` has. A constant
+// needs none.
 static void adx_emit_guard(adx_program *p, uint32_t x, uint32_t was,
                            uint32_t which)
 {
@@ -1424,7 +1462,9 @@ static void adx_emit_guard(adx_program *p, uint32_t x, uint32_t was,
 
 /* --- nodes with many results --------------------------------------------- */
 
-// The first of its results. The list and what is kept become the program's.
+// Appends a node with many results; returns the first of them. The list of k
+// and its hold on the shared rule become the program's, or are given up on
+// failure.
 static uint32_t adx_append_many(adx_program *p, const adx_many *k)
 {
     size_t results = adx_many_results(k);
@@ -1450,6 +1490,7 @@ static uint32_t adx_append_many(adx_program *p, const adx_many *k)
     return first;
 }
 
+// Whether a list has the numbers of a range, row by row.
 static bool adx_is_even(const uint32_t list[], size_t rows, size_t cols,
                         const adx_numbers *r)
 {
@@ -1469,8 +1510,10 @@ static bool adx_all_fixed(const adx_program *p, const uint32_t list[],
     return true;
 }
 
-// A matrix of any numbers as a range: evenly spaced ones as they are, others
-// gathered; constants once for all evaluations.
+// A matrix of any numbers as a range, which is all that an array node can read.
+// Numbers with even distances are a range already. Constants get new numbers
+// one behind the other, so that evaluations have nothing to do. All else is
+// gathered by a node of its own.
 static adx_numbers adx_numbers_of(adx_program *p, const uint32_t list[],
                               size_t rows, size_t cols)
 {
@@ -1514,7 +1557,8 @@ static bool adx_is_one(const adx_program *p, const adx_numbers *r)
     return adx_is_single(r) && adx_is(p, r->base, 1);
 }
 
-// An operation on n numbers of each argument.
+// An operation on n numbers of each argument. The result is a single number if
+// all arguments are, or if n is 1.
 static adx_numbers adx_emit_each(adx_program *p, size_t n, uint32_t op,
                                adx_numbers x, adx_numbers y, adx_numbers z)
 {
@@ -1551,8 +1595,8 @@ static uint32_t adx_emit_fold(adx_program *p, adx_many_kind kind, size_t k,
     return adx_append_many(p, &fold);
 }
 
-// With a single number in the middle and on one side it is that of a number and
-// a vector.
+// The product of matrices [m x k] and [k x n]. If k is 1 and one of them is a
+// single number, it is a vector times that number, element by element.
 static adx_numbers adx_emit_product(adx_program *p, uint32_t op, size_t m,
                                     size_t k, size_t n, adx_numbers a,
                                     adx_numbers b)
@@ -1573,8 +1617,8 @@ static adx_numbers adx_emit_product(adx_program *p, uint32_t op, size_t m,
     return (adx_numbers){ adx_append_many(p, &product), (int32_t)n, 1 };
 }
 
-// A part of an external statement. Never looked up among those before: whether
-// it is the same is for the rule to say, not for us.
+// A part of an external statement, whose list becomes the program's. It is
+// never looked up: only the rule knows whether it does the same twice.
 static uint32_t adx_emit_external(adx_program *p, const adx_many *of,
                                   uint32_t op, uint32_t *list)
 {
@@ -1587,17 +1631,18 @@ static uint32_t adx_emit_external(adx_program *p, const adx_many *of,
 }
 
 /* === function/formulas ======================================================
- * The cells of the operator tables are C expressions. They are parsed here and
- * become nodes of a program. In this way partials enter a program, and partials
- * of partials.
+ * The cells of the operator tables are C expressions. They are parsed here, by
+ * recursive descent, and become nodes of a program. In this way partials enter
+ * a program, and partials of partials.
  *
- *     choice  = either [ "?" choice ":" choice ]
- *     either  = both { "||" both }            both  = relation { "&&" relation }
+ *     choice   = either [ "?" choice ":" choice ]
+ *     either   = both { "||" both }
+ *     both     = relation { "&&" relation }
  *     relation = sum [ ("<" | ">" | "==" ...) sum ]
- *     sum     = product { ("+" | "-") product }
- *     product = factor { ("*" | "/") factor }
- *     factor  = "-" factor | "(" choice ")" | number | x | y | z | v
- *             | name "(" choice { "," choice } ")"
+ *     sum      = product { ("+" | "-") product }
+ *     product  = factor { ("*" | "/") factor }
+ *     factor   = "-" factor | "(" choice ")" | number | x | y | z | v
+ *              | name "(" choice { "," choice } ")"
  *
  *   needs   tape/memory function/operations function/program function/unique
  *           function/emit
@@ -1623,11 +1668,13 @@ typedef struct adx_formula {
 
 static uint8_t adx_choice(adx_formula *f);
 
+// Appends a term; returns its index as an argument. No cell of the tables is
+// ever wrong: tests/function/function_ops.c reads all of them.
 static uint8_t adx_new_term(adx_formula *f, uint32_t op, uint8_t x, uint8_t y,
                             uint8_t z, ad_real v)
 {
     if (op > ADX_TERM_NUMBER || f->terms == ADX_TERMS) {
-        f->wrong = true;                    // tests/function/function_ops.c reads all
+        f->wrong = true;
         return 0;
     }
     f->term[f->terms] = (adx_term){ (uint16_t)op, { x, y, z }, v };
@@ -1640,6 +1687,7 @@ static void adx_blank(adx_formula *f)
         f->at++;
 }
 
+// Whether this text comes next, which is then passed over.
 static bool adx_next_is(adx_formula *f, const char *text)
 {
     adx_blank(f);
@@ -1657,7 +1705,8 @@ static bool adx_is_letter(char c)
 
 static bool adx_is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The operation that a function in a cell stands for.
+// The operation that the name of a function in a cell stands for, without its
+// prefix; ADX_OP_COUNT: none.
 static uint32_t adx_operation_named(const char *name, size_t n)
 {
     static const char *const other[][2] = {
@@ -1675,7 +1724,7 @@ static uint32_t adx_operation_named(const char *name, size_t n)
     return op;
 }
 
-// adm_sin(...), adx_gauss(...) or ADX_K(...)
+// A call in a cell, behind its "(": adm_sin(...), adx_gauss(...) or ADX_K(...).
 static uint8_t adx_application(adx_formula *f, const char *name, size_t n)
 {
     uint8_t arg[3] = { 0 };
@@ -1691,9 +1740,9 @@ static uint8_t adx_application(adx_formula *f, const char *name, size_t n)
     return adx_new_term(f, op, arg[0], arg[1], arg[2], 0);
 }
 
-// A decimal of the tables, whatever the locale's decimal point is: correctly
-// rounded where all digits behind the first 19 are zeros or do not matter, and
-// powers of ten to the 22nd, which are exact, are enough.
+// A decimal of the tables, whatever the locale's decimal point is. It is
+// correctly rounded if 19 digits decide what it is, and if the power of ten is
+// at most the 22nd, which a double holds exactly.
 static double adx_read_decimal(const char *at, const char **end)
 {
     uint64_t digits = 0;
@@ -1761,6 +1810,7 @@ typedef struct adx_operator {
 
 typedef uint8_t adx_part_fn(adx_formula *f);
 
+// Of two operators that begin alike, the longer one comes first in a table.
 static uint8_t adx_operators(adx_formula *f, adx_part_fn *part,
                              const adx_operator *table, size_t n)
 {
@@ -1803,7 +1853,8 @@ static uint8_t adx_choice(adx_formula *f)
     return adx_new_term(f, ADREV_OP_select, condition, yes, no, 0);
 }
 
-// Without memory nothing is lost: then it is read again.
+// Keeps the terms of a cell for the next time. Without memory nothing is lost:
+// the cell is then read again.
 static void adx_keep_cell(adx_program *p, uint32_t op, int i,
                           const adx_formula *f)
 {
@@ -1822,7 +1873,8 @@ static void adx_keep_cell(adx_program *p, uint32_t op, int i,
         k->term[k->terms++] = f->term[j];
 }
 
-// The terms of a cell, which are in f or are kept.
+// The terms of a cell: in f, or where they are kept. f says how many there are
+// and which one is the result.
 static const adx_term *adx_read_cell(adx_program *p, uint32_t op, int i,
                                      adx_formula *f)
 {
@@ -1843,7 +1895,9 @@ static const adx_term *adx_read_cell(adx_program *p, uint32_t op, int i,
     return f->term;
 }
 
-// Partial i of an operation on n numbers each, with result v.
+// Partial i of an operation on n numbers of each argument, with result v: the
+// terms of the cell become nodes, in order. made[] has what each index stands
+// for.
 static adx_numbers adx_partial_of(adx_program *p, size_t n, uint32_t op, int i,
                                   const adx_numbers arg[3], adx_numbers v)
 {
@@ -1880,14 +1934,16 @@ ADX_SELDOM_END
 
 ADX_SELDOM_BEGIN
 
-// A program made from another one: what its numbers became.
+// A program that is made from another one. For each number of the old program:
+// whether it is needed, and which numbers of the new one are the same number
+// and its derivative.
 typedef struct adx_making {
     const adx_program *from;
     adx_program *to;
     bool *used;                 // numbers that a result depends on
     uint32_t *same;             // the same number
     uint32_t *derived;          // its tangent or adjoint; ADX_NOWHERE: zero
-    uint32_t guards;            // of the new program, before those of the old
+    uint32_t guards;            // of the new program, counted before the old's
 } adx_making;
 
 static void adx_mark(void *user, uint32_t number)
@@ -1895,6 +1951,8 @@ static void adx_mark(void *user, uint32_t number)
     ((bool *)user)[number] = true;
 }
 
+// Whether a node is needed: any guard is, and a node with many results is if
+// one of these is.
 static inline bool adx_is_used(const adx_program *p, const adx_node *s,
                                const bool used[])
 {
@@ -1907,7 +1965,8 @@ static inline bool adx_is_used(const adx_program *p, const adx_node *s,
     return false;
 }
 
-// What a guard or a node with many results reads, and all that it computes.
+// Marks what a guard or a node with many results reads, and all that it
+// computes. False: it is not needed.
 ADX_NOINLINE static bool adx_mark_more(const adx_program *p, const adx_node *s,
                                        bool used[])
 {
@@ -1919,7 +1978,9 @@ ADX_NOINLINE static bool adx_mark_more(const adx_program *p, const adx_node *s,
     return true;
 }
 
-// Numbers on which results or guards depend. Returns how many nodes are needed.
+// Marks the numbers on which results or guards depend; in a plain program, all.
+// One way back is enough: when a node is met, all nodes that read its result
+// have been. Returns how many nodes are needed.
 static size_t adx_mark_used(const adx_program *p, bool used[])
 {
     size_t live = 0;
@@ -1946,7 +2007,9 @@ static void adx_end_making(adx_making *k)
     adx_drop(a, k->derived);
 }
 
-// Numbers of the new program for constants of the old one.
+// Begins to add to a program that has its inputs, and perhaps nodes. Constants
+// that are needed are copied; the caller says what the old inputs become.
+// False: no memory; then there is nothing to end.
 static bool adx_start_making(adx_making *k, const adx_program *from,
                              adx_program *to)
 {
@@ -1972,7 +2035,8 @@ static bool adx_start_making(adx_making *k, const adx_program *from,
     return true;
 }
 
-// The inputs of the new program begin with those of the old one.
+// The same with an empty new program, whose inputs are those of the old one and
+// then some more.
 static bool adx_begin_making(adx_making *k, const adx_program *from,
                              adx_program *to, size_t more_inputs)
 {
@@ -1987,11 +2051,12 @@ static bool adx_begin_making(adx_making *k, const adx_program *from,
 
 /* --- copies -------------------------------------------------------------- */
 
-// Numbers of an argument, or what they became, as a range of the new program.
-// to NULL: the derived ones, which where there is none are zero. Whether there
-// is any.
+// What the numbers of an old range became, as a range of the new program. `to`
+// says what they became; NULL: their derivatives, with a zero for each number
+// that has none. False: none of them has one, or the program has failed.
 static bool adx_take_range(adx_making *k, const uint32_t to[], size_t rows,
-                           size_t cols, const adx_numbers *old, adx_numbers *out)
+                           size_t cols, const adx_numbers *old,
+                           adx_numbers *out)
 {
     adx_program *p = k->to;
     size_t n = rows * cols;
@@ -2016,12 +2081,13 @@ static bool adx_take_range(adx_making *k, const uint32_t to[], size_t rows,
     return any && p->status == ADREV_OK;
 }
 
-// Results of a node as a range.
+// The results of a node with many, as a range of the old program.
 static adx_numbers adx_own_range(const adx_node *s, const adx_many *k)
 {
     return (adx_numbers){ s->r, (int32_t)k->n, 1 };
 }
 
+// The opposite of adx_take_range: the old range `at` became the new one `from`.
 static void adx_set_range(uint32_t to[], const adx_numbers *at, size_t rows,
                           size_t cols, adx_numbers from)
 {
@@ -2030,7 +2096,7 @@ static void adx_set_range(uint32_t to[], const adx_numbers *at, size_t rows,
             to[adx_in_range(at, i, j)] = adx_in_range(&from, i, j);
 }
 
-// The list of a node in the new program, with room for so many more.
+// The list of a node in numbers of the new program, with room for some more.
 static uint32_t *adx_copied_list(adx_making *k, const adx_many *old,
                                  size_t more)
 {
@@ -2044,6 +2110,7 @@ static uint32_t *adx_copied_list(adx_making *k, const adx_many *old,
     return list;
 }
 
+// A gather needs no node if its numbers have become evenly spaced.
 static void adx_copy_gather(adx_making *k, const adx_node *s,
                             const adx_many *old)
 {
@@ -2078,6 +2145,8 @@ static void adx_copy_many(adx_making *k, const adx_node *s,
         k->same[s->r + i] = first + (uint32_t)i;
 }
 
+// Adds to the new program what a node does. It becomes no node of its own if
+// the new program has such a node, or if an identity gives the result.
 static void adx_copy_node(adx_making *k, const adx_node *s)
 {
     const uint32_t *same = k->same;
@@ -2107,9 +2176,12 @@ static uint32_t adx_argument(const adx_node *s, int i)
     return i == 0 ? s->a : i == 1 ? s->b : s->c;
 }
 
-// sum += d x for n numbers each, where sum may be nothing so far (any false).
+// sum + d x, for n numbers each: one term of the chain rule. *any says whether
+// there is a sum so far, and then whether there is one now. A partial of 0 adds
+// nothing; one of -1, or one that is a negation itself, subtracts.
 static adx_numbers adx_accumulate_each(adx_program *p, size_t n, bool *any,
-                                     adx_numbers sum, adx_numbers d, adx_numbers x)
+                                     adx_numbers sum, adx_numbers d,
+                                     adx_numbers x)
 {
     if (adx_is_single(&d) && (adx_is(p, d.base, 0)
                              || adx_is(p, d.base, -ADX_K(0.0))))
@@ -2130,6 +2202,7 @@ static adx_numbers adx_accumulate_each(adx_program *p, size_t n, bool *any,
     return first ? term : adx_emit_each2(p, n, op, sum, term);
 }
 
+// The same for single numbers; a sum of no terms is ADX_NOWHERE.
 static uint32_t adx_accumulate(adx_program *p, uint32_t sum, uint32_t d,
                                uint32_t x)
 {
@@ -2156,7 +2229,7 @@ static adx_numbers adx_argument_range(adx_making *k, const adx_many *s, int i)
     return r;
 }
 
-// Partial i of all its operations.
+// Partial i of the operations of such a node: a range of e->n numbers.
 static adx_numbers adx_partials_in(adx_making *k, const adx_node *s,
                                  const adx_many *e, int i)
 {
@@ -2169,7 +2242,7 @@ static adx_numbers adx_partials_in(adx_making *k, const adx_node *s,
     return adx_partial_of(k->to, e->n, e->op, i, arg, v);
 }
 
-// Of the length v of x: x/v.
+// The partials of the length v of x: x/v.
 static adx_numbers adx_cosines_in(adx_making *k, const adx_node *s,
                                 const adx_many *e)
 {
@@ -2189,7 +2262,12 @@ static void adx_copy_nodes(adx_making *k)
 ADX_SELDOM_END
 
 /* === function/tangents ======================================================
- * The tangent of a program (jvp).
+ * The tangent of a program (jvp) is a forward sweep that is written down
+ * instead of done. Each node is copied, and nodes for its tangent are added:
+ * the sum of its partials, each times the tangent of that argument. A number
+ * that no direction moves has no tangent (ADX_NOWHERE), so nothing is added for
+ * it. Array nodes are treated the same way, range by range: their tangents are
+ * array nodes.
  *
  *   needs   function/operations function/program function/emit function/copy
  *   offers  adx_tangent_node adx_make_tangent
@@ -2213,6 +2291,8 @@ static void adx_tangent_each(adx_making *k, const adx_node *s,
         adx_set_range(k->derived, &own, 1, e->n, sum);
 }
 
+// C = A B: the tangent of C is that of A, times B, plus A times that of B; only
+// sides that have a tangent count.
 static void adx_tangent_product(adx_making *k, const adx_node *s,
                                 const adx_many *e)
 {
@@ -2229,7 +2309,7 @@ static void adx_tangent_product(adx_making *k, const adx_node *s,
         adx_numbers other = adx_emit_product(k->to, ADX_OP_chain, e->m, e->k,
                                            e->n, a, x);
         size_t results = adx_many_results(e);
-        if (left) {             // one side alone lies where it lies
+        if (left) {             // else there is nothing to add
             other = adx_emit_each2(k->to, results, ADREV_OP_add, y, other);
             other.rs = other.cs * (int32_t)e->n;
         }
@@ -2239,6 +2319,8 @@ static void adx_tangent_product(adx_making *k, const adx_node *s,
         adx_set_range(k->derived, &own, e->m, e->n, y);
 }
 
+// A largest number (ADX_MANY_most) has no derivative: whoever asks for it only
+// scales by it.
 static void adx_tangent_many(adx_making *k, const adx_node *s,
                              const adx_many *e)
 {
@@ -2271,7 +2353,8 @@ static bool adx_any_derived(const adx_making *k, const uint32_t list[],
     return false;
 }
 
-// An external node and its tangent are one node; a second tangent no rule has.
+// An external node and its tangent are one node, which takes the place of the
+// copy: a rule computes both at once. No rule has a second tangent.
 static void adx_tangent_external(adx_making *k, const adx_node *s,
                                  const adx_many *e)
 {
@@ -2292,7 +2375,7 @@ static void adx_tangent_external(adx_making *k, const adx_node *s,
     }
 }
 
-// Of a node that has been copied.
+// The tangent of a node that has been copied.
 static void adx_tangent_node(adx_making *k, const adx_node *s)
 {
     uint32_t sum = ADX_NOWHERE;
@@ -2342,7 +2425,16 @@ static ad_status adx_make_tangent(adx_program *q, const adx_program *p,
 ADX_SELDOM_END
 
 /* === function/adjoints ======================================================
- * The adjoint of a program (vjp), and the adjoints of array nodes.
+ * The adjoint of a program (vjp) is a reverse sweep that is written down
+ * instead of done. First the nodes of the program are copied. Then one way back
+ * through them adds, for each node, its partial times its adjoint to the
+ * adjoint of each argument. derived[x] is the number that is the sum so far; a
+ * sum that grows is a new number each time. Where nothing has arrived
+ * (ADX_NOWHERE) the adjoint is zero, and the node adds nothing; neither is
+ * anything added for numbers that no input moves. Array nodes do the same range
+ * by range: their adjoints are array nodes, too.
+ *
+ * Here is also what takes array nodes apart, for sparsity and Taylor series.
  *
  *   needs   tape/memory function/operations function/program function/unique
  *           function/emit function/copy
@@ -2363,7 +2455,8 @@ static void adx_see_movement(void *user, uint32_t number)
     m->any = m->any || m->moved[number];
 }
 
-// Numbers that one of `moving` inputs moves. NULL: no memory.
+// The numbers that depend on any of `moving` inputs, counted from `first`: only
+// their adjoints are needed. NULL: no memory.
 static bool *adx_moved(const adx_program *p, size_t first, size_t moving)
 {
     bool *moved = (bool *)adx_take(p->memory, p->numbers, sizeof *moved);
@@ -2401,8 +2494,9 @@ static void adx_add_one(adx_making *k, uint32_t x, uint32_t y,
              ? y : adx_emit2(k->to, ADREV_OP_add, *sum, y);
 }
 
-// The same for a vector. One operation adds all of it, if it is n different
-// numbers that all have an adjoint already.
+// The same for a vector. If x is one number n times, it gets the sum of y. If
+// all numbers of x have an adjoint already, one node adds all of y. Else they
+// are added one by one, so that first terms need no addition.
 static void adx_add_vector(adx_making *k, size_t n, const adx_numbers *x,
                         adx_numbers y, const bool moved[])
 {
@@ -2428,7 +2522,7 @@ static adx_numbers adx_transposed(adx_numbers r)
     return (adx_numbers){ r.base, r.cs, r.rs };
 }
 
-// The same for a matrix; a column is a vector, too.
+// The same for a matrix, row by row; a matrix of one column is a vector.
 static void adx_add_matrix(adx_making *k, size_t rows, size_t cols,
                            const adx_numbers *x, adx_numbers y,
                            const bool moved[])
@@ -2447,6 +2541,8 @@ static void adx_add_matrix(adx_making *k, size_t rows, size_t cols,
     }
 }
 
+// The adjoint of each argument is that argument's partials times y. `any` stays
+// false where they are 0.
 static void adx_adjoint_each(adx_making *k, const adx_node *s,
                              const adx_many *e, adx_numbers y,
                              const bool moved[])
@@ -2478,6 +2574,8 @@ static void adx_adjoint_product(adx_making *k, const adx_many *e, adx_numbers y,
                                         adx_transposed(a), y), moved);
 }
 
+// The adjoints of all operands are one node, a call of the rule. Rules have no
+// adjoints of adjoints or of tangents.
 static void adx_adjoint_external(adx_making *k, const adx_node *s,
                                  const adx_many *e, const bool moved[])
 {
@@ -2498,6 +2596,8 @@ static void adx_adjoint_external(adx_making *k, const adx_node *s,
         adx_add_one(k, e->list[i], first + (uint32_t)i, moved);
 }
 
+// y: the adjoints of the results; where none of them has one, there is nothing
+// to do. A largest number has no derivative.
 static void adx_adjoint_many(adx_making *k, const adx_node *s,
                              const adx_many *e, const bool moved[])
 {
@@ -2562,8 +2662,14 @@ static void adx_adjoint_nodes(adx_making *k, const bool moved[])
     adx_adjoint_part(k, 0, k->from->nodes, moved);
 }
 
-// The last node through whose result goes all that the nodes before it compute;
-// p->nodes if there is none, nobody looks (arrays), or no memory.
+// A bottleneck: the last node such that no node after it, and no output, reads
+// a result of the nodes before it. All that they compute goes through its
+// result. p->nodes: there is none, or it is not looked for (arrays), or no
+// memory.
+//
+// `last` has for each number the last node that reads it, and `most` is the
+// latest of these among the results so far: node i is a bottleneck if that is
+// not after i. Guards do not count, since they have no adjoints.
 static size_t adx_bottleneck_of(const adx_program *p)
 {
     size_t neck = p->nodes;
@@ -2572,7 +2678,7 @@ static size_t adx_bottleneck_of(const adx_program *p)
         adx_drop(p->memory, last);
         return neck;
     }
-    memset(last, 0, p->numbers * sizeof *last);     // that reads a number
+    memset(last, 0, p->numbers * sizeof *last);
     for (size_t i = 0; i < p->nodes; i++) {
         const adx_node *s = &p->node[i];
         if (s->op != ADX_OP_guard)
@@ -2591,8 +2697,10 @@ static size_t adx_bottleneck_of(const adx_program *p)
     return neck;
 }
 
-// The adjoints of the inputs are what reaches them past the bottleneck, and
-// what comes through it from an adjoint of 1, times its own one.
+// Continues the way back at a bottleneck. The adjoints that inputs have by now
+// came past it, and are put aside. From there on the bottleneck has the adjoint
+// 1; what then arrives at the inputs is multiplied by its true adjoint,
+// `weight`, at the end, and added to what came past it.
 static void adx_adjoint_through(adx_making *k, size_t neck, const bool moved[])
 {
     const adx_program *p = k->from;
@@ -2614,7 +2722,8 @@ static void adx_adjoint_through(adx_making *k, size_t neck, const bool moved[])
     adx_drop(p->memory, past);
 }
 
-// See adx_make_adjoint. neck: a bottleneck; p->nodes: none.
+// See adx_make_adjoint. The adjoints of outputs begin with their weights, which
+// are inputs behind those of p. neck: a bottleneck; p->nodes: there is none.
 static ad_status adx_write_adjoint(adx_program *q, const adx_program *p,
                                    size_t moving, size_t neck)
 {
@@ -2644,9 +2753,9 @@ static ad_status adx_write_adjoint(adx_program *q, const adx_program *p,
 
 // Inputs: those of p, and weights of its outputs. Outputs: the adjoints of the
 // first `moving` inputs, and then p's. In a loop the adjoint of a step waits
-// for that of the next one: what it is multiplied by is accumulated before,
-// where that takes no more steps. (loop as a scan of 3000 steps, compiled,
-// bench/: 22 instead of 24 ns for each.)
+// for// that of the step after it. So if a step has a bottleneck, the adjoint is also
+// written by way of it: then what comes before the bottleneck need not wait, but
+// for one product for each input. This version is taken if it has no more nodes.
 static ad_status adx_make_adjoint(adx_program *q, const adx_program *p,
                                   size_t moving)
 {
@@ -2663,6 +2772,7 @@ static ad_status adx_make_adjoint(adx_program *q, const adx_program *p,
     return ADREV_OK;
 }
 
+// The program itself, without what no result and no guard depends on.
 static ad_status adx_make_copy(adx_program *q, const adx_program *p)
 {
     adx_making k;
@@ -2675,7 +2785,9 @@ static ad_status adx_make_copy(adx_program *q, const adx_program *p)
     return q->status;
 }
 
-// Nodes with many results, taken apart.
+// A node with many results becomes nodes with one: element by element, each sum
+// one addition after the other. A length is the root of a sum of squares here,
+// which is enough for a pattern; see adx_take_length.
 static void adx_take_apart(adx_making *k, const adx_node *s,
                            const adx_many *e)
 {
@@ -2707,8 +2819,9 @@ static void adx_take_apart(adx_making *k, const adx_node *s,
     }
 }
 
-// What the operands of a length are divided by: the largest of them, for which
-// any other number would do as well, so that it is no variable.
+// What the operands of a length are divided by, so that squares do not
+// overflow: the largest magnitude, or 1 if that is 0, infinite or a NaN. The
+// length does not depend on it, so that it needs no derivative (detach).
 static uint32_t adx_length_scale(adx_making *k, const adx_many *e)
 {
     adx_program *p = k->to;
@@ -2724,11 +2837,10 @@ static uint32_t adx_length_scale(adx_making *k, const adx_many *e)
     uint32_t below = adx_emit2(p, ADREV_OP_lt, most,
                                adx_fixed(p, ADX_K(INFINITY)));
     uint32_t good = adx_emit2(p, ADX_OP_and, above, below);
-    // of 0, infinity and NaN: 1
     return adx_emit(p, ADREV_OP_select, good, most, one);
 }
 
-// A length taken apart, scaled against overflow as adx_length is.
+// A length as nodes of one result, scaled against overflow as adx_length is.
 static void adx_take_length(adx_making *k, const adx_node *s,
                             const adx_many *e)
 {
@@ -2745,8 +2857,9 @@ static void adx_take_length(adx_making *k, const adx_node *s,
                               adx_emit2(p, ADREV_OP_sqrt, sum, sum));
 }
 
-// An external node has no nodes of one result. What stands for it makes other
-// numbers, but of the same operands, and each result is curved in all of them.
+// What an external node computes cannot be written as nodes. In a pattern, each
+// of its results is replaced by the square of the sum of all operands: that
+// depends on every operand, and has second derivatives for every pair.
 static void adx_stand_in(adx_making *k, const adx_node *s, const adx_many *e)
 {
     adx_program *p = k->to;
@@ -2757,8 +2870,8 @@ static void adx_stand_in(adx_making *k, const adx_node *s, const adx_many *e)
         k->same[s->r + i] = adx_emit2(p, ADREV_OP_sqr, sum, sum);
 }
 
-// The same program without nodes that have many results. pattern: only what
-// depends on what must be right.
+// The same program without nodes that have many results. pattern: values do not
+// matter, only what depends on what.
 static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
                                  bool pattern)
 {
@@ -2790,8 +2903,13 @@ static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
 ADX_SELDOM_END
 
 /* === function/matrices ======================================================
- * One program for all directions of a matrix, each a vector of zeros and ones.
- * What is zero in a direction is found to be zero while the program is made.
+ * A Jacobian or a Hessian as one program. After one copy of the values it has
+ * the tangents (or adjoints) of all unit vectors, direction by direction. What
+ * is zero in a direction gets no nodes, and what several directions have in
+ * common is computed once, since every node is looked up (function/unique).
+ *
+ * The second half of this room divides an adjoint into a primal and a pullback,
+ * and joins pullbacks of several steps of a loop.
  *
  *   needs   tape/memory function/operations function/program function/unique
  *           function/emit function/copy function/tangents function/adjoints
@@ -2817,7 +2935,7 @@ static void adx_tangent_nodes(adx_making *k)
             adx_tangent_node(k, &p->node[i]);
 }
 
-// The derivatives of a program, number by number.
+// The derivatives that a matrix consists of, as numbers of the new program.
 typedef struct adx_derivatives {
     size_t results, moving;     // the first outputs by the first inputs
     uint32_t *entry;            // [results*moving] ADX_NOWHERE: zero
@@ -2833,7 +2951,7 @@ static void adx_begin_matrix(adx_making *k, const adx_derivatives *d)
             adx_new_output(k->to, k->same[k->from->output[i]]);
 }
 
-// Column after column.
+// Column after column: a forward sweep for each input, from the tangent 1.
 static ad_status adx_make_columns(adx_program *q, const adx_program *p,
                                   const adx_derivatives *d)
 {
@@ -2853,7 +2971,7 @@ static ad_status adx_make_columns(adx_program *q, const adx_program *p,
     return q->status;
 }
 
-// The same, row after row.
+// The same, row after row: a reverse sweep for each result, from the adjoint 1.
 static ad_status adx_make_rows(adx_program *q, const adx_program *p,
                                const adx_derivatives *d)
 {
@@ -2884,7 +3002,8 @@ static void adx_matrix_outputs(adx_program *q, size_t n, const uint32_t entry[])
         adx_new_output(q, adx_or_zero(q, entry[i]));
 }
 
-// Outputs: those of p, if the values are asked for; then its Jacobian.
+// Outputs: those of p, if the values are asked for; then its Jacobian, by rows
+// or by columns, whichever are fewer.
 static ad_status adx_make_jacobian(adx_program *q, const adx_program *p,
                                    bool values)
 {
@@ -2903,7 +3022,8 @@ static ad_status adx_make_jacobian(adx_program *q, const adx_program *p,
     return q->status;
 }
 
-// Inputs: those of p, and weights of its outputs. Outputs: the Hessian.
+// Inputs: those of p, and weights of its outputs. Outputs: the Hessian, which
+// is the Jacobian of the adjoint by columns. Both triangles are the lower one.
 static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
 {
     adx_program adjoint;
@@ -2929,13 +3049,14 @@ static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
 }
 
 /* --- in two parts -----------------------------------------------------------
- * An adjoint as loops take it that run forwards and then backwards: the first
- * part hands on what took long to compute, so that the second one need not
- * compute it again. Both together do the operations of the adjoint, in its
- * order.                                                                     */
+ * A loop runs all its steps forwards and then all of them backwards. So the
+ * adjoint of a step is divided: the primal computes the values, and hands on
+ * numbers that took long to compute; the pullback computes the adjoints from
+ * these, and the rest of the values again. Both are parts of the same adjoint,
+ * `whole`, with its nodes in their order, so that the bits are the same.     */
 
-// What it takes to compute a number again. Of glibc 2.36, ADX_LONG are calls of
-// 8 to 20 ns, ADX_CALL those of 3 to 8: half as many.
+// What it takes to compute a number again: no call of the math library, a short
+// one, or a long one, which counts twice.
 typedef enum adx_cost { ADX_SHORT, ADX_CALL, ADX_LONG } adx_cost;
 
 static adx_cost adx_cost_of(uint32_t op)
@@ -2968,6 +3089,7 @@ static adx_cost adx_cost_of(uint32_t op)
     }
 }
 
+// How an adjoint is divided.
 typedef struct adx_primal_split {
     adx_program whole;          // inputs x, weights; outputs dx, y
     bool *weighted;             // numbers that depend on weights
@@ -2984,8 +3106,11 @@ static void adx_end_primal_split(adx_primal_split *k, const ad_allocator *a)
     adx_free_program(&k->whole);
 }
 
-// From the adjoints of the inputs back to what is handed: up to so many numbers
-// that cost so much. How many there are.
+// Finds what is handed on, and what the pullback needs. It goes back from the
+// adjoints of the inputs. A number that is needed is handed on if it costs at
+// least `least`, does not depend on weights (for then only the pullback can
+// know it), and fewer than `most` are so far; else the pullback computes it,
+// and needs its arguments. Returns how many are handed on.
 static size_t adx_find_handed(adx_primal_split *k, size_t inputs,
                               adx_cost least, size_t most)
 {
@@ -3008,7 +3133,8 @@ static size_t adx_find_handed(adx_primal_split *k, size_t inputs,
     return n;
 }
 
-// If there is no room for all, those that cost most.
+// Hands on all calls of the math library, if there is room; else the long ones;
+// if there are none of these, as many short ones as there is room for.
 static size_t adx_choose_handed(adx_primal_split *k, size_t inputs, size_t most)
 {
     size_t n = adx_find_handed(k, inputs, ADX_CALL, SIZE_MAX);
@@ -3034,7 +3160,9 @@ static ad_status adx_begin_primal_split(adx_primal_split *k,
     return ADREV_OK;
 }
 
-// The first part. Inputs: those of p. Outputs: those of p, then what is handed.
+// The primal. Inputs: those of p. Outputs: those of p, then what is handed on.
+// Its nodes are those of the adjoint that do not depend on weights, guards with
+// them.
 static ad_status adx_make_primal(adx_program *q, const adx_program *p)
 {
     adx_making k;
@@ -3090,14 +3218,16 @@ static ad_status adx_make_pullback(adx_program *q, const adx_program *p)
 }
 
 /* --- several steps of a loop ------------------------------------------------
- * The second part for steps in a row, where what a call costs is more than what
- * a step does. Steps are those of a loop (adx_program.carried) that reads only
- * its state, parameters, and the step's number. Forwards nothing is gained:
- * there the calls of the math library wait for one another.                  */
+ * A replay of a small step costs more than the step does. So the pullbacks of
+ * some steps in a row are also made as one program. The steps are those of a
+ * loop (adx_program.carried) that reads its state, the parameters and the
+ * number of the step, and nothing else. Forwards nothing would be gained: there
+ * the calls of the math library wait for one another.                        */
 
 enum { ADX_UNROLLED = 4 };         // steps
 
-// Does what p does, to these numbers of q.
+// Appends the nodes of p to q. in[]: the numbers of q that are its inputs;
+// out[] becomes those that are its outputs.
 static void adx_paste(adx_program *q, const adx_program *p, const uint32_t in[],
                       uint32_t out[])
 {
@@ -3113,14 +3243,18 @@ static void adx_paste(adx_program *q, const adx_program *p, const uint32_t in[],
     adx_end_making(&k);
 }
 
+// Numbers that follow one another.
 static void adx_count_up(uint32_t to[], size_t n, size_t from)
 {
     for (size_t i = 0; i < n; i++)
         to[i] = (uint32_t)(from + i);
 }
 
-// From `one`, the second part for one step of p. at[]: its inputs and outputs,
-// and adjoints of the parameters.
+// `one` is the pullback of one step of p. It is pasted once for each step, from
+// the last one back. The adjoints of the state that come out of a step are the
+// weights of the step before; the adjoints of the parameters are added up.
+// at[]: numbers of q that are the inputs of `one`, then its outputs, then those
+// sums.
 static void adx_write_unrolled(adx_program *q, const adx_program *p,
                             const adx_program *one, uint32_t at[])
 {
@@ -3150,11 +3284,12 @@ static void adx_write_unrolled(adx_program *q, const adx_program *p,
         adx_new_output(q, sum[i]);
 }
 
-// Inputs: of ADX_UNROLLED steps, the state before each and what it handed on;
-// parameters, the steps' numbers, weights of the state after them, and adjoints
-// of the parameters so far. Outputs: those two before them. (So these are
-// summed in the order of single steps, with the same bits if the compiler
-// contracts nothing.)
+// The pullback of ADX_UNROLLED steps. Inputs: for each step the state before it
+// and what it handed on; then the parameters, the numbers of the steps, the
+// adjoints of the state after the steps, and those of the parameters so far.
+// Outputs: the adjoints of the state before the steps, and of the parameters.
+// These are summed in the order of single steps, so that the bits are the same
+// unless the compiler contracts.
 static ad_status adx_make_unrolled(adx_program *q, const adx_program *p)
 {
     adx_program one;
