@@ -2753,9 +2753,10 @@ static ad_status adx_write_adjoint(adx_program *q, const adx_program *p,
 
 // Inputs: those of p, and weights of its outputs. Outputs: the adjoints of the
 // first `moving` inputs, and then p's. In a loop the adjoint of a step waits
-// for// that of the step after it. So if a step has a bottleneck, the adjoint is also
-// written by way of it: then what comes before the bottleneck need not wait, but
-// for one product for each input. This version is taken if it has no more nodes.
+// for that of the step after it. So if a step has a bottleneck, the adjoint is
+// also written by way of it: then what comes before the bottleneck need not
+// wait, but for one product for each input. This version is taken if it has no
+// more nodes.
 static ad_status adx_make_adjoint(adx_program *q, const adx_program *p,
                                   size_t moving)
 {
@@ -3310,7 +3311,9 @@ ADX_SELDOM_END
 
 /* === function/record ========================================================
  * The function to be recorded runs on a tape of its own. The trace hook of that
- * tape writes the program.
+ * tape is told of every operation, and writes the program: number[id] is the
+ * number of the program that the tape's value `id` became. Comparisons become
+ * guards. Array statements become array nodes, several for some of them.
  *
  *   needs   tape/layout tape/memory tape/hooks sweep/session function/api
  *           function/operations function/program function/unique function/emit
@@ -3326,7 +3329,7 @@ typedef struct adx_code_place {
     int line;
 } adx_code_place;
 
-// A file's name that belongs to the function, and the next one.
+// The name of a file, as a copy that belongs to the function; a list.
 typedef struct adx_file_name {
     struct adx_file_name *next;
     char text[];
@@ -3335,10 +3338,10 @@ typedef struct adx_file_name {
 typedef struct adx_recorder {
     adx_program *p;
     const ad_tape *tape;
-    uint32_t *number;           // [id] of the tape: the program's number
+    uint32_t *number;           // [ids] of each value of the tape
     size_t ids, room;
-    adx_segment segment[ADREV_MARKS + 1];   // those that these ids are of
-    size_t segments;
+    adx_segment segment[ADREV_MARKS + 1];   // the tape's, as these ids were
+    size_t segments;                        // given out
     uint32_t job;               // of the last of them
     adx_code_place *guard;        // where each guard stands
     size_t guard_room;
@@ -3346,8 +3349,9 @@ typedef struct adx_recorder {
     const char *why;            // it failed; NULL: as the status says
 } adx_recorder;
 
-// Where f has rewound the tape, itself or by ad_grad, ids are given out again:
-// of segments that have gone, and of those that came in their place.
+// When f rewinds the tape, itself or by ad_grad, the tape's last segments go,
+// and their ids are given out again. So numbers are forgotten from the first
+// segment on that is not as it was: what went, and what came in its place.
 ADX_NOINLINE static void adx_forget_rewound(adx_recorder *r)
 {
     const ad_tape *t = r->tape;
@@ -3364,6 +3368,8 @@ ADX_NOINLINE static void adx_forget_rewound(adx_recorder *r)
     r->job = t->segment[t->segments - 1].job;
 }
 
+// The number of a value of an earlier segment; ADX_NOWHERE: it is not this
+// tape's.
 ADX_NOINLINE static uint32_t adx_number_elsewhere(adx_recorder *r,
                                                   ad_rev x)
 {
@@ -3372,7 +3378,8 @@ ADX_NOINLINE static uint32_t adx_number_elsewhere(adx_recorder *r,
                                                     : ADX_NOWHERE;
 }
 
-// What f brings along, an input of its own among it, is a constant.
+// The number of what f computes with. What f brings along is a constant, and so
+// is an input that f makes itself.
 static inline uint32_t adx_number_of(adx_recorder *r, ad_rev x)
 {
     uint32_t number = x.job == r->job
@@ -3381,8 +3388,8 @@ static inline uint32_t adx_number_of(adx_recorder *r, ad_rev x)
     return number != ADX_NOWHERE ? number : adx_fixed(r->p, x.v);
 }
 
-// The tape's value `id` is that number, wherever it stands. Ids that were left
-// out are of inputs, say, that f makes itself.
+// The tape's value `id` is this number of the program. Ids that are passed over
+// have no number: they are those of inputs, say, that f makes itself.
 static void adx_name_number(adx_recorder *r, size_t id, uint32_t number)
 {
     if (!adx_make_room_for(r->p->memory, (void **)&r->number, &r->room, id,
@@ -3398,6 +3405,9 @@ static void adx_name_number(adx_recorder *r, size_t id, uint32_t number)
     r->ids = id + 1;
 }
 
+// A comparison, or a step such as floor: its result becomes a node, and a guard
+// says that it must have this value. Neither counts in the report as an
+// operation that f made.
 ADX_NOINLINE static void adx_record_guard(adx_recorder *r,
                                           const ad_operation *o)
 {
@@ -3419,7 +3429,7 @@ ADX_NOINLINE static void adx_record_guard(adx_recorder *r,
     p->conditions += p->nodes - nodes;
     p->report = before;
     adx_emit_guard(p, outcome, adx_fixed(p, o->result.v), (uint32_t)which);
-    p->report = before;         // of what f computes, not of this
+    p->report = before;
 }
 
 ADX_NOINLINE static ad_rev adx_record_any(void *user, ad_opcode code, ad_rev a,
@@ -3437,8 +3447,8 @@ ADX_NOINLINE static ad_rev adx_record_any(void *user, ad_opcode code, ad_rev a,
     return made;
 }
 
-// The same for nearly all: the next value of the tape, of others that have
-// numbers.
+// The same, quickly, for nearly all operations: their value is the next one of
+// the tape, and all of their arguments have numbers.
 static ad_rev adx_record_node(void *user, ad_opcode code, ad_rev a, ad_rev b,
                               ad_rev c, ad_real v, uint32_t id)
 {
@@ -3448,7 +3458,7 @@ static ad_rev adx_record_node(void *user, ad_opcode code, ad_rev a, ad_rev b,
     uint32_t x = r->number[a.seq];
     uint32_t y = r->number[b.seq];
     uint32_t z = r->number[c.seq];
-    if ((x | y | z) == ADX_NOWHERE)     // one of them
+    if ((x | y | z) == ADX_NOWHERE)     // then one of them is
         return adx_record_any(user, code, a, b, c, v, id);
     ad_rev made = { v, id, r->job };
     r->p->report.recorded++;
@@ -3468,6 +3478,7 @@ static void adx_record_operation(void *user, const ad_operation *o)
 
 /* --- arrays -------------------------------------------------------------- */
 
+// The operands of an array statement as a range.
 static adx_numbers adx_view_range(adx_recorder *r, const ad_array_view *v)
 {
     adx_program *p = r->p;
@@ -3522,7 +3533,8 @@ static adx_numbers adx_record_sqdist(adx_program *p, size_t n, adx_numbers x,
     return adx_single(adx_emit_fold(p, ADX_MANY_sum, n, square));
 }
 
-// Sums of one term, as a tape makes them: they start at 0, and 0 + -0 is 0.
+// Sums of one term, as a tape makes them: they start at 0, so that -0 becomes
+// 0.
 static adx_numbers adx_from_zero(adx_program *p, size_t n, adx_numbers x)
 {
     adx_numbers r = adx_emit_each2(p, n, ADREV_OP_add, x,
@@ -3552,14 +3564,16 @@ static adx_numbers adx_record_axpy(adx_program *p, size_t n, adx_numbers a,
                           adx_emit_each2(p, n, ADREV_OP_mul, a, x), y);
 }
 
+// The range without its first n numbers.
 static adx_numbers adx_after(adx_numbers r, size_t n)
 {
     r.base = adx_in_range(&r, 0, n);
     return r;
 }
 
-// Column by column, as ad_trimatvec does it; the first result of a column is
-// one of y.
+// A triangle times a vector, column by column as ad_trimatvec does it. y begins
+// as the diagonal times x. Column i, below the diagonal, adds its product with
+// x[i] to the rest of y, after which the first number of y is result i + 1.
 static void adx_record_triangle(adx_recorder *r, const ad_array_operation *o,
                                 adx_numbers d, adx_numbers l, adx_numbers x)
 {
@@ -3578,8 +3592,9 @@ static void adx_record_triangle(adx_recorder *r, const ad_array_operation *o,
     }
 }
 
-// What it saved is copied, for the tape goes when the recording is done; once
-// that cannot fail any more, it is ours.
+// What an external statement saved is copied, for the tape goes when the
+// recording is done. Once nothing can fail any more, the statement on the tape
+// no longer has to destroy it (kept), and the program has.
 static adx_numbers adx_record_external(adx_recorder *r,
                                        const ad_array_operation *o)
 {
@@ -3608,6 +3623,8 @@ static adx_numbers adx_record_external(adx_recorder *r,
     return y;
 }
 
+// The nodes of an array statement. Returns its results; ADX_NOWHERE: they have
+// been named already.
 static adx_numbers adx_record_many(adx_recorder *r, const ad_array_operation *o)
 {
     adx_program *p = r->p;
@@ -3648,12 +3665,14 @@ static adx_numbers adx_record_many(adx_recorder *r, const ad_array_operation *o)
     return adx_record_external(r, o);
 }
 
-// A call of a recorded function: its nodes: function/calls.
+// Calls of recorded functions are external statements of this rule
+// (function/calls).
 static const ad_external_rule adx_call_rule;
 static const adx_program *adx_called(const void *saved,
                                      const adx_code_place **guards);
 
-// The function that is called may be freed, and with it the names of files.
+// The name of a file that belongs to a function that is called: that function
+// may be freed, so the name is copied, once.
 static const char *adx_keep_file(adx_recorder *r, const char *file)
 {
     adx_file_name *own = r->files;
@@ -3675,6 +3694,8 @@ static const char *adx_keep_file(adx_recorder *r, const char *file)
     return own->text;
 }
 
+// Places of the guards of a function that is called, behind those that are
+// there.
 static void adx_record_guards(adx_recorder *r, size_t n,
                               const adx_code_place place[])
 {
@@ -3691,6 +3712,8 @@ static void adx_record_guards(adx_recorder *r, size_t n,
     }
 }
 
+// A call of a recorded function becomes a copy of its nodes; its guards are
+// counted on from those of this function.
 static void adx_record_call(adx_recorder *r, const ad_array_operation *o)
 {
     const adx_code_place *place;
@@ -3776,8 +3799,18 @@ static void adx_record_outputs(adx_recorder *r, const ad_tape *t, size_t m,
 }
 
 /* === function/places ========================================================
- * A machine is a program made ready for replay: nodes on which no result
- * depends are gone, and a number after its last use gives its place to another.
+ * A machine is a program made ready for replay. It is made in these steps:
+ *
+ *   1  Nodes on which neither a result nor a guard depends are left out.
+ *   2  A product that only one sum uses becomes one node with that sum.
+ *   3  Nodes change places, as far as none of them waits for a later one: those
+ *      of one operation come together, or else each follows what it waits for.
+ *   4  Each number gets a place in memory. After its last use that place is
+ *      free for the next result, so that a replay touches little memory. In
+ *      programs with array nodes every number has a place of its own, so that
+ *      ranges stay ranges.
+ *   5  A node that uses the result of the node before it is marked: it finds
+ *      that result in a register.
  *
  *   needs   tape/memory function/operations function/program function/copy
  *           function/matrices
@@ -3793,14 +3826,14 @@ typedef struct adx_preset {
 
 #define ADX_LINE (64 / sizeof(ad_real))     // numbers of a line of the cache
 
-// Lanes begin with a line: vectors that cross two of them take up to 1.3 times
-// as long (gmm, bench/).
+// Lanes begin with a line: vectors that cross two lines take up to 1.3 times as
+// long (gmm, bench/).
 static ad_real *adx_align(ad_real *p)
 {
     return p + (64 - (uintptr_t)p % 64) % 64 / sizeof *p;
 }
 
-// Memory of one evaluation at a time.
+// The memory of one evaluation.
 typedef struct adx_workspace {
     size_t lanes;
     ad_real *w;                 // in `memory`
@@ -3814,7 +3847,8 @@ typedef struct adx_machine {
     size_t calls;               // of the math library: the sum of adx_cost_of
     adx_many *many;             // a node's r is the place of its first result
     size_t manys;
-    size_t room;                // numbers behind the places: one external node
+    size_t room;                // numbers behind the places, for the external
+                                // node that needs most
     adx_preset *preset;         // constants
     size_t presets;
     uint32_t *output;
@@ -3829,13 +3863,14 @@ typedef struct adx_machine {
 #define ADX_WINDOW 512          // nodes that may change places
 #define ADX_SLENDER 4           // nodes of a level; see adx_batch
 
-// Nodes that are put into another order.
+// Nodes that are put into another order. A node waits for another one of the
+// window if it reads its result; chains are of nodes that wait so.
 typedef struct adx_window {
     adx_node node[ADX_WINDOW];
     uint16_t op[ADX_WINDOW];
-    uint16_t level[ADX_WINDOW];     // most nodes in a row before it,
+    uint16_t level[ADX_WINDOW];     // nodes of the longest chain before it,
     uint16_t height[ADX_WINDOW];    // and after it
-    uint16_t heir[ADX_WINDOW];      // the first of those after it
+    uint16_t heir[ADX_WINDOW];      // the first node of the latter
     uint16_t order[2][ADX_WINDOW];
     uint16_t count[ADX_WINDOW + 1];
 } adx_window;
@@ -3844,12 +3879,12 @@ typedef struct adx_placing {
     const adx_program *p;
     adx_machine *machine;
     bool *used;
-    adx_node *node;             // those of p, fused; then those that are used,
-    size_t nodes;               // so many
-    uint32_t *uses;             // of each number
+    adx_node *node;             // those of p, fused; then only those that are
+    size_t nodes;               // used, in the order of the machine
+    uint32_t *uses;             // of each number: how often it is read
     uint32_t *place;            // of each number
-    uint32_t *last;             // the node that uses it last
-    uint32_t *idle;             // places that are free
+    uint32_t *last;             // of each number: the node that reads it last
+    uint32_t *idle;             // places that are free: a stack
     size_t idle_n;
     adx_window *window;
 } adx_placing;
@@ -3882,7 +3917,7 @@ static void adx_end_placing(adx_placing *k)
     adx_drop(a, k->window);
 }
 
-// Their lists are the machine's own.
+// Copies what array nodes need. Lists are the machine's own; rules are shared.
 static bool adx_copy_manys(adx_machine *m, const adx_program *p)
 {
     m->many = (adx_many *)adx_take(m->memory, p->manys, sizeof *m->many);
@@ -3942,6 +3977,7 @@ static void adx_count_use(void *user, uint32_t number)
     ((uint32_t *)user)[number]++;
 }
 
+// Counts how often each number is read, and copies the nodes.
 static void adx_count_uses(adx_placing *k)
 {
     const adx_program *p = k->p;
@@ -3961,7 +3997,7 @@ static void adx_count_uses(adx_placing *k)
     }
 }
 
-// The product that is used by this sum only; NULL: x is none.
+// The node of x, if it is a product and its result is read once; else NULL.
 static adx_node *adx_single_product(adx_placing *k, uint32_t x)
 {
     uint32_t from = k->p->from[x];
@@ -3974,7 +4010,8 @@ static adx_node *adx_single_product(adx_placing *k, uint32_t x)
     return product ? s : NULL;
 }
 
-// A product and the sum or difference it goes into become one node.
+// A product and the sum or difference that alone reads it become one node. Of a
+// difference only the second argument can be such a product.
 static void adx_fuse(adx_placing *k)
 {
     for (size_t i = 0; i < k->p->nodes; i++) {
@@ -4002,7 +4039,8 @@ static void adx_drop_unused(adx_placing *k)
             k->node[k->nodes++] = k->node[i];
 }
 
-// Stable: the indices in `from` by their keys, which are below `keys`.
+// A stable counting sort of the indices in `from` by their keys, which are
+// below `keys`.
 static void adx_sort_by(adx_window *w, size_t n, const uint16_t key[],
                         size_t keys, const uint16_t from[], uint16_t to[])
 {
@@ -4015,13 +4053,15 @@ static void adx_sort_by(adx_window *w, size_t n, const uint16_t key[],
         to[w->count[key[from[i]]]++] = from[i];
 }
 
-// Level by level, operation by operation.
+// Level by level, and within a level operation by operation. A node waits only
+// for nodes of lower levels.
 static void adx_order_by_level(adx_window *w, size_t n, size_t levels)
 {
     adx_sort_by(w, n, w->op, ADX_OP_end, w->order[0], w->order[1]);
     adx_sort_by(w, n, w->level, levels, w->order[1], w->order[0]);
 }
 
+// Node i waits for `maker` (1 + its index; 0: it is not in the window).
 static void adx_raise(adx_window *w, size_t i, uint32_t maker)
 {
     if (maker > 0 && w->height[maker - 1] <= w->height[i]) {
@@ -4030,9 +4070,11 @@ static void adx_raise(adx_window *w, size_t i, uint32_t maker)
     }
 }
 
-// Those first after which most nodes come in a row, each followed by its heir
-// as long as that need not wait for anything else. made[] of numbers: 1 + the
-// node that will make them; 0: they are there.
+// The nodes with the longest chains after them come first. Each is followed by
+// its heir, as long as that waits for nothing else, so that a result is used at
+// once. A node has a lower height than all that it waits for: when its turn
+// comes by height, at the latest, it need not wait any more. made[] of each
+// number: 1 + the node that will make it; 0: it is there.
 static void adx_order_by_height(adx_window *w, size_t n, size_t levels,
                                 uint32_t made[])
 {
@@ -4059,7 +4101,10 @@ static void adx_order_by_height(adx_window *w, size_t n, size_t levels,
         }
 }
 
-// n nodes, none of them a guard or with many results. of[] each number: 0.
+// Puts n nodes into another order; none of them is a guard or has many results.
+// Where a level has ADX_SLENDER nodes or more on average, they go by level,
+// else by height. of[] is room for something of each number, and is 0 before
+// and after.
 static void adx_batch_window(adx_window *w, size_t n, adx_node node[],
                              uint32_t of[])
 {
@@ -4085,12 +4130,11 @@ static void adx_batch_window(adx_window *w, size_t n, adx_node node[],
         node[i] = w->node[w->order[0][i]];
 }
 
-// Nodes of one operation come next to one another, as far as they do not wait
-// for each other: where a point is evaluated this saves jumps, and the processor
-// finds more to do at a time (lstm as a scan, bench/: 4.8 instead of 6.0 times
-// the plain program). Where there are few such nodes, each comes after the one
-// it waits for, which then hands it its result in a register (sir as a scan:
-// 4.7 instead of 5.1 times).
+// Orders the nodes, window by window; guards and nodes with many results stay
+// where they are, and end a window. Nodes of one operation next to one another
+// save jumps, and the processor finds more to do at a time. Where a program has
+// few such nodes, each follows the one that it waits for, which hands its
+// result on in a register. (BENCHMARKS.md says what both are worth.)
 static void adx_batch(adx_placing *k)
 {
     size_t n = 0;               // nodes of the window
@@ -4107,6 +4151,8 @@ static void adx_batch(adx_placing *k)
     }
 }
 
+// The last node that reads each number. Outputs are read when all nodes are
+// done.
 static void adx_find_last_uses(adx_placing *k)
 {
     const adx_program *p = k->p;
@@ -4123,8 +4169,8 @@ static void adx_find_last_uses(adx_placing *k)
         k->last[p->output[i]] = UINT32_MAX;
 }
 
-// Inputs and constants keep their places; where there are arrays all numbers do,
-// so that ranges remain ranges.
+// Inputs and constants have places of their own, which they keep. Where there
+// are arrays, all numbers have: their own index.
 static void adx_place_given(adx_placing *k)
 {
     const adx_program *p = k->p;
@@ -4143,6 +4189,7 @@ static void adx_place_given(adx_placing *k)
     }
 }
 
+// Frees the place of x if node `node` was the last to read it.
 static void adx_release(adx_placing *k, uint32_t x, size_t node)
 {
     if (k->p->from[x] < ADX_FROM_INPUT && k->last[x] == node) {
@@ -4151,6 +4198,7 @@ static void adx_release(adx_placing *k, uint32_t x, size_t node)
     }
 }
 
+// Writes node i into the machine, with places in place of numbers.
 static void adx_place_node(adx_placing *k, size_t i)
 {
     const adx_node *s = &k->node[i];
@@ -4166,7 +4214,7 @@ static void adx_place_node(adx_placing *k, size_t i)
                              : (uint32_t)k->machine->places++;
         k->place[s->r] = to.r;
     }
-    // Only now: the result must not lie where an argument does.
+    // Only now: a result may not overlap an argument (function/arrays).
     adx_release(k, s->a, i);
     adx_release(k, s->b, i);
     if (!guard)
@@ -4174,10 +4222,10 @@ static void adx_place_node(adx_placing *k, size_t i)
     *k->machine->node++ = to;
 }
 
-// A node that takes the result of the one before finds that in a register: it
-// has a code of its own, beyond its operation's, that says which argument it is.
-// By way of memory it would wait longer than most operations take. (Twenty times
-// x = x a + b: 69 instead of 128 ns.)
+// A node that uses the result of the node before it has a code of its own: its
+// operation and which argument that is. It finds the argument in a register; by
+// way of memory it would wait longer than most operations take. (Twenty times x
+// = x a + b: 69 instead of 128 ns.)
 enum {
     ADX_CODE = 0xff,            // of the operation
     ADX_AFTER_X = 0x100, ADX_AFTER_Y = 0x200, ADX_AFTER_Z = 0x300,
@@ -4197,6 +4245,7 @@ ADX_STATIC_ASSERT((int)ADX_OP_end <= (int)ADX_CODE, "an operation has 8 bits");
     X(ADX_OP_chain, x * y) Y(ADX_OP_chain, x * y)                           \
     ADX_FUSED(X) ADX_FUSED(Y) ADX_FUSED(Z)
 
+// Gives such codes to the nodes that have one.
 static void adx_mark_after(adx_node *s)
 {
 #define ADX_X(code, value) [code + ADX_AFTER_X] = true,
@@ -4260,7 +4309,8 @@ static adx_machine *adx_make_machine(const adx_program *p)
 
 /* --- loops --------------------------------------------------------------- */
 
-// One operation on n numbers of each argument, so far from one another.
+// An argument of an operation on n numbers: where the first one is, and how far
+// it is to the next.
 typedef struct adx_stream {
     const ad_real *v;
     ptrdiff_t step;
@@ -4269,7 +4319,7 @@ typedef struct adx_stream {
 typedef void adx_map_fn(size_t n, ad_real r[restrict], adx_stream a,
                         adx_stream b, adx_stream c);
 
-// r overlaps no argument: see adx_place_node.
+// r overlaps no argument: adx_place_node sees to that.
 #define ADX_LOOP(value, sa, sb, sc)                                         \
     for (ptrdiff_t i = 0; i < (ptrdiff_t)n; i++) {                          \
         ad_real x = a.v[i * (sa)];                                          \
@@ -4309,6 +4359,9 @@ ADX_MAP(mul_sub, adx_less(z, adx_rounded(x * y)))
 #undef ADX_MAP
 #undef ADX_LOOP
 
+// The loop for an operation. careful: a factor of zero absorbs in the chain
+// rule; else it is multiplied, which gives the same as long as all numbers are
+// finite.
 static adx_map_fn *adx_map_of(uint32_t op, bool careful)
 {
 #define ADX_NAMED(name, ...) [ADREV_OP_##name] = adx_map_##name,
@@ -4331,8 +4384,9 @@ static adx_map_fn *adx_map_of(uint32_t op, bool careful)
 }
 
 /* --- nodes with many results ------------------------------------------------
- * Of L lanes; number i of lane l stands at w[i*L + l]. Sums are made in the
- * order in which the array statements of a tape make them.                   */
+ * There are L lanes: number i of lane l is at w[i*L + l], and L = 1 is a single
+ * point. Sums are made in the order in which the array statements of a tape
+ * make them, so that the bits are the same.                                  */
 
 static ad_real *adx_lanes_at(ad_real w[], size_t L, const adx_numbers *r,
                              size_t i, size_t j)
@@ -4340,6 +4394,8 @@ static ad_real *adx_lanes_at(ad_real w[], size_t L, const adx_numbers *r,
     return w + adx_in_range(r, i, j) * L;
 }
 
+// At a single point, one loop over the n elements; else for each element a loop
+// over the lanes.
 static void adx_run_each(const adx_many *k, ad_real r[], ad_real w[],
                          size_t L, bool careful)
 {
@@ -4354,6 +4410,7 @@ static void adx_run_each(const adx_many *k, ad_real r[], ad_real w[],
     }
 }
 
+// A sum, a largest number or a length, of lane l.
 static ad_real adx_run_fold(const adx_many *k, ad_real w[], size_t L,
                             size_t l)
 {
@@ -4370,21 +4427,22 @@ static ad_real adx_run_fold(const adx_many *k, ad_real w[], size_t L,
     return sum;
 }
 
-// Columns of the chain rule that lie well in memory are added one by one.
+// Whether the product of a matrix and a vector in the chain rule is a sum of
+// columns, which must be contiguous: the loops are then over vectors.
 static bool adx_adds_columns(const adx_many *k)
 {
     return k->n == 1 && k->arg[0].rs == 1 && k->op == ADX_OP_chain;
 }
 
-// A sum of products as a tape makes it: of two vectors in eight sums, else in
-// one.
+// Whether a sum of products is made of eight sums side by side, as a tape makes
+// that of two vectors; others are one sum.
 static bool adx_has_eight_sums(const adx_many *k, bool careful)
 {
     return k->n == 1 && !adx_adds_columns(k)
         && !(careful && k->op == ADX_OP_chain);
 }
 
-// One element at one point.
+// One element of a product, at a single point.
 static ad_real adx_run_inner(const adx_many *k, ad_real w[], size_t i,
                              size_t j, bool careful)
 {
@@ -4413,7 +4471,8 @@ static void adx_add_lanes(size_t L, ad_real *restrict sum, const ad_real *a,
             sum[l] += a[l] * b[l];
 }
 
-// One element at L points side by side, with the same bits.
+// The same at L points side by side, with the same bits: product n goes to sum
+// n mod 8, and the eight sums are added in the order of adx_inner.
 static void adx_run_inner_lanes(const adx_many *k, ad_real w[], size_t L,
                                 size_t i, size_t j, bool careful, ad_real r[])
 {
@@ -4437,7 +4496,8 @@ static void adx_run_inner_lanes(const adx_many *k, ad_real w[], size_t L,
         adx_add_lanes(L, r, a, b, careful);
 }
 
-// y = 0 + a x: the sum of one term. The arrays do not overlap.
+// y = 0 + a x: the sum of one term, in which -0 becomes 0. The arrays do not
+// overlap.
 static void adx_scale_row(size_t n, ad_real a, const ad_real *restrict x,
                           ad_real *restrict y)
 {
@@ -4445,8 +4505,10 @@ static void adx_scale_row(size_t n, ad_real a, const ad_real *restrict x,
         y[i] = a * x[i] + 0;
 }
 
-// A product of the chain rule whose rows or columns lie well in memory. Sums go
-// on in the order of l, as those of adx_run_inner do where n > 1.
+// A product at a single point, by loops over contiguous rows of b, each of
+// which is added to a row of the result; or over columns of a, see
+// adx_adds_columns. Each element is summed in the order of l, as adx_run_inner
+// does where it makes one sum. False: neither rows nor columns are contiguous.
 static bool adx_run_rows(const adx_many *k, ad_real r[], ad_real w[])
 {
     const adx_numbers *a = &k->arg[0];
@@ -4471,7 +4533,9 @@ static bool adx_run_rows(const adx_many *k, ad_real r[], ad_real w[])
     return rows || columns;
 }
 
-// The rule's own work: out[results] of in[operands].
+// Lets the rule compute out[results] from in[operands]. Where all adjoints are
+// 0, and their tangents are, the results are 0 without a call. Tangents that
+// are all 0 are not asked for.
 static bool adx_replay(const adx_many *k, const ad_real in[], ad_real out[])
 {
     bool adjoint = k->op & ADX_EXTERNAL_adjoint;
@@ -4498,8 +4562,9 @@ static bool adx_replay(const adx_many *k, const ad_real in[], ad_real out[])
 
 #define ADX_FAILED UINT32_MAX   // in place of a guard: a replay failed
 
-// A call for each lane that has other operands than the one before it. Lanes
-// that do not pass a guard are left, as a single point would be.
+// Calls the rule for each lane whose operands are not those of the call before.
+// Lanes that have failed at a guard are left out, since a single point would
+// not have come here.
 static void adx_run_external(const adx_many *k, ad_real r[], const ad_real w[],
                              ad_real room[], size_t L, uint32_t flipped[])
 {
@@ -4528,7 +4593,8 @@ static void adx_run_external(const adx_many *k, ad_real r[], const ad_real w[],
     }
 }
 
-// flipped[L]: set where a node fails.
+// Replays a node with many results. flipped[L]: ADX_FAILED where its rule
+// fails.
 static void adx_run_many(const adx_machine *m, const adx_node *s, ad_real w[],
                          size_t L, bool careful, uint32_t flipped[])
 {
@@ -4575,17 +4641,19 @@ static void adx_run_many(const adx_machine *m, const adx_node *s, ad_real w[],
 
 /* --- one point ----------------------------------------------------------- */
 
-// To the bit: what f made of 0 and of -0 may differ. Every NaN is the same.
+// Whether a guard is passed. The bits must be equal, for f may do different
+// things with 0 and -0; but every NaN is the same.
 static bool adx_same_value(ad_real a, ad_real b)
 {
     return memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b);
 }
 
-// ADX_GOTO   1: every node jumps to the next one; 0: C without extensions, for
-//   compilers that have none and for tests. Processors foresee these jumps better
-//   than those of a switch, which all come from one place (particles replayed,
-//   bench/, gcc: a tenth). Nodes of one operation follow one another often enough
-//   that a loop over them saves half of the jumps.
+// ADX_GOTO   1: the code of each node jumps to that of the next one; 0: a
+//   switch, for compilers without computed goto, and for tests. Processors
+//   foresee these jumps better than those of a switch, which all come from one
+//   place (a tenth of particles replayed, bench/, gcc). Nodes of one operation
+//   follow one another often enough that a loop over them saves half of the
+//   jumps.
 #ifndef ADX_GOTO
 #ifdef __GNUC__
 #define ADX_GOTO 1
@@ -4600,8 +4668,8 @@ static bool adx_same_value(ad_real a, ad_real b)
 #define ADX_GO_BEGIN goto *to[s->op];
 #define ADX_GO_AT(label, code) label:
 #ifdef __clang__
-// clang 14 makes one jump of all that follow a condition. (sir as a scan,
-// replayed, bench/: 5.4 instead of 7.4 times the plain program.)
+// clang 14 would merge all jumps that follow a condition into one. (sir as a
+// scan, replayed, bench/: 5.4 instead of 7.4 times the plain program.)
 #define ADX_GO_NEXT do { ADX_OPAQUE(s); goto *to[s->op]; } while (0)
 #else
 #define ADX_GO_NEXT goto *to[s->op]
@@ -4612,7 +4680,10 @@ static bool adx_same_value(ad_real a, ad_real b)
 #define ADX_GO_NEXT break
 #endif
 
-// Returns the guard or external node that stopped it, or NULL.
+// Runs the nodes at one point. `last` is the result of the node before, for
+// nodes that adx_mark_after has marked. Chain is a plain product here, which is
+// right as long as all results turn out finite. Returns the guard or external
+// node that stopped it, or NULL.
 static const adx_node *adx_nodes_plain(const adx_machine *m, ad_real w[])
 {
     const adx_node *s = m->node;
@@ -4687,7 +4758,9 @@ static const adx_node *adx_nodes_plain(const adx_machine *m, ad_real w[])
 #undef ADX_GO_AT
 #undef ADX_GO_NEXT
 
-// The same with zeros that absorb: rare, so not compiled twice.
+// The same with zeros that absorb in the chain rule. Since this is rare, each
+// node is a call of the loop for lanes, with one lane, and no second
+// interpreter.
 static const adx_node *adx_nodes_careful(const adx_machine *m, ad_real w[])
 {
     uint32_t failed = 0;
@@ -4706,7 +4779,9 @@ static const adx_node *adx_nodes_careful(const adx_machine *m, ad_real w[])
     return NULL;
 }
 
-// Takes the memory that is kept, if it fits, or new memory; NULL: none.
+// Takes the memory that an evaluation before has left, if it is for as many
+// lanes, or new memory, in which the constants are then written. NULL: there is
+// none.
 static adx_workspace *adx_take_work(adx_machine *m, size_t lanes)
 {
     // acquire: pairs with the release in adx_give_work, which makes the
@@ -4731,6 +4806,7 @@ static adx_workspace *adx_take_work(adx_machine *m, size_t lanes)
     return work;
 }
 
+// Leaves the memory for the next evaluation, in place of what was left before.
 static void adx_give_work(adx_machine *m, adx_workspace *work)
 {
     // release: pairs with the acquire in adx_take_work.
@@ -4739,9 +4815,10 @@ static void adx_give_work(adx_machine *m, adx_workspace *work)
 }
 
 /* --- many points ------------------------------------------------------------
- * The numbers of all lanes lie side by side; a node is a loop over them.      */
+ * The numbers of all lanes are side by side; each node is a loop over
+ * lanes.                                                                    */
 
-// The lanes whose guard this is the first to come out differently.
+// Marks the lanes that fail at this guard, and have failed at none before.
 static void adx_guard_lanes(const adx_node *s, const ad_real w[],
                             size_t lanes, uint32_t flipped[])
 {
@@ -4751,7 +4828,7 @@ static void adx_guard_lanes(const adx_node *s, const ad_real w[],
             flipped[l] = s->c + 1;
 }
 
-// gcc -O2 makes vectors only where it need not ask whether arrays overlap.
+// gcc -O2 makes vectors only where it need not test whether arrays overlap.
 // (gmm-d10 replayed, bench/ with -O2: 1.3 times as fast.)
 #if defined __GNUC__ && !defined __clang__
 #define ADX_NO_OVERLAP _Pragma("GCC ivdep")
@@ -4759,8 +4836,8 @@ static void adx_guard_lanes(const adx_node *s, const ad_real w[],
 #define ADX_NO_OVERLAP
 #endif
 
-// Full blocks: the loops have a constant length. (burgers, bench/: 1.5 times as
-// fast as calls of adx_map_of.)
+// A full block of lanes: all loops have the same constant length. (burgers,
+// bench/: 1.5 times as fast as calls of adx_map_of.)
 static void adx_run_block(const adx_machine *m, ad_real w[],
                           uint32_t flipped[])
 {
@@ -4789,8 +4866,8 @@ static void adx_run_block(const adx_machine *m, ad_real w[],
         ADX_EVERY
         ADX_DO(ADX_OP_chain, x * y)
         ADX_FUSED_CHAIN(ADX_DO)
-        // Two loops: the product is in memory before it is used, so that it is
-        // not contracted; an asm within a loop would prevent vectors.
+        // Two loops: a product is in memory before it is used, so that it is
+        // not contracted. An asm within a loop would prevent vectors.
 #define ADX_DO_TWICE(code, operator)                                        \
         case code:                                                          \
             ADX_BLOCK_DO(x * y);                                            \
@@ -4816,7 +4893,8 @@ static void adx_run_block(const adx_machine *m, ad_real w[],
 
 #undef ADX_NO_OVERLAP
 
-// flipped[lanes]: 1 + the guard that a lane did not pass; 0: none; ADX_FAILED.
+// Runs the nodes at `lanes` points. flipped[lanes]: 0; or 1 + the guard at
+// which the lane failed; or ADX_FAILED: an external node failed.
 static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
                           bool careful, uint32_t flipped[])
 {
@@ -6655,8 +6733,9 @@ ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
  *           function/run function/functions
  * ========================================================================== */
 
+// A program with its partials, and the coefficients of all its numbers.
 typedef struct adx_series {
-    adx_program *p;             // scalar nodes only
+    adx_program *p;             // nodes of one result only
     size_t order;
     uint32_t (*partial)[3];     // [node], of those that have no recurrence;
                                 // ADX_NOWHERE: zero
@@ -6664,6 +6743,7 @@ typedef struct adx_series {
     ad_real *c;                 // [number][order + 1]
 } adx_series;
 
+// Whether the coefficients of an operation need no partials.
 static bool adx_has_recurrence(uint32_t op)
 {
     return op == ADREV_OP_add || op == ADREV_OP_sub || op == ADREV_OP_neg
@@ -6672,7 +6752,9 @@ static bool adx_has_recurrence(uint32_t op)
         || op == ADREV_OP_detach;
 }
 
-// Partials of the nodes up to here, whose nodes go behind them.
+// Extends the program by the partials of its nodes, level by level. The nodes
+// that a partial adds come at the end of the program: they are the next level,
+// and get partials in the next round. There are `order` rounds.
 static void adx_continue_series(adx_series *t)
 {
     adx_program *p = t->p;
@@ -6701,11 +6783,13 @@ static void adx_continue_series(adx_series *t)
         }
 }
 
+// The coefficients of number x.
 static ad_real *adx_series_of(const adx_series *t, uint32_t x)
 {
     return t->c + x * (t->order + 1);
 }
 
+// The part of coefficient k of x y that terms `from` and later of x contribute.
 static ad_real adx_convolve(const ad_real x[], const ad_real y[],
                             size_t from, size_t k)
 {
@@ -6715,7 +6799,10 @@ static ad_real adx_convolve(const ad_real x[], const ad_real y[],
     return sum;
 }
 
-// Coefficient k > 0 of v' = sum of p x', divided by k.
+// Coefficient k > 0 of a v without recurrence: v' is the sum of p x' over the
+// arguments x, and k times the coefficient of v is coefficient k - 1 of v'.
+// Nodes of the last level have no partials: their coefficients beyond the first
+// are not needed.
 static ad_real adx_integrate(const adx_series *t, size_t node, size_t k)
 {
     const adx_node *s = &t->p->node[node];
@@ -6731,6 +6818,8 @@ static ad_real adx_integrate(const adx_series *t, size_t node, size_t k)
     return sum / (ad_real)k;
 }
 
+// Coefficient k of the result of a node, when all before it are known, and
+// those up to k of its arguments.
 static ad_real adx_coefficient(const adx_series *t, size_t node, size_t k)
 {
     const adx_node *s = &t->p->node[node];
@@ -6754,7 +6843,8 @@ static ad_real adx_coefficient(const adx_series *t, size_t node, size_t k)
     }
 }
 
-// The guard that is not passed, or NULL.
+// All coefficients at x in the direction v: k by k, and for each k node by
+// node. Returns the guard that is not passed, or NULL.
 static const adx_node *adx_run_series(adx_series *t, const ad_real x[],
                                       const ad_real v[])
 {
@@ -6814,8 +6904,9 @@ ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
 
 /* === function/compare =======================================================
  * A recording does not see what f does with plain numbers. So f is run again,
- * at a point where all guards pass. If results differ there, they depend on
- * something that the recording froze.
+ * at a point nearby where all guards pass, and what was recorded is replayed
+ * there. If the results differ by more than rounding, they depend on something
+ * that the recording froze.
  *
  *   needs   number/recording tape/memory sweep/session array/linear
  *           check/differences function/api function/operations
@@ -6824,7 +6915,8 @@ ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
 
 ADX_SELDOM_BEGIN
 
-// Values of f at x, given constants on a tape that is then gone.
+// Runs f at x, with constants, on a tape that is freed. The values are in
+// lent->y.
 static ad_status adx_run_plain(const ad_fn *fn, ad_vector_fn *f, void *ctx,
                                const ad_real x[], adx_lent *lent)
 {
@@ -6850,7 +6942,7 @@ static ad_real adx_larger_of(ad_real a, ad_real b)
     return adx_most(adm_fabs(a), adm_fabs(b));
 }
 
-// Whether two values are the same but for so much of them.
+// Whether two values are the same, but for a part of the larger one.
 static bool adx_alike(ad_real a, ad_real b, ad_real part)
 {
     return a == b || (a != a && b != b)
@@ -6880,8 +6972,8 @@ ADX_API ad_status ad_fn_check(ad_fn *fn, ad_vector_fn *f, void *ctx,
     return status;
 }
 
-// A comparison close to x. The program is run as it stands, each number in its
-// own place: to make it ready for many evaluations (function/places) takes longer than to
+// A comparison close to x. The program is run as it is, each number in a place
+// of its own: to make it a machine (function/places) would take longer than to
 // record it.
 typedef struct adx_nearby {
     adx_machine machine;        // which borrows the program's nodes
@@ -6894,6 +6986,8 @@ typedef struct adx_nearby {
     ad_real *w;                 // numbers of the program
 } adx_nearby;
 
+// A machine that has the nodes of the program itself, behind which an end is
+// written. False: no memory.
 static bool adx_borrow_nodes(adx_machine *m, adx_program *p)
 {
     *m = (adx_machine){
@@ -6916,7 +7010,8 @@ static bool adx_borrow_nodes(adx_machine *m, adx_program *p)
     return true;
 }
 
-// What was recorded, at x. False: a guard is not passed, or a node fails.
+// Replays at x what was recorded. False: a guard is not passed, or a node
+// fails.
 static bool adx_run_recording(const adx_nearby *c, const ad_real x[],
                               ad_real y[])
 {
@@ -6932,7 +7027,8 @@ static bool adx_run_recording(const adx_nearby *c, const ad_real x[],
     return true;
 }
 
-// A step of each input, up or down, so large a part of it; of 0: up.
+// Moves each input up or down, at random, by this part of it; an input of 0
+// moves up by the part itself.
 static void adx_move_nearby(const adx_nearby *c, ad_real part)
 {
     uint32_t random = 1;
@@ -6957,9 +7053,10 @@ static bool adx_find_nearby(const adx_nearby *c)
     return false;
 }
 
-// Whether f differs there by more than rounding: than a small part of what it
-// has changed by, and than the error of a few operations, and than the
-// recording differs from f at x, where both are the same but for rounding.
+// Whether f and the recording differ by more than rounding, in any result.
+// Three things count as rounding: an error of a few operations; a small part of
+// the change from x to here; and 64 times what they differ by at x itself,
+// where both are the same but for rounding.
 static bool adx_differs(const adx_nearby *c, const adx_lent *lent)
 {
     const ad_real few = 1024 * ADX_EPSILON;
@@ -6979,6 +7076,8 @@ static bool adx_differs(const adx_nearby *c, const adx_lent *lent)
     return false;
 }
 
+// lent->y: the results of f at x, as they were recorded. If guards fail at all
+// points that are tried, nothing is compared.
 static ad_status adx_compare_nearby(ad_fn *fn, ad_vector_fn *f, void *ctx,
                                     const ad_real x[], adx_lent *lent)
 {
@@ -7014,6 +7113,15 @@ ADX_SELDOM_END
  * are in function/colour, values in function/plans. (Gebremedhin, Manne &
  * Pothen, What color is your Jacobian?)
  *
+ * Of a Jacobian, row i has the inputs that output i is reached from. Sets of
+ * outputs are propagated back through the program, as the bits of a word, 64
+ * outputs at a time.
+ *
+ * Of a Hessian, an entry comes from a node that is curved in two of its
+ * arguments: then each input of the one is paired with each of the other. So
+ * the sets of inputs of such arguments are propagated forwards, and the pairs
+ * are collected.
+ *
  *   needs   tape/memory function/operations function/program function/emit
  *           function/formulas function/copy
  *   offers  adx_entries adx_free_graph adx_new_graph adx_transpose
@@ -7022,7 +7130,7 @@ ADX_SELDOM_END
 
 /* --- lists --------------------------------------------------------------- */
 
-// Entries are counted in 32 bits. Tests make it less.
+// Entries are counted in 32 bits. Tests set a lower limit.
 #ifndef ADX_ENTRIES_MOST
 #define ADX_ENTRIES_MOST UINT32_MAX
 #endif
@@ -7032,7 +7140,7 @@ typedef struct adx_index_list {
     uint32_t *v;
     size_t n;
     size_t room;
-    bool failed;                // no memory, or:
+    bool failed;                // no memory, or full
     bool full;
 } adx_index_list;
 
@@ -7047,7 +7155,7 @@ static void adx_list_add(adx_index_list *l, uint32_t v)
         l->failed = true;
 }
 
-// Rows of column indices, one behind the other.
+// A pattern by rows: the columns of row i are col[start[i]] up to start[i + 1].
 typedef struct adx_entries {
     size_t rows;
     size_t cols;
@@ -7074,7 +7182,8 @@ static bool adx_new_graph(const ad_allocator *a, adx_entries *g, size_t rows,
     return g->start != NULL && g->col != NULL;
 }
 
-// Columns as rows, each sorted. Of symmetric use: twice sorts g itself.
+// The transposed pattern, by a counting sort: its rows come out sorted. So to
+// transpose twice sorts a pattern.
 static bool adx_transpose(const ad_allocator *a, const adx_entries *g,
                           adx_entries *t)
 {
@@ -7106,14 +7215,15 @@ static bool adx_sort_graph(const ad_allocator *a, adx_entries *g)
 
 /* --- the pattern of a Jacobian ------------------------------------------- */
 
-// Whether a node depends on argument i in a way that has a derivative.
+// Whether an operation has a derivative by argument i.
 static bool adx_has_partial(uint32_t op, int i)
 {
     return op != ADX_OP_guard && i < adx_row_of(op)->arity
         && strcmp(adx_row_of(op)->partial[i], "0") != 0;
 }
 
-// Inputs that number x depends on, each once: those that are not yet marked.
+// Adds to a list the inputs that number x depends on: a search in depth that
+// marks what it has seen with `now`.
 static void adx_collect_inputs(const adx_program *p, uint32_t x,
                                uint32_t mark[], uint32_t now,
                                adx_index_list *stack, adx_index_list *to)
@@ -7134,7 +7244,7 @@ static void adx_collect_inputs(const adx_program *p, uint32_t x,
     }
 }
 
-// What a block of outputs depends on, a bit for each of them.
+// Outputs of a block: each is a bit of a word.
 #define ADX_REACH 64
 
 typedef struct adx_reaching {
@@ -7142,12 +7252,14 @@ typedef struct adx_reaching {
     uint32_t *mark;             // [number] see adx_visit_reach
     uint64_t *bits;             // [number] the outputs that depend on it
     adx_index_list stack;
-    adx_index_list order;          // numbers, each behind what it is made from
-    adx_index_list to;             // columns of the graph
+    adx_index_list order;       // numbers, each after those it is made from
+    adx_index_list to;          // columns of the graph
 } adx_reaching;
 
-// What number x is made from goes behind what is in the order already. A mark
-// is now while a number waits for its arguments, and then now + 1.
+// Appends to the order x and all that it is made from, as far as they are not
+// there: a search in depth with a stack of its own. A number is entered when it
+// is met for the second time, after its arguments. Its mark is below `now`
+// before it is met, `now` while it waits for them, and then now + 1.
 static void adx_visit_reach(adx_reaching *k, uint32_t x, uint32_t now)
 {
     adx_list_add(&k->stack, x);
@@ -7171,8 +7283,10 @@ static void adx_visit_reach(adx_reaching *k, uint32_t x, uint32_t now)
     }
 }
 
-// Rows first ... first + n - 1 of the graph: one pass back through the nodes
-// that any of them needs.
+// Rows first ... first + n - 1 of the graph, by one way back through the nodes
+// that any of these outputs needs. Output first + i begins with bit i, and each
+// number gives its bits to its arguments. Bit r of an input then says whether
+// it has an entry in row r.
 static void adx_reach_rows(adx_reaching *k, uint32_t first, uint32_t n,
                            uint32_t start[])
 {
@@ -7214,12 +7328,12 @@ static bool adx_reach_all(adx_reaching *k, uint32_t start[])
     return !k->stack.failed && !k->order.failed && !k->to.failed;
 }
 
-// p: without nodes of many results.
+// The pattern of the Jacobian of a program without nodes of many results.
 static bool adx_jacobian_graph(adx_program *p, adx_entries *g)
 {
     const ad_allocator *a = p->memory;
-    adx_reaching k = { .p = p, .stack = { .memory = a }, .order = { .memory = a },
-                    .to = { .memory = a } };
+    adx_reaching k = { .p = p, .stack = { .memory = a },
+                       .order = { .memory = a }, .to = { .memory = a } };
     uint32_t *start = (uint32_t *)adx_take(a, p->outputs + 1, sizeof *start);
     k.mark = (uint32_t *)adx_take(a, p->numbers, sizeof *k.mark);
     k.bits = (uint64_t *)adx_take(a, p->numbers, sizeof *k.bits);
@@ -7245,8 +7359,10 @@ static bool adx_jacobian_graph(adx_program *p, adx_entries *g)
 
 /* --- the pattern of a Hessian -------------------------------------------- */
 
-// Bit 3i + j: the partial by argument i depends on argument j. Found from the
-// formula of the partial.
+// In which pairs of arguments an operation is curved. Bit 3i + j: the partial
+// by argument i depends on argument j. The partials are emitted into a program
+// of their own, with the arguments as inputs, where it is seen what they depend
+// on.
 static unsigned adx_curvature_of(uint32_t op, const ad_allocator *a,
                                  ad_status *status)
 {
@@ -7278,17 +7394,20 @@ static unsigned adx_curvature_of(uint32_t op, const ad_allocator *a,
     return bits;
 }
 
-// Sets of inputs, sorted, one behind the other.
+// For each number the set of inputs that it depends on: n[x] of the items from
+// at[x] on, sorted. Numbers with equal sets share the items, where that is
+// seen.
 typedef struct adx_sets {
     const adx_program *p;
     adx_index_list item;
-    uint32_t *at;               // of each number
+    uint32_t *at;
     uint32_t *n;
     bool *wanted;               // numbers whose set matters
     unsigned *curved;           // [op]
 } adx_sets;
 
-// The union of sets a and b, behind all others.
+// Number x gets the union of the sets of a and b, merged behind all items. If
+// one of them turns out to have all of the other, x shares that one.
 static void adx_unite(adx_sets *k, uint32_t x, uint32_t a, uint32_t b)
 {
     if (k->n[a] == 0 || a == b || k->n[b] == 0) {
@@ -7328,7 +7447,9 @@ static void adx_unite_arguments(adx_sets *k, const adx_node *s)
             adx_unite(k, s->r, s->r, adx_argument(s, i));
 }
 
-// Only sets of what is curved matter: a sum of n terms has none of its own.
+// Sets that matter: of arguments in which an operation is curved, and of all
+// that these are made from. A sum of n terms that nothing curved uses needs no
+// set.
 static void adx_find_wanted(adx_sets *k, const bool used[])
 {
     const adx_program *p = k->p;
@@ -7346,7 +7467,7 @@ static void adx_find_wanted(adx_sets *k, const bool used[])
     }
 }
 
-// Pairs as a graph: sorted, each once.
+// A list of pairs as a graph of n rows: sorted, each pair once.
 static bool adx_graph_of_pairs(const ad_allocator *a,
                                const adx_index_list *pairs, size_t n,
                                adx_entries *g)
@@ -7375,6 +7496,7 @@ static bool adx_graph_of_pairs(const ad_allocator *a,
     return true;
 }
 
+// Every input of a with every input of b, in the lower triangle.
 static void adx_add_pairs(const adx_sets *k, uint32_t a, uint32_t b,
                           adx_index_list *pairs)
 {
@@ -7387,7 +7509,7 @@ static void adx_add_pairs(const adx_sets *k, uint32_t a, uint32_t b,
         }
 }
 
-// The same list with each pair once.
+// Makes each pair of a list be there once.
 static void adx_thin_pairs(adx_index_list *pairs, size_t inputs)
 {
     adx_entries g = {0};
@@ -7402,6 +7524,9 @@ static void adx_thin_pairs(adx_index_list *pairs, size_t inputs)
     adx_free_graph(pairs->memory, &g);
 }
 
+// One way forwards through the nodes: the set of a result is the union of those
+// of its arguments, and where the operation is curved, pairs are added. Many
+// nodes add the same pairs, so the list is thinned whenever it has doubled.
 static void adx_find_pairs(adx_sets *k, const bool used[],
                            adx_index_list *pairs)
 {
@@ -7427,13 +7552,15 @@ static void adx_find_pairs(adx_sets *k, const bool used[],
                     || k->curved[s->op] >> (3 * b + a) & 1)
                     adx_add_pairs(k, adx_argument(s, a), adx_argument(s, b),
                                   pairs);
-        if (pairs->n > most) {          // the same ones, most of them
+        if (pairs->n > most) {
             adx_thin_pairs(pairs, p->inputs);
             most = most > 2 * pairs->n ? most : 2 * pairs->n;
         }
     }
 }
 
+// The pattern of the Hessian's lower triangle, for any weights, of a program
+// without nodes of many results.
 static bool adx_hessian_graph(adx_program *p, adx_entries *g)
 {
     const ad_allocator *a = p->memory;
@@ -7469,7 +7596,18 @@ static bool adx_hessian_graph(adx_program *p, adx_entries *g)
 }
 
 /* === function/colour ========================================================
- * Colourings: which rows or columns can share one direction.
+ * Colourings: columns (or rows) of one colour are computed in one direction.
+ * Two kinds are made, both greedily: each vertex in turn gets the lowest colour
+ * that is still free.
+ *
+ * For a Jacobian, columns that have an entry in one row get different colours
+ * (a distance-2 colouring of the bipartite graph). Then each entry of a
+ * direction belongs to one column. For a Hessian, a star colouring of the graph
+ * of the matrix is enough: of two symmetric entries at least one can be read
+ * off.
+ *
+ * A row with very many entries would need as many colours. Such rows are called
+ * full: the colouring ignores them, and they are computed by themselves.
  *
  *   needs   tape/memory function/pattern
  *   offers  ADX_UNCOLOURED adx_full_from adx_colour_columns adx_colour_stars
@@ -7485,8 +7623,10 @@ typedef struct adx_colouring {
     uint32_t colours;
 } adx_colouring;
 
-// Rows to be computed by themselves: so many of the fullest that these and the
-// colours that the others need at least are fewest.
+// Which rows are full: those with more entries than what this returns. A row
+// with n entries needs at least n colours. So n is chosen such that n, and the
+// number of rows that have more entries, are fewest together. UINT32_MAX: no
+// memory.
 static uint32_t adx_full_from(const adx_entries *g, const ad_allocator *a)
 {
     uint32_t *count = (uint32_t *)adx_take(a, g->cols + 1, sizeof *count);
@@ -7504,12 +7644,13 @@ static uint32_t adx_full_from(const adx_entries *g, const ad_allocator *a)
             at = n;
         }
     adx_drop(a, count);
-    return at;                  // rows with more entries than this
+    return at;
 }
 
-// Columns in the order of their number of entries, or as they stand.
+// The columns, those with most entries first (a counting sort), or as they
+// stand.
 static void adx_sort_columns(const adx_entries *t, bool sorted,
-                             uint32_t order[],uint32_t bucket[])
+                             uint32_t order[], uint32_t bucket[])
 {
     size_t n = t->rows;
     for (uint32_t i = 0; i < n; i++)
@@ -7525,16 +7666,18 @@ static void adx_sort_columns(const adx_entries *t, bool sorted,
         order[bucket[t->cols - (t->start[i + 1] - t->start[i])]++] = i;
 }
 
-// What a greedy colouring needs.
+// What a greedy colouring needs. A colour is taken for column v if v + 1 is
+// noted for it, so that nothing has to be cleared from column to column.
 typedef struct adx_greedy {
     const adx_entries *g;         // rows: of columns
     const adx_entries *t;         // columns: of rows
     uint32_t full;              // rows with more entries do not count
     const uint32_t *order;
     uint32_t *colour;
-    uint32_t *taken;            // [colour]: by which column, + 1
+    uint32_t *taken;            // [colour] 1 + the last column it is taken for
 } adx_greedy;
 
+// The lowest colour that is not taken for v.
 static uint32_t adx_free_colour(const adx_greedy *k, uint32_t v)
 {
     uint32_t c = 0;
@@ -7548,7 +7691,9 @@ static bool adx_is_full(const adx_greedy *k, uint32_t row)
     return k->g->start[row + 1] - k->g->start[row] > k->full;
 }
 
-// Columns that share a row get different colours. Returns their number.
+// Colours columns so that those which share a row differ, full rows aside: for
+// each column, the colours of all columns that share a row with it are taken.
+// Returns the number of colours.
 static uint32_t adx_colour_columns(const adx_greedy *k)
 {
     uint32_t colours = 0;
@@ -7571,7 +7716,10 @@ static uint32_t adx_colour_columns(const adx_greedy *k)
     return colours;
 }
 
-// Two edges away from v by way of w. (Gebremedhin, Manne & Pothen, algorithm 4.1.)
+// Colours that v may not have because of vertices x two edges away, by way of
+// w. While w has no colour, v and x must differ, for w could be of any colour.
+// When w has one, the path v w x must not go on to a y of the colour of w, if v
+// is to have that of x. (Gebremedhin, Manne & Pothen, algorithm 4.1.)
 static void adx_take_star(const adx_greedy *k, uint32_t v, uint32_t w)
 {
     const adx_entries *g = k->g;
@@ -7592,7 +7740,8 @@ static void adx_take_star(const adx_greedy *k, uint32_t v, uint32_t w)
 }
 
 // A star colouring of a symmetric graph: neighbours differ, and every path of
-// four has three colours. Full vertices come last, each with its own.
+// four vertices has at least three colours. Full vertices come last, each with
+// a colour of its own. Returns the number of colours.
 static uint32_t adx_colour_stars(const adx_greedy *k)
 {
     const adx_entries *g = k->g;
@@ -7621,7 +7770,8 @@ static uint32_t adx_colour_stars(const adx_greedy *k)
 
 typedef uint32_t adx_colour_fn(const adx_greedy *k);
 
-// The best of several orders; UINT32_MAX: no memory.
+// Colours in two orders, as the columns stand and with the fullest first, and
+// keeps the better one. Returns the number of colours; UINT32_MAX: no memory.
 static uint32_t adx_best_colouring(const ad_allocator *a, const adx_entries *g,
                                    const adx_entries *t, uint32_t full,
                                    adx_colour_fn *colour, uint32_t best[])
@@ -7649,8 +7799,12 @@ static uint32_t adx_best_colouring(const ad_allocator *a, const adx_entries *g,
 ADX_SELDOM_END
 
 /* === function/plans =========================================================
- * For each entry of a sparse matrix, the direction in which it is found, and
- * the result of that direction that holds it.
+ * A plan says of each entry of a sparse matrix in which direction it is found,
+ * and which result of that direction it is. First come the directions of the
+ * colours; each is the sum of the unit vectors of the columns (or rows) that
+ * have that colour. Behind them are the directions of full rows (or columns),
+ * which are computed by themselves, the other way round. To fill a matrix, all
+ * directions are run in lanes, and the entries of each are picked up in turn.
  *
  *   needs   tape/memory function/api function/program function/adjoints
  *           function/places function/functions function/evaluate
@@ -7662,16 +7816,16 @@ ADX_SELDOM_END
 
 struct adx_pattern {
     const ad_allocator *memory;
-    adx_entries g;                // the entries that are asked for
+    adx_entries g;              // the entries that are asked for
     bool by_rows;               // the colours are those of rows: reverse sweeps
     uint32_t *group;            // colour of each column (row, if by_rows)
     uint32_t groups;
-    uint32_t *apart;            // of each row (column): its place among the
-    uint32_t aparts;            // full ones; ADX_UNCOLOURED: it is not
+    uint32_t *apart;            // of each row (column): which of the full ones
+    uint32_t aparts;            // it is; ADX_UNCOLOURED: it is not full
     uint32_t *direction;        // of each entry; full ones behind the colours
-    uint32_t *at;               // which result of it
+    uint32_t *at;               // of each entry: which result of its direction
     uint32_t *entry;            // entries in the order of their directions
-    uint32_t *first;            // [groups + aparts + 1]: where each begins
+    uint32_t *first;            // [groups + aparts + 1] where those of each begin
 };
 
 static void adx_free_pattern(adx_pattern *s)
@@ -7698,7 +7852,7 @@ static adx_pattern *adx_new_pattern(const ad_allocator *a)
     return s;
 }
 
-// Room for what belongs to entries.
+// Makes room for what belongs to entries, rows and columns.
 static bool adx_begin_plan(adx_pattern *s, size_t major, size_t minor)
 {
     const ad_allocator *a = s->memory;
@@ -7712,7 +7866,7 @@ static bool adx_begin_plan(adx_pattern *s, size_t major, size_t minor)
         && s->at != NULL && s->entry != NULL;
 }
 
-// Entries in the order of their directions.
+// Lists the entries in the order of their directions, by a counting sort.
 static bool adx_sort_entries(adx_pattern *s)
 {
     uint32_t directions = s->groups + s->aparts;
@@ -7731,7 +7885,8 @@ static bool adx_sort_entries(adx_pattern *s)
     return true;
 }
 
-// One way to compute a Jacobian: columns of g (rows: major) coloured.
+// One way to compute a Jacobian. What is coloured are the columns of a pattern,
+// whose rows are `major`; for reverse sweeps that is the transposed pattern.
 typedef struct adx_plan {
     uint32_t *colour;
     uint32_t colours;
@@ -7739,7 +7894,8 @@ typedef struct adx_plan {
     uint32_t aparts;
 } adx_plan;
 
-// Rows with more than `full` entries are left to themselves.
+// Colours the columns of g, whose transpose is t. Rows with more than `full`
+// entries are left out.
 static bool adx_make_plan(const ad_allocator *a, const adx_entries *g,
                           const adx_entries *t, uint32_t full, adx_plan *plan)
 {
@@ -7754,6 +7910,9 @@ static bool adx_make_plan(const ad_allocator *a, const adx_entries *g,
     return plan->colours != UINT32_MAX;
 }
 
+// The direction of each entry: that of its row (column), if that is full, else
+// that of the colour of its column (row). In a forward sweep the results are
+// those of the rows, in a reverse sweep those of the columns.
 static void adx_place_entries(adx_pattern *s)
 {
     for (uint32_t i = 0; i < s->g.rows; i++)
@@ -7767,7 +7926,7 @@ static void adx_place_entries(adx_pattern *s)
         }
 }
 
-// The chosen plan: major are the rows of what was coloured.
+// Follows the plan that was chosen; major: the rows of what was coloured.
 static bool adx_follow(adx_pattern *s, const adx_plan *plan,
                        const adx_entries *major)
 {
@@ -7783,8 +7942,8 @@ static bool adx_follow(adx_pattern *s, const adx_plan *plan,
     return adx_sort_entries(s);
 }
 
-// Columns forward or rows in reverse, whichever is less work; a reverse sweep
-// counts twice.
+// Columns by forward sweeps or rows by reverse sweeps, whichever is less work.
+// A reverse sweep counts twice, and full rows or columns take the other kind.
 static bool adx_plan_jacobian(adx_pattern *s)
 {
     const ad_allocator *a = s->memory;
@@ -7806,7 +7965,7 @@ static bool adx_plan_jacobian(adx_pattern *s)
     return ok;
 }
 
-// Both triangles.
+// Both triangles, from the lower one.
 static bool adx_symmetric(const ad_allocator *a, const adx_entries *lower,
                           adx_entries *both)
 {
@@ -7827,7 +7986,7 @@ static bool adx_symmetric(const ad_allocator *a, const adx_entries *lower,
     return ok;
 }
 
-// Whether row i has no other entry with the colour of column j.
+// Whether no other column of row i has the colour of column j.
 static bool adx_is_apart_in(const adx_entries *both, const uint32_t colour[],
                             uint32_t i, uint32_t j)
 {
@@ -7837,9 +7996,10 @@ static bool adx_is_apart_in(const adx_entries *both, const uint32_t colour[],
     return true;
 }
 
-// Entry (i, j) is read in row i of the direction of column j if it is alone
-// there, else in row j of that of column i. A full vertex has a colour of its
-// own.
+// Entry (i, j) is read in row i of the direction of column j, if no other
+// column of that row is in it; else in row j of the direction of column i. One
+// of the two works in a star colouring. A full vertex has a colour of its own,
+// and its entries are read in that direction.
 static bool adx_plan_hessian(adx_pattern *s)
 {
     const ad_allocator *a = s->memory;
@@ -7887,14 +8047,15 @@ static ad_status adx_make_pattern(ad_fn *fn, bool hessian, adx_pattern **out)
     return ADREV_OK;
 }
 
-// Made once, as machines are: NULL until somebody has published one. The acquire
-// of the one pairs with the release of the other.
+// Patterns are made once, as machines are: NULL until a thread has published
+// one. The acquire here pairs with the release in adx_publish_pattern.
 static adx_pattern *adx_published(_Atomic(adx_pattern *) *at)
 {
     return atomic_load_explicit(at, memory_order_acquire);
 }
 
-// The one that was there first stays, and is returned.
+// Publishes a pattern. If another thread was first, its pattern stays, and is
+// returned.
 static adx_pattern *adx_publish_pattern(_Atomic(adx_pattern *) *at,
                                         adx_pattern *s)
 {
@@ -7960,7 +8121,8 @@ ADX_API ad_status ad_fn_hessian_pattern(ad_fn *fn, ad_sparsity *about,
     return adx_give_pattern(fn, true, about, start, row, column);
 }
 
-// Where entries go whose directions begin with this one.
+// Where entries go: those of the directions from `base` on, which end before
+// `end`.
 typedef struct adx_sparse {
     const adx_pattern *s;
     ad_real *value;
@@ -7968,6 +8130,8 @@ typedef struct adx_sparse {
     uint32_t end;
 } adx_sparse;
 
+// Picks up the entries of the directions that have been run: lane l has
+// direction base + first + l.
 static void adx_take_sparse(void *user, const adx_machine *m,
                             const ad_real r[], size_t lanes, size_t first)
 {
@@ -7981,7 +8145,7 @@ static void adx_take_sparse(void *user, const adx_machine *m,
     }
 }
 
-// The columns or rows of a colour, or the full ones by themselves.
+// Runs all directions of colours, or (apart) those of full rows or columns.
 static ad_status adx_fill_sparse(ad_fn *fn, const adx_pattern *s,
                                  const ad_real x[], bool apart,
                                  ad_real value[])
@@ -8003,7 +8167,7 @@ static ad_status adx_jacobian_entries(ad_fn *fn, const adx_pattern *s,
                                       const ad_real x[], ad_real value[])
 {
     size_t entries = s->g.start[s->g.rows];
-    // The second sweep may fail when the first has written its entries.
+    // The second call may fail when the first has written its entries.
     bool twice = (s->groups > 0 && s->aparts > 0)
               || (entries > 0 && adx_has_external(&fn->program));
     ad_real *to = twice ? (ad_real *)adx_take(&fn->memory, entries, sizeof *to)
@@ -8020,7 +8184,7 @@ static ad_status adx_jacobian_entries(ad_fn *fn, const adx_pattern *s,
     return status;
 }
 
-// The same of the Hessian's lower triangle.
+// All entries of the Hessian's lower triangle; none is written if that fails.
 static ad_status adx_hessian_entries(ad_fn *fn, const adx_pattern *s,
                                      const ad_real x[], const ad_real w[],
                                      ad_real value[])
@@ -8043,7 +8207,8 @@ static ad_status adx_hessian_entries(ad_fn *fn, const adx_pattern *s,
     return status;
 }
 
-// By machine code, if there is any; see adx_run_compiled.
+// Computes the entries by machine code. *again: there is none, or the point is
+// left to the replay; see adx_run_compiled.
 static ad_status adx_run_sparse(ad_fn *fn, adx_kind kind, size_t parts,
                                 const adx_given given[], size_t entries,
                                 ad_real value[], bool *again)
@@ -8094,23 +8259,25 @@ ADX_API ad_status ad_fn_hessian_sparse(ad_fn *fn, const ad_real x[],
 }
 
 /* === function/dense =========================================================
- * Dense Jacobians and Hessians, each by the way that is cheapest: one program for
- * all of it, a direction for each row or column, or the directions of the
- * colouring, where most entries are zero.
+ * Dense Jacobians and Hessians, each by the way that is cheapest. Small ones
+ * are computed by one program (function/matrices). Larger ones take a direction
+ * for each row or column; but if most entries are zero, columns (or rows) that
+ * have no row in common share a direction, as in sparse matrices
+ * (function/plans).
  *
  *   needs   tape/memory function/api function/program function/adjoints
  *           function/functions function/evaluate function/directions
  *           function/pattern function/plans
  * ========================================================================== */
 
-// A plan in which each entry is found as it is without one: in a direction of its
-// column (by_rows: row), at the result of its row. So it has the same bits. The
-// major of the two is what a direction is no part of.
+// A plan without full rows: each entry is found in a direction of its column
+// (by_rows: row), as without a plan, so that it has the same bits. Then a
+// direction is of columns, and the rows are major; by_rows, it is the opposite.
 static bool adx_plan_thriftily(adx_pattern *s, const adx_entries *t)
 {
     const adx_entries *major = s->by_rows ? t : &s->g;
     const adx_entries *minor = s->by_rows ? &s->g : t;
-    const uint32_t none = UINT32_MAX - 1;       // is full
+    const uint32_t none = UINT32_MAX - 1;       // no row is full
     adx_plan plan = {0};
     bool ok = adx_make_plan(s->memory, major, minor, none, &plan)
            && adx_follow(s, &plan, major);
@@ -8118,8 +8285,9 @@ static bool adx_plan_thriftily(adx_pattern *s, const adx_entries *t)
     return ok;
 }
 
-// Whether there may be a gain: few entries, and no colour for each of so many
-// directions, of which a full row has one for each of its entries.
+// Whether a colouring may help: a sixteenth of the entries at most are other
+// than zero, and no row has more than half of the columns, each of which would
+// need a colour of its own.
 static bool adx_is_thin(const adx_entries *major)
 {
     size_t most = major->rows / 16 * major->cols;
@@ -8131,7 +8299,7 @@ static bool adx_is_thin(const adx_entries *major)
     return true;
 }
 
-// All entries: of a Hessian both triangles.
+// The pattern of all entries; of a Hessian both triangles.
 static bool adx_full_graph(adx_program *p, bool hessian, const ad_allocator *a,
                            adx_entries *g)
 {
@@ -8143,7 +8311,7 @@ static bool adx_full_graph(adx_program *p, bool hessian, const ad_allocator *a,
     return ok;
 }
 
-// *out stays NULL if it would not help.
+// Makes a plan if it halves the number of directions; else *out is NULL.
 static ad_status adx_make_thrifty(ad_fn *fn, bool hessian, adx_pattern **out)
 {
     const ad_allocator *a = &fn->memory;
@@ -8174,7 +8342,9 @@ static ad_status adx_make_thrifty(ad_fn *fn, bool hessian, adx_pattern **out)
     return ok || status != ADREV_OK ? status : ADREV_ENOMEM;
 }
 
-// Found out once, as patterns are. *out NULL: it does not help.
+// The plan, which is made once, as patterns are. *out NULL: none helps, which
+// is found out once, too (crowded), and is so where all directions fit in one
+// block of lanes.
 static ad_status adx_thrifty_plan(ad_fn *fn, bool hessian,
                                   const adx_pattern **out)
 {
@@ -8197,7 +8367,7 @@ static ad_status adx_thrifty_plan(ad_fn *fn, bool hessian,
     return ADREV_OK;
 }
 
-// Entries into a matrix of n columns.
+// Writes entries into a matrix of n columns, and zeros between them.
 static void adx_spread_entries(const adx_pattern *s, const ad_real value[],
                                size_t n, ad_real to[])
 {
@@ -8207,7 +8377,7 @@ static void adx_spread_entries(const adx_pattern *s, const ad_real value[],
             to[i * n + s->g.col[k]] = value[k];
 }
 
-// w NULL: the Jacobian, else the Hessian of w f.
+// By a plan. w NULL: the Jacobian; else the Hessian of w f.
 static ad_status adx_fill_by_plan(ad_fn *fn, const adx_pattern *s,
                                   const ad_real x[], const ad_real w[],
                                   ad_real to[])
@@ -8223,7 +8393,7 @@ static ad_status adx_fill_by_plan(ad_fn *fn, const adx_pattern *s,
     return status;
 }
 
-// Row by row, or column by column.
+// A direction for each row or for each column, whichever are fewer.
 static ad_status adx_jacobian_in_lanes(ad_fn *fn, const ad_real x[],
                                        ad_real J[])
 {
@@ -8258,7 +8428,8 @@ ADX_API ad_status ad_fn_jacobian(ad_fn *fn, const ad_real x[], ad_real J[])
                                  : adx_jacobian_in_turn(fn, x, J);
 }
 
-// Where no program computes both: first the value, then the matrix.
+// Where no program computes both: first the value, then the matrix. y is
+// written only when both are known.
 ADX_NOINLINE static ad_status adx_linearize_in_turn(ad_fn *fn,
                                                     const ad_real x[],
                                                     ad_real y[], ad_real J[])
@@ -8285,7 +8456,8 @@ ADX_API ad_status ad_fn_linearize(ad_fn *fn, const ad_real x[], ad_real y[],
                                  : adx_linearize_in_turn(fn, x, y, J);
 }
 
-// Both triangles are computed; the lower one counts, so that H is symmetric.
+// Both triangles are computed; the lower one is copied to the upper one, so
+// that H is symmetric to the bit.
 ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
                                 const ad_real w[], ad_real H[])
 {

@@ -329,9 +329,10 @@ static ad_status adx_write_adjoint(adx_program *q, const adx_program *p,
 
 // Inputs: those of p, and weights of its outputs. Outputs: the adjoints of the
 // first `moving` inputs, and then p's. In a loop the adjoint of a step waits
-// for// that of the step after it. So if a step has a bottleneck, the adjoint is also
-// written by way of it: then what comes before the bottleneck need not wait, but
-// for one product for each input. This version is taken if it has no more nodes.
+// for that of the step after it. So if a step has a bottleneck, the adjoint is
+// also written by way of it: then what comes before the bottleneck need not
+// wait, but for one product for each input. This version is taken if it has no
+// more nodes.
 static ad_status adx_make_adjoint(adx_program *q, const adx_program *p,
                                   size_t moving)
 {
