@@ -27,7 +27,7 @@ struct adx_pattern {
     uint32_t *direction;        // of each entry; full ones behind the colours
     uint32_t *at;               // of each entry: which result of its direction
     uint32_t *entry;            // entries in the order of their directions
-    uint32_t *first;            // [groups + aparts + 1] where those of each begin
+    uint32_t *first;            // [groups + aparts + 1]: where they begin
 };
 
 static void adx_free_pattern(adx_pattern *s)
