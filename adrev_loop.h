@@ -718,8 +718,13 @@ static ad_status adx_stage_push(const adx_stage *s, size_t m, const ad_rev y[],
 }
 
 /* === loop/checkpoint ========================================================
- * A checkpoint keeps the inputs of a call, and perhaps its recording. A sweep
- * that finds no recording runs the call again on a stage and sweeps that.
+ * A checkpoint is one external statement in place of what a call records. It
+ * keeps the inputs of the call, and perhaps its recording, on a stage of its
+ * own. A sweep that finds no recording runs the call again on a stage that is
+ * shared, and sweeps that.
+ *
+ * The first run finds out which numbers the function brings along (captured).
+ * They become operands of the statement, behind the inputs.
  *
  *   needs   number/recording tape/layout tape/memory sweep/session bulk/folds
  *           bulk/passes loop/api loop/stage
@@ -735,13 +740,13 @@ typedef struct adx_checkpoint {
     size_t n, m;
     adx_captured captured;
     size_t *evaluations;
-    adx_stage *kept;            // with the recording; NULL: only inputs
-    ad_rev *in, *out;           // [n + captured], [m] of the recording, or room
+    adx_stage *kept;            // has the recording; NULL: inputs only
+    ad_rev *in, *out;           // [n + captured], [m] of the latest run
     ad_real *x;                 // [n]
-    size_t context;             // bytes of
-    void *copy;                 // *ctx, which stays as it was, and
-    void *given;                // of what f is given, which it may change
-    size_t counted;             // bytes of `kept` that count
+    size_t context;             // bytes of *ctx, of which there are
+    void *copy;                 // a copy that stays as it was, and
+    void *given;                // one that f is given, and may change
+    size_t counted;             // bytes of `kept` that the budget has lost
 } adx_checkpoint;
 
 static void adx_free_call(adx_checkpoint *c)
@@ -765,7 +770,8 @@ static void adx_destroy_checkpoint(const void *saved)
     adx_free_call(*(adx_checkpoint *const *)saved);
 }
 
-// Runs f on a stage; recorded, its inputs and results are c->in and c->out.
+// Runs f at c->x on a stage, with inputs if it is to be recorded, else with
+// constants. c->in and c->out are then its inputs and results.
 static ad_status adx_run_call(adx_checkpoint *c, adx_stage *s, bool recorded,
                               bool complete, void *ctx)
 {
@@ -783,7 +789,8 @@ static ad_status adx_run_call(adx_checkpoint *c, adx_stage *s, bool recorded,
                                                             : status;
 }
 
-// The stage with a recording of f at x. NULL: there is none.
+// A stage with a recording of f at x: the one that was kept, or a new one.
+// NULL: f failed, or no memory.
 static adx_stage *adx_call_again(adx_checkpoint *c)
 {
     if (c->kept != NULL)
@@ -873,7 +880,9 @@ static adx_checkpoint *adx_new_call(const ad_checkpoint_options *o,
     return c;
 }
 
-// The first run: recorded and kept if that is wanted and there is room.
+// The first run. Its recording is kept if that is wanted. With
+// ADREV_KEEP_AUTOMATIC it is made while the budget is not used up, and given up
+// again if it is more than what is left; from then on nothing is recorded.
 static ad_status adx_first_run(adx_checkpoint *c,
                                const ad_checkpoint_options *o)
 {
@@ -910,7 +919,7 @@ static ad_status adx_first_run(adx_checkpoint *c,
     return status;
 }
 
-// Room behind the inputs for what was captured, which is known now.
+// Makes room behind the inputs for what was captured, which is known now.
 static bool adx_extend_by_captured(const ad_allocator *a, ad_rev **in, size_t n,
                                 const adx_captured *k)
 {
@@ -918,13 +927,15 @@ static bool adx_extend_by_captured(const ad_allocator *a, ad_rev **in, size_t n,
     return adx_extend(a, (void **)in, &room, n + k->n, sizeof **in);
 }
 
-// What was captured, as operands: known by its id alone.
+// What was captured, as operands, which are known by their ids alone.
 static void adx_list_captured(const adx_captured *k, ad_rev to[])
 {
     for (size_t i = 0; i < k->n; i++)
         to[i] = (ad_rev){ 0, (uint32_t)k->id[i], (uint32_t)(k->id[i] >> 32) };
 }
 
+// The statement, to which the checkpoint belongs from now on; it is freed on
+// failure.
 static ad_status adx_record_checkpoint(adx_checkpoint *c, const ad_rev x[],
                                        ad_rev y[])
 {
@@ -955,7 +966,8 @@ static ad_status adx_record_checkpoint(adx_checkpoint *c, const ad_rev x[],
     return status;
 }
 
-// Of what is recorded now: NULL if there is no tape, or no memory beside it.
+// Memory for what a loop or a checkpoint keeps. NULL: there is no tape that
+// could have such a statement, or no memory beside it.
 static const ad_allocator *adx_loop_memory(const ad_allocator *given)
 {
     const ad_tape *t = adx_now.tape;
@@ -967,7 +979,8 @@ static const ad_allocator *adx_loop_memory(const ad_allocator *given)
 
 static const ad_allocator *adx_unrolled_memory(const ad_allocator *given);
 
-// Where nothing is to be kept apart. f must not see its results among x.
+// Calls f on the numbers themselves. It must not find its results among x, so x
+// is copied if the two overlap.
 static ad_status adx_call_directly(ad_vector_fn *f, void *ctx, size_t n,
                                    const ad_rev x[], size_t m, ad_rev y[],
                                    const ad_allocator *given)
@@ -1034,11 +1047,21 @@ ADX_API ad_status ad_checkpoint(ad_vector_fn *f, void *ctx, size_t n,
 }
 
 /* === loop/schedule ==========================================================
- * A state is plain bytes here. The way back goes through a loop in ranges,
- * level by level. A level keeps the state before every so-many-th step; the
- * next level does the same between two of these. The last level, if the
- * schedule is binomial, keeps a stack of states, placed where they save most
- * evaluations.
+ * Which states of a loop are kept, and how the way back gets to the others. A
+ * state is plain bytes here.
+ *
+ * There are up to three levels. Level 0 divides the steps into ranges, and
+ * keeps the state before each range; the first run does that. On the way back
+ * each range, from the last to the first, is run again from its state, and the
+ * next level divides it in the same way. In the last level a range is one step,
+ * which is reversed at once.
+ *
+ * The last level of a binomial schedule keeps a stack of s states instead, with
+ * steps in rising order. From the top of the stack the loop runs to the last
+ * step that is not reversed yet, and pushes states on the way, at the binomial
+ * distances of Griewank and Walther (revolve): so n steps, with n <= C(s + r,
+ * s), are each repeated r times at most. When the step of the top state has
+ * been reversed, it is popped.
  *
  *   needs   tape/layout tape/memory loop/api
  *   offers  ADX_STEPS_MOST adx_state_pool adx_kept_level adx_timetable
@@ -1048,11 +1071,11 @@ ADX_API ad_status ad_checkpoint(ad_vector_fn *f, void *ctx, size_t n,
  *           adx_make_timetable
  * ========================================================================== */
 
-// Loops are planned for so many steps at most.
+// Loops are planned for this many steps at most.
 #define ADX_STEPS_MOST ((size_t)-1 >> 24 | 0xffffff)
 
-// C(n, k), or 2^62 if that is less. Computed in double: beyond 2^53 it may be off
-// in the last digits, which makes a schedule no worse than that.
+// C(n, k), or 2^62 if that is less. It is computed in double: beyond 2^53 its
+// last digits may be wrong, and a schedule little worse for it.
 static uint64_t adx_binomial(uint64_t n, uint64_t k)
 {
     const double most = 4611686018427387904.0;
@@ -1063,7 +1086,8 @@ static uint64_t adx_binomial(uint64_t n, uint64_t k)
     return c < most ? (uint64_t)(c + 0.5) : (uint64_t)1 << 62;
 }
 
-// The least r with n <= C(s + r, s): how often a step is repeated at most.
+// The least r with n <= C(s + r, s): how often a step is repeated at most, with
+// s states. It is found by bisection.
 static uint64_t adx_repetitions(size_t n, size_t s)
 {
     uint64_t most = 1;
@@ -1080,6 +1104,9 @@ static uint64_t adx_repetitions(size_t n, size_t s)
     return n > 1 ? most : 0;
 }
 
+// With r as above, r n - C(s + r, s + 1) repetitions are the least that there
+// can be (Griewank & Walther, chapter 12). With one state, each step is reached
+// from the first one.
 ADX_API size_t ad_binomial_repeats(size_t n, size_t s)
 {
     if (n <= 1 || s == 0)
@@ -1097,9 +1124,11 @@ ADX_API size_t ad_binomial_repeats(size_t n, size_t s)
     return all > SIZE_MAX ? SIZE_MAX : (size_t)all;
 }
 
-// How far from a state, of n steps to go, the next one is to be kept, if there
-// is room for s with this one; n > 1, s > 1. All between the bounds cost the
-// same: the first part needs one repetition less, the second one state less.
+// From a state with n steps to go, how many steps on the next state is to be
+// kept, if there is room for s states, this one included; n > 1, s > 1. The m
+// steps before the next state may have one repetition less: C(s + r - 1, s) at
+// most. The n - m steps after it have one state less: C(s + r - 1, s - 1) at
+// most. All m between the bounds cost the same.
 static size_t adx_split(size_t n, size_t s)
 {
     uint64_t r = adx_repetitions(n, s);
@@ -1112,7 +1141,8 @@ static size_t adx_split(size_t n, size_t s)
     return m < n ? (size_t)m : n - 1;
 }
 
-// States in memory, by number. Blocks, so that none is moved when it grows.
+// States in memory, by number. They are in blocks, so that none has to move
+// when there are more.
 typedef struct adx_state_pool {
     char **block;
     size_t blocks, room;
@@ -1156,10 +1186,12 @@ typedef struct adx_timetable {
                                 // NULL: there is no room
     bool (*advance)(void *user, size_t s);
     bool (*reverse)(void *user, size_t s);
-    // The same for as many steps of from..to as it likes: from the first or the
-    // last one on. States are those of level l, which has no store, from number
-    // 0 at step `base`, kept before; or l is NULL. Returns the step that comes
-    // next, or after which the next one goes back. NULL: there is none.
+    // The same for many steps at once: as many of from ... to - 1 as it likes,
+    // from the first one on, or from the last one back. Their states are in
+    // level l, which has no store; number 0 is that before step `base`. l NULL:
+    // states are not kept. advance_some returns the step that is next then,
+    // reverse_some the earliest step that is reversed then, or `to` if none is.
+    // Either may be NULL.
     size_t (*advance_some)(void *user, adx_kept_level *l, size_t base,
                            size_t from, size_t to);
     size_t (*reverse_some)(void *user, adx_kept_level *l, size_t base,
@@ -1170,7 +1202,8 @@ typedef struct adx_timetable {
 
 /* --- keeping ------------------------------------------------------------- */
 
-// Blocks of 4 to 8 kB, or less for few states: a short scan is to cost little.
+// Blocks have 4 to 8 kB, or less if there are few states, so that a short scan
+// costs little.
 static unsigned adx_block_bits(size_t bytes, size_t states)
 {
     unsigned bits = 0;
@@ -1186,7 +1219,7 @@ static void adx_count_bytes(adx_timetable *p, size_t more)
         p->report->bytes = p->on_shelves;
 }
 
-// Room for state i, of which the one before has some. NULL: no memory.
+// Makes room for state i; those before it have theirs. NULL: no memory.
 static char *adx_add_to_state_pool(adx_timetable *p, adx_state_pool *s,
                                    size_t i)
 {
@@ -1207,6 +1240,7 @@ static char *adx_add_to_state_pool(adx_timetable *p, adx_state_pool *s,
     return more + (i & (per - 1)) * s->bytes;
 }
 
+// Where state i is, or goes if it is the first of a new block. NULL: no memory.
 ADX_INLINE char *adx_in_state_pool(adx_timetable *p, adx_state_pool *s,
                                    size_t i)
 {
@@ -1231,8 +1265,8 @@ static void adx_count_held(adx_timetable *p, size_t more, size_t less)
         p->report->snapshots = p->in_memory;
 }
 
-// What goes to a store begins with it: which run of a scan, which state. So a
-// store that two scans share is noticed.
+// What goes to a store begins with a stamp: which run of a scan it belongs to,
+// and which state it is. So it is noticed if two scans share a store.
 typedef struct adx_stamp {
     uint64_t run;
     uint64_t number;
@@ -1256,7 +1290,8 @@ static bool adx_get_state(adx_timetable *p, const ad_store *from, size_t i)
         && memcmp(blob, &stamp, sizeof stamp) == 0;
 }
 
-// What is kept behind the state at `at`; NULL: there is no room.
+// The numbers that a loop keeps behind the state at `at`; NULL: there is no
+// room for any.
 ADX_INLINE ad_real *adx_behind(const adx_timetable *p, const adx_kept_level *l,
                                char *at)
 {
@@ -1264,7 +1299,7 @@ ADX_INLINE ad_real *adx_behind(const adx_timetable *p, const adx_kept_level *l,
          : (ad_real *)(void *)(at + p->bytes);
 }
 
-// Mostly so few words that a call of memcpy takes longer. bytes: of numbers.
+// Copies a state, mostly of so few words that a call of memcpy takes longer.
 ADX_INLINE void adx_copy_state(size_t bytes, const char *from, char *to)
 {
     if (bytes > 64 || bytes % 8 > 0) {
@@ -1277,7 +1312,8 @@ ADX_INLINE void adx_copy_state(size_t bytes, const char *from, char *to)
     }
 }
 
-// The state as number i of a level.
+// Keeps the state as number i of a level. What was behind it counts no more
+// (0).
 ADX_INLINE bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
     char *to = l->store != NULL ? NULL : adx_in_state_pool(p, &l->pool, i);
@@ -1291,6 +1327,7 @@ ADX_INLINE bool adx_keep_state(adx_timetable *p, adx_kept_level *l, size_t i)
     return to != NULL;
 }
 
+// Makes number i of a level the state.
 ADX_INLINE bool adx_fetch_state(adx_timetable *p, adx_kept_level *l, size_t i)
 {
     char *from = l->store != NULL ? NULL : adx_in_state_pool(p, &l->pool, i);
@@ -1302,6 +1339,8 @@ ADX_INLINE bool adx_fetch_state(adx_timetable *p, adx_kept_level *l, size_t i)
     return from != NULL;
 }
 
+// Keeps the state before the last step of all apart: it is the first to be
+// needed, and takes no place on the stack.
 static bool adx_keep_tail(adx_timetable *p, size_t s)
 {
     p->tail = adx_take(&p->memory, p->bytes, 1);
@@ -1315,6 +1354,7 @@ static bool adx_keep_tail(adx_timetable *p, size_t s)
 
 /* --- the first run ------------------------------------------------------- */
 
+// Pushes the state before step s.
 static bool adx_push_state(adx_timetable *p, adx_kept_level *l, size_t s)
 {
     if (!adx_extend(&p->memory, (void **)&l->at, &l->room, l->depth + 1,
@@ -1326,7 +1366,7 @@ static bool adx_push_state(adx_timetable *p, adx_kept_level *l, size_t s)
     return true;
 }
 
-// Leaves out every other state of a full stack.
+// Leaves out every other state of a full stack; the first one stays.
 static void adx_thin(adx_timetable *p, adx_kept_level *l)
 {
     size_t kept = 0;
@@ -1340,6 +1380,9 @@ static void adx_thin(adx_timetable *p, adx_kept_level *l)
     l->depth = kept;
 }
 
+// The stack before step s of the first run. If the number of steps is known,
+// states are at the binomial distances. If the loop is open ended, they are at
+// even distances, which double whenever the stack is full.
 static bool adx_stack_state(adx_timetable *p, adx_kept_level *l, size_t s,
                             bool open_ended)
 {
@@ -1363,7 +1406,7 @@ static bool adx_stack_state(adx_timetable *p, adx_kept_level *l, size_t s,
     return true;
 }
 
-// Before step s of the first run.
+// Keeps the state before step s of the first run, if it is to be kept.
 static bool adx_keep_first(adx_timetable *p, size_t s, bool open_ended)
 {
     adx_kept_level *l = &p->level[0];
@@ -1376,8 +1419,8 @@ static bool adx_keep_first(adx_timetable *p, size_t s, bool open_ended)
     return adx_keep_state(p, l, s / l->every);
 }
 
-// Steps from s on that the first run may do at once, and where it keeps states
-// meanwhile: at each of them, or (NULL) at none.
+// Lets the first run do steps from s on at once, where the level keeps all
+// states or none of them on the way. Returns the step that is next.
 static size_t adx_go_first(adx_timetable *p, size_t s)
 {
     adx_kept_level *l = &p->level[0];
@@ -1397,8 +1440,9 @@ static size_t adx_go_first(adx_timetable *p, size_t s)
     return next;
 }
 
-// Whether the states that were kept cost more than the first one alone, from
-// which they may be chosen anew.
+// Called when the number of steps n is known. If the states that were kept make
+// the way back cost more than the first state alone would, with all others
+// chosen anew, they are given up but for the first.
 static void adx_judge_stack(adx_timetable *p, adx_kept_level *l, size_t n)
 {
     size_t cost = 0;
@@ -1414,6 +1458,7 @@ static void adx_judge_stack(adx_timetable *p, adx_kept_level *l, size_t n)
 
 /* --- backwards ----------------------------------------------------------- */
 
+// From the state before step `from` to that before step `to`.
 static bool adx_advance(adx_timetable *p, size_t from, size_t to)
 {
     for (size_t s = from; s < to; s++) {
@@ -1425,8 +1470,8 @@ static bool adx_advance(adx_timetable *p, size_t from, size_t to)
     return true;
 }
 
-// The state before step `to`, from the top of the stack, keeping others on the
-// way as long as there is room.
+// Gets the state before step `to`, from the top of the stack, and pushes others
+// on the way as long as there is room.
 static bool adx_reach(adx_timetable *p, adx_kept_level *l, size_t to)
 {
     size_t s = l->at[l->depth - 1];
@@ -1438,7 +1483,7 @@ static bool adx_reach(adx_timetable *p, adx_kept_level *l, size_t to)
             return false;
         s += m;
         if (s == to)
-            return true;        // reversed at once: not worth a place
+            return true;        // it is reversed at once, and needs no place
         if (!adx_push_state(p, l, s))
             return false;
     }
@@ -1454,6 +1499,8 @@ static void adx_pop_states(adx_timetable *p, adx_kept_level *l, size_t end)
     }
 }
 
+// Reverses the steps before `end`, down to that of the first state on the
+// stack.
 static bool adx_unwind(adx_timetable *p, adx_kept_level *l, size_t end)
 {
     size_t begin = l->at[0] > p->first ? l->at[0] : p->first;
@@ -1473,7 +1520,7 @@ static bool adx_unwind(adx_timetable *p, adx_kept_level *l, size_t end)
 static bool adx_go_back(adx_timetable *p, size_t level, size_t begin,
                         size_t end, bool kept);
 
-// Every so many-th state of a range, from its first, which is there.
+// Keeps every so-many-th state of a range, the first of which is the state now.
 static bool adx_keep_range(adx_timetable *p, adx_kept_level *l, size_t begin,
                            size_t end)
 {
@@ -1489,6 +1536,11 @@ static bool adx_keep_range(adx_timetable *p, adx_kept_level *l, size_t begin,
     return true;
 }
 
+// Reverses a range of a level that is divided into parts of l->every steps:
+// keeps the state before each part, and then reverses the parts from the last
+// to the first, a part of one step by itself, longer ones by the next level.
+// Where all states of the range are in memory, reverse_some may do many steps
+// at once.
 static bool adx_unwind_range(adx_timetable *p, size_t level, size_t begin,
                              size_t end, bool kept)
 {
@@ -1519,8 +1571,8 @@ static bool adx_unwind_range(adx_timetable *p, size_t level, size_t begin,
     return ok;
 }
 
-// Reverses the steps of a range, whose first state is there; kept: as the
-// first run left it.
+// Reverses the steps of a range. kept: its states are those that the first run
+// has kept; else the state now is that before `begin`.
 static bool adx_go_back(adx_timetable *p, size_t level, size_t begin,
                         size_t end, bool kept)
 {
@@ -1553,7 +1605,7 @@ static void adx_free_timetable(adx_timetable *p)
     p->levels = 0;
 }
 
-// Whether it is one, wherever it is followed.
+// Whether a schedule makes sense, for a loop of any length.
 static bool adx_right_schedule(const ad_schedule *s)
 {
     const ad_store *store = s->store;
@@ -1563,12 +1615,13 @@ static bool adx_right_schedule(const ad_schedule *s)
                               && store->every > 0));
 }
 
-// Up to three levels for a loop of p->end steps and states of p->bytes, by a
-// right schedule.
+// The levels for a loop of p->end steps and states of p->bytes: ranges in a
+// store, if there is one; ranges in memory, if the schedule is of every n-th
+// state; and at last all states of a range, or a stack.
 static ad_status adx_list_levels(adx_timetable *p, const ad_schedule *s)
 {
     if (s->store != NULL) {
-        p->run = adx_new_job();         // a number of which there is one
+        p->run = adx_new_job();         // a number that no other run has
         p->level[p->levels++] = (adx_kept_level){
             .every = s->store->every < p->end ? s->store->every : p->end,
             .store = s->store
@@ -1589,7 +1642,8 @@ static ad_status adx_list_levels(adx_timetable *p, const ad_schedule *s)
     return ADREV_OK;
 }
 
-// behind: numbers with each state, where all states of a range are kept.
+// Makes an empty timetable for a right schedule. behind: numbers that the loop
+// keeps with each state, where all states of a range are kept.
 static ad_status adx_make_timetable(adx_timetable *p, const ad_schedule *s,
                                     size_t behind)
 {
@@ -3265,7 +3319,14 @@ static void adx_count_behind(adx_scan *c) { (void)c; }
 #endif
 
 /* === loop/sweep =============================================================
- * The reverse and the forward sweep of a scan.
+ * The reverse and the forward sweep of a scan. A reverse sweep goes through the
+ * steps backwards, as loop/schedule provides their states, and carries the
+ * adjoints of the window. The adjoint of a step's results is that of the newest
+ * rows of the window, and of what the scan returned for this step. These are
+ * the weights by which the step is swept, replayed by a function or recorded on
+ * the stage; what comes out is added to the older rows of the window, to
+ * sequences and to parameters. A forward sweep runs all steps once more, and
+ * carries tangents of the window.
  *
  *   needs   tape/memory bulk/passes loop/stage loop/schedule loop/scan
  *           loop/step loop/replay
@@ -3275,7 +3336,8 @@ static void adx_count_behind(adx_scan *c) { (void)c; }
  *   later   adx_scan_replay
  * ========================================================================== */
 
-// The window one step earlier, and room for what is new in it.
+// Moves the window back by one step: the newest rows, which have been used, go,
+// and the oldest ones are 0, since nothing has been added to them.
 static void adx_shift_back(const adx_scan *c, ad_real window[])
 {
     for (size_t i = 0; c->flat && i < c->window; i++)
@@ -3288,6 +3350,7 @@ static void adx_shift_back(const adx_scan *c, ad_real window[])
     }
 }
 
+// Adds the adjoints of what step s was given where they belong.
 static void adx_spread_step(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
@@ -3297,6 +3360,8 @@ static void adx_spread_step(adx_stepping *k, size_t s)
     adx_spread_given(c, s, k->f.product, k->f.dx + c->window);
 }
 
+// Reverses step s, whose state is there. If all weights are 0, there is nothing
+// to do but move the window.
 static bool adx_reverse_scan(void *user, size_t s)
 {
     adx_stepping *k = (adx_stepping *)user;
@@ -3319,8 +3384,8 @@ static bool adx_reverse_scan(void *user, size_t s)
     return k->status == ADREV_OK && !k->again;
 }
 
-// Moves between the last rows among the results (adjoints or tangents of them)
-// and the window.
+// The last rows are results of the scan: writes their adjoints into the window
+// (from), or their values or tangents from the window (to).
 static void adx_last_rows(const adx_scan *c, ad_real window[],
                           const ad_real from[], ad_real to[])
 {
@@ -3334,8 +3399,8 @@ static void adx_last_rows(const adx_scan *c, ad_real window[],
     }
 }
 
-// Rows of the window before step `first` that are initial ones: calls for
-// adding adjoints to them, or reading tangents of them.
+// Rows of the window before step `first` that are still initial rows: adds
+// their adjoints to those of the inputs, or reads their tangents.
 static void adx_initial_rows(const adx_scan *c, ad_real window[],
                              ad_real adjoint[], const ad_real tangent[])
 {
@@ -3354,8 +3419,9 @@ static void adx_initial_rows(const adx_scan *c, ad_real window[],
     }
 }
 
-// Marks of what lies before the steps that are reversed: if a result depends on
-// anything there, then on all, for nothing is kept to run those steps with.
+// Continues the marks to before the steps that are reversed. Nothing is kept
+// with which those steps could run again: if a result depends on anything
+// there, it is taken to depend on all that they could use.
 static void adx_mark_cut(adx_stepping *k)
 {
     adx_scan *c = k->scan;
@@ -3400,6 +3466,8 @@ static bool adx_reverse_steps(adx_stepping *k, const ad_real dy[], ad_real dx[])
     return true;
 }
 
+// One sweep. *again: a function did not do what the step does. Functions that
+// were there before the first sweep may be used at all steps (known).
 static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
                            bool marks, bool *again)
 {
@@ -3417,8 +3485,9 @@ static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
     return ok;
 }
 
-// Adjoints of the n inputs in dx, which is 0; or whether there are any
-// (loop/connections).
+// Adds the adjoints of the n inputs to dx, which is 0; or marks
+// (loop/connections). After the first sweep no functions are added (limit), so
+// that every later sweep does what that one did, to the bit.
 static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], size_t n,
                            ad_real dx[], bool marks)
 {
@@ -3455,7 +3524,8 @@ static void adx_gather_tangents(adx_stepping *k, size_t s)
         k->f.weight[c->in - 1 - c->parameters + i] = given[i];
 }
 
-// Tangents of what it returns, in `product`, and both windows one step on.
+// Runs step s with tangents: those of what it returns are in `product`, and
+// both windows move on by a step.
 static bool adx_push_step(adx_stepping *k, size_t s)
 {
     adx_scan *c = k->scan;
@@ -3475,6 +3545,8 @@ static bool adx_push_step(adx_stepping *k, size_t s)
     return true;
 }
 
+// Runs all steps, and writes the tangents of the results. Steps before `first`
+// are constants: they run without tangents.
 static bool adx_push_steps(adx_stepping *k, ad_real dy[])
 {
     adx_scan *c = k->scan;
@@ -3548,7 +3620,12 @@ static const ad_external_rule adx_scan_rule = {
 };
 
 /* === loop/first =============================================================
- * The first run of a scan, and the statement that it leaves on the tape.
+ * The first run of a scan, and the statement that it leaves on the tape. The
+ * run calls the steps with constants, or replays them by functions that an
+ * earlier scan has left; states are kept as the schedule says (loop/schedule).
+ * The values of all results are collected in a list, and the statement is
+ * recorded when the run is complete: only then is it known how many steps there
+ * were and what they captured.
  *
  *   needs   tape/memory loop/api loop/stage loop/checkpoint loop/schedule
  *           loop/scan loop/step loop/replay loop/sweep
@@ -3557,6 +3634,7 @@ static const ad_external_rule adx_scan_rule = {
 
 /* --- the first run ------------------------------------------------------- */
 
+// Values of the sequences, then of the parameters.
 static void adx_copy_values(adx_scan *c, const ad_scan_desc *d)
 {
     ad_real *to = c->value;
@@ -3578,6 +3656,7 @@ static size_t adx_count_pieces(const ad_scan_desc *d)
     return n;
 }
 
+// A timetable without levels, as far as it is known before the first run.
 static void adx_begin_timetable(adx_scan *c)
 {
     size_t n = c->most_steps;
@@ -3591,7 +3670,8 @@ static void adx_begin_timetable(adx_scan *c)
     };
 }
 
-// NULL: no memory.
+// A scan by its description, with copies of all values that it reads. NULL: no
+// memory.
 static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
                               ad_scan_report *report)
 {
@@ -3633,6 +3713,7 @@ static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
     return c;
 }
 
+// The state before step 0.
 static void adx_begin_state(adx_stepping *k, const ad_scan_desc *d)
 {
     const adx_scan *c = k->scan;
@@ -3644,6 +3725,8 @@ static void adx_begin_state(adx_stepping *k, const ad_scan_desc *d)
         memcpy(k->state, d->untraced, c->untraced);
 }
 
+// All steps: many at once where that is possible (adx_go_first), else one by
+// one. At the end the last rows of the states go to the list, too.
 static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
                                adx_results_list *list)
 {
@@ -3673,7 +3756,7 @@ static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
     return ADREV_OK;
 }
 
-// What is known only after it.
+// Notes what is known only after the first run.
 static void adx_complete_scan(adx_scan *c, const ad_scan_desc *d)
 {
     adx_kept_level *l = &c->plan.level[0];
@@ -3685,7 +3768,8 @@ static void adx_complete_scan(adx_scan *c, const ad_scan_desc *d)
     c->report->steps = c->steps;
 }
 
-// again: a function was not what the step does, and all is to be done again.
+// *again: a function did not do what the step does, and the run is to be made
+// again without functions.
 static ad_status adx_first_scan_once(adx_scan *c, const ad_scan_desc *d,
                                      adx_results_list *list, bool *again)
 {
@@ -3716,7 +3800,7 @@ static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
 {
     bool again = false;
     ad_status status = adx_first_scan_once(c, d, list, &again);
-    if (again) {        // no untraced data: with them nothing is by functions
+    if (again) {        // with untraced data no step is replayed: there are none
         adx_free_timetable(&c->plan);
         adx_begin_timetable(c);
         c->steps = c->known = list->n = 0;
@@ -3745,7 +3829,8 @@ static void adx_list_inputs(const adx_scan *c, const ad_scan_desc *d,
     adx_list_captured(&c->captured, all);
 }
 
-// The results of the steps where they belong; returns what is behind them.
+// Writes the results of the steps where they belong; returns what comes after
+// them.
 static const ad_rev *adx_hand_out_steps(const ad_scan_desc *d, size_t steps,
                                         const ad_rev y[])
 {
@@ -3762,6 +3847,7 @@ static const ad_rev *adx_hand_out_steps(const ad_scan_desc *d, size_t steps,
     return y;
 }
 
+// Writes all results where they belong: those of the steps, then the last rows.
 static void adx_hand_out(const ad_scan_desc *d, size_t steps, size_t told,
                          const ad_rev y[])
 {
@@ -3774,6 +3860,8 @@ static void adx_hand_out(const ad_scan_desc *d, size_t steps, size_t told,
     }
 }
 
+// Records the statement, to which the scan then belongs; without results there
+// is no statement, and it is freed.
 static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
                                  const adx_results_list *list)
 {
@@ -3797,7 +3885,9 @@ static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
     return status;
 }
 
-// whole: NULL, or whether it can be; if not, nothing is done.
+// Does a scan, as one statement. whole: NULL; or, for a scan that is to be one
+// statement of a recorded function, it is set to whether it can be: not if
+// steps capture anything, and then nothing is recorded.
 static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
                                  const ad_allocator *a, ad_scan_report *report,
                                  bool *whole)
@@ -3827,8 +3917,11 @@ static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
 }
 
 /* === loop/unrolled ==========================================================
- * Under a hook and in fixed memory everything is recorded as it happens: the
- * same steps run on the numbers themselves.
+ * The calls of users. A scan becomes one statement where it can (loop/first).
+ * Under a hook and in fixed memory it is unrolled: the same steps run on the
+ * numbers themselves, and everything is recorded as it happens. Under the hook
+ * of a function that is recorded, a scan that says `whole` may still be one
+ * statement.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries bulk/api
  *           bulk/folds loop/api loop/stage loop/checkpoint loop/schedule
@@ -3845,6 +3938,8 @@ typedef struct adx_unrolled {
     bool counting;              // only how many steps there are
 } adx_unrolled;
 
+// The number as a constant; a hook is told, so that a recorded function, too,
+// has it at each point, without a derivative.
 static ad_rev adx_without_derivative(ad_rev x)
 {
     if (adx_now.trace && x.job != 0)
@@ -3853,6 +3948,7 @@ static ad_rev adx_without_derivative(ad_rev x)
 }
 
 
+// Gathers what step s is given.
 static void adx_unrolled_inputs(adx_unrolled *u, size_t s, bool constant)
 {
     const adx_scan *c = u->k.scan;
@@ -3873,6 +3969,8 @@ static void adx_unrolled_inputs(adx_unrolled *u, size_t s, bool constant)
     c->report->evaluations++;
 }
 
+// Takes what a step returned: moves the window on, and lists results of the
+// scan.
 static bool adx_unrolled_results(adx_unrolled *u)
 {
     const adx_scan *c = u->k.scan;
@@ -3897,6 +3995,7 @@ static bool adx_unrolled_results(adx_unrolled *u)
     return true;
 }
 
+// The state before step 0, and the data of sequences.
 static void adx_unrolled_begin(adx_unrolled *u)
 {
     const ad_scan_desc *d = u->d;
@@ -3913,7 +4012,7 @@ static void adx_unrolled_begin(adx_unrolled *u)
     u->k.scan->steps = 0;
 }
 
-// Steps before `first` are constants.
+// Runs the steps; those before `first` are constants.
 static ad_status adx_unroll(adx_unrolled *u, size_t first)
 {
     adx_stepping *k = &u->k;
@@ -3935,7 +4034,8 @@ static ad_status adx_unroll(adx_unrolled *u, size_t first)
     return ADREV_OK;
 }
 
-// The steps are counted first if only the last ones matter.
+// If only the last steps matter, a run without a tape counts first how many
+// there are.
 static ad_status adx_unroll_all(adx_unrolled *u)
 {
     const ad_scan_desc *d = u->d;
@@ -3999,8 +4099,8 @@ static ad_status adx_unrolled_scan(const ad_scan_desc *d, ad_vector_fn *f,
     return status;
 }
 
-// Memory of the current tape, which is fixed: not given back before the tape
-// is cleared.
+// Memory of the current tape, which is fixed. It is not given back before the
+// tape is cleared.
 static void *adx_tape_room(size_t bytes, void *user)
 {
     (void)user;
@@ -4013,7 +4113,7 @@ static void adx_keep_room(void *block, void *user)
     (void)user;
 }
 
-// For what is unrolled. NULL: there is no memory.
+// Memory for what is unrolled. NULL: there is none.
 static const ad_allocator *adx_unrolled_memory(const ad_allocator *given)
 {
     static const ad_allocator room = { adx_tape_room, adx_keep_room, NULL };
@@ -4028,13 +4128,14 @@ static const ad_allocator *adx_unrolled_memory(const ad_allocator *given)
                                                          : &room;
 }
 
-// Whether a long loop or a checkpoint has been unrolled: recording that would
-// take the memory that they save.
+// Notes that a long loop has been unrolled under a hook: a function that
+// records this would take the memory that the loop is to save.
 static void adx_note_unrolled(size_t steps)
 {
     adx_long_loop |= adx_now.trace && steps >= ADREV_REPLAY_FROM;
 }
 
+// Whether a scan may be one statement of a function that is being recorded.
 static bool adx_may_be_whole(const ad_scan_desc *d)
 {
 #ifdef ADREV_FUNCTION_IMPLEMENTED
@@ -4067,8 +4168,8 @@ static ad_status adx_do_scan(const ad_scan_desc *d, ad_vector_fn *f,
                      : adx_failed(adx_unrolled_scan(d, f, a, report));
 }
 
-// After a failure. How many rows there are for steps is known only if the
-// description is `right`.
+// After a failure, makes the results NaN. How many rows there are for steps is
+// known only if the description is `right`.
 static void adx_spoil_results(const ad_scan_desc *d, ad_status status,
                               bool right)
 {
@@ -4119,10 +4220,17 @@ ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
 }
 
 /* === loop/recorded ==========================================================
- * A `whole` scan in a recorded function: to evaluate it at another point, a
- * copy of it runs with other inputs. To second order the window is followed by
- * its tangents, which are kept with it. The way back carries adjoints and their
- * tangents, and differentiates each step twice, as a recorded function.
+ * A `whole` scan in a recorded function. To evaluate it at another point, a
+ * copy of the scan runs with other inputs; it may share no state with the scan
+ * itself.
+ *
+ * To second order (tangents of values and of adjoints), the window in each
+ * state is followed by its tangents, and both are kept together. The way back
+ * carries two frames, the adjoints of the window and the tangents of these.
+ * With the step as a recorded function, of Jacobian J, weights b of its results
+ * with tangents bd, and the tangent v of its inputs, the adjoints of the inputs
+ * are b J, and their tangents are bd J + H v, where H is the Hessian of b times
+ * the step.
  *
  *   needs   tape/memory function/api loop/schedule loop/scan loop/step
  *           loop/replay loop/sweep
@@ -4132,8 +4240,9 @@ ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
 
 enum { ADX_TANGENT, ADX_ADJOINT, ADX_ADJOINT_D };
 
-// The step at this point as a function: one that is known or, if its path is
-// new, made for it. *once: to be freed after use.
+// The step at this point as a function: a known one whose guards pass, or else
+// one that is recorded here. *once: it is not kept, and is to be freed after
+// use.
 static ad_fn *adx_step_function(adx_stepping *k, size_t s, bool *once)
 {
     adx_scan *c = k->scan;
@@ -4161,8 +4270,8 @@ static ad_fn *adx_step_function(adx_stepping *k, size_t s, bool *once)
     return fn;
 }
 
-// product = weight J, and its tangent: the same of the weight's, and what the
-// second derivatives make of the inputs'.
+// The adjoints of the step's inputs and their tangents, as the opening says;
+// moved: the tangent of the inputs.
 static bool adx_second_of_step(adx_stepping *k, size_t s, const ad_real moved[])
 {
     const adx_frame *b = &k->frame[ADX_ADJOINT];
@@ -4181,6 +4290,7 @@ static bool adx_second_of_step(adx_stepping *k, size_t s, const ad_real moved[])
     return ok;
 }
 
+// A step forwards with tangents.
 static bool adx_advance_moving(void *user, size_t s)
 {
     adx_stepping *k = (adx_stepping *)user;
@@ -4188,6 +4298,9 @@ static bool adx_advance_moving(void *user, size_t s)
     return adx_push_step(k, s);
 }
 
+// A step backwards with tangents. First the tangent of what the step was given
+// is gathered, from the state; then in both frames the weights are, and the
+// windows go back by a row; then what the step gives is added to them.
 static bool adx_reverse_moving(void *user, size_t s)
 {
     adx_stepping *k = (adx_stepping *)user;
@@ -4210,7 +4323,8 @@ static bool adx_reverse_moving(void *user, size_t s)
     return true;
 }
 
-// The frames of a sweep to second order. False: no memory.
+// The frames of a sweep to second order. Adjoints or tangents that are not
+// given are zeros. False: no memory.
 static bool adx_open_frames(adx_stepping *k, const ad_external_point *at,
                             ad_real zeros[])
 {
@@ -4237,8 +4351,9 @@ static bool adx_open_frames(adx_stepping *k, const ad_external_point *at,
     return true;
 }
 
-// The steps from the beginning: values and, where they are wanted, tangents of
-// the results. As many steps as were recorded.
+// Runs the steps from the beginning, for values and, where they are wanted,
+// tangents of the results. There must be as many steps as in the recording:
+// false if the scan stops earlier or later here.
 static bool adx_run_again(adx_stepping *k, const ad_external_point *at)
 {
     adx_scan *c = k->scan;
@@ -4264,6 +4379,7 @@ static bool adx_run_again(adx_stepping *k, const ad_external_point *at)
     return ok;
 }
 
+// The way back, of adjoints alone or with their tangents.
 static bool adx_sweep_again(adx_stepping *k, const ad_external_point *at)
 {
     adx_scan *c = k->scan;
@@ -4281,6 +4397,7 @@ static bool adx_sweep_again(adx_stepping *k, const ad_external_point *at)
     return true;
 }
 
+// Evaluates a copy of a scan, c, from the state that `at` says.
 static bool adx_scan_at(adx_scan *c, const ad_external_point *at,
                         ad_real zeros[])
 {
@@ -4304,6 +4421,10 @@ static bool adx_scan_at(adx_scan *c, const ad_external_point *at,
     return ok;
 }
 
+// The replay of the rule. The copy of the scan has its own values, timetable,
+// stage and functions; other threads may replay the scan at the same time.
+// Tangents of adjoints cannot be had without the adjoints: where these are not
+// wanted, they go to `unused`.
 static bool adx_scan_replay(const void *saved, const ad_external_point *at)
 {
     const adx_scan *of = *(adx_scan *const *)saved;
@@ -4353,8 +4474,11 @@ static bool adx_scan_replay(const void *saved, const ad_external_point *at)
 
 /* === loop/connections =======================================================
  * A reverse sweep that has marks in place of adjoints: 1 where y depends on a
- * value, whatever the partials are, and else 0. A statement that runs again in
- * a sweep marks what its run connects.
+ * value, whatever the partials are, and else 0. Each statement with a marked
+ * result marks its operands; for each kind of array statement a function says
+ * which. A scan or a checkpoint runs again, as in a sweep, and marks what its
+ * run connects. Statements whose rule the user gives connect all results with
+ * all operands.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           tape/walk sweep/queries array/operands array/linear array/sums
@@ -4397,6 +4521,8 @@ static void adx_mark_product(const adx_product *s, ad_real mark[])
             }
 }
 
+// Result j depends on x[i] and on the entry in row j and column i, for all i <=
+// j; `at` counts the entries below the diagonal, column by column.
 static void adx_mark_triangle(const adx_triangle *s, ad_real mark[])
 {
     size_t at = 0;
@@ -4413,14 +4539,15 @@ static void adx_mark_triangle(const adx_triangle *s, ad_real mark[])
         }
 }
 
-// All inputs of a statement with marked results.
+// All operands of a statement with marked results.
 static void adx_mark_all(const adx_ids *ids, size_t n, ad_real mark[])
 {
     for (size_t i = 0; i < n; i++)
         adx_mark_id(mark, ids, i);
 }
 
-// Results behind the last marked one do not matter.
+// How many results there are up to the last marked one: prefixes depend on what
+// is before them.
 static size_t adx_marked_until(const ad_real mark[], size_t n)
 {
     while (n > 0 && mark[n - 1] == 0)
@@ -4466,7 +4593,8 @@ static void adx_mark_elements(const adx_external *s, ad_real mark[])
 
 static ad_status adx_connect(const ad_tape *t, ad_real mark[]);
 
-// Marks of what a recorded run has on its stage, from those of its results.
+// Continues the marks on a stage: dx and da are those of the inputs of a run
+// and of what it captured, from the marks dy of its results.
 static ad_status adx_connect_run(const adx_stage *s, size_t m,
                                  const ad_rev y[], const ad_real dy[],
                                  size_t n, const ad_rev x[], ad_real dx[],
@@ -4503,6 +4631,8 @@ static bool adx_connect_checkpoint(adx_checkpoint *c, const ad_real dy[],
 }
 
 // Results, of which some are marked, to the inputs.
+// The operands of an external statement. Scans and checkpoints need memory for
+// marks in the place of adjoints; `a` is where it comes from.
 static ad_status adx_connect_external(const adx_external *s, ad_real mark[])
 {
     const ad_allocator *a = s->rule == &adx_scan_rule
@@ -4555,7 +4685,7 @@ static ad_status adx_connect_extended(const adx_extended *e, ad_real mark[])
     return ADREV_OK;
 }
 
-// One statement, whose operands end before `end`.
+// One entry, whose n operands begin at `op`, and whose value is `seq`.
 static ad_status adx_connect_entry(unsigned header, const adx_operand *op,
                                    size_t n, size_t seq, ad_real mark[])
 {
@@ -4572,7 +4702,8 @@ static ad_status adx_connect_entry(unsigned header, const adx_operand *op,
     return ADREV_OK;
 }
 
-// From the marked values to all that they depend on.
+// Marks all that the marked values depend on: one way back through the entries,
+// as in a sweep.
 static ad_status adx_connect(const ad_tape *t, ad_real mark[])
 {
     const adx_context *now = adx_live(t);
