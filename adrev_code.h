@@ -1289,6 +1289,7 @@ static void adx_say_product(adx_writing *k, const adx_node *s,
 
 static void adx_say_many(adx_writing *k, const adx_node *s)
 {
+    ADX_KNOWS_KINDS(7);
     const adx_many *m = adx_many_of(k->p, s);
     if (m->kind == ADX_MANY_gather)
         adx_say_gather(k, s, m);
@@ -2313,6 +2314,7 @@ typedef struct adx_c_file {
 // Marks the helper functions that a program calls.
 static ad_status adx_need_helpers(adx_c_file *file, const adx_program *q)
 {
+    ADX_KNOWS_KINDS(7);
     bool *used = (bool *)adx_take(q->memory, q->numbers, sizeof *used);
     ad_status status = used == NULL ? ADREV_ENOMEM : ADREV_OK;
     if (used != NULL)
@@ -3079,9 +3081,17 @@ static void adx_put_operations(adx_bytes *b)
         adx_put_string(b, adx_row_of(op)->name);
 }
 
+// Kinds by number (docs/saved-functions.md), so these stay as they are.
+ADX_STATIC_ASSERT(ADX_MANY_each == 0 && ADX_MANY_sum == 1 && ADX_MANY_most == 2
+                  && ADX_MANY_norm == 3 && ADX_MANY_product == 4
+                  && ADX_MANY_gather == 5,
+                  "saved functions name these kinds by number: add new ones "
+                  "behind ADX_MANY_gather");
+
 // Arguments; the others repeat the first.
 static int adx_many_arity(const adx_many *k)
 {
+    ADX_KNOWS_KINDS(7);
     return k->kind == ADX_MANY_product ? 2
          : k->kind != ADX_MANY_each || k->op >= ADX_OP_COUNT ? 1
          : adx_row_of(k->op)->arity;
@@ -3382,6 +3392,7 @@ static bool adx_is_range(const adx_numbers *a, const adx_numbers *b)
 // with those of all nodes.
 static bool adx_is_plausible(const adx_loading *k, const adx_many *m)
 {
+    ADX_KNOWS_KINDS(7);
     const uint64_t most = k->p->numbers;
     bool each = m->kind == ADX_MANY_each;
     bool product = m->kind == ADX_MANY_product;

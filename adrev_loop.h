@@ -47,7 +47,7 @@
  * Rooms, each of which begins with a line `=== room`:
  *
  *   loop/api loop/stage loop/checkpoint loop/schedule loop/scan loop/step
- *   loop/replay loop/sweep loop/first loop/unrolled loop/recorded
+ *   loop/replay loop/stepping loop/sweep loop/recorded loop/first loop/unrolled
  *   loop/connections
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
@@ -422,10 +422,10 @@ ADX_TRY ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
  *   needs   number/recording tape/layout tape/memory tape/hooks array/external
  *           parallel/threads bulk/passes
  *   offers  adx_stage adx_long_loop adx_free_stage adx_new_stage adx_staged
- *           adx_share_stage adx_borrow_stage adx_return_stage adx_begin_sweep
- *           adx_end_sweep adx_enter_stage adx_begin_run adx_end_run
- *           adx_stage_pull adx_stage_push
- *   later   adx_destroy_checkpoint adx_destroy_scan
+ *           adx_destroy_staged adx_share_stage adx_borrow_stage
+ *           adx_return_stage adx_begin_sweep adx_end_sweep adx_enter_stage
+ *           adx_begin_run adx_end_run adx_pull_fn adx_stage_pull
+ *           adx_stage_push
  * ========================================================================== */
 
 // A flag that one thread at a time can take.
@@ -551,10 +551,17 @@ typedef struct adx_staged {
     adx_stage *stage;
     ad_allocator memory;
     adx_flag busy;              // rows of a Jacobian may be swept side by side:
-} adx_staged;                   // here one after the other
+                                // here one after the other
+    void (*free)(struct adx_staged *of);
+} adx_staged;
 
-static void adx_destroy_checkpoint(const void *saved);
-static void adx_destroy_scan(const void *saved);
+// What the statement saves is a pointer to it. Rules with this are of statements
+// that hold a stage.
+static void adx_destroy_staged(const void *saved)
+{
+    adx_staged *of = *(adx_staged *const *)saved;
+    of->free(of);
+}
 
 #define ADX_STAGE_NEAR 64       // statements that are looked through
 
@@ -565,8 +572,7 @@ static adx_stage *adx_stage_below(const ad_tape *t)
     for (int i = 0; e != NULL && i < ADX_STAGE_NEAR; i++, e = e->before) {
         const adx_external *x = (const adx_external *)e;
         if (e->rule == &adx_external_kind
-            && (x->rule->destroy == adx_destroy_checkpoint
-                || x->rule->destroy == adx_destroy_scan))
+            && x->rule->destroy == adx_destroy_staged)
             return (*(adx_staged *const *)x->saved)->stage;
     }
     return NULL;
@@ -679,6 +685,11 @@ static bool adx_all_passive(size_t m, const ad_rev y[])
 }
 
 // dx = dy J, and what is captured: += to da.
+typedef ad_status adx_pull_fn(const adx_stage *s, size_t m, const ad_rev y[],
+                              const ad_real dy[], size_t n, const ad_rev x[],
+                              ad_real dx[], const adx_captured *k,
+                              ad_real da[]);
+
 static ad_status adx_stage_pull(const adx_stage *s, size_t m, const ad_rev y[],
                                 const ad_real dy[], size_t n, const ad_rev x[],
                                 ad_real dx[], const adx_captured *k,
@@ -726,11 +737,10 @@ static ad_status adx_stage_push(const adx_stage *s, size_t m, const ad_rev y[],
  * The first run finds out which numbers the function brings along (captured).
  * They become operands of the statement, behind the inputs.
  *
- *   needs   number/recording tape/layout tape/memory sweep/session bulk/folds
- *           bulk/passes loop/api loop/stage
+ *   needs   number/recording tape/layout tape/memory tape/entries
+ *           sweep/session bulk/folds bulk/passes loop/api loop/stage
  *   offers  adx_checkpoint adx_call_again adx_checkpoint_rule
- *           adx_list_captured adx_loop_memory
- *   later   adx_unrolled_memory
+ *           adx_list_captured adx_unrolled_memory adx_loop_memory
  * ========================================================================== */
 
 typedef struct adx_checkpoint {
@@ -749,8 +759,9 @@ typedef struct adx_checkpoint {
     size_t counted;             // bytes of `kept` that the budget has lost
 } adx_checkpoint;
 
-static void adx_free_call(adx_checkpoint *c)
+static void adx_free_call(adx_staged *of)
 {
+    adx_checkpoint *c = (adx_checkpoint *)of;
     ad_allocator memory = c->of.memory;
     if (c->of.stage != NULL)
         c->of.stage->kept -= c->counted;
@@ -763,11 +774,6 @@ static void adx_free_call(adx_checkpoint *c)
     adx_drop(&memory, c->copy);
     adx_drop(&memory, c->given);
     adx_drop(&memory, c);
-}
-
-static void adx_destroy_checkpoint(const void *saved)
-{
-    adx_free_call(*(adx_checkpoint *const *)saved);
 }
 
 // Runs f at c->x on a stage, with inputs if it is to be recorded, else with
@@ -846,7 +852,7 @@ static bool adx_checkpoint_pushforward(const void *saved, size_t n,
 static const ad_external_rule adx_checkpoint_rule = {
     .name = "checkpoint", .pullback = adx_checkpoint_pullback,
     .pushforward = adx_checkpoint_pushforward,
-    .destroy = adx_destroy_checkpoint
+    .destroy = adx_destroy_staged
 };
 
 // NULL: no memory.
@@ -858,7 +864,8 @@ static adx_checkpoint *adx_new_call(const ad_checkpoint_options *o,
     adx_checkpoint *c = (adx_checkpoint *)adx_take(a, 1, sizeof *c);
     if (c == NULL)
         return NULL;
-    *c = (adx_checkpoint){ .of = { .memory = *a }, .f = f, .ctx = ctx, .n = n,
+    *c = (adx_checkpoint){ .of = { .memory = *a, .free = adx_free_call },
+                           .f = f, .ctx = ctx, .n = n,
                            .m = m, .evaluations = o->evaluations };
     c->x = (ad_real *)adx_take(a, n, sizeof *c->x);
     c->in = (ad_rev *)adx_take(a, n, sizeof *c->in);
@@ -870,7 +877,7 @@ static adx_checkpoint *adx_new_call(const ad_checkpoint_options *o,
     }
     if (c->x == NULL || c->in == NULL || c->out == NULL
         || (o->context > 0 && (c->copy == NULL || c->given == NULL))) {
-        adx_free_call(c);
+        adx_free_call(&c->of);
         return NULL;
     }
     for (size_t i = 0; i < n; i++)
@@ -948,7 +955,7 @@ static ad_status adx_record_checkpoint(adx_checkpoint *c, const ad_rev x[],
     ad_status status = ADREV_ENOMEM;
     if (all == NULL || out == NULL || v == NULL
         || !adx_extend_by_captured(&memory, &c->in, c->n, &c->captured))
-        adx_free_call(c);
+        adx_free_call(&c->of);
     else {
         if (c->n > 0)
             memcpy(all, x, c->n * sizeof *all);
@@ -966,6 +973,35 @@ static ad_status adx_record_checkpoint(adx_checkpoint *c, const ad_rev x[],
     return status;
 }
 
+// Memory of the current tape, which is fixed. It is not given back before the
+// tape is cleared.
+static void *adx_tape_room(size_t bytes, void *user)
+{
+    (void)user;
+    return adx_add_bytes(&adx_now, ADX_DATA, bytes, 0);
+}
+
+static void adx_keep_room(void *block, void *user)
+{
+    (void)block;
+    (void)user;
+}
+
+// Memory for what is unrolled. NULL: there is none.
+static const ad_allocator *adx_unrolled_memory(const ad_allocator *given)
+{
+    static const ad_allocator room = { adx_tape_room, adx_keep_room, NULL };
+    const ad_tape *t = adx_now.tape;
+    if (given != NULL && given->alloc != NULL && given->free != NULL)
+        return given;
+#ifndef ADREV_NO_STDLIB
+    if (t == NULL)
+        return &adx_libc;
+#endif
+    return t == NULL ? NULL : t->allocator.alloc != NULL ? &t->allocator
+                                                         : &room;
+}
+
 // Memory for what a loop or a checkpoint keeps. NULL: there is no tape that
 // could have such a statement, or no memory beside it.
 static const ad_allocator *adx_loop_memory(const ad_allocator *given)
@@ -976,8 +1012,6 @@ static const ad_allocator *adx_loop_memory(const ad_allocator *given)
     return given != NULL && given->alloc != NULL && given->free != NULL ? given
          : t->allocator.alloc != NULL ? &t->allocator : NULL;
 }
-
-static const ad_allocator *adx_unrolled_memory(const ad_allocator *given);
 
 // Calls f on the numbers themselves. It must not find its results among x, so x
 // is copied if the two overlap.
@@ -1026,7 +1060,7 @@ static ad_status adx_call_checkpoint(const ad_checkpoint_options *o,
                                                : ADREV_ENOMEM;
     if (status == ADREV_OK && m > 0)
         return adx_failed(adx_record_checkpoint(c, x, y));
-    adx_free_call(c);
+    adx_free_call(&c->of);
     return adx_failed(status);
 }
 
@@ -1669,11 +1703,9 @@ ADX_SELDOM_END
  * oldest first. The first run calls the step with constants. The way back
  * carries the adjoints of the window.
  *
- *   needs   tape/memory array/linear function/api function/places function/run
- *           function/functions function/evaluate bulk/passes loop/api
- *           loop/stage loop/schedule
- *   offers  adx_piece adx_slice ADX_PATHS adx_calling adx_end_calling
- *           adx_begin_calling adx_do_call ADX_CALL_value ADX_CALL_primal
+ *   needs   tape/memory function/api bulk/passes loop/api loop/stage
+ *           loop/schedule
+ *   offers  adx_piece adx_slice ADX_PATHS ADX_CALL_value ADX_CALL_primal
  *           ADX_CALL_vjp ADX_CALL_pullback ADX_CALL_unrolled adx_step_path
  *           adx_scan adx_results_list adx_frame adx_stepping adx_taps_of_state
  *           adx_taps_of_sequence adx_depth adx_right_scan adx_describe
@@ -1699,71 +1731,12 @@ typedef struct adx_slice {
 #define ADX_PATHS 8             // functions for one step; more paths than
                                 // these are rare, and recorded at each step
 
-#ifdef ADREV_FUNCTION_IMPLEMENTED
-
-// A function at one point after another: without a look at the arguments and at
-// memory each time. (sir as a scan, compiled, bench/: 2.1 instead of 3.6 times
-// the plain program, with 6.5 before.)
-typedef struct adx_calling {
-    ad_fn *fn;                  // NULL: not begun
-    adx_kind kind;
-    ad_real *room;              // of machine code; or NULL,
-    adx_machine *machine;       // and this,
-    adx_workspace *work;        // with its memory
-} adx_calling;
-
-static void adx_end_calling(adx_calling *k)
-{
-    if (k->work != NULL)
-        adx_give_work(k->machine, k->work);
-    if (k->room != NULL)
-        adx_drop(&k->fn->memory, k->room);
-    *k = (adx_calling){ .fn = NULL };
-}
-
-// False: no memory. Pairs with adx_end_calling, whatever it returns.
-static bool adx_begin_calling(adx_calling *k, ad_fn *fn, adx_kind kind)
-{
-    const adx_compiled *c = &fn->compiled[kind];
-    *k = (adx_calling){ .fn = fn, .kind = kind };
-    if (adx_has_code(c)) {
-        k->room = (ad_real *)adx_take(&fn->memory, c->work + 1,
-                                      sizeof *k->room);
-        return k->room != NULL;
-    }
-    if (adx_machine_of(fn, kind, &k->machine) == ADREV_OK)
-        k->work = adx_take_work(k->machine, 1);
-    return k->work != NULL;
-}
-
-// Results are the first ones, and must not overlap arguments. False: results
-// may have been written.
-ADX_INLINE bool adx_do_call(const adx_calling *k, size_t parts,
-                            const adx_given given[], size_t wants,
-                            const adx_wanted wanted[])
-{
-    if (k->room == NULL)
-        return adx_evaluate_by(k->fn, k->machine, k->work->w, parts, given,
-                               wants, wanted) == ADREV_OK;
-    const adx_compiled *c = &k->fn->compiled[k->kind];
-    int left = adx_call_compiled(c, parts, given, wanted[0].to,
-                                 wants == 2 ? wanted[1].to : NULL, k->room);
-    if (left == 0
-        && (c->checks || adx_finite_few(wanted[0].n, wanted[0].to)))
-        return true;
-    return left <= 0
-        && adx_evaluate_fn(k->fn, k->kind, parts, given, wants, wanted)
-               == ADREV_OK;
-}
-
-#endif
-
-// Ways to evaluate such a function: forwards, and back. ahead and back belong
-// together (function/matrices): what the first hands on lies behind the
+// Ways to evaluate such a function: values, and adjoints. primal and pullback
+// belong together (function/matrices): what the first hands on lies behind the
 // state, 1 + the path before it.
 enum {
     ADX_CALL_value, ADX_CALL_primal, ADX_CALL_vjp, ADX_CALL_pullback,
-    ADX_CALL_unrolled, ADX_CALLINGS
+    ADX_CALL_unrolled, ADX_CALLS
 };
 
 typedef struct adx_step_path {
@@ -1859,7 +1832,8 @@ typedef struct adx_stepping {
     ad_step step;               // which names them, as each step is given it
     ad_rev number;
     bool stale;                 // rin is not made of constants yet
-    bool marks;                 // not adjoints, but whether there are any
+    adx_pull_fn *pull;          // adx_stage_pull; or what gives marks in place
+    bool marks;                 // of adjoints: whether there are any
     bool stop;                  // what the latest step said
     bool again;                 // steps have been replayed that must not be
     // Of sweeps.
@@ -1869,7 +1843,7 @@ typedef struct adx_stepping {
     adx_frame frame[3];         // of sweeps to second order (loop/recorded),
     ad_real *frames;            // and their memory
 #ifdef ADREV_FUNCTION_IMPLEMENTED
-    adx_calling *calling;       // [ADX_PATHS*ADX_CALLINGS] once one is needed
+    struct adx_evaluation *evaluation;  // [ADX_PATHS*ADX_CALLS], or NULL
 #endif
     size_t latest;              // path that a step took
     unsigned rest;              // steps before many are tried at once again
@@ -2069,15 +2043,13 @@ ADX_SELDOM_END
 /* === loop/step ==============================================================
  * One step: called with constants, or recorded on a stage and swept.
  *
- *   needs   number/recording tape/memory sweep/session array/linear
- *           bulk/passes loop/api loop/stage loop/schedule loop/scan
+ *   needs   number/recording tape/memory sweep/session array/linear loop/api
+ *           loop/stage loop/scan
  *   offers  adx_state_bytes adx_window_of adx_is_lean adx_is_varying
  *           adx_point_at adx_call_step adx_gather_sequences adx_gather_taps
  *           adx_gather_step adx_add_few adx_spread_given adx_run_step
  *           adx_shift adx_copy_told adx_expect_results adx_tell_results
- *           adx_tell_step adx_weigh adx_do_step adx_advance_scan
- *           adx_end_stepping ADX_RUN ADX_SWEEP ADX_UNROLL adx_begin_stepping
- *   later   adx_run_known_step adx_end_callings adx_go_lean adx_connect_run
+ *           adx_tell_step adx_weigh
  * ========================================================================== */
 
 // A state: untraced data, aligned for anything; the window; in recorded
@@ -2312,112 +2284,6 @@ static bool adx_weigh(const adx_scan *c, size_t s, const adx_frame *f,
     return any;
 }
 
-static bool adx_run_known_step(adx_stepping *k, bool *stop);        // in 6.3
-static void adx_end_callings(adx_stepping *k);
-static void adx_go_lean(adx_stepping *k);
-
-// The state before the next step. Returns whether that was the last one.
-static bool adx_do_step(adx_stepping *k, size_t s)
-{
-    const adx_scan *c = k->scan;
-    bool stop = false;
-    adx_gather_step(k, s);
-    if (!adx_run_known_step(k, &stop)) {
-        stop = adx_run_step(k, false);
-        for (size_t i = 0; i < c->out; i++)
-            k->out[i] = k->rout[i].v;
-    }
-    if (k->status == ADREV_OK)
-        adx_shift(c, adx_window_of(k), k->out);
-    return stop;
-}
-
-static bool adx_advance_scan(void *user, size_t s)
-{
-    adx_stepping *k = (adx_stepping *)user;
-    k->stop = adx_do_step(k, s);
-    return k->status == ADREV_OK;
-}
-
-static void adx_end_stepping(adx_stepping *k)
-{
-    const ad_allocator *a = &k->scan->of.memory;
-    if (k->entered)
-        ad_use(k->before);
-    adx_return_stage(k->stage);
-    adx_drop(a, k->state == NULL ? NULL : k->state - sizeof(adx_stamp));
-    adx_drop(a, k->rin);
-    adx_drop(a, k->given);
-    adx_drop(a, k->taken);
-    adx_drop(a, k->sweep);
-    adx_end_callings(k);
-    memset(k, 0, sizeof *k);
-}
-
-typedef enum adx_purpose { ADX_RUN, ADX_SWEEP, ADX_UNROLL } adx_purpose;
-
-// Memory for a run of steps. Pairs with adx_end_stepping, whatever it returns.
-static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
-                               adx_purpose purpose)
-{
-    bool sweep = purpose == ADX_SWEEP;
-    const ad_allocator *a = &c->of.memory;
-    size_t outside = c->captured.n;
-    size_t most = (c->in > c->out ? c->in : c->out) + outside;
-    *k = (adx_stepping){ .scan = c, .first = purpose == ADX_RUN };
-    if (purpose != ADX_UNROLL)
-        k->stage = adx_borrow_stage(&c->of);
-    k->state = (char *)adx_take(a, sizeof(adx_stamp) + adx_state_bytes(c)
-                                   + (c->in + c->out + most) * sizeof *k->in,
-                                1);
-    if (k->state != NULL)
-        k->state += sizeof(adx_stamp);
-    k->rin = (ad_rev *)adx_take(a, c->in + c->out + outside, sizeof *k->rin);
-    k->given = (const ad_rev **)adx_take(a, c->states + c->sequences,
-                                         sizeof *k->given);
-    k->taken = (ad_rev **)adx_take(a, c->states + c->outputs,
-                                   sizeof *k->taken);
-    if (sweep)
-        k->sweep = (ad_real *)adx_take(a, c->window + 3 * most,
-                                       sizeof *k->sweep);
-    if ((k->stage == NULL && purpose != ADX_UNROLL) || k->state == NULL
-        || k->rin == NULL || k->given == NULL
-        || k->taken == NULL
-        || (sweep && k->sweep == NULL))
-        return false;
-    k->lean = adx_is_lean(c);
-    k->in = k->lean ? adx_window_of(k)
-          : (ad_real *)(void *)(k->state + adx_state_bytes(c));
-    k->out = k->in + c->in;
-    k->in_next = k->out + c->out;
-    k->rout = k->rin + c->in + outside;
-    adx_point_at(k, k->rin, k->rout);
-    memset(k->in, 0, c->in * sizeof *k->in);
-    for (size_t i = 0; i < c->parameters; i++)
-        k->in[c->in - 1 - c->parameters + i] = c->value[c->data + i];
-    k->stale = true;
-    c->plan.state = k->state;
-    c->plan.user = k;
-    c->plan.advance = adx_advance_scan;
-    adx_go_lean(k);
-    if (k->stage != NULL) {
-        k->before = adx_enter_stage(k->stage, &c->captured, sweep);
-        k->entered = true;
-    }
-    if (sweep) {
-        k->f.carried = k->sweep;
-        k->f.weight = k->sweep + c->window;
-        k->f.product = k->f.weight + most;
-        k->room = k->f.product + most;
-    }
-    return true;
-}
-
-static ad_status adx_connect_run(const adx_stage *s, size_t m,
-                                 const ad_rev y[], const ad_real dy[],
-                                 size_t n, const ad_rev x[], ad_real dx[],
-                                 const adx_captured *k, ad_real da[]);
-
 /* === loop/replay ============================================================
  * Steps are replayed only together with adrev_function.h. On the way back a
  * step is recorded as a function the first time, and again when a step has
@@ -2427,11 +2293,13 @@ static ad_status adx_connect_run(const adx_stage *s, size_t m,
  *   needs   number/recording tape/memory sweep/session array/linear
  *           function/api function/operations function/program
  *           function/matrices function/run function/functions
- *           function/evaluate code/api code/wanted code/compile bulk/api
- *           bulk/maps loop/api loop/stage loop/schedule loop/scan loop/step
+ *           function/evaluation function/evaluate code/api code/wanted
+ *           code/compile bulk/api bulk/maps loop/api loop/stage loop/schedule
+ *           loop/scan loop/step
  *   offers  adx_free_paths adx_spare_states adx_take_spare_states
  *           adx_choose_replays adx_recorded_step adx_step_as_function
- *           adx_replay_step adx_count_behind
+ *           adx_end_evaluations adx_replay_step adx_count_behind
+ *           adx_run_known_step adx_go_lean
  * ========================================================================== */
 
 static void adx_free_paths(ad_replays *r)
@@ -2661,40 +2529,41 @@ static void adx_mistrust(adx_stepping *k)
 }
 
 // NULL: no memory.
-static adx_calling *adx_new_calling(adx_stepping *k, size_t path, int how)
+static adx_evaluation *adx_new_evaluation(adx_stepping *k, size_t path, int how)
 {
     static const adx_kind kind[] = {
         ADX_KIND_value, ADX_KIND_primal, ADX_KIND_vjp, ADX_KIND_pullback,
         ADX_KIND_unrolled
     };
-    enum { ALL = ADX_PATHS * ADX_CALLINGS };
-    if (k->calling == NULL) {
-        k->calling = (adx_calling *)adx_take(&k->scan->of.memory, ALL,
-                                             sizeof *k->calling);
-        if (k->calling == NULL)
+    enum { ALL = ADX_PATHS * ADX_CALLS };
+    if (k->evaluation == NULL) {
+        k->evaluation = (adx_evaluation *)adx_take(&k->scan->of.memory, ALL,
+                                             sizeof *k->evaluation);
+        if (k->evaluation == NULL)
             return NULL;
-        memset(k->calling, 0, ALL * sizeof *k->calling);
+        memset(k->evaluation, 0, ALL * sizeof *k->evaluation);
     }
-    adx_calling *to = &k->calling[path * ADX_CALLINGS + (size_t)how];
-    if (adx_begin_calling(to, k->scan->replays->path[path].fn, kind[how]))
+    adx_evaluation *to = &k->evaluation[path * ADX_CALLS + (size_t)how];
+    if (adx_begin_evaluation(to, k->scan->replays->path[path].fn, kind[how]))
         return to;
-    adx_end_calling(to);
+    adx_end_evaluation(to);
     return NULL;
 }
 
-ADX_INLINE adx_calling *adx_calling_of(adx_stepping *k, size_t path, int how)
+ADX_INLINE adx_evaluation *adx_evaluation_of(adx_stepping *k, size_t path,
+                                             int how)
 {
-    size_t i = path * ADX_CALLINGS + (size_t)how;
-    return k->calling != NULL && k->calling[i].fn != NULL
-         ? &k->calling[i] : adx_new_calling(k, path, how);
+    size_t i = path * ADX_CALLS + (size_t)how;
+    return k->evaluation != NULL && k->evaluation[i].fn != NULL
+         ? &k->evaluation[i] : adx_new_evaluation(k, path, how);
 }
 
-static void adx_end_callings(adx_stepping *k)
+static void adx_end_evaluations(adx_stepping *k)
 {
-    for (size_t i = 0; k->calling != NULL && i < ADX_PATHS * ADX_CALLINGS; i++)
-        if (k->calling[i].fn != NULL)
-            adx_end_calling(&k->calling[i]);
-    adx_drop(&k->scan->of.memory, k->calling);
+    for (size_t i = 0; k->evaluation != NULL && i < ADX_PATHS * ADX_CALLS; i++)
+        if (k->evaluation[i].fn != NULL)
+            adx_end_evaluation(&k->evaluation[i]);
+    adx_drop(&k->scan->of.memory, k->evaluation);
 }
 
 // 1 + the path that handed numbers on to the way back, behind the state; or 0.
@@ -2716,12 +2585,12 @@ ADX_INLINE bool adx_pull_path(adx_stepping *k, size_t i, const ad_real weight[],
         const adx_given given[] = {
             x, w, { c->plan.behind + 1, c->replays->path[i].kept }
         };
-        const adx_calling *to = adx_calling_of(k, i, ADX_CALL_pullback);
-        return to != NULL && adx_do_call(to, 3, given, 1, &dx);
+        adx_evaluation *to = adx_evaluation_of(k, i, ADX_CALL_pullback);
+        return to != NULL && adx_evaluate_next(to, 3, given, 1, &dx);
     }
     const adx_given given[] = { x, w };
-    const adx_calling *to = adx_calling_of(k, i, ADX_CALL_vjp);
-    return to != NULL && adx_do_call(to, 2, given, 1, &dx);
+    adx_evaluation *to = adx_evaluation_of(k, i, ADX_CALL_vjp);
+    return to != NULL && adx_evaluate_next(to, 2, given, 1, &dx);
 }
 
 // The same of step s; also false: the function is not what the step does.
@@ -2800,12 +2669,12 @@ static bool adx_run_path(adx_stepping *k, size_t i, bool lean)
         { 0, c->out, k->out }, { c->out, kept, kept > 0 ? behind + 1 : NULL }
     };
     if (kept == 0) {
-        const adx_calling *to = c->compiled || lean
-                              ? adx_calling_of(k, i, ADX_CALL_value) : NULL;
-        return to != NULL && adx_do_call(to, 1, &x, 1, wanted);
+        adx_evaluation *to = c->compiled || lean
+                              ? adx_evaluation_of(k, i, ADX_CALL_value) : NULL;
+        return to != NULL && adx_evaluate_next(to, 1, &x, 1, wanted);
     }
-    const adx_calling *to = adx_calling_of(k, i, ADX_CALL_primal);
-    if (to == NULL || !adx_do_call(to, 1, &x, 2, wanted))
+    adx_evaluation *to = adx_evaluation_of(k, i, ADX_CALL_primal);
+    if (to == NULL || !adx_evaluate_next(to, 1, &x, 2, wanted))
         return false;
     *behind = (ad_real)(i + 1);
     return true;
@@ -2861,13 +2730,13 @@ typedef struct adx_lean {
     ptrdiff_t stride;           // side by side, so far from each other
     ad_real mark;               // before what is handed on: 1 + the path, or 0
     size_t kept;                // numbers handed on
-    const adx_calling *by;
+    const adx_evaluation *by;
     bool cut;                   // by a step that is not by this function
 } adx_lean;
 
 static bool adx_begin_lean(adx_lean *r, int plain, int handing)
 {
-    r->by = adx_calling_of(r->k, r->path, r->kept > 0 ? handing : plain);
+    r->by = adx_evaluation_of(r->k, r->path, r->kept > 0 ? handing : plain);
     return r->by != NULL;
 }
 
@@ -2959,8 +2828,8 @@ ADX_INLINE void adx_gather_lean(const adx_scan *c, size_t s, ad_real x[])
 }
 
 // n results of a replay. Returns whether all are finite.
-ADX_INLINE bool adx_take_results(const adx_calling *by, size_t first, size_t n,
-                                 ad_real y[])
+ADX_INLINE bool adx_take_results(const adx_evaluation *by, size_t first,
+                                 size_t n, ad_real y[])
 {
     const uint32_t *from = by->machine->output + first;
     const ad_real *w = by->work->w;
@@ -2985,11 +2854,11 @@ ADX_INLINE bool adx_lean_primal(const adx_lean *r, bool compiled,
                                const ad_real x[], ad_real y[], ad_real handed[])
 {
     const adx_scan *c = r->k->scan;
-    const adx_calling *by = r->by;
+    const adx_evaluation *by = r->by;
     const adx_compiled *code = &by->fn->compiled[by->kind];
     const adx_given given = { x, c->in };
     if (compiled)
-        return adx_call_compiled(code, 1, &given, y, handed, by->room) == 0
+        return adx_call_compiled(code, 1, &given, y, handed, by->room->w) == 0
             && (code->checks || adx_finite_few(c->out, y));
     return adx_nodes_plain(by->machine, by->work->w) == NULL
         && adx_take_results(by, 0, c->out, y)
@@ -3002,13 +2871,13 @@ ADX_INLINE bool adx_lean_pullback(const adx_lean *r, bool compiled,
                               const ad_real handed[], ad_real dx[])
 {
     const adx_scan *c = r->k->scan;
-    const adx_calling *by = r->by;
+    const adx_evaluation *by = r->by;
     const adx_compiled *code = &by->fn->compiled[by->kind];
     const adx_given given[] = { { x, c->in }, { w, c->out },
                                 { handed, r->kept } };
     if (compiled)
         return adx_call_compiled(code, r->kept > 0 ? 3 : 2, given, dx, NULL,
-                                 by->room) == 0
+                                 by->room->w) == 0
             && (code->checks || adx_finite_few(c->in - 1, dx));
     adx_copy_few(c->out, w, by->work->w + c->in);
     adx_copy_few(r->kept, handed, by->work->w + c->in + c->out);
@@ -3070,7 +2939,7 @@ static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
         (long)(r->stride / (ptrdiff_t)sizeof(ad_real)),
         behind != NULL ? &r->mark : NULL, d.data, d.sums, d.move,
         k->in + c->in - 1 - c->parameters,
-        back ? k->f.dx + c->window + c->data : NULL, r->by->room);
+        back ? k->f.dx + c->window + c->data : NULL, r->by->room->w);
 }
 
 // Unrolled are steps of few operations: of more, these take the time. Made for
@@ -3093,7 +2962,7 @@ static bool adx_may_unroll(const adx_program *p, bool passed)
 
 // What replays the adjoints of ADX_UNROLLED of so many steps at once; NULL:
 // nothing, or not worth it.
-static const adx_calling *adx_unrolled_of(const adx_lean *r, size_t steps)
+static const adx_evaluation *adx_unrolled_of(const adx_lean *r, size_t steps)
 {
     const adx_scan *c = r->k->scan;
     if (steps < (r->path < c->known ? ADX_UNROLLED : ADX_UNROLLED_PAYS)
@@ -3102,7 +2971,8 @@ static const adx_calling *adx_unrolled_of(const adx_lean *r, size_t steps)
         return NULL;
     size_t n = ADX_UNROLLED * (c->window + r->kept + 1)
              + 2 * c->parameters + c->window;
-    const adx_calling *by = adx_calling_of(r->k, r->path, ADX_CALL_unrolled);
+    const adx_evaluation *by =
+        adx_evaluation_of(r->k, r->path, ADX_CALL_unrolled);
     return by != NULL && by->machine->inputs == n ? by : NULL;
 }
 
@@ -3116,7 +2986,7 @@ static size_t adx_run_unrolled(adx_lean *r, size_t from, size_t s)
     const adx_scan *c = r->k->scan;
     const size_t n = c->window;
     const size_t each = n + r->kept;
-    const adx_calling *by = adx_unrolled_of(r, s - from);
+    const adx_evaluation *by = adx_unrolled_of(r, s - from);
     if (by == NULL)
         return s;
     ad_real *sums = f->dx + n + c->data;
@@ -3310,7 +3180,7 @@ static bool adx_run_known_step(adx_stepping *k, bool *stop)
     return false;
 }
 
-static void adx_end_callings(adx_stepping *k) { (void)k; }
+static void adx_end_evaluations(adx_stepping *k) { (void)k; }
 
 static void adx_go_lean(adx_stepping *k) { (void)k; }
 
@@ -3318,22 +3188,129 @@ static void adx_count_behind(adx_scan *c) { (void)c; }
 
 #endif
 
+/* === loop/stepping ==========================================================
+ * Runs of steps, one after the other, each by a function that is known for it or
+ * else by the step itself; their memory, and the stage on which they run.
+ *
+ *   needs   tape/memory loop/stage loop/schedule loop/scan loop/step
+ *           loop/replay
+ *   offers  adx_do_step adx_advance_scan adx_end_stepping ADX_RUN ADX_SWEEP
+ *           ADX_UNROLL adx_begin_stepping
+ * ========================================================================== */
+
+// The state before the next step. Returns whether that was the last one.
+static bool adx_do_step(adx_stepping *k, size_t s)
+{
+    const adx_scan *c = k->scan;
+    bool stop = false;
+    adx_gather_step(k, s);
+    if (!adx_run_known_step(k, &stop)) {
+        stop = adx_run_step(k, false);
+        for (size_t i = 0; i < c->out; i++)
+            k->out[i] = k->rout[i].v;
+    }
+    if (k->status == ADREV_OK)
+        adx_shift(c, adx_window_of(k), k->out);
+    return stop;
+}
+
+static bool adx_advance_scan(void *user, size_t s)
+{
+    adx_stepping *k = (adx_stepping *)user;
+    k->stop = adx_do_step(k, s);
+    return k->status == ADREV_OK;
+}
+
+static void adx_end_stepping(adx_stepping *k)
+{
+    const ad_allocator *a = &k->scan->of.memory;
+    if (k->entered)
+        ad_use(k->before);
+    adx_return_stage(k->stage);
+    adx_drop(a, k->state == NULL ? NULL : k->state - sizeof(adx_stamp));
+    adx_drop(a, k->rin);
+    adx_drop(a, k->given);
+    adx_drop(a, k->taken);
+    adx_drop(a, k->sweep);
+    adx_end_evaluations(k);
+    memset(k, 0, sizeof *k);
+}
+
+typedef enum adx_purpose { ADX_RUN, ADX_SWEEP, ADX_UNROLL } adx_purpose;
+
+// Memory for a run of steps. Pairs with adx_end_stepping, whatever it returns.
+static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
+                               adx_purpose purpose)
+{
+    bool sweep = purpose == ADX_SWEEP;
+    const ad_allocator *a = &c->of.memory;
+    size_t outside = c->captured.n;
+    size_t most = (c->in > c->out ? c->in : c->out) + outside;
+    *k = (adx_stepping){ .scan = c, .first = purpose == ADX_RUN };
+    if (purpose != ADX_UNROLL)
+        k->stage = adx_borrow_stage(&c->of);
+    k->state = (char *)adx_take(a, sizeof(adx_stamp) + adx_state_bytes(c)
+                                   + (c->in + c->out + most) * sizeof *k->in,
+                                1);
+    if (k->state != NULL)
+        k->state += sizeof(adx_stamp);
+    k->rin = (ad_rev *)adx_take(a, c->in + c->out + outside, sizeof *k->rin);
+    k->given = (const ad_rev **)adx_take(a, c->states + c->sequences,
+                                         sizeof *k->given);
+    k->taken = (ad_rev **)adx_take(a, c->states + c->outputs,
+                                   sizeof *k->taken);
+    if (sweep)
+        k->sweep = (ad_real *)adx_take(a, c->window + 3 * most,
+                                       sizeof *k->sweep);
+    if ((k->stage == NULL && purpose != ADX_UNROLL) || k->state == NULL
+        || k->rin == NULL || k->given == NULL
+        || k->taken == NULL
+        || (sweep && k->sweep == NULL))
+        return false;
+    k->lean = adx_is_lean(c);
+    k->in = k->lean ? adx_window_of(k)
+          : (ad_real *)(void *)(k->state + adx_state_bytes(c));
+    k->out = k->in + c->in;
+    k->in_next = k->out + c->out;
+    k->rout = k->rin + c->in + outside;
+    adx_point_at(k, k->rin, k->rout);
+    memset(k->in, 0, c->in * sizeof *k->in);
+    for (size_t i = 0; i < c->parameters; i++)
+        k->in[c->in - 1 - c->parameters + i] = c->value[c->data + i];
+    k->stale = true;
+    c->plan.state = k->state;
+    c->plan.user = k;
+    c->plan.advance = adx_advance_scan;
+    adx_go_lean(k);
+    if (k->stage != NULL) {
+        k->before = adx_enter_stage(k->stage, &c->captured, sweep);
+        k->entered = true;
+    }
+    if (sweep) {
+        k->f.carried = k->sweep;
+        k->f.weight = k->sweep + c->window;
+        k->f.product = k->f.weight + most;
+        k->room = k->f.product + most;
+    }
+    return true;
+}
+
 /* === loop/sweep =============================================================
  * The reverse and the forward sweep of a scan. A reverse sweep goes through the
  * steps backwards, as loop/schedule provides their states, and carries the
  * adjoints of the window. The adjoint of a step's results is that of the newest
  * rows of the window, and of what the scan returned for this step. These are
  * the weights by which the step is swept, replayed by a function or recorded on
- * the stage; what comes out is added to the older rows of the window, to
+ * the stage; what comes out is added to the window before the step, to
  * sequences and to parameters. A forward sweep runs all steps once more, and
  * carries tangents of the window.
  *
  *   needs   tape/memory bulk/passes loop/stage loop/schedule loop/scan
- *           loop/step loop/replay
+ *           loop/step loop/replay loop/stepping
  *   offers  adx_shift_back adx_spread_step adx_reverse_scan adx_last_rows
  *           adx_initial_rows adx_reverse_steps adx_sweep_scan
- *           adx_gather_tangents adx_push_step adx_free_scan adx_scan_rule
- *   later   adx_scan_replay
+ *           adx_scan_pullback adx_gather_tangents adx_push_step
+ *           adx_scan_pushforward adx_free_scan
  * ========================================================================== */
 
 // Moves the window back by one step: the newest rows, which have been used, go,
@@ -3375,9 +3352,9 @@ static bool adx_reverse_scan(void *user, size_t s)
     if (k->marks || !adx_replay_step(k, s)) {
         adx_run_step(k, true);
         if (k->status == ADREV_OK)
-            k->status = (k->marks ? adx_connect_run : adx_stage_pull)(
-                k->stage, c->out, k->rout, k->f.weight, c->in - 1, k->rin,
-                k->f.product, &c->captured, outside);
+            k->status = k->pull(k->stage, c->out, k->rout, k->f.weight,
+                                c->in - 1, k->rin, k->f.product, &c->captured,
+                                outside);
     }
     if (k->status == ADREV_OK)
         adx_spread_step(k, s);
@@ -3469,12 +3446,13 @@ static bool adx_reverse_steps(adx_stepping *k, const ad_real dy[], ad_real dx[])
 // One sweep. *again: a function did not do what the step does. Functions that
 // were there before the first sweep may be used at all steps (known).
 static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
-                           bool marks, bool *again)
+                           adx_pull_fn *pull, bool *again)
 {
     adx_stepping k;
     bool ok = adx_begin_stepping(&k, c, ADX_SWEEP);
     if (ok) {
-        k.marks = marks;
+        k.pull = pull;
+        k.marks = pull != adx_stage_pull;
         c->plan.reverse = adx_reverse_scan;
         if (!c->swept)
             c->known = adx_is_varying(c) ? 0 : c->replays->paths;
@@ -3485,20 +3463,21 @@ static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
     return ok;
 }
 
-// Adds the adjoints of the n inputs to dx, which is 0; or marks
-// (loop/connections). After the first sweep no functions are added (limit), so
-// that every later sweep does what that one did, to the bit.
+// Adds the adjoints of the n inputs to dx, which is 0. A step that is run again
+// is swept by adx_stage_pull; or it is marked, by what loop/connections has for
+// that. After the first sweep no functions are added (limit), so that every
+// later sweep does what that one did, to the bit.
 static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], size_t n,
-                           ad_real dx[], bool marks)
+                           ad_real dx[], adx_pull_fn *pull)
 {
     bool again = false;
     adx_begin_sweep(&c->of);
-    bool ok = adx_sweep_once(c, dy, dx, marks, &again);
+    bool ok = adx_sweep_once(c, dy, dx, pull, &again);
     if (again) {
         memset(dx, 0, n * sizeof *dx);
-        ok = adx_sweep_once(c, dy, dx, marks, &again);
+        ok = adx_sweep_once(c, dy, dx, pull, &again);
     }
-    if (ok && !marks && !c->swept) {
+    if (ok && pull == adx_stage_pull && !c->swept) {
         c->swept = true;
         c->limit = c->replays->paths;
     }
@@ -3510,7 +3489,8 @@ static bool adx_scan_pullback(const void *saved, size_t m, const ad_real dy[],
                               size_t n, ad_real dx[])
 {
     (void)m;
-    return adx_sweep_scan(*(adx_scan *const *)saved, dy, n, dx, false);
+    return adx_sweep_scan(*(adx_scan *const *)saved, dy, n, dx,
+                          adx_stage_pull);
 }
 
 // Tangents of what step s is given.
@@ -3590,8 +3570,9 @@ static bool adx_scan_pushforward(const void *saved, size_t n,
     return ok;
 }
 
-static void adx_free_scan(adx_scan *c)
+static void adx_free_scan(adx_staged *of)
 {
+    adx_scan *c = (adx_scan *)of;
     ad_allocator memory = c->of.memory;
     adx_spare_states(c);
     adx_free_timetable(&c->plan);
@@ -3604,619 +3585,6 @@ static void adx_free_scan(adx_scan *c)
     adx_drop(&memory, c->value);
     adx_drop(&memory, c->untraced_first);
     adx_drop(&memory, c);
-}
-
-static void adx_destroy_scan(const void *saved)
-{
-    adx_free_scan(*(adx_scan *const *)saved);
-}
-
-static bool adx_scan_replay(const void *saved, const ad_external_point *at);
-
-static const ad_external_rule adx_scan_rule = {
-    .name = "scan", .pullback = adx_scan_pullback,
-    .pushforward = adx_scan_pushforward, .destroy = adx_destroy_scan,
-    .replay = adx_scan_replay
-};
-
-/* === loop/first =============================================================
- * The first run of a scan, and the statement that it leaves on the tape. The
- * run calls the steps with constants, or replays them by functions that an
- * earlier scan has left; states are kept as the schedule says (loop/schedule).
- * The values of all results are collected in a list, and the statement is
- * recorded when the run is complete: only then is it known how many steps there
- * were and what they captured.
- *
- *   needs   tape/memory loop/api loop/stage loop/checkpoint loop/schedule
- *           loop/scan loop/step loop/replay loop/sweep
- *   offers  adx_new_scan adx_hand_out_steps adx_staged_scan
- * ========================================================================== */
-
-/* --- the first run ------------------------------------------------------- */
-
-// Values of the sequences, then of the parameters.
-static void adx_copy_values(adx_scan *c, const ad_scan_desc *d)
-{
-    ad_real *to = c->value;
-    for (size_t j = 0; j < d->sequences; j++)
-        for (size_t i = 0; i < d->sequence[j].rows * d->sequence[j].size; i++)
-            *to++ = d->sequence[j].row[i].v;
-    for (size_t i = 0; i < d->parameters; i++)
-        *to++ = d->parameter[i].v;
-}
-
-static size_t adx_count_pieces(const ad_scan_desc *d)
-{
-    const int *tap;
-    size_t n = 0;
-    for (size_t j = 0; j < d->states; j++)
-        n += adx_taps_of_state(&d->state[j], &tap);
-    for (size_t j = 0; j < d->sequences; j++)
-        n += adx_taps_of_sequence(&d->sequence[j], &tap);
-    return n;
-}
-
-// A timetable without levels, as far as it is known before the first run.
-static void adx_begin_timetable(adx_scan *c)
-{
-    size_t n = c->most_steps;
-    memset(c->report, 0, sizeof *c->report);
-    c->plan = (adx_timetable){
-        .memory = c->of.memory, .bytes = adx_state_bytes(c),
-        .end = n < ADX_STEPS_MOST ? n : ADX_STEPS_MOST, .stride = 1,
-        .tail_at = SIZE_MAX, .report = c->report,
-        .on_shelves = sizeof *c
-                    + (c->data + c->parameters) * sizeof *c->value
-    };
-}
-
-// A scan by its description, with copies of all values that it reads. NULL: no
-// memory.
-static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
-                              ad_scan_report *report)
-{
-    adx_scan *c = (adx_scan *)adx_take(a, 1, sizeof *c);
-    if (c == NULL)
-        return NULL;
-    *c = (adx_scan){
-        .of = { .memory = *a }, .step = d->step, .ctx = d->ctx,
-        .states = d->states, .sequences = d->sequences,
-        .outputs = d->outputs, .parameters = d->parameters,
-        .untraced = d->untraced_bytes, .compiled = d->compiled,
-        .most_steps = d->steps, .schedule = d->schedule,
-        .open_ended = d->open_ended,
-        .varies = d->unreplayed || d->untraced_bytes > 0
-    };
-    c->report = report == NULL ? &c->own_report : report;
-    memset(c->report, 0, sizeof *c->report);
-    c->slice = (adx_slice *)adx_take(a, d->states + d->outputs,
-                                     sizeof *c->slice);
-    c->given = (size_t *)adx_take(a, d->states + d->sequences,
-                                  sizeof *c->given);
-    c->piece = (adx_piece *)adx_take(a, adx_count_pieces(d),
-                                     sizeof *c->piece);
-    if (c->slice != NULL && c->given != NULL && c->piece != NULL) {
-        adx_describe(c, d);
-        c->value = (ad_real *)adx_take(a, c->data + c->parameters,
-                                       sizeof *c->value);
-    }
-    if (c->untraced > 0)
-        c->untraced_first = adx_take(a, c->untraced, 1);
-    if (c->value == NULL || (c->untraced > 0 && c->untraced_first == NULL)) {
-        adx_free_scan(c);
-        return NULL;
-    }
-    if (c->untraced > 0)
-        memcpy(c->untraced_first, d->untraced, c->untraced);
-    adx_copy_values(c, d);
-    adx_begin_timetable(c);
-    return c;
-}
-
-// The state before step 0.
-static void adx_begin_state(adx_stepping *k, const ad_scan_desc *d)
-{
-    const adx_scan *c = k->scan;
-    ad_real *window = adx_window_of(k);
-    for (size_t j = 0; j < c->states; j++)
-        for (size_t i = 0; i < c->slice[j].depth * c->slice[j].size; i++)
-            *window++ = d->state[j].initial[i].v;
-    if (c->untraced > 0)
-        memcpy(k->state, d->untraced, c->untraced);
-}
-
-// All steps: many at once where that is possible (adx_go_first), else one by
-// one. At the end the last rows of the states go to the list, too.
-static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
-                               adx_results_list *list)
-{
-    adx_scan *c = k->scan;
-    bool stop = false;
-    k->list = list;
-    while (c->steps < d->steps && !stop) {
-        c->steps = adx_go_first(&c->plan, c->steps);
-        if (c->steps == d->steps)
-            break;
-        if (!adx_keep_first(&c->plan, c->steps, d->open_ended))
-            return d->schedule.store != NULL ? ADREV_EEXTERNAL : ADREV_ENOMEM;
-        stop = adx_do_step(k, c->steps);
-        if (k->status != ADREV_OK || k->again)
-            return k->status;
-        if (!adx_tell_step(k, list))
-            return ADREV_ENOMEM;
-        c->steps++;
-    }
-    c->stopped = stop;
-    if (!adx_extend(&c->of.memory, (void **)&list->v, &list->room,
-                    list->n + c->results, sizeof *list->v))
-        return ADREV_ENOMEM;
-    if (c->results > 0)
-        adx_last_rows(c, adx_window_of(k), NULL, list->v + list->n);
-    list->n += c->results;
-    return ADREV_OK;
-}
-
-// Notes what is known only after the first run.
-static void adx_complete_scan(adx_scan *c, const ad_scan_desc *d)
-{
-    adx_kept_level *l = &c->plan.level[0];
-    c->plan.first = d->truncated && d->reversed < c->steps
-                  ? c->steps - d->reversed : 0;
-    c->varies |= c->captured.n > 0;
-    if (l->every == 0 && c->steps > 0)
-        adx_judge_stack(&c->plan, l, c->steps);
-    c->report->steps = c->steps;
-}
-
-// *again: a function did not do what the step does, and the run is to be made
-// again without functions.
-static ad_status adx_first_scan_once(adx_scan *c, const ad_scan_desc *d,
-                                     adx_results_list *list, bool *again)
-{
-    adx_stepping k;
-    adx_count_behind(c);
-    ad_status status = adx_make_timetable(&c->plan, &d->schedule, c->behind);
-    if (status != ADREV_OK)
-        return status;
-    adx_take_spare_states(c);
-    status = ADREV_ENOMEM;
-    if (adx_begin_stepping(&k, c, ADX_RUN)) {
-        adx_begin_state(&k, d);
-        status = adx_run_steps(&k, d, list);
-        *again = k.again && status == ADREV_OK;
-        if (c->untraced > 0)
-            list->untraced = adx_take(&c->of.memory, c->untraced, 1);
-        if (list->untraced != NULL)
-            memcpy(list->untraced, k.state, c->untraced);
-        else if (c->untraced > 0 && status == ADREV_OK)
-            status = ADREV_ENOMEM;
-    }
-    adx_end_stepping(&k);
-    return status;
-}
-
-static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
-                                adx_results_list *list)
-{
-    bool again = false;
-    ad_status status = adx_first_scan_once(c, d, list, &again);
-    if (again) {        // with untraced data no step is replayed: there are none
-        adx_free_timetable(&c->plan);
-        adx_begin_timetable(c);
-        c->steps = c->known = list->n = 0;
-        c->by_function = false;
-        status = adx_first_scan_once(c, d, list, &again);
-    }
-    if (status == ADREV_OK)
-        adx_complete_scan(c, d);
-    return status;
-}
-
-/* --- one statement ------------------------------------------------------- */
-
-// All inputs: initial rows, sequences, parameters, and what was captured.
-static void adx_list_inputs(const adx_scan *c, const ad_scan_desc *d,
-                            ad_rev all[])
-{
-    for (size_t j = 0; j < d->states; j++)
-        for (size_t i = 0; i < c->slice[j].depth * c->slice[j].size; i++)
-            *all++ = d->state[j].initial[i];
-    for (size_t j = 0; j < d->sequences; j++)
-        for (size_t i = 0; i < d->sequence[j].rows * d->sequence[j].size; i++)
-            *all++ = d->sequence[j].row[i];
-    for (size_t i = 0; i < d->parameters; i++)
-        *all++ = d->parameter[i];
-    adx_list_captured(&c->captured, all);
-}
-
-// Writes the results of the steps where they belong; returns what comes after
-// them.
-static const ad_rev *adx_hand_out_steps(const ad_scan_desc *d, size_t steps,
-                                        const ad_rev y[])
-{
-    for (size_t s = 0; s < steps; s++) {
-        for (size_t j = 0; j < d->states; j++)
-            for (size_t i = 0; d->state[j].rows != NULL
-                 && i < d->state[j].size; i++)
-                d->state[j].rows[s * d->state[j].size + i] = *y++;
-        for (size_t j = 0; j < d->outputs; j++)
-            for (size_t i = 0; d->output[j].row != NULL
-                 && i < d->output[j].size; i++)
-                d->output[j].row[s * d->output[j].size + i] = *y++;
-    }
-    return y;
-}
-
-// Writes all results where they belong: those of the steps, then the last rows.
-static void adx_hand_out(const ad_scan_desc *d, size_t steps, size_t told,
-                         const ad_rev y[])
-{
-    if (told > 0)
-        y = adx_hand_out_steps(d, steps, y);
-    for (size_t j = 0; j < d->states; j++) {
-        size_t n = adx_depth(&d->state[j]) * d->state[j].size;
-        for (size_t i = 0; d->state[j].last != NULL && i < n; i++)
-            d->state[j].last[i] = *y++;
-    }
-}
-
-// Records the statement, to which the scan then belongs; without results there
-// is no statement, and it is freed.
-static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
-                                 const adx_results_list *list)
-{
-    ad_allocator memory = c->of.memory;
-    size_t n = c->window + c->data + c->parameters + c->captured.n;
-    size_t steps = c->steps;
-    size_t told = c->told;
-    ad_rev *all = (ad_rev *)adx_take(&memory, n + list->n, sizeof *all);
-    ad_status status = ADREV_ENOMEM;
-    if (all == NULL || list->n == 0) {
-        status = all == NULL ? ADREV_ENOMEM : ADREV_OK;
-        adx_free_scan(c);
-    } else {
-        adx_list_inputs(c, d, all);
-        status = (ad_external)(&adx_scan_rule, &c, sizeof c, n, all, list->n,
-                               list->v, all + n);
-    }
-    if (status == ADREV_OK && list->n > 0)
-        adx_hand_out(d, steps, told, all + n);
-    adx_drop(&memory, all);
-    return status;
-}
-
-// Does a scan, as one statement. whole: NULL; or, for a scan that is to be one
-// statement of a recorded function, it is set to whether it can be: not if
-// steps capture anything, and then nothing is recorded.
-static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
-                                 const ad_allocator *a, ad_scan_report *report,
-                                 bool *whole)
-{
-    adx_results_list list = {0};
-    adx_scan *c = adx_new_scan(d, a, report);
-    if (c == NULL)
-        return ADREV_ENOMEM;
-    ad_allocator memory = c->of.memory;
-    c->f = f;
-    adx_choose_replays(c, d->replays);
-    c->known = adx_is_varying(c) ? 0 : c->replays->paths;
-    ad_status status = adx_share_stage(&c->of) ? adx_first_scan(c, d, &list)
-                                               : ADREV_ENOMEM;
-    if (whole != NULL)
-        *whole = status != ADREV_OK || c->captured.n == 0;
-    if (status == ADREV_OK && (whole == NULL || *whole))
-        status = adx_record_scan(c, d, &list);
-    else
-        adx_free_scan(c);
-    if (status == ADREV_OK && list.untraced != NULL
-        && (whole == NULL || *whole))
-        memcpy(d->untraced, list.untraced, d->untraced_bytes);
-    adx_drop(&memory, list.v);
-    adx_drop(&memory, list.untraced);
-    return status;
-}
-
-/* === loop/unrolled ==========================================================
- * The calls of users. A scan becomes one statement where it can (loop/first).
- * Under a hook and in fixed memory it is unrolled: the same steps run on the
- * numbers themselves, and everything is recorded as it happens. Under the hook
- * of a function that is recorded, a scan that says `whole` may still be one
- * statement.
- *
- *   needs   number/recording tape/layout tape/memory tape/entries bulk/api
- *           bulk/folds loop/api loop/stage loop/checkpoint loop/schedule
- *           loop/scan loop/step loop/sweep loop/first
- * ========================================================================== */
-
-typedef struct adx_unrolled {
-    adx_stepping k;
-    const ad_scan_desc *d;
-    ad_rev *window;             // [window]
-    ad_rev *data;               // [data]
-    ad_rev *told;               // results of the steps
-    size_t n, room;
-    bool counting;              // only how many steps there are
-} adx_unrolled;
-
-// The number as a constant; a hook is told, so that a recorded function, too,
-// has it at each point, without a derivative.
-static ad_rev adx_without_derivative(ad_rev x)
-{
-    if (adx_now.trace && x.job != 0)
-        return adx_traced(ADREV_OP_detach, x.v, x, 0, x, 0, x, 0);
-    return adx_passive(x.v);
-}
-
-
-// Gathers what step s is given.
-static void adx_unrolled_inputs(adx_unrolled *u, size_t s, bool constant)
-{
-    const adx_scan *c = u->k.scan;
-    ad_rev *in = u->k.rin;
-    for (size_t i = 0; i < c->pieces; i++) {
-        const adx_piece *p = &c->piece[i];
-        const ad_rev *from = i < c->state_pieces ? u->window + p->from
-            : u->data + p->from + (ptrdiff_t)s * p->move;
-        for (size_t w = 0; w < p->size; w++)
-            in[p->at + w] = from[w];
-    }
-    for (size_t i = 0; i < c->parameters; i++)
-        in[c->in - 1 - c->parameters + i] = u->d->parameter[i];
-    in[c->in - 1] = adx_passive((ad_real)s);
-    for (size_t i = 0; constant && i < c->in; i++)
-        in[i] = adx_without_derivative(in[i]);
-    u->k.index = s;
-    c->report->evaluations++;
-}
-
-// Takes what a step returned: moves the window on, and lists results of the
-// scan.
-static bool adx_unrolled_results(adx_unrolled *u)
-{
-    const adx_scan *c = u->k.scan;
-    const ad_rev *out = u->k.rout;
-    if (!u->counting
-        && !adx_extend(&c->of.memory, (void **)&u->told, &u->room,
-                       u->n + c->told, sizeof *u->told))
-        return false;
-    for (size_t j = 0; j < c->states + c->outputs; j++) {
-        const adx_slice *l = &c->slice[j];
-        ad_rev *row = u->window + l->base;
-        size_t rest = l->depth > 0 ? (l->depth - 1) * l->size : 0;
-        if (l->depth > 0)
-            memmove(row, row + l->size, rest * sizeof *row);
-        for (size_t i = 0; i < l->size; i++, out++) {
-            if (l->depth > 0)
-                row[rest + i] = *out;
-            if (l->told && !u->counting)
-                u->told[u->n++] = *out;
-        }
-    }
-    return true;
-}
-
-// The state before step 0, and the data of sequences.
-static void adx_unrolled_begin(adx_unrolled *u)
-{
-    const ad_scan_desc *d = u->d;
-    ad_rev *to = u->window;
-    for (size_t j = 0; j < d->states; j++)
-        for (size_t i = 0; i < adx_depth(&d->state[j]) * d->state[j].size; i++)
-            *to++ = d->state[j].initial[i];
-    for (size_t j = 0; j < d->sequences; j++)
-        for (size_t i = 0; i < d->sequence[j].rows * d->sequence[j].size; i++)
-            *to++ = d->sequence[j].row[i];
-    if (d->untraced_bytes > 0)
-        memcpy(u->k.state, d->untraced, d->untraced_bytes);
-    u->n = 0;
-    u->k.scan->steps = 0;
-}
-
-// Runs the steps; those before `first` are constants.
-static ad_status adx_unroll(adx_unrolled *u, size_t first)
-{
-    adx_stepping *k = &u->k;
-    adx_scan *c = k->scan;
-    bool stop = false;
-    adx_unrolled_begin(u);
-    while (c->steps < u->d->steps && !stop) {
-        bool constant = c->steps < first;
-        adx_unrolled_inputs(u, c->steps, constant);
-        stop = adx_call_step(k, k->rin, k->rout);
-        if (k->status != ADREV_OK)
-            return k->status;
-        for (size_t i = 0; constant && i < c->out; i++)
-            k->rout[i] = adx_without_derivative(k->rout[i]);
-        if (!adx_unrolled_results(u))
-            return ADREV_ENOMEM;
-        c->steps++;
-    }
-    return ADREV_OK;
-}
-
-// If only the last steps matter, a run without a tape counts first how many
-// there are.
-static ad_status adx_unroll_all(adx_unrolled *u)
-{
-    const ad_scan_desc *d = u->d;
-    size_t first = 0;
-    if (d->truncated) {
-        ad_tape *before = ad_use(NULL);
-        u->counting = true;
-        ad_status status = adx_unroll(u, SIZE_MAX);
-        u->counting = false;
-        ad_use(before);
-        if (status != ADREV_OK)
-            return status;
-        size_t n = u->k.scan->steps;
-        first = d->reversed < n ? n - d->reversed : 0;
-    }
-    return adx_unroll(u, first);
-}
-
-static void adx_unrolled_hand_out(adx_unrolled *u)
-{
-    const adx_scan *c = u->k.scan;
-    const ad_scan_desc *d = u->d;
-    const ad_rev *told = u->told;
-    for (size_t j = 0; j < d->states; j++)
-        for (size_t i = 0; d->state[j].last != NULL
-             && i < c->slice[j].depth * c->slice[j].size; i++)
-            d->state[j].last[i] = u->window[c->slice[j].base + i];
-    adx_hand_out_steps(d, c->steps, told);
-    if (c->untraced > 0)
-        memcpy(d->untraced, u->k.state, c->untraced);
-}
-
-static ad_status adx_unrolled_scan(const ad_scan_desc *d, ad_vector_fn *f,
-                                   const ad_allocator *a,
-                                   ad_scan_report *report)
-{
-    adx_unrolled u = { .d = d };
-    adx_scan *c = adx_new_scan(d, a, report);
-    if (c == NULL)
-        return ADREV_ENOMEM;
-    ad_allocator memory = c->of.memory;
-    c->f = f;
-    ad_status status = ADREV_ENOMEM;
-    bool begun = adx_begin_stepping(&u.k, c, ADX_UNROLL);
-    u.window = (ad_rev *)adx_take(&memory, c->window + c->data,
-                                  sizeof *u.window);
-    if (begun && u.window != NULL) {
-        u.data = u.window + c->window;
-        status = adx_unroll_all(&u);
-    }
-    if (status == ADREV_OK)
-        status = adx_now_status();
-    if (status == ADREV_OK) {
-        adx_unrolled_hand_out(&u);
-        c->report->steps = c->steps;
-    }
-    adx_end_stepping(&u.k);
-    adx_drop(&memory, u.window);
-    adx_drop(&memory, u.told);
-    adx_free_scan(c);
-    return status;
-}
-
-// Memory of the current tape, which is fixed. It is not given back before the
-// tape is cleared.
-static void *adx_tape_room(size_t bytes, void *user)
-{
-    (void)user;
-    return adx_add_bytes(&adx_now, ADX_DATA, bytes, 0);
-}
-
-static void adx_keep_room(void *block, void *user)
-{
-    (void)block;
-    (void)user;
-}
-
-// Memory for what is unrolled. NULL: there is none.
-static const ad_allocator *adx_unrolled_memory(const ad_allocator *given)
-{
-    static const ad_allocator room = { adx_tape_room, adx_keep_room, NULL };
-    const ad_tape *t = adx_now.tape;
-    if (given != NULL && given->alloc != NULL && given->free != NULL)
-        return given;
-#ifndef ADREV_NO_STDLIB
-    if (t == NULL)
-        return &adx_libc;
-#endif
-    return t == NULL ? NULL : t->allocator.alloc != NULL ? &t->allocator
-                                                         : &room;
-}
-
-// Notes that a long loop has been unrolled under a hook: a function that
-// records this would take the memory that the loop is to save.
-static void adx_note_unrolled(size_t steps)
-{
-    adx_long_loop |= adx_now.trace && steps >= ADREV_REPLAY_FROM;
-}
-
-// Whether a scan may be one statement of a function that is being recorded.
-static bool adx_may_be_whole(const ad_scan_desc *d)
-{
-#ifdef ADREV_FUNCTION_IMPLEMENTED
-    const ad_tape *t = adx_now.tape;
-    return d->whole && t != NULL && adx_now.trace && t->hooks.array != NULL
-        && t->allocator.alloc != NULL && d->steps > 0
-        && d->schedule.store == NULL && !d->truncated;
-#else
-    (void)d;
-    return false;
-#endif
-}
-
-static ad_status adx_do_scan(const ad_scan_desc *d, ad_vector_fn *f,
-                             ad_scan_report *report)
-{
-    const ad_allocator *a = adx_loop_memory(d->allocator);
-    if (adx_may_be_whole(d)) {
-        bool whole = true;
-        ad_status status = adx_staged_scan(d, f, &adx_now.tape->allocator,
-                                           report, &whole);
-        if (whole)
-            return adx_failed(status);
-    }
-    if (a != NULL && d->steps > 0)
-        return adx_failed(adx_staged_scan(d, f, a, report, NULL));
-    adx_note_unrolled(d->steps);
-    a = adx_unrolled_memory(d->allocator);
-    return a == NULL ? ADREV_ENOMEM
-                     : adx_failed(adx_unrolled_scan(d, f, a, report));
-}
-
-// After a failure, makes the results NaN. How many rows there are for steps is
-// known only if the description is `right`.
-static void adx_spoil_results(const ad_scan_desc *d, ad_status status,
-                              bool right)
-{
-    bool known = !adx_no_array(d->states, d->state);
-    for (size_t j = 0; known && j < d->states; j++) {
-        const ad_scan_state *x = &d->state[j];
-        adx_results_or_nan(status, adx_depth(x), x->size, x->last);
-        if (right)
-            adx_results_or_nan(status, d->steps, x->size, x->rows);
-    }
-    for (size_t j = 0; right && j < d->outputs; j++)
-        adx_results_or_nan(status, d->steps, d->output[j].size,
-                           d->output[j].row);
-}
-
-static ad_status adx_scan_with(const ad_scan_desc *d, ad_vector_fn *f,
-                               ad_scan_report *report)
-{
-    bool right = (d->step != NULL || f != NULL) && adx_right_scan(d);
-    ad_status status = adx_now_status();
-    if (status == ADREV_OK)
-        status = right && adx_right_schedule(&d->schedule)
-               ? adx_do_scan(d, f, report) : adx_failed(ADREV_ESHAPE);
-    if (status == ADREV_OK)
-        return status;
-    adx_spoil_results(d, status, right);
-    if (report != NULL)
-        memset(report, 0, sizeof *report);
-    return status;
-}
-
-ADX_API ad_status ad_scan(const ad_scan_desc *scan, ad_scan_report *report)
-{
-    static const ad_scan_desc none;
-    return adx_scan_with(scan == NULL ? &none : scan, NULL, report);
-}
-
-ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
-                          ad_rev x[], size_t np, const ad_rev p[],
-                          ad_schedule schedule)
-{
-    const ad_scan_state state = { .size = n, .initial = x, .last = x };
-    const ad_scan_desc d = {
-        .ctx = ctx, .steps = steps, .states = 1, .state = &state,
-        .parameters = np, .parameter = p, .schedule = schedule
-    };
-    return adx_scan_with(&d, f, NULL);
 }
 
 /* === loop/recorded ==========================================================
@@ -4232,8 +3600,9 @@ ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
  * are b J, and their tangents are bd J + H v, where H is the Hessian of b times
  * the step.
  *
- *   needs   tape/memory function/api loop/schedule loop/scan loop/step
- *           loop/replay loop/sweep
+ *   needs   tape/memory function/api loop/stage loop/schedule loop/scan
+ *           loop/step loop/replay loop/stepping loop/sweep
+ *   offers  adx_scan_rule
  * ========================================================================== */
 
 #ifdef ADREV_FUNCTION_IMPLEMENTED
@@ -4472,6 +3841,585 @@ static bool adx_scan_replay(const void *saved, const ad_external_point *at)
 
 #endif
 
+static const ad_external_rule adx_scan_rule = {
+    .name = "scan", .pullback = adx_scan_pullback,
+    .pushforward = adx_scan_pushforward, .destroy = adx_destroy_staged,
+    .replay = adx_scan_replay
+};
+
+/* === loop/first =============================================================
+ * The first run of a scan, and the statement that it leaves on the tape. The
+ * run calls the steps with constants, or replays them by functions that an
+ * earlier scan has left; states are kept as the schedule says (loop/schedule).
+ * The values of all results are collected in a list, and the statement is
+ * recorded when the run is complete: only then is it known how many steps there
+ * were and what they captured.
+ *
+ *   needs   tape/memory loop/api loop/stage loop/checkpoint loop/schedule
+ *           loop/scan loop/step loop/replay loop/stepping loop/sweep
+ *           loop/recorded
+ *   offers  adx_new_scan adx_hand_out_steps adx_staged_scan
+ * ========================================================================== */
+
+/* --- the first run ------------------------------------------------------- */
+
+// Values of the sequences, then of the parameters.
+static void adx_copy_values(adx_scan *c, const ad_scan_desc *d)
+{
+    ad_real *to = c->value;
+    for (size_t j = 0; j < d->sequences; j++)
+        for (size_t i = 0; i < d->sequence[j].rows * d->sequence[j].size; i++)
+            *to++ = d->sequence[j].row[i].v;
+    for (size_t i = 0; i < d->parameters; i++)
+        *to++ = d->parameter[i].v;
+}
+
+static size_t adx_count_pieces(const ad_scan_desc *d)
+{
+    const int *tap;
+    size_t n = 0;
+    for (size_t j = 0; j < d->states; j++)
+        n += adx_taps_of_state(&d->state[j], &tap);
+    for (size_t j = 0; j < d->sequences; j++)
+        n += adx_taps_of_sequence(&d->sequence[j], &tap);
+    return n;
+}
+
+// A timetable without levels, as far as it is known before the first run.
+static void adx_begin_timetable(adx_scan *c)
+{
+    size_t n = c->most_steps;
+    memset(c->report, 0, sizeof *c->report);
+    c->plan = (adx_timetable){
+        .memory = c->of.memory, .bytes = adx_state_bytes(c),
+        .end = n < ADX_STEPS_MOST ? n : ADX_STEPS_MOST, .stride = 1,
+        .tail_at = SIZE_MAX, .report = c->report,
+        .on_shelves = sizeof *c
+                    + (c->data + c->parameters) * sizeof *c->value
+    };
+}
+
+// A scan by its description, with copies of all values that it reads. NULL: no
+// memory.
+static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
+                              ad_scan_report *report)
+{
+    adx_scan *c = (adx_scan *)adx_take(a, 1, sizeof *c);
+    if (c == NULL)
+        return NULL;
+    *c = (adx_scan){
+        .of = { .memory = *a, .free = adx_free_scan },
+        .step = d->step, .ctx = d->ctx,
+        .states = d->states, .sequences = d->sequences,
+        .outputs = d->outputs, .parameters = d->parameters,
+        .untraced = d->untraced_bytes, .compiled = d->compiled,
+        .most_steps = d->steps, .schedule = d->schedule,
+        .open_ended = d->open_ended,
+        .varies = d->unreplayed || d->untraced_bytes > 0
+    };
+    c->report = report == NULL ? &c->own_report : report;
+    memset(c->report, 0, sizeof *c->report);
+    c->slice = (adx_slice *)adx_take(a, d->states + d->outputs,
+                                     sizeof *c->slice);
+    c->given = (size_t *)adx_take(a, d->states + d->sequences,
+                                  sizeof *c->given);
+    c->piece = (adx_piece *)adx_take(a, adx_count_pieces(d),
+                                     sizeof *c->piece);
+    if (c->slice != NULL && c->given != NULL && c->piece != NULL) {
+        adx_describe(c, d);
+        c->value = (ad_real *)adx_take(a, c->data + c->parameters,
+                                       sizeof *c->value);
+    }
+    if (c->untraced > 0)
+        c->untraced_first = adx_take(a, c->untraced, 1);
+    if (c->value == NULL || (c->untraced > 0 && c->untraced_first == NULL)) {
+        adx_free_scan(&c->of);
+        return NULL;
+    }
+    if (c->untraced > 0)
+        memcpy(c->untraced_first, d->untraced, c->untraced);
+    adx_copy_values(c, d);
+    adx_begin_timetable(c);
+    return c;
+}
+
+// The state before step 0.
+static void adx_begin_state(adx_stepping *k, const ad_scan_desc *d)
+{
+    const adx_scan *c = k->scan;
+    ad_real *window = adx_window_of(k);
+    for (size_t j = 0; j < c->states; j++)
+        for (size_t i = 0; i < c->slice[j].depth * c->slice[j].size; i++)
+            *window++ = d->state[j].initial[i].v;
+    if (c->untraced > 0)
+        memcpy(k->state, d->untraced, c->untraced);
+}
+
+// All steps: many at once where that is possible (adx_go_first), else one by
+// one. At the end the last rows of the states go to the list, too.
+static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
+                               adx_results_list *list)
+{
+    adx_scan *c = k->scan;
+    bool stop = false;
+    k->list = list;
+    while (c->steps < d->steps && !stop) {
+        c->steps = adx_go_first(&c->plan, c->steps);
+        if (c->steps == d->steps)
+            break;
+        if (!adx_keep_first(&c->plan, c->steps, d->open_ended))
+            return d->schedule.store != NULL ? ADREV_EEXTERNAL : ADREV_ENOMEM;
+        stop = adx_do_step(k, c->steps);
+        if (k->status != ADREV_OK || k->again)
+            return k->status;
+        if (!adx_tell_step(k, list))
+            return ADREV_ENOMEM;
+        c->steps++;
+    }
+    c->stopped = stop;
+    if (!adx_extend(&c->of.memory, (void **)&list->v, &list->room,
+                    list->n + c->results, sizeof *list->v))
+        return ADREV_ENOMEM;
+    if (c->results > 0)
+        adx_last_rows(c, adx_window_of(k), NULL, list->v + list->n);
+    list->n += c->results;
+    return ADREV_OK;
+}
+
+// Notes what is known only after the first run.
+static void adx_complete_scan(adx_scan *c, const ad_scan_desc *d)
+{
+    adx_kept_level *l = &c->plan.level[0];
+    c->plan.first = d->truncated && d->reversed < c->steps
+                  ? c->steps - d->reversed : 0;
+    c->varies |= c->captured.n > 0;
+    if (l->every == 0 && c->steps > 0)
+        adx_judge_stack(&c->plan, l, c->steps);
+    c->report->steps = c->steps;
+}
+
+// *again: a function did not do what the step does, and the run is to be made
+// again without functions.
+static ad_status adx_first_scan_once(adx_scan *c, const ad_scan_desc *d,
+                                     adx_results_list *list, bool *again)
+{
+    adx_stepping k;
+    adx_count_behind(c);
+    ad_status status = adx_make_timetable(&c->plan, &d->schedule, c->behind);
+    if (status != ADREV_OK)
+        return status;
+    adx_take_spare_states(c);
+    status = ADREV_ENOMEM;
+    if (adx_begin_stepping(&k, c, ADX_RUN)) {
+        adx_begin_state(&k, d);
+        status = adx_run_steps(&k, d, list);
+        *again = k.again && status == ADREV_OK;
+        if (c->untraced > 0)
+            list->untraced = adx_take(&c->of.memory, c->untraced, 1);
+        if (list->untraced != NULL)
+            memcpy(list->untraced, k.state, c->untraced);
+        else if (c->untraced > 0 && status == ADREV_OK)
+            status = ADREV_ENOMEM;
+    }
+    adx_end_stepping(&k);
+    return status;
+}
+
+static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
+                                adx_results_list *list)
+{
+    bool again = false;
+    ad_status status = adx_first_scan_once(c, d, list, &again);
+    if (again) {        // where there are untraced data, no step is replayed
+        adx_free_timetable(&c->plan);
+        adx_begin_timetable(c);
+        c->steps = c->known = list->n = 0;
+        c->by_function = false;
+        status = adx_first_scan_once(c, d, list, &again);
+    }
+    if (status == ADREV_OK)
+        adx_complete_scan(c, d);
+    return status;
+}
+
+/* --- one statement ------------------------------------------------------- */
+
+// All inputs: initial rows, sequences, parameters, and what was captured.
+static void adx_list_inputs(const adx_scan *c, const ad_scan_desc *d,
+                            ad_rev all[])
+{
+    for (size_t j = 0; j < d->states; j++)
+        for (size_t i = 0; i < c->slice[j].depth * c->slice[j].size; i++)
+            *all++ = d->state[j].initial[i];
+    for (size_t j = 0; j < d->sequences; j++)
+        for (size_t i = 0; i < d->sequence[j].rows * d->sequence[j].size; i++)
+            *all++ = d->sequence[j].row[i];
+    for (size_t i = 0; i < d->parameters; i++)
+        *all++ = d->parameter[i];
+    adx_list_captured(&c->captured, all);
+}
+
+// Writes the results of the steps where they belong; returns what comes after
+// them.
+static const ad_rev *adx_hand_out_steps(const ad_scan_desc *d, size_t steps,
+                                        const ad_rev y[])
+{
+    for (size_t s = 0; s < steps; s++) {
+        for (size_t j = 0; j < d->states; j++)
+            for (size_t i = 0; d->state[j].rows != NULL
+                 && i < d->state[j].size; i++)
+                d->state[j].rows[s * d->state[j].size + i] = *y++;
+        for (size_t j = 0; j < d->outputs; j++)
+            for (size_t i = 0; d->output[j].row != NULL
+                 && i < d->output[j].size; i++)
+                d->output[j].row[s * d->output[j].size + i] = *y++;
+    }
+    return y;
+}
+
+// Writes all results where they belong: those of the steps, then the last rows.
+static void adx_hand_out(const ad_scan_desc *d, size_t steps, size_t told,
+                         const ad_rev y[])
+{
+    if (told > 0)
+        y = adx_hand_out_steps(d, steps, y);
+    for (size_t j = 0; j < d->states; j++) {
+        size_t n = adx_depth(&d->state[j]) * d->state[j].size;
+        for (size_t i = 0; d->state[j].last != NULL && i < n; i++)
+            d->state[j].last[i] = *y++;
+    }
+}
+
+// Records the statement, to which the scan then belongs; without results there
+// is no statement, and it is freed.
+static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
+                                 const adx_results_list *list)
+{
+    ad_allocator memory = c->of.memory;
+    size_t n = c->window + c->data + c->parameters + c->captured.n;
+    size_t steps = c->steps;
+    size_t told = c->told;
+    ad_rev *all = (ad_rev *)adx_take(&memory, n + list->n, sizeof *all);
+    ad_status status = ADREV_ENOMEM;
+    if (all == NULL || list->n == 0) {
+        status = all == NULL ? ADREV_ENOMEM : ADREV_OK;
+        adx_free_scan(&c->of);
+    } else {
+        adx_list_inputs(c, d, all);
+        status = (ad_external)(&adx_scan_rule, &c, sizeof c, n, all, list->n,
+                               list->v, all + n);
+    }
+    if (status == ADREV_OK && list->n > 0)
+        adx_hand_out(d, steps, told, all + n);
+    adx_drop(&memory, all);
+    return status;
+}
+
+// Does a scan, as one statement. whole: NULL; or, for a scan that is to be one
+// statement of a recorded function, it is set to whether it can be: not if
+// steps capture anything, and then nothing is recorded.
+static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
+                                 const ad_allocator *a, ad_scan_report *report,
+                                 bool *whole)
+{
+    adx_results_list list = {0};
+    adx_scan *c = adx_new_scan(d, a, report);
+    if (c == NULL)
+        return ADREV_ENOMEM;
+    ad_allocator memory = c->of.memory;
+    c->f = f;
+    adx_choose_replays(c, d->replays);
+    c->known = adx_is_varying(c) ? 0 : c->replays->paths;
+    ad_status status = adx_share_stage(&c->of) ? adx_first_scan(c, d, &list)
+                                               : ADREV_ENOMEM;
+    if (whole != NULL)
+        *whole = status != ADREV_OK || c->captured.n == 0;
+    if (status == ADREV_OK && (whole == NULL || *whole))
+        status = adx_record_scan(c, d, &list);
+    else
+        adx_free_scan(&c->of);
+    if (status == ADREV_OK && list.untraced != NULL
+        && (whole == NULL || *whole))
+        memcpy(d->untraced, list.untraced, d->untraced_bytes);
+    adx_drop(&memory, list.v);
+    adx_drop(&memory, list.untraced);
+    return status;
+}
+
+/* === loop/unrolled ==========================================================
+ * The calls of users. A scan becomes one statement where it can (loop/first).
+ * Under a hook and in fixed memory it is unrolled: the same steps run on the
+ * numbers themselves, and everything is recorded as it happens. Under the hook
+ * of a function that is recorded, a scan that says `whole` may still be one
+ * statement.
+ *
+ *   needs   number/recording tape/layout tape/memory bulk/api bulk/folds
+ *           loop/api loop/stage loop/checkpoint loop/schedule loop/scan
+ *           loop/step loop/stepping loop/sweep loop/first
+ * ========================================================================== */
+
+typedef struct adx_unrolled {
+    adx_stepping k;
+    const ad_scan_desc *d;
+    ad_rev *window;             // [window]
+    ad_rev *data;               // [data]
+    ad_rev *told;               // results of the steps
+    size_t n, room;
+    bool counting;              // only how many steps there are
+} adx_unrolled;
+
+// The number as a constant; a hook is told, so that a recorded function, too,
+// has it at each point, without a derivative.
+static ad_rev adx_without_derivative(ad_rev x)
+{
+    if (adx_now.trace && x.job != 0)
+        return adx_traced(ADREV_OP_detach, x.v, x, 0, x, 0, x, 0);
+    return adx_passive(x.v);
+}
+
+
+// Gathers what step s is given.
+static void adx_unrolled_inputs(adx_unrolled *u, size_t s, bool constant)
+{
+    const adx_scan *c = u->k.scan;
+    ad_rev *in = u->k.rin;
+    for (size_t i = 0; i < c->pieces; i++) {
+        const adx_piece *p = &c->piece[i];
+        const ad_rev *from = i < c->state_pieces ? u->window + p->from
+            : u->data + p->from + (ptrdiff_t)s * p->move;
+        for (size_t w = 0; w < p->size; w++)
+            in[p->at + w] = from[w];
+    }
+    for (size_t i = 0; i < c->parameters; i++)
+        in[c->in - 1 - c->parameters + i] = u->d->parameter[i];
+    in[c->in - 1] = adx_passive((ad_real)s);
+    for (size_t i = 0; constant && i < c->in; i++)
+        in[i] = adx_without_derivative(in[i]);
+    u->k.index = s;
+    c->report->evaluations++;
+}
+
+// Takes what a step returned: moves the window on, and lists results of the
+// scan.
+static bool adx_unrolled_results(adx_unrolled *u)
+{
+    const adx_scan *c = u->k.scan;
+    const ad_rev *out = u->k.rout;
+    if (!u->counting
+        && !adx_extend(&c->of.memory, (void **)&u->told, &u->room,
+                       u->n + c->told, sizeof *u->told))
+        return false;
+    for (size_t j = 0; j < c->states + c->outputs; j++) {
+        const adx_slice *l = &c->slice[j];
+        ad_rev *row = u->window + l->base;
+        size_t rest = l->depth > 0 ? (l->depth - 1) * l->size : 0;
+        if (l->depth > 0)
+            memmove(row, row + l->size, rest * sizeof *row);
+        for (size_t i = 0; i < l->size; i++, out++) {
+            if (l->depth > 0)
+                row[rest + i] = *out;
+            if (l->told && !u->counting)
+                u->told[u->n++] = *out;
+        }
+    }
+    return true;
+}
+
+// The state before step 0, and the data of sequences.
+static void adx_unrolled_begin(adx_unrolled *u)
+{
+    const ad_scan_desc *d = u->d;
+    ad_rev *to = u->window;
+    for (size_t j = 0; j < d->states; j++)
+        for (size_t i = 0; i < adx_depth(&d->state[j]) * d->state[j].size; i++)
+            *to++ = d->state[j].initial[i];
+    for (size_t j = 0; j < d->sequences; j++)
+        for (size_t i = 0; i < d->sequence[j].rows * d->sequence[j].size; i++)
+            *to++ = d->sequence[j].row[i];
+    if (d->untraced_bytes > 0)
+        memcpy(u->k.state, d->untraced, d->untraced_bytes);
+    u->n = 0;
+    u->k.scan->steps = 0;
+}
+
+// Runs the steps; those before `first` are constants.
+static ad_status adx_unroll(adx_unrolled *u, size_t first)
+{
+    adx_stepping *k = &u->k;
+    adx_scan *c = k->scan;
+    bool stop = false;
+    adx_unrolled_begin(u);
+    while (c->steps < u->d->steps && !stop) {
+        bool constant = c->steps < first;
+        adx_unrolled_inputs(u, c->steps, constant);
+        stop = adx_call_step(k, k->rin, k->rout);
+        if (k->status != ADREV_OK)
+            return k->status;
+        for (size_t i = 0; constant && i < c->out; i++)
+            k->rout[i] = adx_without_derivative(k->rout[i]);
+        if (!adx_unrolled_results(u))
+            return ADREV_ENOMEM;
+        c->steps++;
+    }
+    return ADREV_OK;
+}
+
+// If only the last steps matter, a run without a tape counts first how many
+// there are.
+static ad_status adx_unroll_all(adx_unrolled *u)
+{
+    const ad_scan_desc *d = u->d;
+    size_t first = 0;
+    if (d->truncated) {
+        ad_tape *before = ad_use(NULL);
+        u->counting = true;
+        ad_status status = adx_unroll(u, SIZE_MAX);
+        u->counting = false;
+        ad_use(before);
+        if (status != ADREV_OK)
+            return status;
+        size_t n = u->k.scan->steps;
+        first = d->reversed < n ? n - d->reversed : 0;
+    }
+    return adx_unroll(u, first);
+}
+
+static void adx_unrolled_hand_out(adx_unrolled *u)
+{
+    const adx_scan *c = u->k.scan;
+    const ad_scan_desc *d = u->d;
+    const ad_rev *told = u->told;
+    for (size_t j = 0; j < d->states; j++)
+        for (size_t i = 0; d->state[j].last != NULL
+             && i < c->slice[j].depth * c->slice[j].size; i++)
+            d->state[j].last[i] = u->window[c->slice[j].base + i];
+    adx_hand_out_steps(d, c->steps, told);
+    if (c->untraced > 0)
+        memcpy(d->untraced, u->k.state, c->untraced);
+}
+
+static ad_status adx_unrolled_scan(const ad_scan_desc *d, ad_vector_fn *f,
+                                   const ad_allocator *a,
+                                   ad_scan_report *report)
+{
+    adx_unrolled u = { .d = d };
+    adx_scan *c = adx_new_scan(d, a, report);
+    if (c == NULL)
+        return ADREV_ENOMEM;
+    ad_allocator memory = c->of.memory;
+    c->f = f;
+    ad_status status = ADREV_ENOMEM;
+    bool begun = adx_begin_stepping(&u.k, c, ADX_UNROLL);
+    u.window = (ad_rev *)adx_take(&memory, c->window + c->data,
+                                  sizeof *u.window);
+    if (begun && u.window != NULL) {
+        u.data = u.window + c->window;
+        status = adx_unroll_all(&u);
+    }
+    if (status == ADREV_OK)
+        status = adx_now_status();
+    if (status == ADREV_OK) {
+        adx_unrolled_hand_out(&u);
+        c->report->steps = c->steps;
+    }
+    adx_end_stepping(&u.k);
+    adx_drop(&memory, u.window);
+    adx_drop(&memory, u.told);
+    adx_free_scan(&c->of);
+    return status;
+}
+
+// Notes that a long loop has been unrolled under a hook: a function that
+// records this would take the memory that the loop is to save.
+static void adx_note_unrolled(size_t steps)
+{
+    adx_long_loop |= adx_now.trace && steps >= ADREV_REPLAY_FROM;
+}
+
+// Whether a scan may be one statement of a function that is being recorded.
+static bool adx_may_be_whole(const ad_scan_desc *d)
+{
+#ifdef ADREV_FUNCTION_IMPLEMENTED
+    const ad_tape *t = adx_now.tape;
+    return d->whole && t != NULL && adx_now.trace && t->hooks.array != NULL
+        && t->allocator.alloc != NULL && d->steps > 0
+        && d->schedule.store == NULL && !d->truncated;
+#else
+    (void)d;
+    return false;
+#endif
+}
+
+static ad_status adx_do_scan(const ad_scan_desc *d, ad_vector_fn *f,
+                             ad_scan_report *report)
+{
+    const ad_allocator *a = adx_loop_memory(d->allocator);
+    if (adx_may_be_whole(d)) {
+        bool whole = true;
+        ad_status status = adx_staged_scan(d, f, &adx_now.tape->allocator,
+                                           report, &whole);
+        if (whole)
+            return adx_failed(status);
+    }
+    if (a != NULL && d->steps > 0)
+        return adx_failed(adx_staged_scan(d, f, a, report, NULL));
+    adx_note_unrolled(d->steps);
+    a = adx_unrolled_memory(d->allocator);
+    return a == NULL ? ADREV_ENOMEM
+                     : adx_failed(adx_unrolled_scan(d, f, a, report));
+}
+
+// After a failure, makes the results NaN. How many rows there are for steps is
+// known only if the description is `right`.
+static void adx_spoil_results(const ad_scan_desc *d, ad_status status,
+                              bool right)
+{
+    bool known = !adx_no_array(d->states, d->state);
+    for (size_t j = 0; known && j < d->states; j++) {
+        const ad_scan_state *x = &d->state[j];
+        adx_results_or_nan(status, adx_depth(x), x->size, x->last);
+        if (right)
+            adx_results_or_nan(status, d->steps, x->size, x->rows);
+    }
+    for (size_t j = 0; right && j < d->outputs; j++)
+        adx_results_or_nan(status, d->steps, d->output[j].size,
+                           d->output[j].row);
+}
+
+static ad_status adx_scan_with(const ad_scan_desc *d, ad_vector_fn *f,
+                               ad_scan_report *report)
+{
+    bool right = (d->step != NULL || f != NULL) && adx_right_scan(d);
+    ad_status status = adx_now_status();
+    if (status == ADREV_OK)
+        status = right && adx_right_schedule(&d->schedule)
+               ? adx_do_scan(d, f, report) : adx_failed(ADREV_ESHAPE);
+    if (status == ADREV_OK)
+        return status;
+    adx_spoil_results(d, status, right);
+    if (report != NULL)
+        memset(report, 0, sizeof *report);
+    return status;
+}
+
+ADX_API ad_status ad_scan(const ad_scan_desc *scan, ad_scan_report *report)
+{
+    static const ad_scan_desc none;
+    return adx_scan_with(scan == NULL ? &none : scan, NULL, report);
+}
+
+ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
+                          ad_rev x[], size_t np, const ad_rev p[],
+                          ad_schedule schedule)
+{
+    const ad_scan_state state = { .size = n, .initial = x, .last = x };
+    const ad_scan_desc d = {
+        .ctx = ctx, .steps = steps, .states = 1, .state = &state,
+        .parameters = np, .parameter = p, .schedule = schedule
+    };
+    return adx_scan_with(&d, f, NULL);
+}
+
 /* === loop/connections =======================================================
  * A reverse sweep that has marks in place of adjoints: 1 where y depends on a
  * value, whatever the partials are, and else 0. Each statement with a marked
@@ -4484,7 +4432,7 @@ static bool adx_scan_replay(const void *saved, const ad_external_point *at)
  *           tape/walk sweep/queries array/operands array/linear array/sums
  *           array/products array/external bulk/folds bulk/passes
  *           bulk/statement loop/api loop/stage loop/checkpoint loop/scan
- *           loop/sweep
+ *           loop/sweep loop/recorded
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -4652,7 +4600,8 @@ static ad_status adx_connect_external(const adx_external *s, ad_real mark[])
     memset(dx, 0, n * sizeof *dx);
     const ad_real *dy = &mark[s->e.first];
     if (s->rule == &adx_scan_rule)
-        ok = adx_sweep_scan(*(adx_scan *const *)s->saved, dy, n, dx, true);
+        ok = adx_sweep_scan(*(adx_scan *const *)s->saved, dy, n, dx,
+                            adx_connect_run);
     else
         ok = adx_connect_checkpoint(*(adx_checkpoint *const *)s->saved, dy, dx);
     for (size_t i = 0; i < n; i++)

@@ -44,11 +44,12 @@
  *
  *   function/api function/operations function/program function/unique
  *   function/emit function/formulas function/copy function/tangents
- *   function/adjoints function/matrices function/record function/places
- *   function/arrays function/run function/functions function/evaluate
- *   function/directions function/points function/calls function/paths
- *   function/taylor function/compare function/pattern function/colour
- *   function/plans function/dense
+ *   function/adjoints function/matrices function/record function/workspace
+ *   function/places function/arrays function/run function/functions
+ *   function/evaluation function/evaluate function/directions function/points
+ *   function/calls function/paths function/taylor function/compare
+ *   function/pattern function/colour function/plans function/dense
+ *   function/life
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -94,10 +95,12 @@
 #include "function/adjoints.h"
 #include "function/matrices.h"
 #include "function/record.h"
+#include "function/workspace.h"
 #include "function/places.h"
 #include "function/arrays.h"
 #include "function/run.h"
 #include "function/functions.h"
+#include "function/evaluation.h"
 #include "function/evaluate.h"
 #include "function/directions.h"
 #include "function/points.h"
@@ -109,6 +112,7 @@
 #include "function/colour.h"
 #include "function/plans.h"
 #include "function/dense.h"
+#include "function/life.h"
 
 #endif // ADREV_FUNCTION_IMPLEMENTED
 #endif // ADREV_IMPLEMENTATION

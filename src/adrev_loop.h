@@ -46,7 +46,7 @@
  * Rooms, each of which begins with a line `=== room`:
  *
  *   loop/api loop/stage loop/checkpoint loop/schedule loop/scan loop/step
- *   loop/replay loop/sweep loop/first loop/unrolled loop/recorded
+ *   loop/replay loop/stepping loop/sweep loop/recorded loop/first loop/unrolled
  *   loop/connections
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
@@ -73,10 +73,11 @@
 #include "loop/scan.h"
 #include "loop/step.h"
 #include "loop/replay.h"
+#include "loop/stepping.h"
 #include "loop/sweep.h"
+#include "loop/recorded.h"
 #include "loop/first.h"
 #include "loop/unrolled.h"
-#include "loop/recorded.h"
 #include "loop/connections.h"
 
 #endif // ADREV_LOOP_IMPLEMENTED

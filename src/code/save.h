@@ -64,9 +64,17 @@ static void adx_put_operations(adx_bytes *b)
         adx_put_string(b, adx_row_of(op)->name);
 }
 
+// Kinds by number (docs/saved-functions.md), so these stay as they are.
+ADX_STATIC_ASSERT(ADX_MANY_each == 0 && ADX_MANY_sum == 1 && ADX_MANY_most == 2
+                  && ADX_MANY_norm == 3 && ADX_MANY_product == 4
+                  && ADX_MANY_gather == 5,
+                  "saved functions name these kinds by number: add new ones "
+                  "behind ADX_MANY_gather");
+
 // Arguments; the others repeat the first.
 static int adx_many_arity(const adx_many *k)
 {
+    ADX_KNOWS_KINDS(7);
     return k->kind == ADX_MANY_product ? 2
          : k->kind != ADX_MANY_each || k->op >= ADX_OP_COUNT ? 1
          : adx_row_of(k->op)->arity;
@@ -367,6 +375,7 @@ static bool adx_is_range(const adx_numbers *a, const adx_numbers *b)
 // with those of all nodes.
 static bool adx_is_plausible(const adx_loading *k, const adx_many *m)
 {
+    ADX_KNOWS_KINDS(7);
     const uint64_t most = k->p->numbers;
     bool each = m->kind == ADX_MANY_each;
     bool product = m->kind == ADX_MANY_product;

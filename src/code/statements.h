@@ -450,6 +450,7 @@ static void adx_say_product(adx_writing *k, const adx_node *s,
 
 static void adx_say_many(adx_writing *k, const adx_node *s)
 {
+    ADX_KNOWS_KINDS(7);
     const adx_many *m = adx_many_of(k->p, s);
     if (m->kind == ADX_MANY_gather)
         adx_say_gather(k, s, m);

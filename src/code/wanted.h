@@ -171,6 +171,7 @@ typedef struct adx_c_file {
 // Marks the helper functions that a program calls.
 static ad_status adx_need_helpers(adx_c_file *file, const adx_program *q)
 {
+    ADX_KNOWS_KINDS(7);
     bool *used = (bool *)adx_take(q->memory, q->numbers, sizeof *used);
     ad_status status = used == NULL ? ADREV_ENOMEM : ADREV_OK;
     if (used != NULL)

@@ -177,6 +177,7 @@ static void adx_adjoint_external(adx_making *k, const adx_node *s,
 static void adx_adjoint_many(adx_making *k, const adx_node *s,
                              const adx_many *e, const bool moved[])
 {
+    ADX_KNOWS_KINDS(7);
     const adx_numbers own = adx_own_range(s, e);
     size_t rows = e->kind == ADX_MANY_product ? e->m : 1;
     size_t results = adx_many_results(e);
@@ -368,6 +369,7 @@ static ad_status adx_make_copy(adx_program *q, const adx_program *p)
 static void adx_take_apart(adx_making *k, const adx_node *s,
                            const adx_many *e)
 {
+    ADX_KNOWS_KINDS(7);
     adx_program *p = k->to;
     const uint32_t *same = k->same;
     for (uint32_t i = 0; i < adx_many_results(e); i++) {

@@ -299,6 +299,7 @@ static void adx_run_external(const adx_many *k, ad_real r[], const ad_real w[],
 static void adx_run_many(const adx_machine *m, const adx_node *s, ad_real w[],
                          size_t L, bool careful, uint32_t flipped[])
 {
+    ADX_KNOWS_KINDS(7);
     const adx_many *k = &m->many[s->a];
     ad_real *r = w + s->r * L;
     if (k->kind == ADX_MANY_external) {

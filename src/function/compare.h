@@ -9,6 +9,7 @@
  *   needs   number/recording tape/memory sweep/session array/linear
  *           check/differences function/api function/operations
  *           function/program function/places function/run function/functions
+ *   offers  adx_compare_nearby
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN

@@ -8,8 +8,8 @@
  * (function/plans).
  *
  *   needs   tape/memory function/api function/program function/adjoints
- *           function/functions function/evaluate function/directions
- *           function/pattern function/plans
+ *           function/functions function/evaluation function/evaluate
+ *           function/directions function/pattern function/plans
  * ========================================================================== */
 
 // A plan without full rows: each entry is found in a direction of its column

@@ -7,14 +7,13 @@
  *   needs   number/recording tape/memory sweep/session function/api
  *           function/operations function/program function/copy
  *           function/tangents function/adjoints function/matrices
- *           function/record function/places
+ *           function/record function/workspace function/places
  *   offers  adx_kind ADX_KIND_value ADX_KIND_jvp ADX_KIND_vjp ADX_KIND_hvp
  *           ADX_KIND_linear ADX_KIND_hessian ADX_KIND_primal ADX_KIND_pullback
  *           ADX_KIND_unrolled ADX_KIND_jacobian_sparse ADX_KIND_hessian_sparse
- *           adx_pattern ADX_CHECKED_MOST adx_compiled adx_lanes_of
- *           adx_last_guard adx_count_live adx_lent adx_lend_arrays adx_new_fn
- *           adx_make_derived adx_machine_of adx_flip
- *   later   adx_free_pattern adx_compare_nearby
+ *           ADX_KINDS adx_pattern ADX_CHECKED_MOST adx_compiled adx_lanes_of
+ *           adx_last_guard adx_count_live adx_because adx_lent adx_lend_arrays
+ *           adx_record adx_new_fn adx_make_derived adx_machine_of adx_flip
  * ========================================================================== */
 
 typedef enum adx_kind {
@@ -34,7 +33,6 @@ typedef enum adx_kind {
 } adx_kind;
 
 typedef struct adx_pattern adx_pattern;
-static void adx_free_pattern(adx_pattern *s);
 
 enum { ADX_CHECKED_MOST = 256 };
 
@@ -68,8 +66,8 @@ typedef struct adx_compiled {
                  ad_real *fixed_sums, ad_real *work);
     bool checks, tells;
     size_t work;
-    _Atomic(ad_real *) spare;   // memory of a call, kept for the next one
-    _Atomic(ad_real *) spare_block;
+    adx_spare spare;            // memory of a call, kept for the next one
+    adx_spare spare_block;
 } adx_compiled;
 
 // Points of a block: several times what a replay takes at a time, while the
@@ -138,51 +136,6 @@ ADX_API ad_fn_report ad_fn_about(const ad_fn *fn)
     if (fn != NULL)
         adx_count_live(&fn->program, &report);
     return report;
-}
-
-static void adx_drop_spares(ad_fn *fn, adx_compiled *c)
-{
-    adx_drop(&fn->memory, atomic_load_explicit(&c->spare,
-                                               memory_order_relaxed));
-    adx_drop(&fn->memory, atomic_load_explicit(&c->spare_block,
-                                               memory_order_relaxed));
-}
-
-static void adx_drop_files(const ad_allocator *a, adx_file_name *file)
-{
-    while (file != NULL) {
-        adx_file_name *next = file->next;
-        adx_drop(a, file);
-        file = next;
-    }
-}
-
-ADX_API void ad_fn_free(ad_fn *fn)
-{
-    // acq_rel: what the other holders did comes before the memory goes.
-    if (fn == NULL || atomic_fetch_sub_explicit(&fn->holders, 1,
-                                                memory_order_acq_rel) > 1)
-        return;
-    for (size_t i = 0; i < ADX_KINDS; i++)
-        // relaxed: nobody else has the function any more
-        adx_free_machine(atomic_load_explicit(&fn->machine[i],
-                                              memory_order_relaxed));
-    for (size_t i = 0; i < 2; i++) {
-        adx_free_pattern(atomic_load_explicit(&fn->pattern[i],
-                                              memory_order_relaxed));
-        adx_free_pattern(atomic_load_explicit(&fn->thrifty[i],
-                                              memory_order_relaxed));
-    }
-    for (size_t i = 0; i < ADX_KINDS; i++)      // relaxed as above
-        adx_drop_spares(fn, &fn->compiled[i]);
-    if (fn->library != NULL)
-        fn->unload(fn->library);
-    adx_free_program(&fn->program);
-    ad_allocator memory = fn->memory;
-    adx_drop(&memory, fn->guard);
-    adx_drop(&memory, fn->names);
-    adx_drop_files(&memory, fn->files);
-    adx_drop(&memory, fn);
 }
 
 static ADX_THREAD const char *adx_last_reason;
@@ -278,48 +231,6 @@ static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
     adx_begin_program(&fn->program, &fn->memory, o->plain);
     return fn;
 }
-
-static ad_status adx_compare_nearby(ad_fn *fn, ad_vector_fn *f, void *ctx,
-                                    const ad_real x[], adx_lent *lent);
-
-ADX_API ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
-                                    ad_vector_fn *f, void *ctx, size_t n,
-                                    const ad_real x[], size_t m)
-{
-    static const ad_fn_options none;
-    const ad_fn_options *o = options == NULL ? &none : options;
-    if (out == NULL)
-        return adx_because(ADREV_ESHAPE, NULL);
-    *out = NULL;
-    if (f == NULL || adx_no_array(n, x) || m == 0)
-        return adx_because(ADREV_ESHAPE, NULL);
-    if (adx_size_plus(n, m) >= ADX_FROM_INPUT)
-        return adx_because(ADREV_ELIMIT, NULL);
-    ad_fn *fn = adx_new_fn(o, n, m);
-    if (fn == NULL)
-        return adx_because(ADREV_ENOMEM, NULL);
-    adx_lent lent;
-    ad_status status = adx_lend_arrays(&fn->memory, n, m, &lent)
-                     ? adx_record(fn, f, ctx, x, &lent)
-                     : adx_because(ADREV_ENOMEM, NULL);
-    if (status == ADREV_OK && !o->once && n > 0)
-        status = adx_because(adx_compare_nearby(fn, f, ctx, x, &lent),
-                             NULL);
-    adx_drop(&fn->memory, lent.x);
-    if (status == ADREV_OK)
-        *out = fn;
-    else
-        ad_fn_free(fn);
-    return status;
-}
-
-#ifndef ADREV_NO_STDLIB
-ADX_API ad_status ad_fn_record(ad_fn **out, ad_vector_fn *f, void *ctx,
-                               size_t n, const ad_real x[], size_t m)
-{
-    return ad_fn_record_with(out, NULL, f, ctx, n, x, m);
-}
-#endif
 
 /* --- machines ------------------------------------------------------------ */
 

@@ -15,32 +15,15 @@
  *      that result in a register.
  *
  *   needs   tape/memory function/operations function/program function/copy
- *           function/matrices
- *   offers  ADX_LINE adx_align adx_workspace adx_machine adx_free_machine
- *           ADX_CODE ADX_AFTER_X ADX_AFTER_Y ADX_AFTER_Z ADX_CODES ADX_AFTER
- *           adx_make_machine
+ *           function/matrices function/workspace
+ *   offers  adx_machine adx_free_machine ADX_CODE ADX_AFTER_X ADX_AFTER_Y
+ *           ADX_AFTER_Z ADX_CODES ADX_AFTER adx_make_machine
  * ========================================================================== */
 
 typedef struct adx_preset {
     uint32_t at;
     ad_real v;
 } adx_preset;
-
-#define ADX_LINE (64 / sizeof(ad_real))     // numbers of a line of the cache
-
-// Lanes begin with a line: vectors that cross two lines take up to 1.3 times as
-// long (gmm, bench/).
-static ad_real *adx_align(ad_real *p)
-{
-    return p + (64 - (uintptr_t)p % 64) % 64 / sizeof *p;
-}
-
-// The memory of one evaluation.
-typedef struct adx_workspace {
-    size_t lanes;
-    ad_real *w;                 // in `memory`
-    ad_real memory[];
-} adx_workspace;
 
 typedef struct adx_machine {
     const ad_allocator *memory;
@@ -57,7 +40,7 @@ typedef struct adx_machine {
     size_t outputs;
     size_t inputs;              // places 0 ... inputs - 1
     size_t places;
-    _Atomic(adx_workspace *) spare;  // kept for the next evaluation
+    adx_spare spare;            // kept for the next evaluation
 } adx_machine;
 
 /* --- places -------------------------------------------------------------- */
@@ -95,9 +78,7 @@ static void adx_free_machine(adx_machine *m)
 {
     if (m == NULL)
         return;
-    // relaxed: nobody else has the function any more
-    adx_workspace *work = atomic_load_explicit(&m->spare, memory_order_relaxed);
-    adx_drop(m->memory, work);
+    adx_drop_spare(&m->spare, m->memory);
     for (size_t i = 0; m->many != NULL && i < m->manys; i++)
         adx_drop_many(m->memory, &m->many[i]);
     adx_drop(m->memory, m->many);

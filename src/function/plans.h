@@ -9,8 +9,9 @@
  * directions are run in lanes, and the entries of each are picked up in turn.
  *
  *   needs   tape/memory function/api function/program function/adjoints
- *           function/places function/functions function/evaluate
- *           function/directions function/pattern function/colour
+ *           function/places function/functions function/evaluation
+ *           function/evaluate function/directions function/pattern
+ *           function/colour
  *   offers  adx_free_pattern adx_new_pattern adx_plan adx_make_plan adx_follow
  *           adx_symmetric adx_published adx_publish_pattern adx_pattern_of
  *           adx_jacobian_entries adx_hessian_entries
@@ -410,14 +411,16 @@ static ad_status adx_hessian_entries(ad_fn *fn, const adx_pattern *s,
 }
 
 // Computes the entries by machine code. *again: there is none, or the point is
-// left to the replay; see adx_run_compiled.
+// left to the replay; see adx_run_code.
 static ad_status adx_run_sparse(ad_fn *fn, adx_kind kind, size_t parts,
                                 const adx_given given[], size_t entries,
                                 ad_real value[], bool *again)
 {
     const adx_wanted wanted[] = { { 0, entries, value } };
-    return adx_run_compiled(fn, &fn->compiled[kind], parts, given, 1, wanted,
-                            again);
+    adx_evaluation e = { .fn = fn, .kind = kind };
+    ad_status status = adx_run_code(&e, false, parts, given, 1, wanted, again);
+    adx_end_evaluation(&e);
+    return status;
 }
 
 ADX_API ad_status ad_fn_jacobian_sparse(ad_fn *fn, const ad_real x[],

@@ -7,8 +7,8 @@
  * adds them, block by block. If machine code gives a result that is not finite,
  * the block is done in smaller pieces, and replayed where that does not help.
  *
- *   needs   tape/memory parallel/api function/api function/places
- *           function/arrays function/run function/functions
+ *   needs   tape/memory parallel/api function/api function/workspace
+ *           function/places function/arrays function/run function/functions
  * ========================================================================== */
 
 #define ADX_BATCH 64            // times ADREV_LANES_MOST points
@@ -63,7 +63,7 @@ static void adx_fill_column(const ad_column *c, size_t point, size_t n,
 typedef struct adx_block_memory {
     adx_workspace *work;        // of replays
     bool in_work;               // parameters are there
-    ad_real *room;
+    adx_workspace *room;
     // For machine code: pointers to the columns of inputs, and in the room
     // those that are not read in place.
     const ad_real **at;
@@ -336,10 +336,9 @@ static void adx_map_block(adx_mapping *k, adx_block_memory *own, size_t block,
 static void adx_close_block_memory(const adx_mapping *k, adx_block_memory *own)
 {
     adx_give_work(k->machine, own->work);
-    if (own->room != NULL)     // acq_rel: as in adx_open_block_memory
-        adx_drop(&k->fn->memory,
-                 atomic_exchange_explicit(&k->compiled->spare_block, own->room,
-                                          memory_order_acq_rel));
+    if (own->room != NULL)
+        adx_give_workspace(&k->compiled->spare_block, &k->fn->memory,
+                           own->room);
 }
 
 // false: no memory.
@@ -353,18 +352,15 @@ static bool adx_open_block_memory(const adx_mapping *k, adx_block_memory *own)
         return false;
     if (k->compiled->block == NULL && !k->adds)
         return true;            // a replay has its results in its workspace
-    // acq_rel: who takes it comes after who gave it back.
-    own->room = atomic_exchange_explicit(&k->compiled->spare_block, NULL,
-                                          memory_order_acq_rel);
-    if (own->room == NULL)
-        own->room = (ad_real *)adx_take(&k->fn->memory, pointers + ADX_LINE
-            + (m->inputs + m->outputs) * k->lanes, sizeof *own->room);
+    own->room = adx_take_workspace(&k->compiled->spare_block, &k->fn->memory,
+                                   (m->inputs + m->outputs) * k->lanes
+                                   + pointers + ADX_LINE);
     if (own->room == NULL) {
         adx_give_work(m, own->work);
         return false;
     }
-    own->at = (const ad_real **)(void *)own->room;
-    own->y = adx_align(own->room + pointers);
+    own->at = (const ad_real **)(void *)own->room->w;
+    own->y = adx_align(own->room->w + pointers);
     own->filled = own->y + m->outputs * k->lanes;
     return true;
 }

@@ -13,12 +13,12 @@
  *   offers  adx_shared_rule adx_new_shared_rule adx_share_rule
  *           adx_release_rule adx_node adx_numbers adx_many_kind ADX_MANY_each
  *           ADX_MANY_sum ADX_MANY_most ADX_MANY_norm ADX_MANY_product
- *           ADX_MANY_gather ADX_MANY_external ADX_EXTERNAL_value
- *           ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving adx_many
- *           ADX_FROM_CONSTANT ADX_FROM_INPUT ADX_NOWHERE ADX_WAYS adx_seen_set
- *           adx_term adx_known_cell adx_cells adx_program adx_begin_program
- *           adx_drop_many adx_end_program adx_free_program adx_spoil
- *           adx_has_room_for_number adx_new_number adx_new_constant
+ *           ADX_MANY_gather ADX_MANY_external ADX_KNOWS_KINDS
+ *           ADX_EXTERNAL_value ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving
+ *           adx_many ADX_FROM_CONSTANT ADX_FROM_INPUT ADX_NOWHERE ADX_WAYS
+ *           adx_seen_set adx_term adx_known_cell adx_cells adx_program
+ *           adx_begin_program adx_drop_many adx_end_program adx_free_program
+ *           adx_spoil adx_has_room_for_number adx_new_number adx_new_constant
  *           adx_new_inputs adx_new_output adx_is_constant_number
  *           adx_constant_of adx_is_fixed adx_is adx_made_by adx_many_of
  *           adx_external_operands adx_external_results adx_many_results
@@ -93,6 +93,12 @@ typedef enum adx_many_kind {
     ADX_MANY_gather,            // [n] numbers of a list
     ADX_MANY_external           // of n inputs and m results; op: what of it
 } adx_many_kind;
+
+// Stands wherever each kind has a rule of its own, with the number of kinds:
+// with a new kind, no such place compiles until it has been looked at.
+#define ADX_KNOWS_KINDS(kinds)                                              \
+    ADX_STATIC_ASSERT((kinds) == ADX_MANY_external + 1,                     \
+                      "a new kind of array node: does it need a rule here?")
 
 // Which part of an external statement a node computes (its op). The operands in
 // its list are x[n]; for adjoints yb[m] follow. In one direction, the tangents
@@ -340,6 +346,7 @@ static size_t adx_external_results(const adx_many *k)
 // How many numbers a node makes.
 static size_t adx_many_results(const adx_many *k)
 {
+    ADX_KNOWS_KINDS(7);
     bool moving = k->op & ADX_EXTERNAL_moving;
     return k->kind == ADX_MANY_product ? (size_t)k->m * k->n
          : k->kind == ADX_MANY_each || k->kind == ADX_MANY_gather ? k->n
@@ -350,6 +357,7 @@ static size_t adx_many_results(const adx_many *k)
 // How many numbers are in its list.
 static size_t adx_listed(const adx_many *k)
 {
+    ADX_KNOWS_KINDS(7);
     bool moving = k->op & ADX_EXTERNAL_moving;
     return k->kind == ADX_MANY_gather ? k->n
          : k->kind == ADX_MANY_external
@@ -365,6 +373,7 @@ static size_t adx_results_of(const adx_program *p, const adx_node *s)
 // Rows and columns of argument i; rows 0: there is none.
 static void adx_extent(const adx_many *k, int i, size_t *rows, size_t *cols)
 {
+    ADX_KNOWS_KINDS(7);
     bool product = k->kind == ADX_MANY_product;
     bool each = k->kind == ADX_MANY_each;
     bool listed = k->kind == ADX_MANY_gather || k->kind == ADX_MANY_external;

@@ -10,9 +10,8 @@
  *           function/operations function/program function/unique function/emit
  *           function/copy
  *   offers  adx_code_place adx_file_name adx_recorder adx_record_node
- *           adx_record_operation adx_record_array adx_record_inputs
- *           adx_refuse_recording adx_record_outputs
- *   later   adx_called
+ *           adx_record_operation adx_saved_call adx_call_rule adx_record_array
+ *           adx_record_inputs adx_refuse_recording adx_record_outputs
  * ========================================================================== */
 
 typedef struct adx_code_place {
@@ -356,11 +355,51 @@ static adx_numbers adx_record_many(adx_recorder *r, const ad_array_operation *o)
     return adx_record_external(r, o);
 }
 
-// Calls of recorded functions are external statements of this rule
-// (function/calls).
-static const ad_external_rule adx_call_rule;
-static const adx_program *adx_called(const void *saved,
-                                     const adx_code_place **guards);
+/* --- calls of recorded functions ----------------------------------------- */
+
+// What a statement on the tape saves: the function, and where it was called.
+typedef struct adx_saved_call {
+    ad_fn *fn;
+    const adx_program *program; // of the function
+    const adx_code_place *guard;
+    const ad_allocator *memory;
+    ad_real x[];
+} adx_saved_call;
+
+static bool adx_call_pullback(const void *saved, size_t m, const ad_real dy[],
+                              size_t n, ad_real dx[])
+{
+    const adx_saved_call *call = (const adx_saved_call *)saved;
+    ad_real few[16];
+    ad_real *g = n <= 16 ? few : (ad_real *)adx_take(call->memory, n,
+                                                     sizeof *g);
+    (void)m;
+    bool ok = g != NULL && ad_fn_vjp(call->fn, call->x, dy, g) == ADREV_OK;
+    for (size_t i = 0; ok && i < n; i++)
+        dx[i] += g[i];
+    if (g != few)
+        adx_drop(call->memory, g);
+    return ok;
+}
+
+static bool adx_call_pushforward(const void *saved, size_t n,
+                                 const ad_real dx[], size_t m, ad_real dy[])
+{
+    const adx_saved_call *call = (const adx_saved_call *)saved;
+    (void)n;
+    (void)m;
+    return ad_fn_jvp(call->fn, call->x, dx, dy) == ADREV_OK;
+}
+
+static void adx_call_destroy(const void *saved)
+{
+    ad_fn_free(((const adx_saved_call *)saved)->fn);
+}
+
+static const ad_external_rule adx_call_rule = {
+    .name = "call", .pullback = adx_call_pullback,
+    .pushforward = adx_call_pushforward, .destroy = adx_call_destroy
+};
 
 // The name of a file that belongs to a function that is called: that function
 // may be freed, so the name is copied, once.
@@ -407,11 +446,11 @@ static void adx_record_guards(adx_recorder *r, size_t n,
 // counted on from those of this function.
 static void adx_record_call(adx_recorder *r, const ad_array_operation *o)
 {
-    const adx_code_place *place;
-    const adx_program *called = adx_called(o->saved, &place);
+    const adx_saved_call *call = (const adx_saved_call *)o->saved;
+    const adx_program *called = call->program;
     adx_making k;
     uint32_t first = (uint32_t)r->p->report.guards;
-    adx_record_guards(r, called->report.guards, place);
+    adx_record_guards(r, called->report.guards, call->guard);
     if (r->p->status != ADREV_OK || !adx_start_making(&k, called, r->p))
         return;
     k.guards = first;

@@ -3,8 +3,8 @@
 /* === function/run ===========================================================
  * The interpreter of programs, for one point or for many side by side in lanes.
  *
- *   needs   tape/memory function/api function/operations function/program
- *           function/places function/arrays
+ *   needs   function/api function/operations function/program
+ *           function/workspace function/places function/arrays
  *   offers  adx_same_value adx_nodes_plain adx_nodes_careful adx_take_work
  *           adx_give_work adx_run_lanes
  * ========================================================================== */
@@ -149,27 +149,16 @@ static const adx_node *adx_nodes_careful(const adx_machine *m, ad_real w[])
     return NULL;
 }
 
-// Takes the memory that an evaluation before has left, if it is for as many
-// lanes, or new memory, in which the constants are then written. NULL: there is
-// none.
+// Memory for so many lanes, with the constants filled in; NULL: there is none.
 static adx_workspace *adx_take_work(adx_machine *m, size_t lanes)
 {
-    // acquire: pairs with the release in adx_give_work, which makes the
-    // constants in it visible.
-    adx_workspace *work = atomic_exchange_explicit(&m->spare, NULL,
-                                              memory_order_acquire);
-    if (work != NULL && work->lanes == lanes)
+    if (m->places + m->room > SIZE_MAX / 16 / lanes)
+        return NULL;
+    adx_workspace *work = adx_take_workspace(&m->spare, m->memory,
+                                             m->places * lanes + m->room);
+    if (work == NULL || work->lanes == lanes)
         return work;
-    adx_drop(m->memory, work);
-    if (m->places + m->room > SIZE_MAX / 16 / lanes / sizeof *work->w)
-        return NULL;
-    work = (adx_workspace *)adx_take(m->memory,
-        sizeof *work
-        + (m->places * lanes + m->room + ADX_LINE) * sizeof *work->w, 1);
-    if (work == NULL)
-        return NULL;
     work->lanes = lanes;
-    work->w = adx_align(work->memory);
     for (size_t i = 0; i < m->presets; i++)
         for (size_t l = 0; l < lanes; l++)
             work->w[m->preset[i].at * lanes + l] = m->preset[i].v;
@@ -179,9 +168,7 @@ static adx_workspace *adx_take_work(adx_machine *m, size_t lanes)
 // Leaves the memory for the next evaluation, in place of what was left before.
 static void adx_give_work(adx_machine *m, adx_workspace *work)
 {
-    // release: pairs with the acquire in adx_take_work.
-    adx_drop(m->memory, atomic_exchange_explicit(&m->spare, work,
-                                                 memory_order_acq_rel));
+    adx_give_workspace(&m->spare, m->memory, work);
 }
 
 /* --- many points ------------------------------------------------------------

@@ -63,6 +63,7 @@ static void adx_tangent_product(adx_making *k, const adx_node *s,
 static void adx_tangent_many(adx_making *k, const adx_node *s,
                              const adx_many *e)
 {
+    ADX_KNOWS_KINDS(7);
     adx_program *p = k->to;
     adx_numbers x;
     if (e->kind == ADX_MANY_each)

@@ -9,11 +9,10 @@
  * The first run finds out which numbers the function brings along (captured).
  * They become operands of the statement, behind the inputs.
  *
- *   needs   number/recording tape/layout tape/memory sweep/session bulk/folds
- *           bulk/passes loop/api loop/stage
+ *   needs   number/recording tape/layout tape/memory tape/entries
+ *           sweep/session bulk/folds bulk/passes loop/api loop/stage
  *   offers  adx_checkpoint adx_call_again adx_checkpoint_rule
- *           adx_list_captured adx_loop_memory
- *   later   adx_unrolled_memory
+ *           adx_list_captured adx_unrolled_memory adx_loop_memory
  * ========================================================================== */
 
 typedef struct adx_checkpoint {
@@ -32,8 +31,9 @@ typedef struct adx_checkpoint {
     size_t counted;             // bytes of `kept` that the budget has lost
 } adx_checkpoint;
 
-static void adx_free_call(adx_checkpoint *c)
+static void adx_free_call(adx_staged *of)
 {
+    adx_checkpoint *c = (adx_checkpoint *)of;
     ad_allocator memory = c->of.memory;
     if (c->of.stage != NULL)
         c->of.stage->kept -= c->counted;
@@ -46,11 +46,6 @@ static void adx_free_call(adx_checkpoint *c)
     adx_drop(&memory, c->copy);
     adx_drop(&memory, c->given);
     adx_drop(&memory, c);
-}
-
-static void adx_destroy_checkpoint(const void *saved)
-{
-    adx_free_call(*(adx_checkpoint *const *)saved);
 }
 
 // Runs f at c->x on a stage, with inputs if it is to be recorded, else with
@@ -129,7 +124,7 @@ static bool adx_checkpoint_pushforward(const void *saved, size_t n,
 static const ad_external_rule adx_checkpoint_rule = {
     .name = "checkpoint", .pullback = adx_checkpoint_pullback,
     .pushforward = adx_checkpoint_pushforward,
-    .destroy = adx_destroy_checkpoint
+    .destroy = adx_destroy_staged
 };
 
 // NULL: no memory.
@@ -141,7 +136,8 @@ static adx_checkpoint *adx_new_call(const ad_checkpoint_options *o,
     adx_checkpoint *c = (adx_checkpoint *)adx_take(a, 1, sizeof *c);
     if (c == NULL)
         return NULL;
-    *c = (adx_checkpoint){ .of = { .memory = *a }, .f = f, .ctx = ctx, .n = n,
+    *c = (adx_checkpoint){ .of = { .memory = *a, .free = adx_free_call },
+                           .f = f, .ctx = ctx, .n = n,
                            .m = m, .evaluations = o->evaluations };
     c->x = (ad_real *)adx_take(a, n, sizeof *c->x);
     c->in = (ad_rev *)adx_take(a, n, sizeof *c->in);
@@ -153,7 +149,7 @@ static adx_checkpoint *adx_new_call(const ad_checkpoint_options *o,
     }
     if (c->x == NULL || c->in == NULL || c->out == NULL
         || (o->context > 0 && (c->copy == NULL || c->given == NULL))) {
-        adx_free_call(c);
+        adx_free_call(&c->of);
         return NULL;
     }
     for (size_t i = 0; i < n; i++)
@@ -231,7 +227,7 @@ static ad_status adx_record_checkpoint(adx_checkpoint *c, const ad_rev x[],
     ad_status status = ADREV_ENOMEM;
     if (all == NULL || out == NULL || v == NULL
         || !adx_extend_by_captured(&memory, &c->in, c->n, &c->captured))
-        adx_free_call(c);
+        adx_free_call(&c->of);
     else {
         if (c->n > 0)
             memcpy(all, x, c->n * sizeof *all);
@@ -249,6 +245,35 @@ static ad_status adx_record_checkpoint(adx_checkpoint *c, const ad_rev x[],
     return status;
 }
 
+// Memory of the current tape, which is fixed. It is not given back before the
+// tape is cleared.
+static void *adx_tape_room(size_t bytes, void *user)
+{
+    (void)user;
+    return adx_add_bytes(&adx_now, ADX_DATA, bytes, 0);
+}
+
+static void adx_keep_room(void *block, void *user)
+{
+    (void)block;
+    (void)user;
+}
+
+// Memory for what is unrolled. NULL: there is none.
+static const ad_allocator *adx_unrolled_memory(const ad_allocator *given)
+{
+    static const ad_allocator room = { adx_tape_room, adx_keep_room, NULL };
+    const ad_tape *t = adx_now.tape;
+    if (given != NULL && given->alloc != NULL && given->free != NULL)
+        return given;
+#ifndef ADREV_NO_STDLIB
+    if (t == NULL)
+        return &adx_libc;
+#endif
+    return t == NULL ? NULL : t->allocator.alloc != NULL ? &t->allocator
+                                                         : &room;
+}
+
 // Memory for what a loop or a checkpoint keeps. NULL: there is no tape that
 // could have such a statement, or no memory beside it.
 static const ad_allocator *adx_loop_memory(const ad_allocator *given)
@@ -259,8 +284,6 @@ static const ad_allocator *adx_loop_memory(const ad_allocator *given)
     return given != NULL && given->alloc != NULL && given->free != NULL ? given
          : t->allocator.alloc != NULL ? &t->allocator : NULL;
 }
-
-static const ad_allocator *adx_unrolled_memory(const ad_allocator *given);
 
 // Calls f on the numbers themselves. It must not find its results among x, so x
 // is copied if the two overlap.
@@ -309,7 +332,7 @@ static ad_status adx_call_checkpoint(const ad_checkpoint_options *o,
                                                : ADREV_ENOMEM;
     if (status == ADREV_OK && m > 0)
         return adx_failed(adx_record_checkpoint(c, x, y));
-    adx_free_call(c);
+    adx_free_call(&c->of);
     return adx_failed(status);
 }
 

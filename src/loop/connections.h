@@ -12,7 +12,7 @@
  *           tape/walk sweep/queries array/operands array/linear array/sums
  *           array/products array/external bulk/folds bulk/passes
  *           bulk/statement loop/api loop/stage loop/checkpoint loop/scan
- *           loop/sweep
+ *           loop/sweep loop/recorded
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -180,7 +180,8 @@ static ad_status adx_connect_external(const adx_external *s, ad_real mark[])
     memset(dx, 0, n * sizeof *dx);
     const ad_real *dy = &mark[s->e.first];
     if (s->rule == &adx_scan_rule)
-        ok = adx_sweep_scan(*(adx_scan *const *)s->saved, dy, n, dx, true);
+        ok = adx_sweep_scan(*(adx_scan *const *)s->saved, dy, n, dx,
+                            adx_connect_run);
     else
         ok = adx_connect_checkpoint(*(adx_checkpoint *const *)s->saved, dy, dx);
     for (size_t i = 0; i < n; i++)

@@ -9,7 +9,8 @@
  * were and what they captured.
  *
  *   needs   tape/memory loop/api loop/stage loop/checkpoint loop/schedule
- *           loop/scan loop/step loop/replay loop/sweep
+ *           loop/scan loop/step loop/replay loop/stepping loop/sweep
+ *           loop/recorded
  *   offers  adx_new_scan adx_hand_out_steps adx_staged_scan
  * ========================================================================== */
 
@@ -60,7 +61,8 @@ static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
     if (c == NULL)
         return NULL;
     *c = (adx_scan){
-        .of = { .memory = *a }, .step = d->step, .ctx = d->ctx,
+        .of = { .memory = *a, .free = adx_free_scan },
+        .step = d->step, .ctx = d->ctx,
         .states = d->states, .sequences = d->sequences,
         .outputs = d->outputs, .parameters = d->parameters,
         .untraced = d->untraced_bytes, .compiled = d->compiled,
@@ -84,7 +86,7 @@ static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
     if (c->untraced > 0)
         c->untraced_first = adx_take(a, c->untraced, 1);
     if (c->value == NULL || (c->untraced > 0 && c->untraced_first == NULL)) {
-        adx_free_scan(c);
+        adx_free_scan(&c->of);
         return NULL;
     }
     if (c->untraced > 0)
@@ -181,7 +183,7 @@ static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
 {
     bool again = false;
     ad_status status = adx_first_scan_once(c, d, list, &again);
-    if (again) {        // with untraced data no step is replayed: there are none
+    if (again) {        // where there are untraced data, no step is replayed
         adx_free_timetable(&c->plan);
         adx_begin_timetable(c);
         c->steps = c->known = list->n = 0;
@@ -254,7 +256,7 @@ static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
     ad_status status = ADREV_ENOMEM;
     if (all == NULL || list->n == 0) {
         status = all == NULL ? ADREV_ENOMEM : ADREV_OK;
-        adx_free_scan(c);
+        adx_free_scan(&c->of);
     } else {
         adx_list_inputs(c, d, all);
         status = (ad_external)(&adx_scan_rule, &c, sizeof c, n, all, list->n,
@@ -288,7 +290,7 @@ static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
     if (status == ADREV_OK && (whole == NULL || *whole))
         status = adx_record_scan(c, d, &list);
     else
-        adx_free_scan(c);
+        adx_free_scan(&c->of);
     if (status == ADREV_OK && list.untraced != NULL
         && (whole == NULL || *whole))
         memcpy(d->untraced, list.untraced, d->untraced_bytes);

@@ -13,8 +13,9 @@
  * are b J, and their tangents are bd J + H v, where H is the Hessian of b times
  * the step.
  *
- *   needs   tape/memory function/api loop/schedule loop/scan loop/step
- *           loop/replay loop/sweep
+ *   needs   tape/memory function/api loop/stage loop/schedule loop/scan
+ *           loop/step loop/replay loop/stepping loop/sweep
+ *   offers  adx_scan_rule
  * ========================================================================== */
 
 #ifdef ADREV_FUNCTION_IMPLEMENTED
@@ -252,3 +253,9 @@ static bool adx_scan_replay(const void *saved, const ad_external_point *at)
 }
 
 #endif
+
+static const ad_external_rule adx_scan_rule = {
+    .name = "scan", .pullback = adx_scan_pullback,
+    .pushforward = adx_scan_pushforward, .destroy = adx_destroy_staged,
+    .replay = adx_scan_replay
+};

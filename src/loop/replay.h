@@ -9,11 +9,13 @@
  *   needs   number/recording tape/memory sweep/session array/linear
  *           function/api function/operations function/program
  *           function/matrices function/run function/functions
- *           function/evaluate code/api code/wanted code/compile bulk/api
- *           bulk/maps loop/api loop/stage loop/schedule loop/scan loop/step
+ *           function/evaluation function/evaluate code/api code/wanted
+ *           code/compile bulk/api bulk/maps loop/api loop/stage loop/schedule
+ *           loop/scan loop/step
  *   offers  adx_free_paths adx_spare_states adx_take_spare_states
  *           adx_choose_replays adx_recorded_step adx_step_as_function
- *           adx_replay_step adx_count_behind
+ *           adx_end_evaluations adx_replay_step adx_count_behind
+ *           adx_run_known_step adx_go_lean
  * ========================================================================== */
 
 static void adx_free_paths(ad_replays *r)
@@ -243,40 +245,41 @@ static void adx_mistrust(adx_stepping *k)
 }
 
 // NULL: no memory.
-static adx_calling *adx_new_calling(adx_stepping *k, size_t path, int how)
+static adx_evaluation *adx_new_evaluation(adx_stepping *k, size_t path, int how)
 {
     static const adx_kind kind[] = {
         ADX_KIND_value, ADX_KIND_primal, ADX_KIND_vjp, ADX_KIND_pullback,
         ADX_KIND_unrolled
     };
-    enum { ALL = ADX_PATHS * ADX_CALLINGS };
-    if (k->calling == NULL) {
-        k->calling = (adx_calling *)adx_take(&k->scan->of.memory, ALL,
-                                             sizeof *k->calling);
-        if (k->calling == NULL)
+    enum { ALL = ADX_PATHS * ADX_CALLS };
+    if (k->evaluation == NULL) {
+        k->evaluation = (adx_evaluation *)adx_take(&k->scan->of.memory, ALL,
+                                             sizeof *k->evaluation);
+        if (k->evaluation == NULL)
             return NULL;
-        memset(k->calling, 0, ALL * sizeof *k->calling);
+        memset(k->evaluation, 0, ALL * sizeof *k->evaluation);
     }
-    adx_calling *to = &k->calling[path * ADX_CALLINGS + (size_t)how];
-    if (adx_begin_calling(to, k->scan->replays->path[path].fn, kind[how]))
+    adx_evaluation *to = &k->evaluation[path * ADX_CALLS + (size_t)how];
+    if (adx_begin_evaluation(to, k->scan->replays->path[path].fn, kind[how]))
         return to;
-    adx_end_calling(to);
+    adx_end_evaluation(to);
     return NULL;
 }
 
-ADX_INLINE adx_calling *adx_calling_of(adx_stepping *k, size_t path, int how)
+ADX_INLINE adx_evaluation *adx_evaluation_of(adx_stepping *k, size_t path,
+                                             int how)
 {
-    size_t i = path * ADX_CALLINGS + (size_t)how;
-    return k->calling != NULL && k->calling[i].fn != NULL
-         ? &k->calling[i] : adx_new_calling(k, path, how);
+    size_t i = path * ADX_CALLS + (size_t)how;
+    return k->evaluation != NULL && k->evaluation[i].fn != NULL
+         ? &k->evaluation[i] : adx_new_evaluation(k, path, how);
 }
 
-static void adx_end_callings(adx_stepping *k)
+static void adx_end_evaluations(adx_stepping *k)
 {
-    for (size_t i = 0; k->calling != NULL && i < ADX_PATHS * ADX_CALLINGS; i++)
-        if (k->calling[i].fn != NULL)
-            adx_end_calling(&k->calling[i]);
-    adx_drop(&k->scan->of.memory, k->calling);
+    for (size_t i = 0; k->evaluation != NULL && i < ADX_PATHS * ADX_CALLS; i++)
+        if (k->evaluation[i].fn != NULL)
+            adx_end_evaluation(&k->evaluation[i]);
+    adx_drop(&k->scan->of.memory, k->evaluation);
 }
 
 // 1 + the path that handed numbers on to the way back, behind the state; or 0.
@@ -298,12 +301,12 @@ ADX_INLINE bool adx_pull_path(adx_stepping *k, size_t i, const ad_real weight[],
         const adx_given given[] = {
             x, w, { c->plan.behind + 1, c->replays->path[i].kept }
         };
-        const adx_calling *to = adx_calling_of(k, i, ADX_CALL_pullback);
-        return to != NULL && adx_do_call(to, 3, given, 1, &dx);
+        adx_evaluation *to = adx_evaluation_of(k, i, ADX_CALL_pullback);
+        return to != NULL && adx_evaluate_next(to, 3, given, 1, &dx);
     }
     const adx_given given[] = { x, w };
-    const adx_calling *to = adx_calling_of(k, i, ADX_CALL_vjp);
-    return to != NULL && adx_do_call(to, 2, given, 1, &dx);
+    adx_evaluation *to = adx_evaluation_of(k, i, ADX_CALL_vjp);
+    return to != NULL && adx_evaluate_next(to, 2, given, 1, &dx);
 }
 
 // The same of step s; also false: the function is not what the step does.
@@ -382,12 +385,12 @@ static bool adx_run_path(adx_stepping *k, size_t i, bool lean)
         { 0, c->out, k->out }, { c->out, kept, kept > 0 ? behind + 1 : NULL }
     };
     if (kept == 0) {
-        const adx_calling *to = c->compiled || lean
-                              ? adx_calling_of(k, i, ADX_CALL_value) : NULL;
-        return to != NULL && adx_do_call(to, 1, &x, 1, wanted);
+        adx_evaluation *to = c->compiled || lean
+                              ? adx_evaluation_of(k, i, ADX_CALL_value) : NULL;
+        return to != NULL && adx_evaluate_next(to, 1, &x, 1, wanted);
     }
-    const adx_calling *to = adx_calling_of(k, i, ADX_CALL_primal);
-    if (to == NULL || !adx_do_call(to, 1, &x, 2, wanted))
+    adx_evaluation *to = adx_evaluation_of(k, i, ADX_CALL_primal);
+    if (to == NULL || !adx_evaluate_next(to, 1, &x, 2, wanted))
         return false;
     *behind = (ad_real)(i + 1);
     return true;
@@ -443,13 +446,13 @@ typedef struct adx_lean {
     ptrdiff_t stride;           // side by side, so far from each other
     ad_real mark;               // before what is handed on: 1 + the path, or 0
     size_t kept;                // numbers handed on
-    const adx_calling *by;
+    const adx_evaluation *by;
     bool cut;                   // by a step that is not by this function
 } adx_lean;
 
 static bool adx_begin_lean(adx_lean *r, int plain, int handing)
 {
-    r->by = adx_calling_of(r->k, r->path, r->kept > 0 ? handing : plain);
+    r->by = adx_evaluation_of(r->k, r->path, r->kept > 0 ? handing : plain);
     return r->by != NULL;
 }
 
@@ -541,8 +544,8 @@ ADX_INLINE void adx_gather_lean(const adx_scan *c, size_t s, ad_real x[])
 }
 
 // n results of a replay. Returns whether all are finite.
-ADX_INLINE bool adx_take_results(const adx_calling *by, size_t first, size_t n,
-                                 ad_real y[])
+ADX_INLINE bool adx_take_results(const adx_evaluation *by, size_t first,
+                                 size_t n, ad_real y[])
 {
     const uint32_t *from = by->machine->output + first;
     const ad_real *w = by->work->w;
@@ -567,11 +570,11 @@ ADX_INLINE bool adx_lean_primal(const adx_lean *r, bool compiled,
                                const ad_real x[], ad_real y[], ad_real handed[])
 {
     const adx_scan *c = r->k->scan;
-    const adx_calling *by = r->by;
+    const adx_evaluation *by = r->by;
     const adx_compiled *code = &by->fn->compiled[by->kind];
     const adx_given given = { x, c->in };
     if (compiled)
-        return adx_call_compiled(code, 1, &given, y, handed, by->room) == 0
+        return adx_call_compiled(code, 1, &given, y, handed, by->room->w) == 0
             && (code->checks || adx_finite_few(c->out, y));
     return adx_nodes_plain(by->machine, by->work->w) == NULL
         && adx_take_results(by, 0, c->out, y)
@@ -584,13 +587,13 @@ ADX_INLINE bool adx_lean_pullback(const adx_lean *r, bool compiled,
                               const ad_real handed[], ad_real dx[])
 {
     const adx_scan *c = r->k->scan;
-    const adx_calling *by = r->by;
+    const adx_evaluation *by = r->by;
     const adx_compiled *code = &by->fn->compiled[by->kind];
     const adx_given given[] = { { x, c->in }, { w, c->out },
                                 { handed, r->kept } };
     if (compiled)
         return adx_call_compiled(code, r->kept > 0 ? 3 : 2, given, dx, NULL,
-                                 by->room) == 0
+                                 by->room->w) == 0
             && (code->checks || adx_finite_few(c->in - 1, dx));
     adx_copy_few(c->out, w, by->work->w + c->in);
     adx_copy_few(r->kept, handed, by->work->w + c->in + c->out);
@@ -652,7 +655,7 @@ static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
         (long)(r->stride / (ptrdiff_t)sizeof(ad_real)),
         behind != NULL ? &r->mark : NULL, d.data, d.sums, d.move,
         k->in + c->in - 1 - c->parameters,
-        back ? k->f.dx + c->window + c->data : NULL, r->by->room);
+        back ? k->f.dx + c->window + c->data : NULL, r->by->room->w);
 }
 
 // Unrolled are steps of few operations: of more, these take the time. Made for
@@ -675,7 +678,7 @@ static bool adx_may_unroll(const adx_program *p, bool passed)
 
 // What replays the adjoints of ADX_UNROLLED of so many steps at once; NULL:
 // nothing, or not worth it.
-static const adx_calling *adx_unrolled_of(const adx_lean *r, size_t steps)
+static const adx_evaluation *adx_unrolled_of(const adx_lean *r, size_t steps)
 {
     const adx_scan *c = r->k->scan;
     if (steps < (r->path < c->known ? ADX_UNROLLED : ADX_UNROLLED_PAYS)
@@ -684,7 +687,8 @@ static const adx_calling *adx_unrolled_of(const adx_lean *r, size_t steps)
         return NULL;
     size_t n = ADX_UNROLLED * (c->window + r->kept + 1)
              + 2 * c->parameters + c->window;
-    const adx_calling *by = adx_calling_of(r->k, r->path, ADX_CALL_unrolled);
+    const adx_evaluation *by =
+        adx_evaluation_of(r->k, r->path, ADX_CALL_unrolled);
     return by != NULL && by->machine->inputs == n ? by : NULL;
 }
 
@@ -698,7 +702,7 @@ static size_t adx_run_unrolled(adx_lean *r, size_t from, size_t s)
     const adx_scan *c = r->k->scan;
     const size_t n = c->window;
     const size_t each = n + r->kept;
-    const adx_calling *by = adx_unrolled_of(r, s - from);
+    const adx_evaluation *by = adx_unrolled_of(r, s - from);
     if (by == NULL)
         return s;
     ad_real *sums = f->dx + n + c->data;
@@ -892,7 +896,7 @@ static bool adx_run_known_step(adx_stepping *k, bool *stop)
     return false;
 }
 
-static void adx_end_callings(adx_stepping *k) { (void)k; }
+static void adx_end_evaluations(adx_stepping *k) { (void)k; }
 
 static void adx_go_lean(adx_stepping *k) { (void)k; }
 

@@ -8,11 +8,9 @@
  * oldest first. The first run calls the step with constants. The way back
  * carries the adjoints of the window.
  *
- *   needs   tape/memory array/linear function/api function/places function/run
- *           function/functions function/evaluate bulk/passes loop/api
- *           loop/stage loop/schedule
- *   offers  adx_piece adx_slice ADX_PATHS adx_calling adx_end_calling
- *           adx_begin_calling adx_do_call ADX_CALL_value ADX_CALL_primal
+ *   needs   tape/memory function/api bulk/passes loop/api loop/stage
+ *           loop/schedule
+ *   offers  adx_piece adx_slice ADX_PATHS ADX_CALL_value ADX_CALL_primal
  *           ADX_CALL_vjp ADX_CALL_pullback ADX_CALL_unrolled adx_step_path
  *           adx_scan adx_results_list adx_frame adx_stepping adx_taps_of_state
  *           adx_taps_of_sequence adx_depth adx_right_scan adx_describe
@@ -38,71 +36,12 @@ typedef struct adx_slice {
 #define ADX_PATHS 8             // functions for one step; more paths than
                                 // these are rare, and recorded at each step
 
-#ifdef ADREV_FUNCTION_IMPLEMENTED
-
-// A function at one point after another: without a look at the arguments and at
-// memory each time. (sir as a scan, compiled, bench/: 2.1 instead of 3.6 times
-// the plain program, with 6.5 before.)
-typedef struct adx_calling {
-    ad_fn *fn;                  // NULL: not begun
-    adx_kind kind;
-    ad_real *room;              // of machine code; or NULL,
-    adx_machine *machine;       // and this,
-    adx_workspace *work;        // with its memory
-} adx_calling;
-
-static void adx_end_calling(adx_calling *k)
-{
-    if (k->work != NULL)
-        adx_give_work(k->machine, k->work);
-    if (k->room != NULL)
-        adx_drop(&k->fn->memory, k->room);
-    *k = (adx_calling){ .fn = NULL };
-}
-
-// False: no memory. Pairs with adx_end_calling, whatever it returns.
-static bool adx_begin_calling(adx_calling *k, ad_fn *fn, adx_kind kind)
-{
-    const adx_compiled *c = &fn->compiled[kind];
-    *k = (adx_calling){ .fn = fn, .kind = kind };
-    if (adx_has_code(c)) {
-        k->room = (ad_real *)adx_take(&fn->memory, c->work + 1,
-                                      sizeof *k->room);
-        return k->room != NULL;
-    }
-    if (adx_machine_of(fn, kind, &k->machine) == ADREV_OK)
-        k->work = adx_take_work(k->machine, 1);
-    return k->work != NULL;
-}
-
-// Results are the first ones, and must not overlap arguments. False: results
-// may have been written.
-ADX_INLINE bool adx_do_call(const adx_calling *k, size_t parts,
-                            const adx_given given[], size_t wants,
-                            const adx_wanted wanted[])
-{
-    if (k->room == NULL)
-        return adx_evaluate_by(k->fn, k->machine, k->work->w, parts, given,
-                               wants, wanted) == ADREV_OK;
-    const adx_compiled *c = &k->fn->compiled[k->kind];
-    int left = adx_call_compiled(c, parts, given, wanted[0].to,
-                                 wants == 2 ? wanted[1].to : NULL, k->room);
-    if (left == 0
-        && (c->checks || adx_finite_few(wanted[0].n, wanted[0].to)))
-        return true;
-    return left <= 0
-        && adx_evaluate_fn(k->fn, k->kind, parts, given, wants, wanted)
-               == ADREV_OK;
-}
-
-#endif
-
-// Ways to evaluate such a function: forwards, and back. ahead and back belong
-// together (function/matrices): what the first hands on lies behind the
+// Ways to evaluate such a function: values, and adjoints. primal and pullback
+// belong together (function/matrices): what the first hands on lies behind the
 // state, 1 + the path before it.
 enum {
     ADX_CALL_value, ADX_CALL_primal, ADX_CALL_vjp, ADX_CALL_pullback,
-    ADX_CALL_unrolled, ADX_CALLINGS
+    ADX_CALL_unrolled, ADX_CALLS
 };
 
 typedef struct adx_step_path {
@@ -198,7 +137,8 @@ typedef struct adx_stepping {
     ad_step step;               // which names them, as each step is given it
     ad_rev number;
     bool stale;                 // rin is not made of constants yet
-    bool marks;                 // not adjoints, but whether there are any
+    adx_pull_fn *pull;          // adx_stage_pull; or what gives marks in place
+    bool marks;                 // of adjoints: whether there are any
     bool stop;                  // what the latest step said
     bool again;                 // steps have been replayed that must not be
     // Of sweeps.
@@ -208,7 +148,7 @@ typedef struct adx_stepping {
     adx_frame frame[3];         // of sweeps to second order (loop/recorded),
     ad_real *frames;            // and their memory
 #ifdef ADREV_FUNCTION_IMPLEMENTED
-    adx_calling *calling;       // [ADX_PATHS*ADX_CALLINGS] once one is needed
+    struct adx_evaluation *evaluation;  // [ADX_PATHS*ADX_CALLS], or NULL
 #endif
     size_t latest;              // path that a step took
     unsigned rest;              // steps before many are tried at once again

@@ -9,10 +9,10 @@
  *   needs   number/recording tape/layout tape/memory tape/hooks array/external
  *           parallel/threads bulk/passes
  *   offers  adx_stage adx_long_loop adx_free_stage adx_new_stage adx_staged
- *           adx_share_stage adx_borrow_stage adx_return_stage adx_begin_sweep
- *           adx_end_sweep adx_enter_stage adx_begin_run adx_end_run
- *           adx_stage_pull adx_stage_push
- *   later   adx_destroy_checkpoint adx_destroy_scan
+ *           adx_destroy_staged adx_share_stage adx_borrow_stage
+ *           adx_return_stage adx_begin_sweep adx_end_sweep adx_enter_stage
+ *           adx_begin_run adx_end_run adx_pull_fn adx_stage_pull
+ *           adx_stage_push
  * ========================================================================== */
 
 // A flag that one thread at a time can take.
@@ -138,10 +138,17 @@ typedef struct adx_staged {
     adx_stage *stage;
     ad_allocator memory;
     adx_flag busy;              // rows of a Jacobian may be swept side by side:
-} adx_staged;                   // here one after the other
+                                // here one after the other
+    void (*free)(struct adx_staged *of);
+} adx_staged;
 
-static void adx_destroy_checkpoint(const void *saved);
-static void adx_destroy_scan(const void *saved);
+// What the statement saves is a pointer to it. Rules with this are of statements
+// that hold a stage.
+static void adx_destroy_staged(const void *saved)
+{
+    adx_staged *of = *(adx_staged *const *)saved;
+    of->free(of);
+}
 
 #define ADX_STAGE_NEAR 64       // statements that are looked through
 
@@ -152,8 +159,7 @@ static adx_stage *adx_stage_below(const ad_tape *t)
     for (int i = 0; e != NULL && i < ADX_STAGE_NEAR; i++, e = e->before) {
         const adx_external *x = (const adx_external *)e;
         if (e->rule == &adx_external_kind
-            && (x->rule->destroy == adx_destroy_checkpoint
-                || x->rule->destroy == adx_destroy_scan))
+            && x->rule->destroy == adx_destroy_staged)
             return (*(adx_staged *const *)x->saved)->stage;
     }
     return NULL;
@@ -266,6 +272,11 @@ static bool adx_all_passive(size_t m, const ad_rev y[])
 }
 
 // dx = dy J, and what is captured: += to da.
+typedef ad_status adx_pull_fn(const adx_stage *s, size_t m, const ad_rev y[],
+                              const ad_real dy[], size_t n, const ad_rev x[],
+                              ad_real dx[], const adx_captured *k,
+                              ad_real da[]);
+
 static ad_status adx_stage_pull(const adx_stage *s, size_t m, const ad_rev y[],
                                 const ad_real dy[], size_t n, const ad_rev x[],
                                 ad_real dx[], const adx_captured *k,

@@ -3,15 +3,13 @@
 /* === loop/step ==============================================================
  * One step: called with constants, or recorded on a stage and swept.
  *
- *   needs   number/recording tape/memory sweep/session array/linear
- *           bulk/passes loop/api loop/stage loop/schedule loop/scan
+ *   needs   number/recording tape/memory sweep/session array/linear loop/api
+ *           loop/stage loop/scan
  *   offers  adx_state_bytes adx_window_of adx_is_lean adx_is_varying
  *           adx_point_at adx_call_step adx_gather_sequences adx_gather_taps
  *           adx_gather_step adx_add_few adx_spread_given adx_run_step
  *           adx_shift adx_copy_told adx_expect_results adx_tell_results
- *           adx_tell_step adx_weigh adx_do_step adx_advance_scan
- *           adx_end_stepping ADX_RUN ADX_SWEEP ADX_UNROLL adx_begin_stepping
- *   later   adx_run_known_step adx_end_callings adx_go_lean adx_connect_run
+ *           adx_tell_step adx_weigh
  * ========================================================================== */
 
 // A state: untraced data, aligned for anything; the window; in recorded
@@ -245,109 +243,3 @@ static bool adx_weigh(const adx_scan *c, size_t s, const adx_frame *f,
     }
     return any;
 }
-
-static bool adx_run_known_step(adx_stepping *k, bool *stop);        // in 6.3
-static void adx_end_callings(adx_stepping *k);
-static void adx_go_lean(adx_stepping *k);
-
-// The state before the next step. Returns whether that was the last one.
-static bool adx_do_step(adx_stepping *k, size_t s)
-{
-    const adx_scan *c = k->scan;
-    bool stop = false;
-    adx_gather_step(k, s);
-    if (!adx_run_known_step(k, &stop)) {
-        stop = adx_run_step(k, false);
-        for (size_t i = 0; i < c->out; i++)
-            k->out[i] = k->rout[i].v;
-    }
-    if (k->status == ADREV_OK)
-        adx_shift(c, adx_window_of(k), k->out);
-    return stop;
-}
-
-static bool adx_advance_scan(void *user, size_t s)
-{
-    adx_stepping *k = (adx_stepping *)user;
-    k->stop = adx_do_step(k, s);
-    return k->status == ADREV_OK;
-}
-
-static void adx_end_stepping(adx_stepping *k)
-{
-    const ad_allocator *a = &k->scan->of.memory;
-    if (k->entered)
-        ad_use(k->before);
-    adx_return_stage(k->stage);
-    adx_drop(a, k->state == NULL ? NULL : k->state - sizeof(adx_stamp));
-    adx_drop(a, k->rin);
-    adx_drop(a, k->given);
-    adx_drop(a, k->taken);
-    adx_drop(a, k->sweep);
-    adx_end_callings(k);
-    memset(k, 0, sizeof *k);
-}
-
-typedef enum adx_purpose { ADX_RUN, ADX_SWEEP, ADX_UNROLL } adx_purpose;
-
-// Memory for a run of steps. Pairs with adx_end_stepping, whatever it returns.
-static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
-                               adx_purpose purpose)
-{
-    bool sweep = purpose == ADX_SWEEP;
-    const ad_allocator *a = &c->of.memory;
-    size_t outside = c->captured.n;
-    size_t most = (c->in > c->out ? c->in : c->out) + outside;
-    *k = (adx_stepping){ .scan = c, .first = purpose == ADX_RUN };
-    if (purpose != ADX_UNROLL)
-        k->stage = adx_borrow_stage(&c->of);
-    k->state = (char *)adx_take(a, sizeof(adx_stamp) + adx_state_bytes(c)
-                                   + (c->in + c->out + most) * sizeof *k->in,
-                                1);
-    if (k->state != NULL)
-        k->state += sizeof(adx_stamp);
-    k->rin = (ad_rev *)adx_take(a, c->in + c->out + outside, sizeof *k->rin);
-    k->given = (const ad_rev **)adx_take(a, c->states + c->sequences,
-                                         sizeof *k->given);
-    k->taken = (ad_rev **)adx_take(a, c->states + c->outputs,
-                                   sizeof *k->taken);
-    if (sweep)
-        k->sweep = (ad_real *)adx_take(a, c->window + 3 * most,
-                                       sizeof *k->sweep);
-    if ((k->stage == NULL && purpose != ADX_UNROLL) || k->state == NULL
-        || k->rin == NULL || k->given == NULL
-        || k->taken == NULL
-        || (sweep && k->sweep == NULL))
-        return false;
-    k->lean = adx_is_lean(c);
-    k->in = k->lean ? adx_window_of(k)
-          : (ad_real *)(void *)(k->state + adx_state_bytes(c));
-    k->out = k->in + c->in;
-    k->in_next = k->out + c->out;
-    k->rout = k->rin + c->in + outside;
-    adx_point_at(k, k->rin, k->rout);
-    memset(k->in, 0, c->in * sizeof *k->in);
-    for (size_t i = 0; i < c->parameters; i++)
-        k->in[c->in - 1 - c->parameters + i] = c->value[c->data + i];
-    k->stale = true;
-    c->plan.state = k->state;
-    c->plan.user = k;
-    c->plan.advance = adx_advance_scan;
-    adx_go_lean(k);
-    if (k->stage != NULL) {
-        k->before = adx_enter_stage(k->stage, &c->captured, sweep);
-        k->entered = true;
-    }
-    if (sweep) {
-        k->f.carried = k->sweep;
-        k->f.weight = k->sweep + c->window;
-        k->f.product = k->f.weight + most;
-        k->room = k->f.product + most;
-    }
-    return true;
-}
-
-static ad_status adx_connect_run(const adx_stage *s, size_t m,
-                                 const ad_rev y[], const ad_real dy[],
-                                 size_t n, const ad_rev x[], ad_real dx[],
-                                 const adx_captured *k, ad_real da[]);

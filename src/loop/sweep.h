@@ -6,16 +6,16 @@
  * adjoints of the window. The adjoint of a step's results is that of the newest
  * rows of the window, and of what the scan returned for this step. These are
  * the weights by which the step is swept, replayed by a function or recorded on
- * the stage; what comes out is added to the older rows of the window, to
+ * the stage; what comes out is added to the window before the step, to
  * sequences and to parameters. A forward sweep runs all steps once more, and
  * carries tangents of the window.
  *
  *   needs   tape/memory bulk/passes loop/stage loop/schedule loop/scan
- *           loop/step loop/replay
+ *           loop/step loop/replay loop/stepping
  *   offers  adx_shift_back adx_spread_step adx_reverse_scan adx_last_rows
  *           adx_initial_rows adx_reverse_steps adx_sweep_scan
- *           adx_gather_tangents adx_push_step adx_free_scan adx_scan_rule
- *   later   adx_scan_replay
+ *           adx_scan_pullback adx_gather_tangents adx_push_step
+ *           adx_scan_pushforward adx_free_scan
  * ========================================================================== */
 
 // Moves the window back by one step: the newest rows, which have been used, go,
@@ -57,9 +57,9 @@ static bool adx_reverse_scan(void *user, size_t s)
     if (k->marks || !adx_replay_step(k, s)) {
         adx_run_step(k, true);
         if (k->status == ADREV_OK)
-            k->status = (k->marks ? adx_connect_run : adx_stage_pull)(
-                k->stage, c->out, k->rout, k->f.weight, c->in - 1, k->rin,
-                k->f.product, &c->captured, outside);
+            k->status = k->pull(k->stage, c->out, k->rout, k->f.weight,
+                                c->in - 1, k->rin, k->f.product, &c->captured,
+                                outside);
     }
     if (k->status == ADREV_OK)
         adx_spread_step(k, s);
@@ -151,12 +151,13 @@ static bool adx_reverse_steps(adx_stepping *k, const ad_real dy[], ad_real dx[])
 // One sweep. *again: a function did not do what the step does. Functions that
 // were there before the first sweep may be used at all steps (known).
 static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
-                           bool marks, bool *again)
+                           adx_pull_fn *pull, bool *again)
 {
     adx_stepping k;
     bool ok = adx_begin_stepping(&k, c, ADX_SWEEP);
     if (ok) {
-        k.marks = marks;
+        k.pull = pull;
+        k.marks = pull != adx_stage_pull;
         c->plan.reverse = adx_reverse_scan;
         if (!c->swept)
             c->known = adx_is_varying(c) ? 0 : c->replays->paths;
@@ -167,20 +168,21 @@ static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
     return ok;
 }
 
-// Adds the adjoints of the n inputs to dx, which is 0; or marks
-// (loop/connections). After the first sweep no functions are added (limit), so
-// that every later sweep does what that one did, to the bit.
+// Adds the adjoints of the n inputs to dx, which is 0. A step that is run again
+// is swept by adx_stage_pull; or it is marked, by what loop/connections has for
+// that. After the first sweep no functions are added (limit), so that every
+// later sweep does what that one did, to the bit.
 static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], size_t n,
-                           ad_real dx[], bool marks)
+                           ad_real dx[], adx_pull_fn *pull)
 {
     bool again = false;
     adx_begin_sweep(&c->of);
-    bool ok = adx_sweep_once(c, dy, dx, marks, &again);
+    bool ok = adx_sweep_once(c, dy, dx, pull, &again);
     if (again) {
         memset(dx, 0, n * sizeof *dx);
-        ok = adx_sweep_once(c, dy, dx, marks, &again);
+        ok = adx_sweep_once(c, dy, dx, pull, &again);
     }
-    if (ok && !marks && !c->swept) {
+    if (ok && pull == adx_stage_pull && !c->swept) {
         c->swept = true;
         c->limit = c->replays->paths;
     }
@@ -192,7 +194,8 @@ static bool adx_scan_pullback(const void *saved, size_t m, const ad_real dy[],
                               size_t n, ad_real dx[])
 {
     (void)m;
-    return adx_sweep_scan(*(adx_scan *const *)saved, dy, n, dx, false);
+    return adx_sweep_scan(*(adx_scan *const *)saved, dy, n, dx,
+                          adx_stage_pull);
 }
 
 // Tangents of what step s is given.
@@ -272,8 +275,9 @@ static bool adx_scan_pushforward(const void *saved, size_t n,
     return ok;
 }
 
-static void adx_free_scan(adx_scan *c)
+static void adx_free_scan(adx_staged *of)
 {
+    adx_scan *c = (adx_scan *)of;
     ad_allocator memory = c->of.memory;
     adx_spare_states(c);
     adx_free_timetable(&c->plan);
@@ -287,16 +291,3 @@ static void adx_free_scan(adx_scan *c)
     adx_drop(&memory, c->untraced_first);
     adx_drop(&memory, c);
 }
-
-static void adx_destroy_scan(const void *saved)
-{
-    adx_free_scan(*(adx_scan *const *)saved);
-}
-
-static bool adx_scan_replay(const void *saved, const ad_external_point *at);
-
-static const ad_external_rule adx_scan_rule = {
-    .name = "scan", .pullback = adx_scan_pullback,
-    .pushforward = adx_scan_pushforward, .destroy = adx_destroy_scan,
-    .replay = adx_scan_replay
-};

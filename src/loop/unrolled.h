@@ -7,9 +7,9 @@
  * of a function that is recorded, a scan that says `whole` may still be one
  * statement.
  *
- *   needs   number/recording tape/layout tape/memory tape/entries bulk/api
- *           bulk/folds loop/api loop/stage loop/checkpoint loop/schedule
- *           loop/scan loop/step loop/sweep loop/first
+ *   needs   number/recording tape/layout tape/memory bulk/api bulk/folds
+ *           loop/api loop/stage loop/checkpoint loop/schedule loop/scan
+ *           loop/step loop/stepping loop/sweep loop/first
  * ========================================================================== */
 
 typedef struct adx_unrolled {
@@ -179,37 +179,8 @@ static ad_status adx_unrolled_scan(const ad_scan_desc *d, ad_vector_fn *f,
     adx_end_stepping(&u.k);
     adx_drop(&memory, u.window);
     adx_drop(&memory, u.told);
-    adx_free_scan(c);
+    adx_free_scan(&c->of);
     return status;
-}
-
-// Memory of the current tape, which is fixed. It is not given back before the
-// tape is cleared.
-static void *adx_tape_room(size_t bytes, void *user)
-{
-    (void)user;
-    return adx_add_bytes(&adx_now, ADX_DATA, bytes, 0);
-}
-
-static void adx_keep_room(void *block, void *user)
-{
-    (void)block;
-    (void)user;
-}
-
-// Memory for what is unrolled. NULL: there is none.
-static const ad_allocator *adx_unrolled_memory(const ad_allocator *given)
-{
-    static const ad_allocator room = { adx_tape_room, adx_keep_room, NULL };
-    const ad_tape *t = adx_now.tape;
-    if (given != NULL && given->alloc != NULL && given->free != NULL)
-        return given;
-#ifndef ADREV_NO_STDLIB
-    if (t == NULL)
-        return &adx_libc;
-#endif
-    return t == NULL ? NULL : t->allocator.alloc != NULL ? &t->allocator
-                                                         : &room;
 }
 
 // Notes that a long loop has been unrolled under a hook: a function that

@@ -17,6 +17,9 @@
 
 ad_rev errors_plain_product(ad_rev x, ad_rev y);    // in errors_plain.c
 
+// A status keeps its number: new rows stand behind this one.
+_Static_assert(ADREV_ECOMPILE == 18, "a status is not at the end of its table");
+
 static bool met[ADREV_STATUS_COUNT];
 
 #define EXPECT(call, want) expect((call), (want), #call, __LINE__)
