@@ -3862,8 +3862,8 @@ static void adx_record_outputs(adx_recorder *r, const ad_tape *t, size_t m,
 
 #define ADX_LINE (64 / sizeof(ad_real))     // numbers of a line of the cache
 
-// Lanes begin with a line: vectors that cross two of them take up to 1.3 times
-// as long (gmm, bench/).
+// Lanes begin with a line: vectors that cross two lines take up to 1.3 times as
+// long (gmm, bench/).
 static ad_real *adx_align(ad_real *p)
 {
     return p + (64 - (uintptr_t)p % 64) % 64 / sizeof *p;
@@ -3878,8 +3878,8 @@ typedef struct adx_workspace {
 
 typedef _Atomic(adx_workspace *) adx_spare;     // NULL: there is none
 
-// Takes the one that is kept, if it is large enough, or a new one; NULL: no
-// memory.
+// Takes the workspace that is kept, if it is large enough, or a new one; NULL:
+// no memory.
 static adx_workspace *adx_take_workspace(adx_spare *spare,
                                          const ad_allocator *a, size_t size)
 {
@@ -3902,6 +3902,7 @@ static adx_workspace *adx_take_workspace(adx_spare *spare,
     return work;
 }
 
+// Keeps a workspace, in place of one that is kept.
 static void adx_give_workspace(adx_spare *spare, const ad_allocator *a,
                                adx_workspace *work)
 {
@@ -5002,8 +5003,10 @@ static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
 }
 
 /* === function/functions =====================================================
- * A recorded function: its program, the programs derived from it, and the
- * machine of each. A derived program is made when it is first asked for.
+ * A recorded function: its program, and a machine for each kind of evaluation.
+ * A machine is made when its kind is first asked for: the program is derived,
+ * and made ready for replay (function/places); the derived program itself is
+ * not kept.
  *
  *   needs   number/recording tape/memory sweep/session function/api
  *           function/operations function/program function/copy
@@ -5024,9 +5027,9 @@ typedef enum adx_kind {
     ADX_KIND_hvp,               // x, w, v -> H v, ...
     ADX_KIND_linear,            // x -> y, J
     ADX_KIND_hessian,           // x, w -> H
-    ADX_KIND_primal,             // x -> y, kept         (in two parts)
-    ADX_KIND_pullback,              // x, w, kept -> dx
-    ADX_KIND_unrolled,             // the same for several steps of a loop
+    ADX_KIND_primal,            // x -> y, kept         (function/matrices)
+    ADX_KIND_pullback,          // x, w, kept -> dx
+    ADX_KIND_unrolled,          // the same for several steps of a loop
     // by machine code only:
     ADX_KIND_jacobian_sparse,   // x -> entries of J
     ADX_KIND_hessian_sparse,    // x, w -> entries of H
@@ -5037,19 +5040,14 @@ typedef struct adx_pattern adx_pattern;
 
 enum { ADX_CHECKED_MOST = 256 };
 
-// A function of a library, by the number of its arrays. All return 0; the
-// number of the guard that flipped; or, if it checks, as those of up to
-// ADX_CHECKED_MOST results do, -1 where one or the sum of all is not finite.
-// Results are untouched then; not so where one that tells, of arrays, returns
-// -1 for one that is not finite.
+// The machine code of one kind of function, as functions of a library that
+// differ in how many arrays they take. They return 0, or 1 + the number of the
+// guard that came out differently.
 //
-// loop: many steps of a loop, from number `first` on, or back from it. state:
-// numbers carried on, or their adjoints. kept: with each step, `stride` apart,
-// what is carried on, written (ahead) or read (back), and behind it *mark and
-// what is handed on, unless mark is NULL. data, sums: other inputs and their
-// adjoints, which the s-th step has at s * move; fixed: parameters. Returns how
-// many steps were done: it ends before one that does not return 0, with another
-// mark, or with only zeros for adjoints.
+// Code of up to ADX_CHECKED_MOST results looks at these itself (checks): it
+// returns -1 if one of them, or their sum, is not finite, and then has written
+// none. Code of functions with arrays (tells) returns -1, too, if a result is
+// not finite, but has written it.
 typedef struct adx_compiled {
     int (*call_x)(const ad_real *x, ad_real *y, ad_real *work);
     int (*call_xv)(const ad_real *x, const ad_real *v, ad_real *y,
@@ -5057,10 +5055,18 @@ typedef struct adx_compiled {
     int (*call_xwv)(const ad_real *x, const ad_real *w, const ad_real *v,
               ad_real *y, ad_real *work);
     int (*call_matrix)(const ad_real *x, ad_real *y, ad_real *J, ad_real *work);
-    // of n points side by side, up to adx_lanes_of; NULL: there is none. Result
-    // j of point l is y[j * adx_lanes_of + l]. Returns not 0 if one of them, or
-    // the sum of a point's results, is not finite.
+    // The function at n points side by side, at most adx_lanes_of; NULL: there
+    // is none. Result j of point l is y[j * adx_lanes_of + l]. Returns other
+    // than 0 if a result, or the sum of a point's results, is not finite.
     long (*block)(const ad_real *const *x, ad_real *y, long n);
+    // Many steps of a loop, from step `first` on, or back from it. state: the
+    // numbers that are carried on, or their adjoints. kept: for each step, at
+    // distances of `stride`, the numbers carried on, which are written forwards
+    // and read backwards; behind them *mark and what is handed on, unless mark
+    // is NULL. data, sums: other inputs and their adjoints, which for the s-th
+    // step are s * move further on. fixed: parameters. Returns how many steps
+    // were done: it ends before a step that would not return 0, that has
+    // another mark, or whose adjoints are all 0.
     long (*loop)(long steps, long first, ad_real *state, ad_real *kept,
                  long stride, const ad_real *mark, const ad_real *const *data,
                  ad_real *const *sums, const long *move, const ad_real *fixed,
@@ -5071,9 +5077,10 @@ typedef struct adx_compiled {
     adx_spare spare_block;
 } adx_compiled;
 
-// Points of a block: several times what a replay takes at a time, while the
-// numbers of the block stay in the nearest cache. What each block costs besides
-// them counts (burgers compiled, bench/: 3.9 ms with 128 points, 5.5 with 32).
+// Points of a block of machine code: up to four times as many as the lanes of a
+// replay, as long as the numbers of the block stay in the nearest cache; so the
+// cost of each block counts less. (burgers compiled, bench/: 3.9 ms with 128
+// points, 5.5 with 32.)
 static size_t adx_lanes_of(size_t inputs, size_t outputs)
 {
     size_t bytes = (inputs + outputs) * ADREV_LANES_MOST * sizeof(ad_real);
@@ -5092,7 +5099,7 @@ struct ad_fn {
     _Atomic(adx_machine *) machine[ADX_KINDS];      // NULL: not made yet
     _Atomic(adx_pattern *) pattern[2];              // Jacobian, Hessian
     _Atomic(adx_pattern *) thrifty[2];              // the same, for dense ones
-    atomic_bool crowded[2];                         // for these there is none
+    atomic_bool crowded[2];                         // none of those would help
     void *library;                                  // NULL: not compiled
     void (*unload)(void *library);
     adx_compiled compiled[ADX_KINDS];
@@ -5110,9 +5117,9 @@ ADX_API size_t ad_fn_outputs(const ad_fn *fn)
     return fn == NULL ? 0 : fn->m;
 }
 
-// The report with what is counted only when somebody asks, or has been read from
-// a file. (While recording it took a tenth of the time.) False: no memory, and
-// the report is without that.
+// The report, with those figures that are counted only when they are asked for
+// (or have been read from a file): to count them while recording would slow
+// that down. False: no memory, and the report is without them.
 static bool adx_count_live(const adx_program *p, ad_fn_report *report)
 {
     *report = p->report;
@@ -5123,7 +5130,8 @@ static bool adx_count_live(const adx_program *p, ad_fn_report *report)
         return false;
     size_t live = adx_mark_used(p, used);
     report->dead = p->nodes - live;
-    report->operations = live - p->guards - p->conditions;  // these are all live
+    // Guards, and nodes that only guards asked for, are all live.
+    report->operations = live - p->guards - p->conditions;
     for (size_t i = 0; p->manys > 0 && i < p->nodes; i++)
         report->arrays += p->node[i].op == ADX_OP_many
                        && adx_is_used(p, &p->node[i], used);
@@ -5146,14 +5154,15 @@ ADX_API const char *ad_fn_reason(void)
     return adx_last_reason == NULL ? ad_message(ADREV_OK) : adx_last_reason;
 }
 
-// The status, once it is known why. why: NULL: as it says.
+// Notes why a recording has this status, and returns it. why NULL: what the
+// status itself says.
 static ad_status adx_because(ad_status status, const char *why)
 {
     adx_last_reason = why == NULL ? ad_message(status) : why;
     return status;
 }
 
-// Runs f with the hook set, on a tape that is then gone.
+// Runs f with the hooks set, on a tape that is then freed.
 static void adx_run_recorded(adx_recorder *r, ad_vector_fn *f, void *ctx,
                              size_t n, ad_rev x[], size_t m, ad_rev y[])
 {
@@ -5181,7 +5190,7 @@ static void adx_run_recorded(adx_recorder *r, ad_vector_fn *f, void *ctx,
     ad_tape_free(t);
 }
 
-// Arrays for f, with what f should not use behind each.
+// Arrays for f, behind each of which are numbers that f must not use.
 typedef struct adx_lent {
     ad_rev *x;
     ad_rev *y;
@@ -5201,7 +5210,7 @@ static bool adx_lend_arrays(const ad_allocator *a, size_t n, size_t m,
     return true;
 }
 
-// y: what f computed at x.
+// Records f at x. lent->y is then what f computed.
 static ad_status adx_record(ad_fn *fn, ad_vector_fn *f, void *ctx,
                             const ad_real x[], adx_lent *lent)
 {
@@ -5235,6 +5244,7 @@ static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
 
 /* --- machines ------------------------------------------------------------ */
 
+// H v: the tangent of the adjoint.
 static ad_status adx_make_hvp(adx_program *q, const adx_program *p)
 {
     adx_program adjoint;
@@ -5283,8 +5293,8 @@ static ad_status adx_make_kind(adx_machine **out, const adx_program *p,
     return status;
 }
 
-// The machine of a kind, made once. Two threads may make one at the same time;
-// the second to be done throws its own away.
+// The machine of a kind, which is made once. If two threads make it at the same
+// time, the one that is done later frees its own.
 static ad_status adx_machine_of(ad_fn *fn, adx_kind kind, adx_machine **out)
 {
     // acquire: pairs with the release below, which publishes what it points to.
@@ -5306,6 +5316,7 @@ static ad_status adx_machine_of(ad_fn *fn, adx_kind kind, adx_machine **out)
     return ADREV_OK;
 }
 
+// A guard came out differently: notes it for ad_fn_guard.
 static ad_status adx_flip(const ad_fn *fn, uint32_t guard)
 {
     const adx_code_place *at = &fn->guard[guard];
@@ -5328,14 +5339,15 @@ static ad_status adx_flip(const ad_fn *fn, uint32_t guard)
  *           adx_begin_evaluation adx_evaluate_next
  * ========================================================================== */
 
-// Inputs of a machine: up to three arrays, one behind the other.
+// An array of inputs. A machine has up to three of them, one after the other.
 typedef struct adx_given {
     const ad_real *x;
     size_t n;
 } adx_given;
 
-// Four sums: in one, every addition would wait for the one before (dot, bench/:
-// 2 of 4 us).
+// Whether a result is not finite: x * 0 is a NaN then, and spoils the sum.
+// There are four sums, since in one every addition would wait for the one
+// before (dot, bench/: 2 of 4 us).
 static bool adx_has_nan(const adx_machine *m, const ad_real w[])
 {
     ad_real fault[4] = {0};
@@ -5348,10 +5360,10 @@ static bool adx_has_nan(const adx_machine *m, const ad_real w[])
     return (fault[0] + fault[1]) + (fault[2] + fault[3]) != 0;
 }
 
-// Fills the inputs and runs. Products of the chain rule are plain ones, in
-// which a zero does not absorb an infinity; but then a result is NaN, and all
-// is done again with care. So it is where a replay failed: it may have been
-// given that NaN.
+// Fills the inputs and replays. Products of the chain rule are plain at first.
+// If a zero had to absorb an infinity there, a result is a NaN, and all is done
+// again with care. So it is where an external node failed: it may have been
+// given such a NaN. Returns where the replay stopped, or NULL.
 static const adx_node *adx_run_point(const adx_machine *m, ad_real w[],
                                size_t parts, const adx_given given[])
 {
@@ -5369,7 +5381,7 @@ static const adx_node *adx_run_point(const adx_machine *m, ad_real w[],
     return stopped;
 }
 
-// Outputs `from` to `from + n` of a kind of function.
+// An array of results: n outputs of the machine, from number `from` on.
 typedef struct adx_wanted {
     size_t from;
     size_t n;
@@ -5386,8 +5398,8 @@ ADX_INLINE int adx_call_compiled(const adx_compiled *c, size_t parts,
          : c->call_xwv(given[0].x, given[1].x, given[2].x, y, work);
 }
 
-// call_matrix first, the only one where ad_fn_linearize asks. (rotquat, bench/:
-// 11.5 instead of 12.2 ns.)
+// call_matrix is looked at first: ad_fn_linearize asks for no other. (rotquat,
+// bench/: 11.5 instead of 12.2 ns.)
 static bool adx_has_code(const adx_compiled *c)
 {
     return c->call_matrix != NULL || c->call_x != NULL || c->call_xv != NULL
@@ -5399,7 +5411,8 @@ static size_t adx_count_wanted(size_t wants, const adx_wanted wanted[])
     return wanted[0].n + (wants == 2 ? wanted[1].n : 0);
 }
 
-// As numbers: either may be NULL.
+// Whether two arrays overlap. Either may be NULL, so they are compared as
+// numbers.
 ADX_INLINE bool adx_overlap(const ad_real *x, size_t n, const ad_real *y,
                             size_t m)
 {
@@ -5408,7 +5421,8 @@ ADX_INLINE bool adx_overlap(const ad_real *x, size_t n, const ad_real *y,
     return p < q + m * sizeof *y && q < p + n * sizeof *x;
 }
 
-// Whether all results have a place that overlaps nothing.
+// Whether there is a place for all results that overlaps no argument and no
+// other result.
 ADX_INLINE bool adx_is_apart(size_t parts, const adx_given given[],
                              size_t wants, const adx_wanted wanted[])
 {
@@ -5424,6 +5438,7 @@ ADX_INLINE bool adx_is_apart(size_t parts, const adx_given given[],
     return true;
 }
 
+// What an evaluation has taken so far.
 typedef struct adx_evaluation {
     ad_fn *fn;                  // NULL: not begun
     adx_kind kind;
@@ -5432,6 +5447,7 @@ typedef struct adx_evaluation {
     adx_workspace *work;        // with its memory; NULL: not taken
 } adx_evaluation;
 
+// Takes what a replay needs, if it has not been taken.
 static ad_status adx_take_machine(adx_evaluation *e)
 {
     if (e->work != NULL)
@@ -5443,7 +5459,8 @@ static ad_status adx_take_machine(adx_evaluation *e)
     return e->work == NULL ? ADREV_ENOMEM : ADREV_OK;
 }
 
-// Memory for machine code, and so many numbers besides. False: none.
+// Takes memory for machine code, and for some numbers besides. False: there is
+// none.
 static bool adx_take_room(adx_evaluation *e, size_t besides)
 {
     adx_compiled *c = &e->fn->compiled[e->kind];
@@ -5451,6 +5468,7 @@ static bool adx_take_room(adx_evaluation *e, size_t besides)
     return e->room != NULL;
 }
 
+// Gives back what was taken.
 static void adx_end_evaluation(adx_evaluation *e)
 {
     if (e->work != NULL)
@@ -5490,8 +5508,9 @@ static bool adx_all_wanted_finite(size_t wants, const adx_wanted wanted[])
 }
 
 // By machine code that may write results where they belong. Code that does not
-// look at them itself may write one that is not finite, which the replay then
-// writes again: so the replay must have its memory before. `again`: it is to.
+// look at its results itself may write some that are not finite, over which a
+// replay must then write: so the replay has its memory before. *again: it is to
+// be replayed.
 static ad_status adx_code_in_place(adx_evaluation *e, size_t parts,
                                    const adx_given given[], size_t wants,
                                    const adx_wanted wanted[], bool *again)
@@ -5512,7 +5531,7 @@ static ad_status adx_code_in_place(adx_evaluation *e, size_t parts,
     return left <= 0 ? ADREV_OK : adx_flip(e->fn, (uint32_t)left - 1);
 }
 
-// By machine code whose results are copied when all is well.
+// By machine code whose results are copied to their places when all is well.
 static ad_status adx_code_and_copy(adx_evaluation *e, size_t parts,
                                    const adx_given given[], size_t wants,
                                    const adx_wanted wanted[], bool *again)
@@ -5534,12 +5553,12 @@ static ad_status adx_code_and_copy(adx_evaluation *e, size_t parts,
     return left <= 0 ? ADREV_OK : adx_flip(e->fn, (uint32_t)left - 1);
 }
 
-// Of many results a copy takes long. (matvec, bench/: 1.88 instead of 1.14
-// times the plain program.)
+// From so many results on they are written in place, as a copy takes long.
+// (matvec, bench/: 1.14 instead of 1.88 times the plain program.)
 #define ADX_COPIES_MOST 1000
 
-// By machine code, if there is any. `again`: by a replay instead. replays: the
-// kind has one.
+// By machine code, if there is any. *again: a replay is to do it instead.
+// replays: whether this kind of function has a replay.
 static ad_status adx_run_code(adx_evaluation *e, bool replays, size_t parts,
                               const adx_given given[], size_t wants,
                               const adx_wanted wanted[], bool *again)
@@ -5571,9 +5590,9 @@ adx_evaluate_with_care(ad_fn *fn, adx_kind kind, size_t parts,
 
 #define ADX_WORK_AT_ONCE 16
 
-// Machine code that looks at its results itself and needs hardly any memory is
-// called from here: of small functions all else takes as long as they do.
-// (rotquat, bench/: 11 instead of 17 ns.)
+// One evaluation. Machine code that looks at its results itself and needs
+// hardly any memory is called from here: all else would take as long as a small
+// function does. (rotquat, bench/: 11 instead of 17 ns.)
 ADX_INLINE ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
                                      const adx_given given[], size_t wants,
                                      const adx_wanted wanted[])
@@ -5597,8 +5616,8 @@ ADX_INLINE ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
 
 /* --- one point after another --------------------------------------------- */
 
-// Takes all memory, so that arguments and memory are not looked at each time.
-// (sir as a scan, compiled, bench/: 2.1 instead of 3.6 times the plain
+// Takes all memory, so that neither memory nor arguments are looked at for each
+// point. (sir as a scan, compiled, bench/: 2.1 instead of 3.6 times the plain
 // program.) False: no memory. Pairs with adx_end_evaluation, whatever it
 // returns.
 ADX_INLINE bool adx_begin_evaluation(adx_evaluation *e, ad_fn *fn,
@@ -5609,7 +5628,8 @@ ADX_INLINE bool adx_begin_evaluation(adx_evaluation *e, ad_fn *fn,
          : adx_take_machine(e) == ADREV_OK;
 }
 
-// Results are the first ones, and must not overlap arguments. False: results
+// Evaluates at the next point. The wanted results are the first ones of the
+// function, and must not overlap arguments. False: it failed, and some results
 // may have been written.
 ADX_INLINE bool adx_evaluate_next(adx_evaluation *e, size_t parts,
                                   const adx_given given[], size_t wants,
@@ -5628,7 +5648,9 @@ ADX_INLINE bool adx_evaluate_next(adx_evaluation *e, size_t parts,
 }
 
 /* === function/evaluate ======================================================
- * Value, gradient, jvp, vjp, hvp, Jacobian and Hessian at one point.
+ * Value, jvp, vjp, gradient and hvp at one point: each is one evaluation of a
+ * program of its own (function/evaluation), which is made when it is first
+ * asked for. Here it is also decided whether a whole Jacobian is one program.
  *
  *   needs   function/api function/program function/places function/functions
  *           function/evaluation
@@ -5687,10 +5709,11 @@ static bool adx_has_external(const adx_program *p)
     return false;
 }
 
-// Whether one program for all entries of a matrix is worth its length: it takes
-// from an eighth of the time of lanes (function/directions) to as long, with 16 directions and
-// where every number depends on all of them; but it has to be made. Each
-// direction would call external statements again.
+// Whether one program for all entries of a matrix is worth its length. It takes
+// between an eighth of the time of lanes (function/directions) and as long as
+// they do: that is with 16 directions of which every number depends on all. But
+// it has to be made. External statements would be called again for each
+// direction.
 static bool adx_is_short(const ad_fn *fn, size_t directions)
 {
     return directions <= ADREV_LANES_MOST
@@ -5698,6 +5721,7 @@ static bool adx_is_short(const ad_fn *fn, size_t directions)
         && !adx_has_external(&fn->program);
 }
 
+// Whether value and Jacobian are one program.
 static bool adx_is_linearized(const ad_fn *fn)
 {
     return fn->m == 1 || adx_has_code(&fn->compiled[ADX_KIND_linear])
@@ -5709,7 +5733,8 @@ static ad_status adx_linearize(ad_fn *fn, const ad_real x[], ad_real y[],
                                ad_real J[])
 {
     const adx_given given[] = { { x, fn->n } };
-    const adx_wanted wanted[] = { { 0, fn->m, y }, { fn->m, fn->m * fn->n, J } };
+    const adx_wanted wanted[] = { { 0, fn->m, y },
+                                  { fn->m, fn->m * fn->n, J } };
     return adx_evaluate_fn(fn, ADX_KIND_linear, 1, given, 2, wanted);
 }
 
@@ -5732,8 +5757,9 @@ ADX_API ad_status ad_fn_hvp(ad_fn *fn, const ad_real x[], const ad_real w[],
 }
 
 /* === function/directions ====================================================
- * Several rows or columns of a matrix at once, one in each lane. All lanes are
- * at the same point, so a guard fails either in every lane or in none.
+ * Several rows or columns of a matrix at once: each lane has a direction of its
+ * own. All lanes are at the same point, so a guard fails either in every lane
+ * or in none.
  *
  *   needs   tape/memory function/api function/workspace function/places
  *           function/arrays function/run function/functions
@@ -5741,11 +5767,11 @@ ADX_API ad_status ad_fn_hvp(ad_fn *fn, const ad_real x[], const ad_real w[],
  *   offers  adx_directions adx_all_directions adx_fails_late adx_fill_dense
  * ========================================================================== */
 
-// Lanes for n directions: all of them, a multiple of 4; but a full block, even if
-// a part of it is for nothing, where that is faster: its loops take half of the
-// time (function/run), except for calls of the math library and for arrays. (skin, bench/,
-// 26 directions: 28 lanes took two to four times as long as 32; a chain of exp
-// and sin with 12 takes 1.1, with 32 lanes 2.8 ms.)
+// Lanes for n directions: n, rounded up to a multiple of 4. But if a full block
+// is faster, even with lanes to spare, then all lanes: its loops have a
+// constant length and take half of the time (function/run). That is not so for
+// calls of the math library, which cost the same for each lane, and for arrays.
+// (skin, bench/, 26 directions: 32 lanes are two to four times as fast as 28.)
 static size_t adx_lanes_for(const adx_machine *m, size_t n)
 {
     size_t few = (n + 3) / 4 * 4;
@@ -5756,18 +5782,19 @@ static size_t adx_lanes_for(const adx_machine *m, size_t n)
     return full ? ADREV_LANES_MOST : few;
 }
 
-// One of the given arrays is directions instead: unit vectors, or of each group
-// of entries the sum of their unit vectors.
+// Directions at one point. One of the given arrays is the direction: a unit
+// vector, or the sum of the unit vectors of a group of entries.
 typedef struct adx_directions {
     ad_fn *fn;
     adx_kind kind;
     size_t parts;
-    adx_given given[3];         // x NULL: unit vectors
+    adx_given given[3];         // x NULL: the direction
     size_t n;                   // directions
     size_t results;             // of each direction
     const uint32_t *group;      // of each entry of a direction; NULL: its index
 } adx_directions;
 
+// Writes the inputs of all lanes: lane l has direction first + l.
 static void adx_fill_lanes(const adx_directions *d, ad_real w[], size_t lanes,
                            size_t first)
 {
@@ -5801,6 +5828,8 @@ static bool adx_any_failed(const uint32_t flipped[], size_t lanes)
     return false;
 }
 
+// Runs all directions, as many at a time as there are lanes; again with care if
+// a result is a NaN or an external node fails (see adx_run_point).
 static ad_status adx_sweep_directions(const adx_directions *d,
                                       const adx_machine *m,
                                       adx_workspace *work, adx_take_fn *take,
@@ -5827,8 +5856,9 @@ static ad_status adx_sweep_directions(const adx_directions *d,
     return ADREV_OK;
 }
 
-// The guards are passed in the first sweep or never, so that nothing is written
-// on failure; but a replay may fail in any: then see adx_fails_late.
+// Runs all directions. Guards are passed in the first lanes or not at all, so
+// that nothing has been written if they fail. But an external node may fail
+// later: see adx_fails_late.
 static ad_status adx_all_directions(const adx_directions *d,
                                     adx_take_fn *take, void *user)
 {
@@ -5865,12 +5895,13 @@ static void adx_take_dense(void *user, const adx_machine *m,
                 r[m->output[i] * lanes + l];
 }
 
-// Whether a sweep may fail when another one has written its results.
+// Whether some directions may fail when others have written their results.
 static bool adx_fails_late(const adx_directions *d)
 {
     return d->n > ADREV_LANES_MOST && adx_has_external(&d->fn->program);
 }
 
+// A dense matrix from all directions; nothing is written on failure.
 static ad_status adx_fill_dense(const adx_directions *d, ad_real to[],
                                 size_t across, size_t down)
 {
@@ -5889,11 +5920,15 @@ static ad_status adx_fill_dense(const adx_directions *d, ad_real to[],
 }
 
 /* === function/points ========================================================
- * Points are done block by block: either by machine code, or by a replay of as
- * many lanes as it has. Adjoints wait until their block is done or, where
- * blocks run in parallel, until all blocks of a batch are done; then one thread
- * adds them, block by block. If machine code gives a result that is not finite,
- * the block is done in smaller pieces, and replayed where that does not help.
+ * Points are done block by block, by machine code or by a replay in lanes. If a
+ * block of machine code has a result that is not finite, it is done again in
+ * pieces of as many points as a replay has lanes; a piece that still has one is
+ * replayed, and those of its lanes that have one are replayed with care.
+ *
+ * Where adjoints are added, so that the order of additions does not depend on
+ * threads, they wait until their block is done; where blocks run in parallel,
+ * until all blocks of a batch are done. Then one thread adds them, block by
+ * block.
  *
  *   needs   tape/memory parallel/api function/api function/workspace
  *           function/places function/arrays function/run function/functions
@@ -5919,14 +5954,16 @@ typedef struct adx_mapping {
     atomic_int status;
 } adx_mapping;
 
-// They do not overlap; gcc 12 makes `rep movs` of a memcpy that it knows to be
-// short (burgers replayed, bench/: 1.3 times as long).
+// Copies numbers of lanes. The two do not overlap, but of a memcpy that gcc 12
+// knows to be short it makes `rep movs` (burgers replayed, bench/: 1.3 times as
+// long).
 static void adx_copy_lanes(size_t n, const ad_real from[], ad_real to[])
 {
     memmove(to, from, n * sizeof *to);
 }
 
-// Lanes behind the last of n points are that point again.
+// Fills in an input of n points; lanes behind the last point are that point
+// again.
 static void adx_fill_column(const ad_column *c, size_t point, size_t n,
                             size_t lanes, ad_real *w)
 {
@@ -5946,8 +5983,9 @@ static void adx_fill_column(const ad_column *c, size_t point, size_t n,
         w[l] = w[n - 1];
 }
 
-// Memory for one block after the other. Parameters, which all points share, are
-// filled in for the first of them (gmm, bench/: half of the time else).
+// Memory for one block after another. Parameters, which all points share, are
+// filled in for the first block only (gmm, bench/: else they take half of the
+// time).
 typedef struct adx_block_memory {
     adx_workspace *work;        // of replays
     bool in_work;               // parameters are there
@@ -5957,9 +5995,10 @@ typedef struct adx_block_memory {
     const ad_real **at;
     ad_real *filled;            // [inputs][lanes]
     bool in_room;               // parameters are there
-    ad_real *y;                 // [results][lanes]; NULL: nothing waits there
+    ad_real *y;                 // [results][lanes]; NULL: not needed
 } adx_block_memory;
 
+// Fills in the inputs of a piece, for a replay.
 static void adx_fill_block(const adx_mapping *k, size_t point, size_t n,
                            adx_block_memory *own)
 {
@@ -5972,7 +6011,7 @@ static void adx_fill_block(const adx_mapping *k, size_t point, size_t n,
     own->in_work = true;
 }
 
-// The sum of n lanes, in an order that only depends on n.
+// The sum of n lanes, in an order that depends on n only.
 static ad_real adx_sum_lanes(size_t n, const ad_real from[])
 {
     ad_real sum[8] = {0};
@@ -5986,7 +6025,7 @@ static ad_real adx_sum_lanes(size_t n, const ad_real from[])
          + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
 }
 
-// Contributions to adjoints, one lane after the other.
+// Adds contributions to a column of adjoints, lane by lane.
 static void adx_add_column(const ad_column *to, size_t point, size_t n,
                            const ad_real from[])
 {
@@ -6003,6 +6042,7 @@ static void adx_add_column(const ad_column *to, size_t point, size_t n,
             v[(ptrdiff_t)l * to->step] += from[l];
 }
 
+// Writes a column of results, of the lanes in `take`; NULL: of all.
 static void adx_store_column(const ad_column *to, size_t point, size_t n,
                              const ad_real from[], const bool take[])
 {
@@ -6015,7 +6055,7 @@ static void adx_store_column(const ad_column *to, size_t point, size_t n,
             to->v[(ptrdiff_t)(point + l) * to->step] = from[l];
 }
 
-// Results that are not adjoints: from[result][k->lanes].
+// Writes the results of a block that are not adjoints: from[result][k->lanes].
 static void adx_store_block(const adx_mapping *k, size_t point, size_t n,
                             const ad_real from[])
 {
@@ -6025,7 +6065,7 @@ static void adx_store_block(const adx_mapping *k, size_t point, size_t n,
                 adx_store_column(&k->wanted[g][i], point, n, from, NULL);
 }
 
-// Adjoints of a block.
+// Adds the adjoints of a block.
 static void adx_add_adjoints(const adx_mapping *k, size_t point, size_t n,
                              const ad_real y[])
 {
@@ -6033,8 +6073,8 @@ static void adx_add_adjoints(const adx_mapping *k, size_t point, size_t n,
         adx_add_column(&k->wanted[0][i], point, n, y + i * k->lanes);
 }
 
-// Results of a replay, of the lanes in `take`; NULL: of all. Adjoints go to y;
-// NULL: they are added.
+// Takes the results of a replay, of the lanes in `take`; NULL: of all. Adjoints
+// go to y, where they wait; NULL: they are added at once.
 static void adx_take_lanes(const adx_mapping *k, size_t point, size_t n,
                            const ad_real w[], const bool take[], ad_real y[])
 {
@@ -6069,7 +6109,7 @@ static bool adx_lanes_with_nan(const adx_machine *m, const ad_real w[],
     return any;
 }
 
-// Lanes that did not pass a guard.
+// Notes lanes that did not pass a guard. Returns whether there are any.
 static bool adx_note_left(adx_mapping *k, size_t point, size_t n,
                           const uint32_t flipped[])
 {
@@ -6080,15 +6120,15 @@ static bool adx_note_left(adx_mapping *k, size_t point, size_t n,
             k->left[point + l] = flipped[l];
     }
     int none = ADREV_OK;
-    if (any)            // relaxed: read when all is joined. Not over a failure
+    if (any)    // relaxed: it is read when all is joined. A failure stays
         atomic_compare_exchange_strong_explicit(&k->status, &none, ADREV_EPATH,
                                                 memory_order_relaxed,
                                                 memory_order_relaxed);
     return any;
 }
 
-// Lanes of `of` in which a replay failed though it was asked with care: they
-// are not of it any more.
+// Lanes of `of` in which an external node failed though all was done with care:
+// they are noted, and taken out of `of`.
 static void adx_note_failed(adx_mapping *k, size_t point, size_t n,
                             const uint32_t flipped[], bool of[])
 {
@@ -6103,7 +6143,8 @@ static void adx_note_failed(adx_mapping *k, size_t point, size_t n,
     }
 }
 
-// Where a replay failed, all may be different with care: like NaN.
+// Lanes in which an external node failed may not fail if all is done with care:
+// they count as lanes with a NaN.
 static bool adx_forgive_failed(size_t n, uint32_t flipped[], bool nan[])
 {
     bool any = false;
@@ -6117,8 +6158,9 @@ static bool adx_forgive_failed(size_t n, uint32_t flipped[], bool nan[])
     return any;
 }
 
-// The lanes that have a result go first; those with NaN are done again, with
-// care (see adx_run_point). Adjoints of lanes that are left are 0.
+// A piece in which some lanes are left, or have a NaN. The lanes that are done
+// give their results first; then those with a NaN are done again with care (see
+// adx_run_point). Adjoints of lanes that are left are 0.
 static void adx_map_some(adx_mapping *k, adx_block_memory *own, size_t point,
                          size_t n, uint32_t flipped[], bool nan[], ad_real y[])
 {
@@ -6137,8 +6179,8 @@ static void adx_map_some(adx_mapping *k, adx_block_memory *own, size_t point,
     adx_take_lanes(k, point, n, w, nan, y);
 }
 
-// Columns whose numbers lie side by side are read in place (burgers, bench/:
-// copies took half of the time).
+// Where machine code finds its inputs. Columns whose numbers are side by side
+// are read in place (burgers, bench/: copies took half of the time).
 static void adx_point_columns(const adx_mapping *k, size_t point, size_t n,
                               adx_block_memory *own)
 {
@@ -6159,7 +6201,7 @@ static void adx_point_columns(const adx_mapping *k, size_t point, size_t n,
     own->in_room = true;
 }
 
-// By machine code; false: there is none, or a result is not finite.
+// n points by machine code. False: there is none, or a result is not finite.
 static bool adx_map_compiled(const adx_mapping *k, adx_block_memory *own,
                              size_t point, size_t n, ad_real y[])
 {
@@ -6174,9 +6216,10 @@ static bool adx_map_compiled(const adx_mapping *k, adx_block_memory *own,
     return true;
 }
 
-// A piece of a block, of up to ADREV_LANES_MOST points. true: adjoints were
-// added, for these are all of the block, and no other one waits (gmm replayed,
-// bench/: 1.25 times as long by way of y).
+// A piece of a block, of up to ADREV_LANES_MOST points. True: its adjoints have
+// been added at once. That is done if the piece is the whole block and blocks
+// do not wait for one another (gmm replayed, bench/: 1.25 times as long by way
+// of y).
 static bool adx_map_lanes(adx_mapping *k, adx_block_memory *own, size_t point,
                           size_t n, ad_real y[])
 {
@@ -6204,13 +6247,14 @@ static size_t adx_points_of(const adx_mapping *k, size_t block)
     return left < k->lanes ? left : k->lanes;
 }
 
-// y: [results][lanes], where adjoints stay if they wait for other blocks.
+// A block. Adjoints stay in y[results][lanes] if they wait for other blocks;
+// else they are added.
 static void adx_map_block(adx_mapping *k, adx_block_memory *own, size_t block,
                           ad_real y[])
 {
     size_t point = block * k->lanes;
     size_t n = adx_points_of(k, block);
-    bool added = false;         // then there is only one piece
+    bool added = false;         // true: there is only one piece
     if (n <= ADREV_LANES_MOST || !adx_map_compiled(k, own, point, n, y))
         for (size_t l = 0; l < n; l += ADREV_LANES_MOST)
             added = adx_map_lanes(k, own, point + l,
@@ -6259,7 +6303,7 @@ static ad_real *adx_waiting_of(const adx_mapping *k, size_t block)
     return k->waiting + block * k->machine->outputs * k->lanes;
 }
 
-// Blocks of the batch; those that were done before are left out.
+// Does blocks of a batch, except those that are done.
 static void adx_map_range(adx_mapping *k, adx_block_memory *own, size_t begin,
                           size_t end)
 {
@@ -6271,7 +6315,8 @@ static void adx_map_range(adx_mapping *k, adx_block_memory *own, size_t begin,
     }
 }
 
-// The same with memory of this thread; where there is none, they are left.
+// The same with memory of this thread's own; without memory the blocks stay
+// undone.
 static void adx_map_blocks(size_t begin, size_t end, void *user)
 {
     adx_mapping *k = (adx_mapping *)user;
@@ -6282,6 +6327,8 @@ static void adx_map_blocks(size_t begin, size_t end, void *user)
     adx_close_block_memory(k, &own);
 }
 
+// Does a batch in parallel. Blocks for which a thread had no memory are done
+// after that with `own`, and then all adjoints are added in order.
 static void adx_map_batch(adx_mapping *k, adx_block_memory *own, size_t blocks)
 {
     memset(k->done, 0, sizeof k->done);
@@ -6295,7 +6342,7 @@ static void adx_map_batch(adx_mapping *k, adx_block_memory *own, size_t blocks)
                          adx_points_of(k, k->first + b), adx_waiting_of(k, b));
 }
 
-// On the pool, a batch after the other.
+// Does all blocks on the pool, batch after batch.
 static ad_status adx_map_batches(adx_mapping *k, adx_block_memory *own,
                                  size_t blocks)
 {
@@ -6411,8 +6458,9 @@ static ad_status adx_call_values(ad_fn *fn, const ad_rev x[],
     return ad_fn_eval(fn, call->x, v);
 }
 
-// No results. In a recorded function they would be constants, NaN at every point
-// for ever after: it fails, unless it would come to the same at every point.
+// A call that fails has no results: they are NaN. In a function that is being
+// recorded these would be constants, at every point. So that recording fails,
+// unless the arguments are constants, with which the call fails at every point.
 static ad_status adx_fail_call(const ad_fn *fn, ad_status status,
                                const ad_rev x[], ad_rev y[])
 {
@@ -6454,14 +6502,21 @@ ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[])
 }
 
 /* === function/paths =========================================================
- * Guards, and collections of functions that were recorded on different paths.
+ * Collections of functions that were recorded on different paths of one f.
+ *
+ * Each path has a list of its guards. With a guard goes a hash of all nodes
+ * before it: two paths with the same hash at a guard, but another outcome of
+ * it, have done the same until then, and part there. So when a point leaves a
+ * path at a guard, only a path that parts from it there can be the right one.
+ * Each of them that is tried is left at a later guard, or at the same one if
+ * that has more than two outcomes.
  *
  *   needs   tape/memory function/api function/operations function/program
  *           function/run function/functions
  * ========================================================================== */
 
-// Two paths with the same nodes before this guard, and another outcome of it,
-// part here.
+// A guard of a path: paths with the same `before` and another outcome part
+// here.
 typedef struct adx_branch_point {
     size_t guard;               // which
     uint64_t before;            // fingerprint of the nodes up to it
@@ -6470,7 +6525,7 @@ typedef struct adx_branch_point {
 
 typedef struct adx_path {
     ad_fn *fn;
-    uint64_t fingerprint;       // of all nodes: two recordings of one path
+    uint64_t fingerprint;       // of all nodes: the same if a path comes again
     adx_branch_point *branch_point;
     size_t branch_points;
 } adx_path;
@@ -6485,10 +6540,10 @@ struct ad_traced {
     size_t paths;
     size_t recordings;
     ad_real *y;                 // [m]
-    adx_path *path;             // the one used last first
+    adx_path *path;             // the one used last comes first
     size_t room;
-    ad_real *lost;              // [n] where f's recording is not on its path
-    bool is_lost;
+    ad_real *lost;              // [n] a point at which the recording made there
+    bool is_lost;               // does not pass its own guards
 };
 
 static void adx_free_path(adx_path *path)
@@ -6573,7 +6628,8 @@ static void adx_hash_read(void *user, uint32_t x)
     k->h = adx_hash_constant(k->p, x, k->h);
 }
 
-// A node, and the constants that it reads. Of a guard, not what it was.
+// The hash h continued by a node and the values of the constants that it reads.
+// Of a guard, only what is compared counts, not its outcome.
 static uint64_t adx_hash_node(const adx_program *p, const adx_node *s,
                               uint64_t h)
 {
@@ -6595,7 +6651,7 @@ static uint64_t adx_hash_node(const adx_program *p, const adx_node *s,
     return k.h;
 }
 
-// A path as it is found again. false: no memory.
+// Lists the guards of a path, and makes its fingerprint. False: no memory.
 static bool adx_find_branch_points(adx_path *path)
 {
     const adx_program *p = &path->fn->program;
@@ -6623,14 +6679,16 @@ static bool adx_find_branch_points(adx_path *path)
     return true;
 }
 
+// Puts a path to the front, in the place of number i.
 static void adx_to_front(ad_traced *t, size_t i, adx_path path)
 {
     memmove(&t->path[1], &t->path[0], i * sizeof *t->path);
     t->path[0] = path;
 }
 
-// A path that was recorded: unless it is known, the first one now. false: no
-// memory, and it is not kept.
+// Puts a path that was recorded to the front. It takes the place of a recording
+// of the same path; else, if there are too many, of the one unused for longest.
+// False: no memory, and it is not kept.
 static bool adx_keep_path(ad_traced *t, ad_fn *fn)
 {
     adx_path path = { .fn = fn };
@@ -6651,8 +6709,8 @@ static bool adx_keep_path(ad_traced *t, ad_fn *fn)
     return true;
 }
 
-// f recorded at x. It may leave its path right there: then it is not kept, and
-// not recorded there again.
+// Records f at x. The recording may fail at its own guards right there: then it
+// is not kept, and f is not recorded at this point again.
 static ad_status adx_record_here(ad_traced *t, const ad_real x[], ad_fn **fn)
 {
     size_t bytes = t->n * sizeof *x;
@@ -6676,7 +6734,8 @@ static ad_status adx_record_here(ad_traced *t, const ad_real x[], ad_fn **fn)
     return status;
 }
 
-// The guard of a path, by its number; NULL: it has none.
+// The guard of a path with this number, by bisection; NULL: the path does not
+// have it.
 static const adx_branch_point *adx_branch_point_of(const adx_path *path,
                                                    size_t guard)
 {
@@ -6693,8 +6752,8 @@ static const adx_branch_point *adx_branch_point_of(const adx_path *path,
          ? &path->branch_point[low] : NULL;
 }
 
-// The first path from i on that parts from another one at this guard of it:
-// others, a point that left the path there cannot take.
+// The first path, from number i on, that parts at this guard from the path that
+// was left there. A point that left it there can take no other one.
 static size_t adx_next_path(const ad_traced *t, const adx_branch_point *left,
                             size_t i)
 {
