@@ -432,7 +432,8 @@ ADX_TRY ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
 #if !defined ADREV_NO_THREADS && !defined __STDC_NO_ATOMICS__
 typedef atomic_flag adx_flag;
 
-// Whether it was free. acquire, release: what its last holder did comes before.
+// Whether it was free. The acquire pairs with the release in adx_clear_flag:
+// what the last holder did comes before.
 static bool adx_take_flag(adx_flag *f)
 {
     return !atomic_flag_test_and_set_explicit(f, memory_order_acquire);
@@ -474,13 +475,13 @@ typedef struct adx_stage {
 
 /* --- captured numbers ---------------------------------------------------- */
 
-// The place of a number, made if it is new; SIZE_MAX: no memory, or it may not
-// be new, or not be here.
+// The index of a captured number, which is entered if it is new. SIZE_MAX: it
+// is new and must not be, or there is no memory, or it is not for this tape.
 static size_t adx_capture(adx_stage *s, uint64_t id)
 {
     adx_captured *k = s->captured;
     size_t before = s->locals;
-    // A branch of a fork in f lies elsewhere, or is swept elsewhere.
+    // What a branch of a fork in f records is on another tape, or swept there.
     if (adx_now.tape != s->tape || s->tape->open > 0)
         return SIZE_MAX;
     uint32_t known = adx_find_captured(k, id);
@@ -495,7 +496,8 @@ static size_t adx_capture(adx_stage *s, uint64_t id)
     return k->n - 1;
 }
 
-// The hook: a constant where only values are wanted, otherwise an input.
+// The hook: a number from outside is a constant where only values are wanted,
+// else an input that stands for it.
 static ad_rev adx_from_outside(void *user, ad_rev x)
 {
     adx_stage *s = (adx_stage *)user;
@@ -555,8 +557,8 @@ typedef struct adx_staged {
     void (*free)(struct adx_staged *of);
 } adx_staged;
 
-// What the statement saves is a pointer to it. Rules with this are of statements
-// that hold a stage.
+// What the statement saves is a pointer to it. Rules with this are of
+// statements that hold a stage.
 static void adx_destroy_staged(const void *saved)
 {
     adx_staged *of = *(adx_staged *const *)saved;
@@ -565,7 +567,8 @@ static void adx_destroy_staged(const void *saved)
 
 #define ADX_STAGE_NEAR 64       // statements that are looked through
 
-// The stage that a statement on t shares with the latest one that has one.
+// The stage of the latest statement on t that has one; NULL: none of the last
+// few.
 static adx_stage *adx_stage_below(const ad_tape *t)
 {
     const adx_extended *e = t->last;
@@ -578,8 +581,9 @@ static adx_stage *adx_stage_below(const ad_tape *t)
     return NULL;
 }
 
-// Gives a new statement its stage, with one more holder. In recordings with
-// forks it has none, but makes one for each run. False: no memory.
+// Gives a new statement its stage: on a stage, the inner one; else that of an
+// earlier statement, or a new one. In recordings with forks it gets none, but
+// makes one for each run. False: no memory.
 static bool adx_share_stage(adx_staged *of)
 {
     const ad_tape *t = adx_now.tape;
@@ -598,7 +602,8 @@ static bool adx_share_stage(adx_staged *of)
     return true;
 }
 
-// For one run: the statement's, or one for the time being. NULL: no memory.
+// A stage for one run: that of the statement, or a temporary one if that is
+// busy or there is none. NULL: no memory.
 static adx_stage *adx_borrow_stage(adx_staged *of)
 {
     if (of->stage != NULL && adx_take_flag(&of->stage->busy))
@@ -617,6 +622,7 @@ static void adx_return_stage(adx_stage *s)
         adx_clear_flag(&s->busy);
 }
 
+// Waits until no other thread sweeps this statement.
 static void adx_begin_sweep(adx_staged *of)
 {
     for (size_t turns = 0; !adx_take_flag(&of->busy); turns++) {
@@ -642,7 +648,8 @@ static ad_tape *adx_enter_stage(adx_stage *s, adx_captured *k, bool complete)
     return ad_use(s->tape);
 }
 
-// Before each run: an empty tape.
+// Makes the tape empty before a run. In a run that is recorded, no input stands
+// for a captured number yet.
 static void adx_begin_run(adx_stage *s, bool recorded)
 {
     size_t n = s->captured->n;
@@ -658,8 +665,9 @@ static void adx_begin_run(adx_stage *s, bool recorded)
         adx_fail(s->tape, ADREV_ENOMEM);
 }
 
-// Results of a run as values of the stage's tape, those from outside, too.
-// Its status, and that of one that was left for another tape.
+// Makes all results of a run values of the stage's tape, those from outside,
+// too. Returns its status, which is ADREV_EMARK if the run has left the tape
+// for another.
 static ad_status adx_end_run(adx_stage *s, size_t m, ad_rev y[])
 {
     if (adx_now.tape != s->tape) {
@@ -673,8 +681,8 @@ static ad_status adx_end_run(adx_stage *s, size_t m, ad_rev y[])
 }
 
 /* --- derivatives of a run ---------------------------------------------------
- * On the stage's tape as it was left: from n inputs, and those captured, to m
- * results.                                                                   */
+ * They are taken on the stage's tape as the run has left it: of m results by n
+ * inputs, and by what was captured.                                          */
 
 static bool adx_all_passive(size_t m, const ad_rev y[])
 {
@@ -684,7 +692,7 @@ static bool adx_all_passive(size_t m, const ad_rev y[])
     return true;
 }
 
-// dx = dy J, and what is captured: += to da.
+// dx = dy J; adjoints of what was captured are added to da.
 typedef ad_status adx_pull_fn(const adx_stage *s, size_t m, const ad_rev y[],
                               const ad_real dy[], size_t n, const ad_rev x[],
                               ad_real dx[], const adx_captured *k,
@@ -706,8 +714,8 @@ static ad_status adx_stage_pull(const adx_stage *s, size_t m, const ad_rev y[],
     return status;
 }
 
-// dy = J dx, where x and dx have room for those captured behind their n, whose
-// tangents are in dx already.
+// dy = J dx. Behind its n numbers dx has the tangents of what was captured, and
+// x has room for the inputs that stand for it.
 static ad_status adx_stage_push(const adx_stage *s, size_t m, const ad_rev y[],
                                 ad_real dy[], size_t n, ad_rev x[],
                                 const ad_real dx[], const adx_captured *k,
@@ -1696,12 +1704,12 @@ static ad_status adx_make_timetable(adx_timetable *p, const ad_schedule *s,
 ADX_SELDOM_END
 
 /* === loop/scan ==============================================================
- * The numbers of a step lie one behind the other. Inputs are the taps of the
- * states, then those of the sequences, the parameters and the number of the
- * step. Outputs are the new rows of the states and the outputs of the step.
- * What a step carries on is the window: the last `depth` rows of each state,
- * oldest first. The first run calls the step with constants. The way back
- * carries the adjoints of the window.
+ * A scan: its description, and what its runs need. The numbers of a step are in
+ * one array. Inputs are the taps of the states, then those of the sequences,
+ * the parameters and the number of the step. Outputs are the new rows of the
+ * states and the outputs of the step. What a step carries on is the window: the
+ * last `depth` rows of each state, oldest first. The first run calls the step
+ * with constants. The way back carries the adjoints of the window.
  *
  *   needs   tape/memory function/api bulk/passes loop/api loop/stage
  *           loop/schedule
@@ -1711,15 +1719,16 @@ ADX_SELDOM_END
  *           adx_taps_of_sequence adx_depth adx_right_scan adx_describe
  * ========================================================================== */
 
-// What a tap reads: of a state from the window, of a sequence from the data.
+// What a tap reads, or several taps one after the other: of a state from the
+// window, of a sequence from the data.
 typedef struct adx_piece {
-    size_t at;                  // numbers of the step from here on
+    size_t at;                  // the first input of the step that it becomes
     size_t size;
-    size_t from;                // at step 0
-    ptrdiff_t move;             // from one step to the next
+    size_t from;                // where it is read at step 0,
+    ptrdiff_t move;             // and so much further at each step
 } adx_piece;
 
-// A state or an output of a scan; of a state with `depth` rows in the window.
+// A state of a scan, with `depth` rows in the window, or an output, with none.
 typedef struct adx_slice {
     size_t size;
     size_t depth;
@@ -1728,24 +1737,26 @@ typedef struct adx_slice {
     bool last;                  // so are its last ones
 } adx_slice;
 
-#define ADX_PATHS 8             // functions for one step; more paths than
-                                // these are rare, and recorded at each step
+#define ADX_PATHS 8             // functions for one step: a step that takes
+                                // yet another path is recorded each time
 
 // Ways to evaluate such a function: values, and adjoints. primal and pullback
-// belong together (function/matrices): what the first hands on lies behind the
-// state, 1 + the path before it.
+// belong together (function/matrices). Behind the state that is kept before a
+// step come 1 + the path whose primal has run, or 0, and the numbers that it
+// handed on.
 enum {
     ADX_CALL_value, ADX_CALL_primal, ADX_CALL_vjp, ADX_CALL_pullback,
     ADX_CALL_unrolled, ADX_CALLS
 };
 
+// A function for the step, on one path. The scan that recorded it, on its way
+// back at step `upto`, uses it for this step and those before it only: so a
+// second sweep does what the first one did.
 typedef struct adx_step_path {
     struct ad_fn *fn;
     size_t kept;                // numbers that it hands on, once counted
-    bool stop;                  // what the step said
-    size_t upto;                // in the scan that recorded it, for this step
-                                // and those before it, so that a second sweep
-                                // does what the first one did
+    bool stop;                  // whether the step said that it was the last
+    size_t upto;
 } adx_step_path;
 
 struct ad_replays {
@@ -1754,12 +1765,12 @@ struct ad_replays {
     ad_vector_fn *f;
     const void *ctx;
     size_t in, out;
-    uint64_t layout;            // what its numbers are
+    uint64_t layout;            // a hash of how its numbers are arranged
     adx_step_path path[ADX_PATHS];
     size_t paths;
     size_t missed;              // steps that took none of them
     bool varies;                // the step cannot be replayed
-    adx_state_pool spare;            // of a scan that is gone, for the next one
+    adx_state_pool spare;       // of a scan that is gone, for the next one
 };
 
 typedef struct adx_scan {
@@ -1774,7 +1785,7 @@ typedef struct adx_scan {
     size_t *given;              // [states + sequences] first number of each
     size_t window, data, parameters, in, out;   // numbers
     bool flat;                  // every state is its last row
-    bool moving;                // tangents are a part of the state (loop/recorded)
+    bool moving;                // states have tangents, too (loop/recorded)
     bool stopped;               // by the last step
     size_t told;                // results of each step
     size_t results;
@@ -1783,18 +1794,18 @@ typedef struct adx_scan {
     ad_schedule schedule;
     bool open_ended;
     size_t untraced;            // bytes
-    void *untraced_first;       // as the first step found them, for 6.8
+    void *untraced_first;       // as the first step found them: loop/recorded
     ad_real *value;             // of sequences and parameters
     adx_captured captured;
     adx_timetable plan;
     ad_scan_report *report, own_report;
     bool varies;                // steps are never replayed
-    bool by_function;           // some of the first run were, forwards
+    bool by_function;           // some steps of the first run were replayed
     bool compiled;
-    bool swept;                 // by a whole sweep: no further paths
+    bool swept;                 // a sweep is complete: no paths are added
     ad_replays own_replays, *replays;
-    size_t known;               // paths at the begin of the first sweep,
-    size_t limit;               // and at its end
+    size_t known;               // paths before the first sweep,
+    size_t limit;               // and after it
     size_t behind;              // numbers with each state, in timetables that
                                 // keep all states of a range
 } adx_scan;
@@ -1855,7 +1866,7 @@ typedef struct adx_stepping {
 ADX_SELDOM_BEGIN
 
 /* --- descriptions -----------------------------------------------------------
- * What is asked for is counted first, then written down.                     */
+// What is asked for is counted first, then written down.                     */
 
 static const int adx_before = -1;
 static const int adx_here_now = 0;
@@ -1872,7 +1883,8 @@ static size_t adx_taps_of_sequence(const ad_scan_sequence *u, const int **tap)
     return u->taps == 0 ? 1 : u->taps;
 }
 
-// The rows that a state begins with; 0: its taps are wrong.
+// How many rows of a state are carried on: as far as its taps reach back. 0:
+// they are wrong.
 static size_t adx_depth(const ad_scan_state *x)
 {
     const int *tap;
@@ -1968,8 +1980,9 @@ static bool adx_right_scan(const ad_scan_desc *d)
     return adx_scan_numbers(d) <= ADX_NUMBERS_MOST;
 }
 
-// What lies behind the last piece on both sides makes it longer: a loop over
-// short pieces costs as much as a short step.
+// Adds a piece. If it continues the last one, where it is read and where it
+// goes, it makes that one longer: a loop over many short pieces costs as much
+// as a short step.
 static void adx_add_piece(adx_scan *c, size_t size, size_t from,
                           ptrdiff_t move)
 {
@@ -1981,6 +1994,7 @@ static void adx_add_piece(adx_scan *c, size_t size, size_t from,
         c->piece[c->pieces++] = (adx_piece){ c->in, size, from, move };
 }
 
+// Counts the numbers of a state, and lists its pieces.
 static void adx_describe_state(adx_scan *c, size_t j, const ad_scan_state *x)
 {
     const int *tap;
@@ -1999,6 +2013,7 @@ static void adx_describe_state(adx_scan *c, size_t j, const ad_scan_state *x)
     c->results += l->last ? l->depth * l->size : 0;
 }
 
+// The same of a sequence. If it is read backwards, so is each step's row.
 static void adx_describe_sequence(adx_scan *c, size_t j,
                                   const ad_scan_sequence *u, size_t steps)
 {
@@ -2041,7 +2056,10 @@ static void adx_describe(adx_scan *c, const ad_scan_desc *d)
 ADX_SELDOM_END
 
 /* === loop/step ==============================================================
- * One step: called with constants, or recorded on a stage and swept.
+ * One step of a scan. Its inputs are gathered from the window, the sequences
+ * and the parameters. It is called, with constants or recorded on a stage. Its
+ * outputs shift the window by a row. On the way back its adjoints are gathered
+ * and spread by the same pieces (loop/scan).
  *
  *   needs   number/recording tape/memory sweep/session array/linear loop/api
  *           loop/stage loop/scan
@@ -2083,7 +2101,7 @@ static bool adx_is_varying(const adx_scan *c)
     return c->varies || c->replays->varies;
 }
 
-// Where a step finds its numbers and leaves its results.
+// Says where a step finds its numbers, and where it leaves its results.
 static void adx_point_at(adx_stepping *k, const ad_rev *x, ad_rev *y)
 {
     const adx_scan *c = k->scan;
@@ -2101,7 +2119,8 @@ static void adx_point_at(adx_stepping *k, const ad_rev *x, ad_rev *y)
     };
 }
 
-// Calls the step with x and y; whether it says that it was the last one.
+// Calls the step with x and y. Returns whether it says that it was the last
+// one.
 static bool adx_call_step(adx_stepping *k, const ad_rev *x, ad_rev *y)
 {
     const adx_scan *c = k->scan;
@@ -2130,7 +2149,7 @@ ADX_API ad_rev ad_step_number(ad_step *s)
     return s->adx_owner->number;
 }
 
-// What the taps of step s read of sequences.
+// Gathers what the taps of step s read of sequences.
 ADX_INLINE void adx_gather_sequences(const adx_scan *c, size_t s,
                                      const ad_real data[], ad_real to[])
 {
@@ -2141,7 +2160,7 @@ ADX_INLINE void adx_gather_sequences(const adx_scan *c, size_t s,
     }
 }
 
-// The same of a window, too, which `to` may begin with.
+// Gathers what all taps read, of the window, too, unless `to` begins with that.
 static void adx_gather_taps(const adx_scan *c, size_t s, const ad_real window[],
                             const ad_real data[], ad_real to[])
 {
@@ -2151,7 +2170,7 @@ static void adx_gather_taps(const adx_scan *c, size_t s, const ad_real window[],
     adx_gather_sequences(c, s, data, to);
 }
 
-// The numbers that step s is given.
+// Gathers the numbers that step s is given.
 static void adx_gather_step(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
@@ -2160,8 +2179,8 @@ static void adx_gather_step(adx_stepping *k, size_t s)
     k->index = s;
 }
 
-// Mostly so few that vectors are not worth the questions before them; see
-// adx_copy_few.
+// Adds n numbers, mostly so few that vectors would not be worth the tests
+// before them; see adx_copy_few.
 ADX_INLINE void adx_add_few(size_t n, const ad_real *from, ad_real *to)
 {
     for (; n > 1; n -= 2, from += 2, to += 2) {
@@ -2176,8 +2195,8 @@ ADX_INLINE void adx_add_few(size_t n, const ad_real *from, ad_real *to)
         *to += *from;
 }
 
-// Adjoints of what step s was given, but for the window, where they belong:
-// data of sequences, and parameters behind them.
+// Adds the adjoints of what step s was given, except for the window, where they
+// belong: to the data of sequences, and to the parameters behind them.
 ADX_INLINE void adx_spread_given(const adx_scan *c, size_t s,
                                  const ad_real dx[], ad_real data[])
 {
@@ -2189,7 +2208,9 @@ ADX_INLINE void adx_spread_given(const adx_scan *c, size_t s,
     adx_add_few(c->parameters, dx + c->in - 1 - c->parameters, data + c->data);
 }
 
-// Runs the step that was gathered, with constants or recorded: rin to rout.
+// Runs the step whose numbers were gathered, with constants or recorded: from
+// rin to rout. Parameters that are constants already are not written again
+// (stale).
 static bool adx_run_step(adx_stepping *k, bool recorded)
 {
     adx_scan *c = k->scan;
@@ -2211,7 +2232,7 @@ static bool adx_run_step(adx_stepping *k, bool recorded)
     return stop;
 }
 
-// Shifts the window of numbers by one row, and appends the new ones.
+// Shifts each state of the window by one row, and appends the new row.
 static void adx_shift(const adx_scan *c, ad_real window[], const ad_real out[])
 {
     for (size_t i = 0; c->flat && i < c->window; i++)
@@ -2226,8 +2247,8 @@ static void adx_shift(const adx_scan *c, ad_real window[], const ad_real out[])
     }
 }
 
-// Of the numbers that a step returns, or their tangents, results of the scan.
-// Returns where the next ones go.
+// Copies those numbers that a step returns, or their tangents, that are results
+// of the scan. Returns where the next ones go.
 static ad_real *adx_copy_told(const adx_scan *c, const ad_real out[],
                               ad_real to[])
 {
@@ -2238,7 +2259,7 @@ static ad_real *adx_copy_told(const adx_scan *c, const ad_real out[],
     return to;
 }
 
-// Room for the results of some steps. False: no memory.
+// Makes room for the results of some steps. False: no memory.
 static bool adx_expect_results(const adx_scan *c, adx_results_list *list,
                                size_t steps)
 {
@@ -2247,7 +2268,7 @@ static bool adx_expect_results(const adx_scan *c, adx_results_list *list,
                       list->n + steps * c->told, sizeof *list->v);
 }
 
-// Those of a step, for which there is room.
+// Appends the results of a step, for which there is room.
 ADX_INLINE void adx_tell_results(const adx_scan *c, adx_results_list *list,
                                  const ad_real out[])
 {
@@ -2265,7 +2286,9 @@ static bool adx_tell_step(const adx_stepping *k, adx_results_list *list)
     return true;
 }
 
-// Adjoints of what step s returned, as weights; whether there are any.
+// The weights of step s: the adjoints of what it returned, which are those of
+// the newest rows of the window plus those of results. Returns whether any is
+// not 0.
 static bool adx_weigh(const adx_scan *c, size_t s, const adx_frame *f,
                       const ad_real window[])
 {
@@ -2286,9 +2309,19 @@ static bool adx_weigh(const adx_scan *c, size_t s, const adx_frame *f,
 
 /* === loop/replay ============================================================
  * Steps are replayed only together with adrev_function.h. On the way back a
- * step is recorded as a function the first time, and again when a step has
- * taken another path twice. What an earlier scan recorded also runs forwards,
- * and hands on what the way back needs.
+ * step is recorded as a function the first time, and again when steps have
+ * taken another path twice; up to ADX_PATHS functions are kept. Each step tries
+ * them in turn, until the guards of one pass. Functions that an earlier scan
+ * has left (ad_replays) also run forwards: as primals, which hand on behind the
+ * state what the pullback of the same function needs (function/matrices).
+ *
+ * A recording does not see all that a step does. So at some steps a function is
+ * compared with the step itself. If they differ, the step varies: functions are
+ * given up, and the run is made again without them.
+ *
+ * Where steps carry on one row of each state and nothing else (lean), most
+ * steps in a row take the same path. Then one loop does many of them, by one
+ * function.
  *
  *   needs   number/recording tape/memory sweep/session array/linear
  *           function/api function/operations function/program
@@ -2336,7 +2369,8 @@ ADX_API void ad_replays_free(ad_replays *r)
     adx_drop(&memory, r);
 }
 
-// Where a timetable has all states of a range; NULL: nowhere.
+// The states of the level that keeps all states of a range; NULL: there is none
+// in memory.
 static adx_state_pool *adx_full_state_pool(adx_timetable *p)
 {
     adx_kept_level *l = p->levels == 0 ? NULL : &p->level[p->levels - 1];
@@ -2348,8 +2382,10 @@ static bool adx_same_memory(const ad_allocator *a, const ad_allocator *b)
     return a->alloc == b->alloc && a->free == b->free && a->user == b->user;
 }
 
-// Memory that a loop has once is cheaper than new memory: its pages are there.
-// (loop as a scan, compiled, bench/: 3.0 instead of 3.6 times plain.)
+// Leaves the memory for all states to the next scan of these functions: memory
+// that has been used is cheaper than new memory, since its pages are there.
+// (loop as a scan, compiled, bench/: 3.0 instead of 3.6 times the plain
+// program.)
 static void adx_spare_states(adx_scan *c)
 {
     adx_state_pool *full = adx_full_state_pool(&c->plan);
@@ -2362,6 +2398,7 @@ static void adx_spare_states(adx_scan *c)
     memset(full, 0, sizeof *full);
 }
 
+// Takes such memory, if it has the right size; else frees it.
 static void adx_take_spare_states(adx_scan *c)
 {
     adx_state_pool *full = adx_full_state_pool(&c->plan);
@@ -2378,7 +2415,7 @@ static void adx_take_spare_states(adx_scan *c)
     adx_count_bytes(&c->plan, full->states * full->bytes);
 }
 
-// The shape of a step's numbers as one number (FNV-1a, word by word).
+// How the numbers of a step are arranged, as a hash (FNV-1a, word by word).
 static uint64_t adx_layout_of(const adx_scan *c)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
@@ -2394,7 +2431,8 @@ static uint64_t adx_layout_of(const adx_scan *c)
     return h;
 }
 
-// Those that were given, if they are of this step.
+// The functions of this scan: those that were given, if they are of this step,
+// or of none yet; else its own.
 static void adx_choose_replays(adx_scan *c, ad_replays *given)
 {
     ad_replays *r = &c->own_replays;
@@ -2421,26 +2459,29 @@ typedef struct adx_recorded_step {
     bool stop;
 } adx_recorded_step;
 
+// The step, as the f of a recording.
 static void adx_step_as_function(const ad_rev *x, ad_rev *y, void *ctx)
 {
     adx_recorded_step *r = (adx_recorded_step *)ctx;
     adx_point_at(r->k, x, y);
     r->stop = adx_call_step(r->k, x, y);
-    // What a step has not set has been noticed, and is not the recorder's to say.
+    // That a result was not set has been noticed by now; the recorder need not
+    // notice it, too.
     for (size_t i = 0; i < r->k->scan->out; i++)
         if (!adx_all_set(1, &y[i]))
             y[i] = adx_passive(0);
 }
 
-// Numbers that going back need not compute again are worth three quarters of
-// the memory of the state, or what few numbers take. (lstm, bench/, compiled
-// with clang: 2.5 times the plain program instead of 2.7 with half of it.)
+// How many numbers a step may hand on: as many as take three quarters of the
+// memory of the state, or four if that is small. (lstm, bench/, compiled with
+// clang: 2.5 times the plain program instead of 2.7 with half the memory.)
 static size_t adx_hands_on(const adx_scan *c)
 {
     return c->window > 5 ? c->window * 3 / 4 : 4;
 }
 
-// What cannot be recorded runs step by step for good.
+// Records step s as a function. If that is impossible, the step varies from now
+// on: it is never replayed.
 static void adx_record_path(adx_stepping *k, size_t s)
 {
     adx_scan *c = k->scan;
@@ -2480,18 +2521,19 @@ static void adx_record_path(adx_stepping *k, size_t s)
     c->report->paths++;
 }
 
-// Steps of the first sweep that a function is compared with: a sixteenth of a
-// run of all.
+// Whether a function is compared with step s of the first sweep: with a
+// sixteenth of the steps, counted from the last one; and if an earlier scan has
+// compared it before, only with some at distances of powers of two.
 static bool adx_is_looked_at(const adx_scan *c, const adx_step_path *p,
                              size_t s)
 {
     size_t far = c->steps - 1 - s;
-    bool known = c->known > 0;          // and looked at by an earlier scan
+    bool known = c->known > 0;
     return !c->swept && (p->upto != s || known)
         && (known ? (far & (far - 1)) == 0 : adx_is_sampled(far));
 }
 
-// The first of these steps from s down; SIZE_MAX: there is none.
+// The first such step, from s down; SIZE_MAX: there is none.
 static size_t adx_next_look_back(const adx_scan *c, size_t s)
 {
     size_t last = c->steps - 1;
@@ -2500,8 +2542,8 @@ static size_t adx_next_look_back(const adx_scan *c, size_t s)
     return c->swept || far > last ? SIZE_MAX : last - far;
 }
 
-// Whether a path still does what the step does: not if that reads x.v past the
-// recording, or anything that changes.
+// Whether a function does what the step does here. It does not if the step
+// reads x.v, which no recording sees, or anything that changes.
 static bool adx_is_true_to_step(adx_stepping *k, const adx_step_path *p)
 {
     adx_scan *c = k->scan;
@@ -2509,15 +2551,16 @@ static bool adx_is_true_to_step(adx_stepping *k, const adx_step_path *p)
     c->report->evaluations--;
     c->report->checks++;
     if (k->status != ADREV_OK)
-        return true;                    // this run fails
+        return true;                    // the whole run fails
     bool same = ad_fn_eval(p->fn, k->in, k->out) == ADREV_OK;
     for (size_t i = 0; same && i < c->out; i++)
         same = adx_is_near(k->out[i], k->rout[i].v);
     return same;
 }
 
-// From now on the step itself runs. What this run did is done again; but values
-// that a function computed, and that are results already, are wrong.
+// From now on only the step itself runs, and this run is made again. But if
+// this is a sweep, and the first run used functions, then results of the scan
+// are wrong, and all that can be done is to fail.
 static void adx_mistrust(adx_stepping *k)
 {
     adx_scan *c = k->scan;
@@ -2528,7 +2571,7 @@ static void adx_mistrust(adx_stepping *k)
         k->again = true;
 }
 
-// NULL: no memory.
+// Begins to evaluate a path in one of the ways. NULL: no memory.
 static adx_evaluation *adx_new_evaluation(adx_stepping *k, size_t path, int how)
 {
     static const adx_kind kind[] = {
@@ -2566,14 +2609,15 @@ static void adx_end_evaluations(adx_stepping *k)
     adx_drop(&k->scan->of.memory, k->evaluation);
 }
 
-// 1 + the path that handed numbers on to the way back, behind the state; or 0.
+// 1 + the path whose primal has handed numbers on, behind the state; or 0.
 ADX_INLINE size_t adx_who_handed_on(const adx_scan *c)
 {
     return c->plan.behind == NULL ? 0 : (size_t)*c->plan.behind;
 }
 
-// Adjoints of what the step was given that was gathered, from those of its
-// results, by path i; false: that is not its path.
+// Adjoints of the inputs that were gathered, from the weights of the results,
+// by path i: by its pullback if its primal ran here, else by its vjp. False:
+// the step does not take this path.
 ADX_INLINE bool adx_pull_path(adx_stepping *k, size_t i, const ad_real weight[],
                               ad_real product[])
 {
@@ -2593,7 +2637,8 @@ ADX_INLINE bool adx_pull_path(adx_stepping *k, size_t i, const ad_real weight[],
     return to != NULL && adx_evaluate_next(to, 2, given, 1, &dx);
 }
 
-// The same of step s; also false: the function is not what the step does.
+// The same for step s, which must be one of those that the path may be used
+// for. Also false: the function does not do what the step does.
 static bool adx_try_path(adx_stepping *k, size_t i, size_t s)
 {
     adx_scan *c = k->scan;
@@ -2611,8 +2656,8 @@ static bool adx_try_path(adx_stepping *k, size_t i, size_t s)
     return true;
 }
 
-// Adjoints of what step s was given, by a function for its path; false: by
-// none.
+// Adjoints of what step s was given, by the function for its path. False: there
+// is none. If a primal ran here, only its path comes into question.
 static bool adx_try_paths(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
@@ -2626,6 +2671,8 @@ static bool adx_try_paths(adx_stepping *k, size_t s)
     return false;
 }
 
+// Reverses step s by a function. One is recorded if there is none, or if this
+// is the second step that takes none of them. False: the step itself must run.
 static bool adx_replay_step(adx_stepping *k, size_t s)
 {
     adx_scan *c = k->scan;
@@ -2643,7 +2690,8 @@ static bool adx_replay_step(adx_stepping *k, size_t s)
     return adx_try_paths(k, s);
 }
 
-// For what known functions hand on, and which one it was.
+// Counts the numbers that are needed behind each state: which function it was,
+// and what those that are known hand on at most.
 static void adx_count_behind(adx_scan *c)
 {
     size_t most = 0;
@@ -2655,15 +2703,17 @@ static void adx_count_behind(adx_scan *c)
     c->behind = most == 0 ? 0 : 1 + most;
 }
 
-// Results of a step by path i, if that is better than the step itself: machine
-// code, or one that hands something on; and in lean runs. (sir replayed with
-// clang, bench/: 7.2 instead of 8.3 times the plain program.)
+// Results of the step that was gathered, by path i. A function is used forwards
+// only where that is worth it: if it is machine code, if its primal hands
+// something on, and in lean runs (sir replayed with clang, bench/: 7.2 instead
+// of 8.3 times the plain program). False: it is not used, or the step does not
+// take this path.
 static bool adx_run_path(adx_stepping *k, size_t i, bool lean)
 {
     const adx_scan *c = k->scan;
     ad_real *behind = c->plan.behind;
     size_t kept = behind == NULL ? 0 : c->replays->path[i].kept;
-    kept = kept < c->behind ? kept : 0;     // another scan may know more
+    kept = kept < c->behind ? kept : 0;     // as a later scan counted it
     const adx_given x = { k->in, c->in };
     const adx_wanted wanted[] = {
         { 0, c->out, k->out }, { c->out, kept, kept > 0 ? behind + 1 : NULL }
@@ -2680,13 +2730,15 @@ static bool adx_run_path(adx_stepping *k, size_t i, bool lean)
     return true;
 }
 
-// The next step, from s on, of the first run that a function is compared with:
-// 0 and the powers of two, a few in all.
+// The next step, from s on, at which the first run compares a function with the
+// step: at 0 and the powers of two.
 static size_t adx_next_look(const adx_stepping *k, size_t s)
 {
     return k->first ? adx_next_power(s) : SIZE_MAX;
 }
 
+// Does the step that was gathered by a function that was known before. False:
+// the step itself must run.
 static bool adx_run_known_step(adx_stepping *k, bool *stop)
 {
     adx_scan *c = k->scan;
@@ -2711,11 +2763,14 @@ static bool adx_run_known_step(adx_stepping *k, bool *stop)
     return false;
 }
 
-/* Lean loops at once: past the layers that other loops need, with what stays
- * the same from step to step where their function takes it. A step that is in
- * any way special is left to those; and all are, for a while, where runs are
- * short. (loop as a scan, bench/: compiled 2.2 instead of 4.4 times the plain
- * program, replayed 3.0 instead of 3.4.)                                     */
+/* --- lean runs --------------------------------------------------------------
+ * Many lean steps at once, by one function and without the layers that other
+ * loops need; inputs that do not change stay where the function takes them. A
+ * step that is special in any way ends the run, and is done by those layers:
+ * one on another path, one that is compared, one with a result that is not
+ * finite. Where runs turn out to be short, no new one is begun for a while.
+ * (loop as a scan, bench/: compiled 2.2 instead of 4.4 times the plain program,
+ * replayed 3.0 instead of 3.4.)                                              */
 
 enum { ADX_SHORT_RUN = 4, ADX_REST = 64 };
 
@@ -2724,22 +2779,26 @@ typedef struct adx_lean {
     adx_stepping *k;
     size_t path;
     adx_kept_level *level;      // of the states; NULL: they are not kept
-    size_t base;                // the step before which number 0 is
-    char *at;                   // the latest one,
-    size_t near;                // and how many come after it, on the way of r,
-    ptrdiff_t stride;           // side by side, so far from each other
+    size_t base;                // state 0 is that before this step
+    char *at;                   // the latest state
+    size_t near;                // how many follow it in the same block, in the
+                                // direction of the run
+    ptrdiff_t stride;           // from a state to the next, in bytes
     ad_real mark;               // before what is handed on: 1 + the path, or 0
     size_t kept;                // numbers handed on
     const adx_evaluation *by;
-    bool cut;                   // by a step that is not by this function
+    bool cut;                   // it ended at a step that is not for `by`
 } adx_lean;
 
+// Begins in the way `handing` if numbers are handed on, else in the way
+// `plain`.
 static bool adx_begin_lean(adx_lean *r, int plain, int handing)
 {
     r->by = adx_evaluation_of(r->k, r->path, r->kept > 0 ? handing : plain);
     return r->by != NULL;
 }
 
+// Whether no run is to be begun now, because the latest one was short.
 static bool adx_has_rest(adx_stepping *k)
 {
     if (k->rest == 0)
@@ -2755,7 +2814,7 @@ static void adx_end_lean(const adx_lean *r, size_t steps)
     r->k->rest = r->cut && steps < ADX_SHORT_RUN ? ADX_REST : 0;
 }
 
-// Where state s is. False: there is no room.
+// Finds state s, which begins a new block or a run. False: there is no room.
 static bool adx_find_state(adx_lean *r, size_t s)
 {
     adx_state_pool *pool = &r->level->pool;
@@ -2766,9 +2825,9 @@ static bool adx_find_state(adx_lean *r, size_t s)
     return r->at != NULL;
 }
 
-// State s, which follows the latest one, and behind it the mark; NULL: there is
-// no room. Memory some way on is asked for: see adx_loop_fetch. (loop as a
-// scan, replayed, with 10^6 steps: 38.5 instead of 41.5 ns a step.)
+// State s, which follows the latest one; *behind is the mark behind it. NULL:
+// there is no room. Memory further on is asked for before it is needed (loop as
+// a scan of 10^6 steps, replayed: 38.5 instead of 41.5 ns a step).
 ADX_INLINE ad_real *adx_next_state(adx_lean *r, size_t s, ad_real **behind)
 {
     if (r->near > 0) {
@@ -2782,7 +2841,8 @@ ADX_INLINE ad_real *adx_next_state(adx_lean *r, size_t s, ad_real **behind)
     return (ad_real *)(void *)r->at;
 }
 
-// Keeps x, if states are kept; where what is handed on goes. False: no memory.
+// Keeps x as state s, if states are kept, and says where to write what is
+// handed on. False: no memory.
 ADX_INLINE bool adx_keep_lean(adx_lean *r, size_t s, const ad_real x[],
                               ad_real **handed)
 {
@@ -2800,7 +2860,8 @@ ADX_INLINE bool adx_keep_lean(adx_lean *r, size_t s, const ad_real x[],
     return true;
 }
 
-// The state before step s; NULL: with it something else was handed on.
+// The state before step s, and what was handed on with it. NULL: its mark is
+// not that of the run.
 ADX_INLINE const ad_real *adx_fetch_lean(adx_lean *r, size_t s,
                                          const ad_real **handed)
 {
@@ -2810,7 +2871,8 @@ ADX_INLINE const ad_real *adx_fetch_lean(adx_lean *r, size_t s,
     return behind != NULL && *behind != r->mark ? NULL : at;
 }
 
-// Adjoints of what step s returned, from those of the state; NULL: all are 0.
+// The weights of step s, from the adjoints of the state; NULL: all are 0. If
+// all results are the state, the adjoints are the weights.
 ADX_INLINE const ad_real *adx_weigh_lean(const adx_stepping *k, size_t s,
                                          const ad_real carried[])
 {
@@ -2820,14 +2882,14 @@ ADX_INLINE const ad_real *adx_weigh_lean(const adx_stepping *k, size_t s,
     return adx_zeros(c->window, carried) ? NULL : carried;
 }
 
-// What a step is given besides its state, and that does change.
+// Gathers what a step is given besides its state, as far as it changes.
 ADX_INLINE void adx_gather_lean(const adx_scan *c, size_t s, ad_real x[])
 {
     adx_gather_sequences(c, s, c->value, x);
     x[c->in - 1] = (ad_real)s;
 }
 
-// n results of a replay. Returns whether all are finite.
+// Takes n results of a replay. Returns whether all are finite.
 ADX_INLINE bool adx_take_results(const adx_evaluation *by, size_t first,
                                  size_t n, ad_real y[])
 {
@@ -2849,7 +2911,8 @@ ADX_INLINE bool adx_take_results(const adx_evaluation *by, size_t first,
     return fault == 0;
 }
 
-// Results of a step, by replay or machine code. False: not by this function.
+// Results of a step, and what it hands on, by machine code or a replay. False:
+// the step is not for this function.
 ADX_INLINE bool adx_lean_primal(const adx_lean *r, bool compiled,
                                const ad_real x[], ad_real y[], ad_real handed[])
 {
@@ -2865,7 +2928,7 @@ ADX_INLINE bool adx_lean_primal(const adx_lean *r, bool compiled,
         && adx_take_results(by, c->out, r->kept, handed);
 }
 
-// Adjoints dx of what it was given, from those of what it returned.
+// Adjoints dx of what a step was given, from its weights.
 ADX_INLINE bool adx_lean_pullback(const adx_lean *r, bool compiled,
                               const ad_real x[], const ad_real w[],
                               const ad_real handed[], ad_real dx[])
@@ -2885,15 +2948,16 @@ ADX_INLINE bool adx_lean_pullback(const adx_lean *r, bool compiled,
         && adx_take_results(by, 0, c->in - 1, dx);
 }
 
-// Whether machine code does many steps at once: nobody asks for what happens in
-// between. (Scans that share functions have steps of the same shape.)
+// Whether machine code does many steps at once. It can if no step has results
+// of the scan.
 static bool adx_has_loop(const adx_lean *r)
 {
     return r->k->scan->told == 0
         && r->by->fn->compiled[r->by->kind].loop != NULL;
 }
 
-// Data of sequences, as they are at a step and move from it.
+// The data of sequences that a step reads, one number each: where they are at a
+// step, and how far they move from step to step.
 typedef struct adx_moving_data {
     const ad_real *data[ADX_CHECKED_MOST];
     ad_real *sums[ADX_CHECKED_MOST];       // adjoints; back only
@@ -2916,9 +2980,9 @@ static void adx_list_data(adx_moving_data *d, const adx_stepping *k, size_t s,
     }
 }
 
-// As many of so many steps as machine code does by itself, s first, while their
-// states lie side by side. Returns how many those are. (loop as a scan,
-// compiled, bench/: 1.9 instead of 2.2 times the plain program.)
+// Lets machine code do many of `steps` steps, s first: as long as their states
+// are in one block. Returns how many it did. (loop as a scan, compiled, bench/:
+// 1.9 instead of 2.2 times the plain program.)
 static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
 {
     const adx_stepping *k = r->k;
@@ -2942,14 +3006,14 @@ static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
         back ? k->f.dx + c->window + c->data : NULL, r->by->room->w);
 }
 
-// Unrolled are steps of few operations: of more, these take the time. Made for
-// one scan only, the program must save the 10 to 20 us that making it takes,
-// with about 10 ns for each step.
+// Steps are unrolled only if they have few operations; else these take the
+// time. A program for one scan only must save what it costs to make it: 10 to
+// 20 us, where each step saves about 10 ns.
 enum { ADX_UNROLLED_NODES = 64, ADX_UNROLLED_PAYS = 2000 };
 
-// Whether a step is short enough, and all that its adjoint needs is there. No
-// guards are looked at: either the steps are known to be on this path (passed),
-// or there must be none.
+// Whether a step is short enough, and has the shape that an unrolled pullback
+// needs. That does not look at guards: either the steps are known to be on this
+// path (passed), or there must be none.
 static bool adx_may_unroll(const adx_program *p, bool passed)
 {
     bool fits = p->carried > 0 && p->outputs == p->carried && p->manys == 0
@@ -2960,8 +3024,8 @@ static bool adx_may_unroll(const adx_program *p, bool passed)
     return fits;
 }
 
-// What replays the adjoints of ADX_UNROLLED of so many steps at once; NULL:
-// nothing, or not worth it.
+// What replays the pullbacks of ADX_UNROLLED steps at once, of `steps` steps
+// that are to be done; NULL: nothing does, or it is not worth it.
 static const adx_evaluation *adx_unrolled_of(const adx_lean *r, size_t steps)
 {
     const adx_scan *c = r->k->scan;
@@ -2976,10 +3040,15 @@ static const adx_evaluation *adx_unrolled_of(const adx_lean *r, size_t steps)
     return by != NULL && by->machine->inputs == n ? by : NULL;
 }
 
-// Steps before s, down to `from`, ADX_UNROLLED at a time, as far as they keep
-// to the function; returns that after which they end. The adjoints of the state
-// are f.carried before and after them. (loop as a scan, replayed, bench/: 2.6
-// instead of 2.9 times the plain program.)
+// Reverses steps before s, down to `from`, ADX_UNROLLED at a time, as long as
+// they keep to the function. Returns the earliest step that is reversed then.
+// f.carried are the adjoints of the state, before and after. (loop as a scan,
+// replayed, bench/: 2.6 instead of 2.9 times the plain program.)
+//
+// The inputs of the unrolled program are in its workspace, in the order of
+// adx_make_unrolled. Adjoints of the state and of the parameters are among them
+// (w): they are the results of each group of steps, and go back there as inputs
+// of the next.
 static size_t adx_run_unrolled(adx_lean *r, size_t from, size_t s)
 {
     const adx_frame *f = &r->k->f;
@@ -3019,7 +3088,8 @@ static size_t adx_run_unrolled(adx_lean *r, size_t from, size_t s)
     return s;
 }
 
-// What a step is given, where the function takes it.
+// Where the function takes its inputs: for machine code k->in, for a replay its
+// workspace, into which the inputs are copied once.
 ADX_INLINE ad_real *adx_given_to(const adx_lean *r, bool compiled)
 {
     if (compiled)
@@ -3028,8 +3098,10 @@ ADX_INLINE ad_real *adx_given_to(const adx_lean *r, bool compiled)
     return r->by->work->w;
 }
 
-// Steps from s on; returns that at which r ends. The state is k->in before and
-// after them.
+// Does steps from s on, before `to`; returns the step at which the run ends.
+// k->in begins with the state, before and after. Results of machine code that
+// are a state and nothing else are the inputs of the next step without a copy:
+// two arrays take turns.
 ADX_INLINE size_t adx_run_primal(adx_lean *r, bool compiled, size_t s,
                                  size_t to)
 {
@@ -3062,8 +3134,11 @@ ADX_INLINE size_t adx_run_primal(adx_lean *r, bool compiled, size_t s,
     return s;
 }
 
-// Steps before s, down to `from`; returns that after which r ends. The adjoints
-// of the state are f.carried before and after them.
+// Reverses steps before s, down to `from`; returns the earliest step that is
+// reversed then. f.carried are the adjoints of the state, before and after.
+// First machine code, or an unrolled program, does many steps at once; the
+// others are done one by one, and the adjoints of each are the weights of the
+// step before.
 ADX_INLINE size_t adx_run_pullback(adx_lean *r, bool compiled, size_t from,
                                size_t s)
 {
@@ -3097,6 +3172,8 @@ ADX_INLINE size_t adx_run_pullback(adx_lean *r, bool compiled, size_t from,
     return s;
 }
 
+// See adx_timetable.advance_some. Tries the path of the latest step, up to the
+// next step that is to be compared.
 static size_t adx_advance_lean(void *user, adx_kept_level *l, size_t base,
                                size_t from, size_t to)
 {
@@ -3126,6 +3203,8 @@ static size_t adx_advance_lean(void *user, adx_kept_level *l, size_t base,
     return s;
 }
 
+// See adx_timetable.reverse_some. Tries the path whose primal ran at step to -
+// 1, or that of the latest step, down to the next step that is to be compared.
 static size_t adx_reverse_lean(void *user, adx_kept_level *l, size_t base,
                                size_t from, size_t to)
 {
@@ -3189,8 +3268,9 @@ static void adx_count_behind(adx_scan *c) { (void)c; }
 #endif
 
 /* === loop/stepping ==========================================================
- * Runs of steps, one after the other, each by a function that is known for it or
- * else by the step itself; their memory, and the stage on which they run.
+ * Runs of steps, one after the other. Each step is replayed by a function that
+ * is known for it, or else called itself. Here are also the memory of a run,
+ * and the stage on which it runs.
  *
  *   needs   tape/memory loop/stage loop/schedule loop/scan loop/step
  *           loop/replay
@@ -3198,7 +3278,8 @@ static void adx_count_behind(adx_scan *c) { (void)c; }
  *           ADX_UNROLL adx_begin_stepping
  * ========================================================================== */
 
-// The state before the next step. Returns whether that was the last one.
+// Does step s: the state before it becomes that after it. Returns whether the
+// step says that it was the last one.
 static bool adx_do_step(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
@@ -3238,7 +3319,10 @@ static void adx_end_stepping(adx_stepping *k)
 
 typedef enum adx_purpose { ADX_RUN, ADX_SWEEP, ADX_UNROLL } adx_purpose;
 
-// Memory for a run of steps. Pairs with adx_end_stepping, whatever it returns.
+// Takes memory for a run of steps, and enters its stage. In front of the state
+// there is room for a stamp (loop/schedule), and behind it are the numbers of a
+// step. If the scan is lean, the inputs of a step begin with the state itself.
+// Pairs with adx_end_stepping, whatever it returns.
 static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
                                adx_purpose purpose)
 {

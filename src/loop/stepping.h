@@ -1,8 +1,9 @@
 #pragma once
 
 /* === loop/stepping ==========================================================
- * Runs of steps, one after the other, each by a function that is known for it or
- * else by the step itself; their memory, and the stage on which they run.
+ * Runs of steps, one after the other. Each step is replayed by a function that
+ * is known for it, or else called itself. Here are also the memory of a run,
+ * and the stage on which it runs.
  *
  *   needs   tape/memory loop/stage loop/schedule loop/scan loop/step
  *           loop/replay
@@ -10,7 +11,8 @@
  *           ADX_UNROLL adx_begin_stepping
  * ========================================================================== */
 
-// The state before the next step. Returns whether that was the last one.
+// Does step s: the state before it becomes that after it. Returns whether the
+// step says that it was the last one.
 static bool adx_do_step(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
@@ -50,7 +52,10 @@ static void adx_end_stepping(adx_stepping *k)
 
 typedef enum adx_purpose { ADX_RUN, ADX_SWEEP, ADX_UNROLL } adx_purpose;
 
-// Memory for a run of steps. Pairs with adx_end_stepping, whatever it returns.
+// Takes memory for a run of steps, and enters its stage. In front of the state
+// there is room for a stamp (loop/schedule), and behind it are the numbers of a
+// step. If the scan is lean, the inputs of a step begin with the state itself.
+// Pairs with adx_end_stepping, whatever it returns.
 static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
                                adx_purpose purpose)
 {
