@@ -697,9 +697,8 @@ static inline bool adx_make_room_for(const ad_allocator *a, void **array,
  *
  *   needs   tape/memory function/api function/operations
  *   offers  adx_shared_rule adx_new_shared_rule adx_share_rule
- *           adx_release_rule adx_node adx_numbers adx_many_kind ADX_MANY_each
- *           ADX_MANY_sum ADX_MANY_most ADX_MANY_norm ADX_MANY_product
- *           ADX_MANY_gather ADX_MANY_external ADX_KNOWS_KINDS
+ *           adx_release_rule adx_node adx_numbers ADX_MANY_KINDS ADX_MANY_*
+ *           adx_many_kind ADX_MANY_COUNT adx_many_facts adx_facts_of
  *           ADX_EXTERNAL_value ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving
  *           adx_many ADX_FROM_CONSTANT ADX_FROM_INPUT ADX_NOWHERE ADX_WAYS
  *           adx_seen_set adx_term adx_known_cell adx_cells adx_program
@@ -708,7 +707,8 @@ static inline bool adx_make_room_for(const ad_allocator *a, void **array,
  *           adx_new_inputs adx_new_output adx_is_constant_number
  *           adx_constant_of adx_is_fixed adx_is adx_made_by adx_many_of
  *           adx_external_operands adx_external_results adx_many_results
- *           adx_listed adx_results_of adx_extent adx_in_range adx_visit_reads
+ *           adx_listed adx_many_arity adx_results_of adx_extent adx_in_range
+ *           adx_visit_reads
  * ========================================================================== */
 
 // What an external statement saved. All programs and machines that have it as a
@@ -768,23 +768,47 @@ typedef struct adx_numbers {
     int32_t cs;
 } adx_numbers;
 
-// What a node with many results computes.
-typedef enum adx_many_kind {
-    ADX_MANY_each,              // [n] of an operation on up to 3 vectors
-    ADX_MANY_sum,               // of [k]
-    ADX_MANY_most,              // the largest of [k]; no derivative
-    ADX_MANY_norm,              // the length of [k]
-    ADX_MANY_product,           // [m x n] of [m x k] and [k x n]; op: mul, or
-                                // chain, in which a zero absorbs
-    ADX_MANY_gather,            // [n] numbers of a list
-    ADX_MANY_external           // of n inputs and m results; op: what of it
-} adx_many_kind;
+// The kinds of nodes with many results: what an array statement computes, as
+// one node. The table says which of the counts m, k and n a kind has, and how
+// many arguments: those of a product are matrices [m x k] and [k x n], all
+// others are vectors of k numbers, or of n if there is no k.
+#define ADX_MANY_KINDS(ROW)                                                 \
+    /*  kind      m  k  n  arguments         list  operation             */ \
+    ROW(each,     0, 0, 1, ADX_AS_OPERATION, 0, 1)  /* of vectors        */ \
+    ROW(sum,      0, 1, 0, 1,                0, 0)                          \
+    ROW(most,     0, 1, 0, 1,                0, 0)  /* no derivative     */ \
+    ROW(norm,     0, 1, 0, 1,                0, 0)  /* the length        */ \
+    ROW(product,  1, 1, 1, 2,                0, 1)  /* mul, or chain, in    \
+                                                       which 0 absorbs   */ \
+    ROW(gather,   0, 0, 1, 0,                1, 0)  /* [n] of the list   */ \
+    ROW(external, 1, 0, 1, 0,                1, 0)  /* of n inputs: m    */
 
-// Stands wherever each kind has a rule of its own, with the number of kinds:
-// with a new kind, no such place compiles until it has been looked at.
-#define ADX_KNOWS_KINDS(kinds)                                              \
-    ADX_STATIC_ASSERT((kinds) == ADX_MANY_external + 1,                     \
-                      "a new kind of array node: does it need a rule here?")
+// Where kinds have rules, there is a function for each kind, and a switch that
+// is made from the table: with a new kind nothing compiles until it has all of
+// its rules.
+#define ADX_MANY_ENUM(kind, m, k, n, arguments, list, operation)            \
+    ADX_MANY_##kind,
+typedef enum adx_many_kind { ADX_MANY_KINDS(ADX_MANY_ENUM) ADX_MANY_COUNT }
+    adx_many_kind;
+#undef ADX_MANY_ENUM
+
+#define ADX_AS_OPERATION (-1)
+
+typedef struct adx_many_facts {
+    bool m, k, n;               // whether it has that count
+    int8_t arguments;
+    bool list;                  // it reads the numbers in `list`
+    bool operation;             // `op` is an operation
+} adx_many_facts;
+
+static const adx_many_facts *adx_facts_of(adx_many_kind kind)
+{
+#define ADX_MANY_FACTS(kind, m, k, n, arguments, list, operation)           \
+    { m, k, n, arguments, list, operation },
+    static const adx_many_facts facts[] = { ADX_MANY_KINDS(ADX_MANY_FACTS) };
+#undef ADX_MANY_FACTS
+    return &facts[kind];
+}
 
 // Which part of an external statement a node computes (its op). The operands in
 // its list are x[n]; for adjoints yb[m] follow. In one direction, the tangents
@@ -1032,22 +1056,24 @@ static size_t adx_external_results(const adx_many *k)
 // How many numbers a node makes.
 static size_t adx_many_results(const adx_many *k)
 {
-    ADX_KNOWS_KINDS(7);
-    bool moving = k->op & ADX_EXTERNAL_moving;
-    return k->kind == ADX_MANY_product ? (size_t)k->m * k->n
-         : k->kind == ADX_MANY_each || k->kind == ADX_MANY_gather ? k->n
-         : k->kind == ADX_MANY_external
-           ? adx_external_results(k) * (moving ? 2 : 1) : 1;
+    const adx_many_facts *f = adx_facts_of(k->kind);
+    if (k->kind == ADX_MANY_external)
+        return adx_external_results(k) * (k->op & ADX_EXTERNAL_moving ? 2 : 1);
+    return (size_t)(f->m ? k->m : 1) * (f->n ? k->n : 1);
 }
 
 // How many numbers are in its list.
 static size_t adx_listed(const adx_many *k)
 {
-    ADX_KNOWS_KINDS(7);
-    bool moving = k->op & ADX_EXTERNAL_moving;
-    return k->kind == ADX_MANY_gather ? k->n
-         : k->kind == ADX_MANY_external
-           ? adx_external_operands(k) * (moving ? 2 : 1) : 0;
+    if (k->kind == ADX_MANY_external)
+        return adx_external_operands(k) * (k->op & ADX_EXTERNAL_moving ? 2 : 1);
+    return adx_facts_of(k->kind)->list ? k->n : 0;
+}
+
+static int adx_many_arity(const adx_many *k)
+{
+    int arguments = adx_facts_of(k->kind)->arguments;
+    return arguments == ADX_AS_OPERATION ? adx_row_of(k->op)->arity : arguments;
 }
 
 static size_t adx_results_of(const adx_program *p, const adx_node *s)
@@ -1059,13 +1085,10 @@ static size_t adx_results_of(const adx_program *p, const adx_node *s)
 // Rows and columns of argument i; rows 0: there is none.
 static void adx_extent(const adx_many *k, int i, size_t *rows, size_t *cols)
 {
-    ADX_KNOWS_KINDS(7);
-    bool product = k->kind == ADX_MANY_product;
-    bool each = k->kind == ADX_MANY_each;
-    bool listed = k->kind == ADX_MANY_gather || k->kind == ADX_MANY_external;
-    int arity = each ? adx_row_of(k->op)->arity : product ? 2 : 1;
-    *rows = i >= arity || listed ? 0 : !product ? 1 : i == 0 ? k->m : k->k;
-    *cols = each || (product && i == 1) ? k->n : k->k;
+    const adx_many_facts *f = adx_facts_of(k->kind);
+    bool second = f->k && i > 0;
+    *rows = i >= adx_many_arity(k) ? 0 : second ? k->k : f->m ? k->m : 1;
+    *cols = f->k && !second ? k->k : k->n;
 }
 
 static uint32_t adx_in_range(const adx_numbers *r, size_t i, size_t j)
@@ -2329,30 +2352,37 @@ static void adx_tangent_product(adx_making *k, const adx_node *s,
         adx_set_range(k->derived, &own, e->m, e->n, y);
 }
 
-// A largest number (ADX_MANY_most) has no derivative: whoever asks for it only
-// scales by it.
-static void adx_tangent_many(adx_making *k, const adx_node *s,
+static void adx_tangent_gather(adx_making *k, const adx_node *s,
+                               const adx_many *e)
+{
+    for (size_t i = 0; i < e->n; i++)
+        k->derived[s->r + i] = k->derived[e->list[i]];
+}
+
+static void adx_tangent_sum(adx_making *k, const adx_node *s,
+                            const adx_many *e)
+{
+    adx_numbers x;
+    if (adx_take_range(k, NULL, 1, e->k, &e->arg[0], &x))
+        k->derived[s->r] = adx_emit_fold(k->to, ADX_MANY_sum, e->k, x);
+}
+
+// A largest number has no derivative: what is made of it only scales by it.
+static void adx_tangent_most(adx_making *k, const adx_node *s,
                              const adx_many *e)
 {
-    ADX_KNOWS_KINDS(7);
-    adx_program *p = k->to;
+    (void)k; (void)s; (void)e;
+}
+
+static void adx_tangent_norm(adx_making *k, const adx_node *s,
+                             const adx_many *e)
+{
     adx_numbers x;
-    if (e->kind == ADX_MANY_each)
-        adx_tangent_each(k, s, e);
-    else if (e->kind == ADX_MANY_product)
-        adx_tangent_product(k, s, e);
-    else if (e->kind == ADX_MANY_gather)
-        for (size_t i = 0; i < e->n; i++)
-            k->derived[s->r + i] = k->derived[e->list[i]];
-    else if (e->kind == ADX_MANY_sum
-             && adx_take_range(k, NULL, 1, e->k, &e->arg[0], &x))
-        k->derived[s->r] = adx_emit_fold(p, ADX_MANY_sum, e->k, x);
-    else if (e->kind == ADX_MANY_norm
-             && adx_take_range(k, NULL, 1, e->k, &e->arg[0], &x)) {
-        x.rs = x.cs;            // a column
-        k->derived[s->r] = adx_emit_product(p, ADX_OP_chain, 1, e->k, 1,
-                                            adx_cosines_in(k, s, e), x).base;
-    }
+    if (!adx_take_range(k, NULL, 1, e->k, &e->arg[0], &x))
+        return;
+    x.rs = x.cs;                // a column
+    k->derived[s->r] = adx_emit_product(k->to, ADX_OP_chain, 1, e->k, 1,
+                                        adx_cosines_in(k, s, e), x).base;
 }
 
 static bool adx_any_derived(const adx_making *k, const uint32_t list[],
@@ -2371,6 +2401,8 @@ static void adx_tangent_external(adx_making *k, const adx_node *s,
 {
     size_t n = adx_listed(e);
     size_t results = adx_many_results(e);
+    if (!adx_any_derived(k, e->list, n))
+        return;
     if (e->op & ADX_EXTERNAL_moving) {
         adx_spoil(k->to, ADREV_EEXTERNAL);
         return;
@@ -2386,6 +2418,21 @@ static void adx_tangent_external(adx_making *k, const adx_node *s,
     }
 }
 
+static void adx_tangent_many(adx_making *k, const adx_node *s,
+                             const adx_many *e)
+{
+#define ADX_CASE(kind, ...)                                                 \
+    case ADX_MANY_##kind:                                                   \
+        adx_tangent_##kind(k, s, e);                                        \
+        break;
+    switch (e->kind) {
+    ADX_MANY_KINDS(ADX_CASE)
+    case ADX_MANY_COUNT:
+        break;
+    }
+#undef ADX_CASE
+}
+
 // The tangent of a node that has been copied.
 static void adx_tangent_node(adx_making *k, const adx_node *s)
 {
@@ -2393,11 +2440,6 @@ static void adx_tangent_node(adx_making *k, const adx_node *s)
     const adx_many *many = adx_many_of(k->from, s);
     if (k->to->status != ADREV_OK || s->op == ADX_OP_guard)
         return;
-    if (many != NULL && many->kind == ADX_MANY_external
-        && adx_any_derived(k, many->list, adx_listed(many))) {
-        adx_tangent_external(k, s, many);
-        return;
-    }
     if (many != NULL) {
         adx_tangent_many(k, s, many);
         return;
@@ -2552,12 +2594,24 @@ static void adx_add_matrix(adx_making *k, size_t rows, size_t cols,
     }
 }
 
+// The adjoints of the results of a node, as one range. False: none has one, and
+// there is nothing to do.
+static bool adx_result_adjoints(adx_making *k, const adx_node *s,
+                                const adx_many *e, adx_numbers *y)
+{
+    const adx_numbers own = adx_own_range(s, e);
+    size_t rows = adx_facts_of(e->kind)->m ? e->m : 1;
+    return adx_take_range(k, NULL, rows, adx_many_results(e) / rows, &own, y);
+}
+
 // The adjoint of each argument is that argument's partials times y. `any` stays
 // false where they are 0.
 static void adx_adjoint_each(adx_making *k, const adx_node *s,
-                             const adx_many *e, adx_numbers y,
-                             const bool moved[])
+                             const adx_many *e, const bool moved[])
 {
+    adx_numbers y;
+    if (!adx_result_adjoints(k, s, e, &y))
+        return;
     for (int i = 0; i < adx_row_of(e->op)->arity; i++) {
         if (!adx_any_moved(&e->arg[i], 1, e->n, moved))
             continue;
@@ -2569,10 +2623,48 @@ static void adx_adjoint_each(adx_making *k, const adx_node *s,
     }
 }
 
-// C = A B: Ab += Cb B', Bb += A' Cb.
-static void adx_adjoint_product(adx_making *k, const adx_many *e, adx_numbers y,
-                                const bool moved[])
+static void adx_adjoint_sum(adx_making *k, const adx_node *s,
+                            const adx_many *e, const bool moved[])
 {
+    adx_numbers y;
+    if (adx_result_adjoints(k, s, e, &y))
+        adx_add_matrix(k, 1, e->k, &e->arg[0], adx_single(y.base), moved);
+}
+
+// A largest number has no derivative: what is made of it only scales by it.
+static void adx_adjoint_most(adx_making *k, const adx_node *s,
+                             const adx_many *e, const bool moved[])
+{
+    (void)k; (void)s; (void)e; (void)moved;
+}
+
+static void adx_adjoint_norm(adx_making *k, const adx_node *s,
+                             const adx_many *e, const bool moved[])
+{
+    adx_numbers y;
+    if (adx_result_adjoints(k, s, e, &y))
+        adx_add_matrix(k, 1, e->k, &e->arg[0],
+                       adx_emit_each2(k->to, e->k, ADX_OP_chain,
+                                      adx_cosines_in(k, s, e), y), moved);
+}
+
+static void adx_adjoint_gather(adx_making *k, const adx_node *s,
+                               const adx_many *e, const bool moved[])
+{
+    adx_numbers y;
+    if (!adx_result_adjoints(k, s, e, &y))
+        return;
+    for (size_t i = 0; i < e->n; i++)
+        adx_add_one(k, e->list[i], adx_in_range(&y, 0, i), moved);
+}
+
+// C = A B: Ab += Cb B', Bb += A' Cb.
+static void adx_adjoint_product(adx_making *k, const adx_node *s,
+                                const adx_many *e, const bool moved[])
+{
+    adx_numbers y;
+    if (!adx_result_adjoints(k, s, e, &y))
+        return;
     adx_numbers a = adx_argument_range(k, e, 0);
     adx_numbers b = adx_argument_range(k, e, 1);
     if (adx_any_moved(&e->arg[0], e->m, e->k, moved))
@@ -2607,36 +2699,19 @@ static void adx_adjoint_external(adx_making *k, const adx_node *s,
         adx_add_one(k, e->list[i], first + (uint32_t)i, moved);
 }
 
-// y: the adjoints of the results; where none of them has one, there is nothing
-// to do. A largest number has no derivative.
 static void adx_adjoint_many(adx_making *k, const adx_node *s,
                              const adx_many *e, const bool moved[])
 {
-    ADX_KNOWS_KINDS(7);
-    const adx_numbers own = adx_own_range(s, e);
-    size_t rows = e->kind == ADX_MANY_product ? e->m : 1;
-    size_t results = adx_many_results(e);
-    adx_numbers y;
-    if (e->kind == ADX_MANY_external) {
-        adx_adjoint_external(k, s, e, moved);
-        return;
+#define ADX_CASE(kind, ...)                                                 \
+    case ADX_MANY_##kind:                                                   \
+        adx_adjoint_##kind(k, s, e, moved);                                 \
+        break;
+    switch (e->kind) {
+    ADX_MANY_KINDS(ADX_CASE)
+    case ADX_MANY_COUNT:
+        break;
     }
-    if (e->kind == ADX_MANY_most
-        || !adx_take_range(k, NULL, rows, results / rows, &own, &y))
-        return;
-    if (e->kind == ADX_MANY_each)
-        adx_adjoint_each(k, s, e, y, moved);
-    else if (e->kind == ADX_MANY_product)
-        adx_adjoint_product(k, e, y, moved);
-    else if (e->kind == ADX_MANY_sum)
-        adx_add_matrix(k, 1, e->k, &e->arg[0], adx_single(y.base), moved);
-    else if (e->kind == ADX_MANY_norm)
-        adx_add_matrix(k, 1, e->k, &e->arg[0],
-                       adx_emit_each2(k->to, e->k, ADX_OP_chain,
-                                      adx_cosines_in(k, s, e), y), moved);
-    else
-        for (size_t i = 0; i < e->n; i++)
-            adx_add_one(k, e->list[i], adx_in_range(&y, 0, i), moved);
+#undef ADX_CASE
 }
 
 static void adx_adjoint_node(adx_making *k, const adx_node *s,
@@ -2798,39 +2873,77 @@ static ad_status adx_make_copy(adx_program *q, const adx_program *p)
     return q->status;
 }
 
-// A node with many results becomes nodes with one: element by element, each sum
-// one addition after the other. A length is the root of a sum of squares here,
-// which is enough for a pattern; see adx_take_length.
-static void adx_take_apart(adx_making *k, const adx_node *s,
-                           const adx_many *e)
+/* --- array nodes taken apart ------------------------------------------------
+ * A node with many results becomes nodes with one: element by element, each sum
+ * one addition after another. pattern: values do not matter, only what depends
+ * on what.                                                                   */
+
+// Operand l of a vector, among the numbers of the new program.
+static uint32_t adx_same_in(const adx_making *k, const adx_many *e, int arg,
+                            size_t row, size_t col)
 {
-    ADX_KNOWS_KINDS(7);
-    adx_program *p = k->to;
-    const uint32_t *same = k->same;
-    for (uint32_t i = 0; i < adx_many_results(e); i++) {
-        uint32_t row = e->kind == ADX_MANY_product ? i / e->n : 0;
-        uint32_t col = e->kind == ADX_MANY_product ? i % e->n : i;
+    return k->same[adx_in_range(&e->arg[arg], row, col)];
+}
+
+static void adx_apart_each(adx_making *k, const adx_node *s,
+                           const adx_many *e, bool pattern)
+{
+    (void)pattern;
+    for (size_t i = 0; i < e->n; i++)
+        k->same[s->r + i] = adx_emit(k->to, e->op, adx_same_in(k, e, 0, 0, i),
+                                     adx_same_in(k, e, 1, 0, i),
+                                     adx_same_in(k, e, 2, 0, i));
+}
+
+// All of the k operands by one operation.
+static void adx_apart_fold(adx_making *k, const adx_node *s,
+                           const adx_many *e, uint32_t op)
+{
+    uint32_t all = adx_same_in(k, e, 0, 0, 0);
+    for (size_t l = 1; l < e->k; l++)
+        all = adx_emit2(k->to, op, all, adx_same_in(k, e, 0, 0, l));
+    k->same[s->r] = all;
+}
+
+static void adx_apart_sum(adx_making *k, const adx_node *s,
+                          const adx_many *e, bool pattern)
+{
+    (void)pattern;
+    adx_apart_fold(k, s, e, ADREV_OP_add);
+}
+
+static void adx_apart_most(adx_making *k, const adx_node *s,
+                           const adx_many *e, bool pattern)
+{
+    (void)pattern;
+    adx_apart_fold(k, s, e, ADREV_OP_max);
+    k->same[s->r] = adx_emit2(k->to, ADREV_OP_detach, k->same[s->r],
+                              k->same[s->r]);
+}
+
+static void adx_apart_product(adx_making *k, const adx_node *s,
+                              const adx_many *e, bool pattern)
+{
+    (void)pattern;
+    for (size_t i = 0; i < adx_many_results(e); i++) {
         uint32_t sum = ADX_NOWHERE;
-        for (uint32_t l = 0; l < e->k; l++) {
-            bool product = e->kind == ADX_MANY_product;
-            uint32_t x = same[adx_in_range(&e->arg[0], row, l)];
-            uint32_t y = product ? same[adx_in_range(&e->arg[1], l, col)] : x;
-            uint32_t term = product || e->kind == ADX_MANY_norm
-                          ? adx_emit2(p, ADREV_OP_mul, x, y) : x;
-            uint32_t op = e->kind == ADX_MANY_most ? ADREV_OP_max
-                                                   : ADREV_OP_add;
-            sum = sum == ADX_NOWHERE ? term : adx_emit2(p, op, sum, term);
+        for (size_t l = 0; l < e->k; l++) {
+            uint32_t term = adx_emit2(k->to, ADREV_OP_mul,
+                                      adx_same_in(k, e, 0, i / e->n, l),
+                                      adx_same_in(k, e, 1, l, i % e->n));
+            sum = sum == ADX_NOWHERE ? term
+                : adx_emit2(k->to, ADREV_OP_add, sum, term);
         }
-        k->same[s->r + i] =
-            e->kind == ADX_MANY_gather ? same[e->list[i]]
-          : e->kind == ADX_MANY_each
-            ? adx_emit(p, e->op, same[adx_in_range(&e->arg[0], 0, i)],
-                       same[adx_in_range(&e->arg[1], 0, i)],
-                       same[adx_in_range(&e->arg[2], 0, i)])
-          : e->kind == ADX_MANY_norm ? adx_emit2(p, ADREV_OP_sqrt, sum, sum)
-          : e->kind == ADX_MANY_most ? adx_emit2(p, ADREV_OP_detach, sum, sum)
-          : sum;
+        k->same[s->r + i] = sum;
     }
+}
+
+static void adx_apart_gather(adx_making *k, const adx_node *s,
+                             const adx_many *e, bool pattern)
+{
+    (void)pattern;
+    for (size_t i = 0; i < e->n; i++)
+        k->same[s->r + i] = k->same[e->list[i]];
 }
 
 // What the operands of a length are divided by, so that squares do not
@@ -2854,9 +2967,9 @@ static uint32_t adx_length_scale(adx_making *k, const adx_many *e)
     return adx_emit(p, ADREV_OP_select, good, most, one);
 }
 
-// A length as nodes of one result, scaled against overflow as adx_length is.
-static void adx_take_length(adx_making *k, const adx_node *s,
-                            const adx_many *e)
+// A length is scaled against overflow as adx_length is.
+static void adx_apart_length(adx_making *k, const adx_node *s,
+                             const adx_many *e)
 {
     adx_program *p = k->to;
     uint32_t scale = adx_length_scale(k, e);
@@ -2871,12 +2984,34 @@ static void adx_take_length(adx_making *k, const adx_node *s,
                               adx_emit2(p, ADREV_OP_sqrt, sum, sum));
 }
 
+// For a pattern, the root of the sum of squares is enough.
+static void adx_apart_norm(adx_making *k, const adx_node *s,
+                           const adx_many *e, bool pattern)
+{
+    adx_program *p = k->to;
+    uint32_t sum = ADX_NOWHERE;
+    for (size_t l = 0; pattern && l < e->k; l++) {
+        uint32_t x = adx_same_in(k, e, 0, 0, l);
+        uint32_t term = adx_emit2(p, ADREV_OP_mul, x, x);
+        sum = l == 0 ? term : adx_emit2(p, ADREV_OP_add, sum, term);
+    }
+    if (pattern)
+        k->same[s->r] = adx_emit2(p, ADREV_OP_sqrt, sum, sum);
+    else
+        adx_apart_length(k, s, e);
+}
+
 // What an external node computes cannot be written as nodes. In a pattern, each
 // of its results is replaced by the square of the sum of all operands: that
 // depends on every operand, and has second derivatives for every pair.
-static void adx_stand_in(adx_making *k, const adx_node *s, const adx_many *e)
+static void adx_apart_external(adx_making *k, const adx_node *s,
+                               const adx_many *e, bool pattern)
 {
     adx_program *p = k->to;
+    if (!pattern) {
+        adx_spoil(p, ADREV_EEXTERNAL);
+        return;
+    }
     uint32_t sum = k->same[e->list[0]];
     for (size_t i = 1; i < adx_listed(e); i++)
         sum = adx_emit2(p, ADREV_OP_add, sum, k->same[e->list[i]]);
@@ -2884,8 +3019,22 @@ static void adx_stand_in(adx_making *k, const adx_node *s, const adx_many *e)
         k->same[s->r + i] = adx_emit2(p, ADREV_OP_sqr, sum, sum);
 }
 
-// The same program without nodes that have many results. pattern: values do not
-// matter, only what depends on what.
+static void adx_take_apart(adx_making *k, const adx_node *s,
+                           const adx_many *e, bool pattern)
+{
+#define ADX_CASE(kind, ...)                                                 \
+    case ADX_MANY_##kind:                                                   \
+        adx_apart_##kind(k, s, e, pattern);                                 \
+        break;
+    switch (e->kind) {
+    ADX_MANY_KINDS(ADX_CASE)
+    case ADX_MANY_COUNT:
+        break;
+    }
+#undef ADX_CASE
+}
+
+// The same program without array nodes and external nodes.
 static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
                                  bool pattern)
 {
@@ -2899,14 +3048,8 @@ static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
         const adx_many *many = adx_many_of(p, s);
         if (many == NULL)
             adx_copy_node(&k, s);
-        else if (many->kind == ADX_MANY_norm && !pattern)
-            adx_take_length(&k, s, many);
-        else if (many->kind != ADX_MANY_external)
-            adx_take_apart(&k, s, many);
-        else if (pattern)
-            adx_stand_in(&k, s, many);
         else
-            adx_spoil(q, ADREV_EEXTERNAL);
+            adx_take_apart(&k, s, many, pattern);
     }
     for (size_t i = 0; q->status == ADREV_OK && i < p->outputs; i++)
         adx_new_output(q, k.same[p->output[i]]);
@@ -4692,35 +4835,11 @@ static void adx_run_external(const adx_many *k, ad_real r[], const ad_real w[],
     }
 }
 
-// Replays a node with many results. flipped[L]: ADX_FAILED where its rule
-// fails.
-static void adx_run_many(const adx_machine *m, const adx_node *s, ad_real w[],
-                         size_t L, bool careful, uint32_t flipped[])
+static void adx_run_product(const adx_many *k, ad_real r[], ad_real w[],
+                            size_t L, bool careful)
 {
-    ADX_KNOWS_KINDS(7);
-    const adx_many *k = &m->many[s->a];
-    ad_real *r = w + s->r * L;
-    if (k->kind == ADX_MANY_external) {
-        adx_run_external(k, r, w, w + m->places * L, L, flipped);
+    if (L == 1 && !careful && adx_run_rows(k, r, w))
         return;
-    }
-    if (k->kind == ADX_MANY_product && L == 1 && !careful
-        && adx_run_rows(k, r, w))
-        return;
-    if (k->kind == ADX_MANY_each) {
-        adx_run_each(k, r, w, L, careful);
-        return;
-    }
-    if (k->kind == ADX_MANY_gather) {
-        for (size_t i = 0; i < k->n; i++)
-            memcpy(r + i * L, w + k->list[i] * L, L * sizeof *w);
-        return;
-    }
-    if (k->kind != ADX_MANY_product) {
-        for (size_t l = 0; l < L; l++)
-            r[l] = adx_run_fold(k, w, L, l);
-        return;
-    }
     for (size_t i = 0; i < k->m; i++)
         for (size_t j = 0; j < k->n; j++)
             if (L == 1)
@@ -4728,6 +4847,42 @@ static void adx_run_many(const adx_machine *m, const adx_node *s, ad_real w[],
             else
                 adx_run_inner_lanes(k, w, L, i, j, careful,
                                     r + (i * k->n + j) * L);
+}
+
+static void adx_run_gather(const adx_many *k, ad_real r[], const ad_real w[],
+                           size_t L)
+{
+    for (size_t i = 0; i < k->n; i++)
+        memcpy(r + i * L, w + k->list[i] * L, L * sizeof *w);
+}
+
+// Replays a node with many results. flipped[L]: ADX_FAILED where its rule
+// fails.
+static void adx_run_many(const adx_machine *m, const adx_node *s, ad_real w[],
+                         size_t L, bool careful, uint32_t flipped[])
+{
+    const adx_many *k = &m->many[s->a];
+    ad_real *r = w + s->r * L;
+    switch (k->kind) {
+    case ADX_MANY_each:
+        adx_run_each(k, r, w, L, careful);
+        break;
+    case ADX_MANY_sum: case ADX_MANY_most: case ADX_MANY_norm:
+        for (size_t l = 0; l < L; l++)
+            r[l] = adx_run_fold(k, w, L, l);
+        break;
+    case ADX_MANY_product:
+        adx_run_product(k, r, w, L, careful);
+        break;
+    case ADX_MANY_gather:
+        adx_run_gather(k, r, w, L);
+        break;
+    case ADX_MANY_external:
+        adx_run_external(k, r, w, w + m->places * L, L, flipped);
+        break;
+    case ADX_MANY_COUNT:
+        break;
+    }
 }
 
 /* === function/run ===========================================================

@@ -71,15 +71,6 @@ ADX_STATIC_ASSERT(ADX_MANY_each == 0 && ADX_MANY_sum == 1 && ADX_MANY_most == 2
                   "saved functions name these kinds by number: add new ones "
                   "behind ADX_MANY_gather");
 
-// Arguments; the others repeat the first.
-static int adx_many_arity(const adx_many *k)
-{
-    ADX_KNOWS_KINDS(7);
-    return k->kind == ADX_MANY_product ? 2
-         : k->kind != ADX_MANY_each || k->op >= ADX_OP_COUNT ? 1
-         : adx_row_of(k->op)->arity;
-}
-
 static void adx_put_many(adx_bytes *b, const adx_many *k)
 {
     const uint32_t word[] = { (uint32_t)k->kind, k->op, k->m, k->k, k->n };
@@ -370,22 +361,24 @@ static bool adx_is_range(const adx_numbers *a, const adx_numbers *b)
     return a->base == b->base && a->rs == b->rs && a->cs == b->cs;
 }
 
-// Whether a kind has these counts, each other being 0, and no more operands or
-// results than a sound file can have. Its arguments are checked afterwards,
-// with those of all nodes.
+// Whether a kind of a file exists, and its operation.
+static bool adx_is_known_kind(const adx_many *m)
+{
+    return m->kind < ADX_MANY_external
+        && (m->kind == ADX_MANY_each ? m->op < ADX_OP_COUNT
+            : m->kind == ADX_MANY_product ? m->op == ADREV_OP_mul
+                                         || m->op == ADX_OP_chain
+            : m->op == 0);
+}
+
+// Whether it has the counts of its kind, each other being 0, and no more
+// operands or results than a sound file can have. Its arguments are checked
+// afterwards, with those of all nodes.
 static bool adx_is_plausible(const adx_loading *k, const adx_many *m)
 {
-    ADX_KNOWS_KINDS(7);
     const uint64_t most = k->p->numbers;
-    bool each = m->kind == ADX_MANY_each;
-    bool product = m->kind == ADX_MANY_product;
-    bool listed = each || m->kind == ADX_MANY_gather;
-    bool op = each ? m->op < ADX_OP_COUNT
-            : product ? m->op == ADREV_OP_mul || m->op == ADX_OP_chain
-            : m->op == 0;
-    return m->kind <= ADX_MANY_gather && op
-        && (m->m > 0) == product && (m->k > 0) == !listed
-        && (m->n > 0) == (product || listed)
+    const adx_many_facts *f = adx_facts_of(m->kind);
+    return (m->m > 0) == f->m && (m->k > 0) == f->k && (m->n > 0) == f->n
         && m->m <= most && m->k <= most && m->n <= most
         && (uint64_t)m->m * m->n <= most
         && (uint64_t)m->m * m->k < ADX_FROM_INPUT
@@ -408,8 +401,12 @@ static void adx_get_many(adx_loading *k, adx_many *m)
         m->arg[i].rs = (int32_t)adx_get_word(&k->b);
         m->arg[i].cs = (int32_t)adx_get_word(&k->b);
     }
+    if (!adx_is_known_kind(m)) {
+        k->b.bad = true;
+        return;
+    }
     bool unused = m->kind != ADX_MANY_gather || adx_is_range(&m->arg[0], &none);
-    for (int i = adx_many_arity(m); i < 3; i++)
+    for (int i = adx_many_arity(m); i < 3; i++)     // those repeat the first
         unused = unused && adx_is_range(&m->arg[i], &m->arg[0]);
     if (!unused || !adx_is_plausible(k, m))
         k->b.bad = true;

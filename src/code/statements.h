@@ -450,16 +450,13 @@ static void adx_say_product(adx_writing *k, const adx_node *s,
 
 static void adx_say_many(adx_writing *k, const adx_node *s)
 {
-    ADX_KNOWS_KINDS(7);
     const adx_many *m = adx_many_of(k->p, s);
-    if (m->kind == ADX_MANY_gather)
-        adx_say_gather(k, s, m);
-    else if (m->kind == ADX_MANY_each)
-        adx_say_each(k, s, m);
-    else if (m->kind == ADX_MANY_product)
-        adx_say_product(k, s, m);
-    else if (m->kind == ADX_MANY_norm)
-        adx_say_norm(k, s, m);
-    else
-        adx_say_fold(k, s, m);
+    switch (m->kind) {
+    case ADX_MANY_each: adx_say_each(k, s, m); break;
+    case ADX_MANY_sum: case ADX_MANY_most: adx_say_fold(k, s, m); break;
+    case ADX_MANY_norm: adx_say_norm(k, s, m); break;
+    case ADX_MANY_product: adx_say_product(k, s, m); break;
+    case ADX_MANY_gather: adx_say_gather(k, s, m); break;
+    case ADX_MANY_external: case ADX_MANY_COUNT: break;    // refused before
+    }
 }

@@ -171,7 +171,6 @@ typedef struct adx_c_file {
 // Marks the helper functions that a program calls.
 static ad_status adx_need_helpers(adx_c_file *file, const adx_program *q)
 {
-    ADX_KNOWS_KINDS(7);
     bool *used = (bool *)adx_take(q->memory, q->numbers, sizeof *used);
     ad_status status = used == NULL ? ADREV_ENOMEM : ADREV_OK;
     if (used != NULL)
@@ -182,8 +181,8 @@ static ad_status adx_need_helpers(adx_c_file *file, const adx_program *q)
         bool external = m != NULL && m->kind == ADX_MANY_external;
         if (external && adx_is_used(q, &q->node[i], used))
             status = ADREV_EEXTERNAL;
-        bool plain = op >= ADX_OP_COUNT || (m != NULL
-            && m->kind != ADX_MANY_each && m->kind != ADX_MANY_product);
+        bool plain = op >= ADX_OP_COUNT
+                  || (m != NULL && !adx_facts_of(m->kind)->operation);
         if (!plain && adx_is_used(q, &q->node[i], used)
             && !adx_mark_helpers(adx_value_text(file->text, op), file->needed))
             status = ADREV_EEXTERNAL;

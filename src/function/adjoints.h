@@ -117,12 +117,24 @@ static void adx_add_matrix(adx_making *k, size_t rows, size_t cols,
     }
 }
 
+// The adjoints of the results of a node, as one range. False: none has one, and
+// there is nothing to do.
+static bool adx_result_adjoints(adx_making *k, const adx_node *s,
+                                const adx_many *e, adx_numbers *y)
+{
+    const adx_numbers own = adx_own_range(s, e);
+    size_t rows = adx_facts_of(e->kind)->m ? e->m : 1;
+    return adx_take_range(k, NULL, rows, adx_many_results(e) / rows, &own, y);
+}
+
 // The adjoint of each argument is that argument's partials times y. `any` stays
 // false where they are 0.
 static void adx_adjoint_each(adx_making *k, const adx_node *s,
-                             const adx_many *e, adx_numbers y,
-                             const bool moved[])
+                             const adx_many *e, const bool moved[])
 {
+    adx_numbers y;
+    if (!adx_result_adjoints(k, s, e, &y))
+        return;
     for (int i = 0; i < adx_row_of(e->op)->arity; i++) {
         if (!adx_any_moved(&e->arg[i], 1, e->n, moved))
             continue;
@@ -134,10 +146,48 @@ static void adx_adjoint_each(adx_making *k, const adx_node *s,
     }
 }
 
-// C = A B: Ab += Cb B', Bb += A' Cb.
-static void adx_adjoint_product(adx_making *k, const adx_many *e, adx_numbers y,
-                                const bool moved[])
+static void adx_adjoint_sum(adx_making *k, const adx_node *s,
+                            const adx_many *e, const bool moved[])
 {
+    adx_numbers y;
+    if (adx_result_adjoints(k, s, e, &y))
+        adx_add_matrix(k, 1, e->k, &e->arg[0], adx_single(y.base), moved);
+}
+
+// A largest number has no derivative: what is made of it only scales by it.
+static void adx_adjoint_most(adx_making *k, const adx_node *s,
+                             const adx_many *e, const bool moved[])
+{
+    (void)k; (void)s; (void)e; (void)moved;
+}
+
+static void adx_adjoint_norm(adx_making *k, const adx_node *s,
+                             const adx_many *e, const bool moved[])
+{
+    adx_numbers y;
+    if (adx_result_adjoints(k, s, e, &y))
+        adx_add_matrix(k, 1, e->k, &e->arg[0],
+                       adx_emit_each2(k->to, e->k, ADX_OP_chain,
+                                      adx_cosines_in(k, s, e), y), moved);
+}
+
+static void adx_adjoint_gather(adx_making *k, const adx_node *s,
+                               const adx_many *e, const bool moved[])
+{
+    adx_numbers y;
+    if (!adx_result_adjoints(k, s, e, &y))
+        return;
+    for (size_t i = 0; i < e->n; i++)
+        adx_add_one(k, e->list[i], adx_in_range(&y, 0, i), moved);
+}
+
+// C = A B: Ab += Cb B', Bb += A' Cb.
+static void adx_adjoint_product(adx_making *k, const adx_node *s,
+                                const adx_many *e, const bool moved[])
+{
+    adx_numbers y;
+    if (!adx_result_adjoints(k, s, e, &y))
+        return;
     adx_numbers a = adx_argument_range(k, e, 0);
     adx_numbers b = adx_argument_range(k, e, 1);
     if (adx_any_moved(&e->arg[0], e->m, e->k, moved))
@@ -172,36 +222,19 @@ static void adx_adjoint_external(adx_making *k, const adx_node *s,
         adx_add_one(k, e->list[i], first + (uint32_t)i, moved);
 }
 
-// y: the adjoints of the results; where none of them has one, there is nothing
-// to do. A largest number has no derivative.
 static void adx_adjoint_many(adx_making *k, const adx_node *s,
                              const adx_many *e, const bool moved[])
 {
-    ADX_KNOWS_KINDS(7);
-    const adx_numbers own = adx_own_range(s, e);
-    size_t rows = e->kind == ADX_MANY_product ? e->m : 1;
-    size_t results = adx_many_results(e);
-    adx_numbers y;
-    if (e->kind == ADX_MANY_external) {
-        adx_adjoint_external(k, s, e, moved);
-        return;
+#define ADX_CASE(kind, ...)                                                 \
+    case ADX_MANY_##kind:                                                   \
+        adx_adjoint_##kind(k, s, e, moved);                                 \
+        break;
+    switch (e->kind) {
+    ADX_MANY_KINDS(ADX_CASE)
+    case ADX_MANY_COUNT:
+        break;
     }
-    if (e->kind == ADX_MANY_most
-        || !adx_take_range(k, NULL, rows, results / rows, &own, &y))
-        return;
-    if (e->kind == ADX_MANY_each)
-        adx_adjoint_each(k, s, e, y, moved);
-    else if (e->kind == ADX_MANY_product)
-        adx_adjoint_product(k, e, y, moved);
-    else if (e->kind == ADX_MANY_sum)
-        adx_add_matrix(k, 1, e->k, &e->arg[0], adx_single(y.base), moved);
-    else if (e->kind == ADX_MANY_norm)
-        adx_add_matrix(k, 1, e->k, &e->arg[0],
-                       adx_emit_each2(k->to, e->k, ADX_OP_chain,
-                                      adx_cosines_in(k, s, e), y), moved);
-    else
-        for (size_t i = 0; i < e->n; i++)
-            adx_add_one(k, e->list[i], adx_in_range(&y, 0, i), moved);
+#undef ADX_CASE
 }
 
 static void adx_adjoint_node(adx_making *k, const adx_node *s,
@@ -363,39 +396,77 @@ static ad_status adx_make_copy(adx_program *q, const adx_program *p)
     return q->status;
 }
 
-// A node with many results becomes nodes with one: element by element, each sum
-// one addition after the other. A length is the root of a sum of squares here,
-// which is enough for a pattern; see adx_take_length.
-static void adx_take_apart(adx_making *k, const adx_node *s,
-                           const adx_many *e)
+/* --- array nodes taken apart ------------------------------------------------
+ * A node with many results becomes nodes with one: element by element, each sum
+ * one addition after another. pattern: values do not matter, only what depends
+ * on what.                                                                   */
+
+// Operand l of a vector, among the numbers of the new program.
+static uint32_t adx_same_in(const adx_making *k, const adx_many *e, int arg,
+                            size_t row, size_t col)
 {
-    ADX_KNOWS_KINDS(7);
-    adx_program *p = k->to;
-    const uint32_t *same = k->same;
-    for (uint32_t i = 0; i < adx_many_results(e); i++) {
-        uint32_t row = e->kind == ADX_MANY_product ? i / e->n : 0;
-        uint32_t col = e->kind == ADX_MANY_product ? i % e->n : i;
+    return k->same[adx_in_range(&e->arg[arg], row, col)];
+}
+
+static void adx_apart_each(adx_making *k, const adx_node *s,
+                           const adx_many *e, bool pattern)
+{
+    (void)pattern;
+    for (size_t i = 0; i < e->n; i++)
+        k->same[s->r + i] = adx_emit(k->to, e->op, adx_same_in(k, e, 0, 0, i),
+                                     adx_same_in(k, e, 1, 0, i),
+                                     adx_same_in(k, e, 2, 0, i));
+}
+
+// All of the k operands by one operation.
+static void adx_apart_fold(adx_making *k, const adx_node *s,
+                           const adx_many *e, uint32_t op)
+{
+    uint32_t all = adx_same_in(k, e, 0, 0, 0);
+    for (size_t l = 1; l < e->k; l++)
+        all = adx_emit2(k->to, op, all, adx_same_in(k, e, 0, 0, l));
+    k->same[s->r] = all;
+}
+
+static void adx_apart_sum(adx_making *k, const adx_node *s,
+                          const adx_many *e, bool pattern)
+{
+    (void)pattern;
+    adx_apart_fold(k, s, e, ADREV_OP_add);
+}
+
+static void adx_apart_most(adx_making *k, const adx_node *s,
+                           const adx_many *e, bool pattern)
+{
+    (void)pattern;
+    adx_apart_fold(k, s, e, ADREV_OP_max);
+    k->same[s->r] = adx_emit2(k->to, ADREV_OP_detach, k->same[s->r],
+                              k->same[s->r]);
+}
+
+static void adx_apart_product(adx_making *k, const adx_node *s,
+                              const adx_many *e, bool pattern)
+{
+    (void)pattern;
+    for (size_t i = 0; i < adx_many_results(e); i++) {
         uint32_t sum = ADX_NOWHERE;
-        for (uint32_t l = 0; l < e->k; l++) {
-            bool product = e->kind == ADX_MANY_product;
-            uint32_t x = same[adx_in_range(&e->arg[0], row, l)];
-            uint32_t y = product ? same[adx_in_range(&e->arg[1], l, col)] : x;
-            uint32_t term = product || e->kind == ADX_MANY_norm
-                          ? adx_emit2(p, ADREV_OP_mul, x, y) : x;
-            uint32_t op = e->kind == ADX_MANY_most ? ADREV_OP_max
-                                                   : ADREV_OP_add;
-            sum = sum == ADX_NOWHERE ? term : adx_emit2(p, op, sum, term);
+        for (size_t l = 0; l < e->k; l++) {
+            uint32_t term = adx_emit2(k->to, ADREV_OP_mul,
+                                      adx_same_in(k, e, 0, i / e->n, l),
+                                      adx_same_in(k, e, 1, l, i % e->n));
+            sum = sum == ADX_NOWHERE ? term
+                : adx_emit2(k->to, ADREV_OP_add, sum, term);
         }
-        k->same[s->r + i] =
-            e->kind == ADX_MANY_gather ? same[e->list[i]]
-          : e->kind == ADX_MANY_each
-            ? adx_emit(p, e->op, same[adx_in_range(&e->arg[0], 0, i)],
-                       same[adx_in_range(&e->arg[1], 0, i)],
-                       same[adx_in_range(&e->arg[2], 0, i)])
-          : e->kind == ADX_MANY_norm ? adx_emit2(p, ADREV_OP_sqrt, sum, sum)
-          : e->kind == ADX_MANY_most ? adx_emit2(p, ADREV_OP_detach, sum, sum)
-          : sum;
+        k->same[s->r + i] = sum;
     }
+}
+
+static void adx_apart_gather(adx_making *k, const adx_node *s,
+                             const adx_many *e, bool pattern)
+{
+    (void)pattern;
+    for (size_t i = 0; i < e->n; i++)
+        k->same[s->r + i] = k->same[e->list[i]];
 }
 
 // What the operands of a length are divided by, so that squares do not
@@ -419,9 +490,9 @@ static uint32_t adx_length_scale(adx_making *k, const adx_many *e)
     return adx_emit(p, ADREV_OP_select, good, most, one);
 }
 
-// A length as nodes of one result, scaled against overflow as adx_length is.
-static void adx_take_length(adx_making *k, const adx_node *s,
-                            const adx_many *e)
+// A length is scaled against overflow as adx_length is.
+static void adx_apart_length(adx_making *k, const adx_node *s,
+                             const adx_many *e)
 {
     adx_program *p = k->to;
     uint32_t scale = adx_length_scale(k, e);
@@ -436,12 +507,34 @@ static void adx_take_length(adx_making *k, const adx_node *s,
                               adx_emit2(p, ADREV_OP_sqrt, sum, sum));
 }
 
+// For a pattern, the root of the sum of squares is enough.
+static void adx_apart_norm(adx_making *k, const adx_node *s,
+                           const adx_many *e, bool pattern)
+{
+    adx_program *p = k->to;
+    uint32_t sum = ADX_NOWHERE;
+    for (size_t l = 0; pattern && l < e->k; l++) {
+        uint32_t x = adx_same_in(k, e, 0, 0, l);
+        uint32_t term = adx_emit2(p, ADREV_OP_mul, x, x);
+        sum = l == 0 ? term : adx_emit2(p, ADREV_OP_add, sum, term);
+    }
+    if (pattern)
+        k->same[s->r] = adx_emit2(p, ADREV_OP_sqrt, sum, sum);
+    else
+        adx_apart_length(k, s, e);
+}
+
 // What an external node computes cannot be written as nodes. In a pattern, each
 // of its results is replaced by the square of the sum of all operands: that
 // depends on every operand, and has second derivatives for every pair.
-static void adx_stand_in(adx_making *k, const adx_node *s, const adx_many *e)
+static void adx_apart_external(adx_making *k, const adx_node *s,
+                               const adx_many *e, bool pattern)
 {
     adx_program *p = k->to;
+    if (!pattern) {
+        adx_spoil(p, ADREV_EEXTERNAL);
+        return;
+    }
     uint32_t sum = k->same[e->list[0]];
     for (size_t i = 1; i < adx_listed(e); i++)
         sum = adx_emit2(p, ADREV_OP_add, sum, k->same[e->list[i]]);
@@ -449,8 +542,22 @@ static void adx_stand_in(adx_making *k, const adx_node *s, const adx_many *e)
         k->same[s->r + i] = adx_emit2(p, ADREV_OP_sqr, sum, sum);
 }
 
-// The same program without nodes that have many results. pattern: values do not
-// matter, only what depends on what.
+static void adx_take_apart(adx_making *k, const adx_node *s,
+                           const adx_many *e, bool pattern)
+{
+#define ADX_CASE(kind, ...)                                                 \
+    case ADX_MANY_##kind:                                                   \
+        adx_apart_##kind(k, s, e, pattern);                                 \
+        break;
+    switch (e->kind) {
+    ADX_MANY_KINDS(ADX_CASE)
+    case ADX_MANY_COUNT:
+        break;
+    }
+#undef ADX_CASE
+}
+
+// The same program without array nodes and external nodes.
 static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
                                  bool pattern)
 {
@@ -464,14 +571,8 @@ static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
         const adx_many *many = adx_many_of(p, s);
         if (many == NULL)
             adx_copy_node(&k, s);
-        else if (many->kind == ADX_MANY_norm && !pattern)
-            adx_take_length(&k, s, many);
-        else if (many->kind != ADX_MANY_external)
-            adx_take_apart(&k, s, many);
-        else if (pattern)
-            adx_stand_in(&k, s, many);
         else
-            adx_spoil(q, ADREV_EEXTERNAL);
+            adx_take_apart(&k, s, many, pattern);
     }
     for (size_t i = 0; q->status == ADREV_OK && i < p->outputs; i++)
         adx_new_output(q, k.same[p->output[i]]);

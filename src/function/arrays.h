@@ -294,35 +294,11 @@ static void adx_run_external(const adx_many *k, ad_real r[], const ad_real w[],
     }
 }
 
-// Replays a node with many results. flipped[L]: ADX_FAILED where its rule
-// fails.
-static void adx_run_many(const adx_machine *m, const adx_node *s, ad_real w[],
-                         size_t L, bool careful, uint32_t flipped[])
+static void adx_run_product(const adx_many *k, ad_real r[], ad_real w[],
+                            size_t L, bool careful)
 {
-    ADX_KNOWS_KINDS(7);
-    const adx_many *k = &m->many[s->a];
-    ad_real *r = w + s->r * L;
-    if (k->kind == ADX_MANY_external) {
-        adx_run_external(k, r, w, w + m->places * L, L, flipped);
+    if (L == 1 && !careful && adx_run_rows(k, r, w))
         return;
-    }
-    if (k->kind == ADX_MANY_product && L == 1 && !careful
-        && adx_run_rows(k, r, w))
-        return;
-    if (k->kind == ADX_MANY_each) {
-        adx_run_each(k, r, w, L, careful);
-        return;
-    }
-    if (k->kind == ADX_MANY_gather) {
-        for (size_t i = 0; i < k->n; i++)
-            memcpy(r + i * L, w + k->list[i] * L, L * sizeof *w);
-        return;
-    }
-    if (k->kind != ADX_MANY_product) {
-        for (size_t l = 0; l < L; l++)
-            r[l] = adx_run_fold(k, w, L, l);
-        return;
-    }
     for (size_t i = 0; i < k->m; i++)
         for (size_t j = 0; j < k->n; j++)
             if (L == 1)
@@ -330,4 +306,40 @@ static void adx_run_many(const adx_machine *m, const adx_node *s, ad_real w[],
             else
                 adx_run_inner_lanes(k, w, L, i, j, careful,
                                     r + (i * k->n + j) * L);
+}
+
+static void adx_run_gather(const adx_many *k, ad_real r[], const ad_real w[],
+                           size_t L)
+{
+    for (size_t i = 0; i < k->n; i++)
+        memcpy(r + i * L, w + k->list[i] * L, L * sizeof *w);
+}
+
+// Replays a node with many results. flipped[L]: ADX_FAILED where its rule
+// fails.
+static void adx_run_many(const adx_machine *m, const adx_node *s, ad_real w[],
+                         size_t L, bool careful, uint32_t flipped[])
+{
+    const adx_many *k = &m->many[s->a];
+    ad_real *r = w + s->r * L;
+    switch (k->kind) {
+    case ADX_MANY_each:
+        adx_run_each(k, r, w, L, careful);
+        break;
+    case ADX_MANY_sum: case ADX_MANY_most: case ADX_MANY_norm:
+        for (size_t l = 0; l < L; l++)
+            r[l] = adx_run_fold(k, w, L, l);
+        break;
+    case ADX_MANY_product:
+        adx_run_product(k, r, w, L, careful);
+        break;
+    case ADX_MANY_gather:
+        adx_run_gather(k, r, w, L);
+        break;
+    case ADX_MANY_external:
+        adx_run_external(k, r, w, w + m->places * L, L, flipped);
+        break;
+    case ADX_MANY_COUNT:
+        break;
+    }
 }

@@ -11,9 +11,8 @@
  *
  *   needs   tape/memory function/api function/operations
  *   offers  adx_shared_rule adx_new_shared_rule adx_share_rule
- *           adx_release_rule adx_node adx_numbers adx_many_kind ADX_MANY_each
- *           ADX_MANY_sum ADX_MANY_most ADX_MANY_norm ADX_MANY_product
- *           ADX_MANY_gather ADX_MANY_external ADX_KNOWS_KINDS
+ *           adx_release_rule adx_node adx_numbers ADX_MANY_KINDS ADX_MANY_*
+ *           adx_many_kind ADX_MANY_COUNT adx_many_facts adx_facts_of
  *           ADX_EXTERNAL_value ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving
  *           adx_many ADX_FROM_CONSTANT ADX_FROM_INPUT ADX_NOWHERE ADX_WAYS
  *           adx_seen_set adx_term adx_known_cell adx_cells adx_program
@@ -22,7 +21,8 @@
  *           adx_new_inputs adx_new_output adx_is_constant_number
  *           adx_constant_of adx_is_fixed adx_is adx_made_by adx_many_of
  *           adx_external_operands adx_external_results adx_many_results
- *           adx_listed adx_results_of adx_extent adx_in_range adx_visit_reads
+ *           adx_listed adx_many_arity adx_results_of adx_extent adx_in_range
+ *           adx_visit_reads
  * ========================================================================== */
 
 // What an external statement saved. All programs and machines that have it as a
@@ -82,23 +82,47 @@ typedef struct adx_numbers {
     int32_t cs;
 } adx_numbers;
 
-// What a node with many results computes.
-typedef enum adx_many_kind {
-    ADX_MANY_each,              // [n] of an operation on up to 3 vectors
-    ADX_MANY_sum,               // of [k]
-    ADX_MANY_most,              // the largest of [k]; no derivative
-    ADX_MANY_norm,              // the length of [k]
-    ADX_MANY_product,           // [m x n] of [m x k] and [k x n]; op: mul, or
-                                // chain, in which a zero absorbs
-    ADX_MANY_gather,            // [n] numbers of a list
-    ADX_MANY_external           // of n inputs and m results; op: what of it
-} adx_many_kind;
+// The kinds of nodes with many results: what an array statement computes, as
+// one node. The table says which of the counts m, k and n a kind has, and how
+// many arguments: those of a product are matrices [m x k] and [k x n], all
+// others are vectors of k numbers, or of n if there is no k.
+#define ADX_MANY_KINDS(ROW)                                                 \
+    /*  kind      m  k  n  arguments         list  operation             */ \
+    ROW(each,     0, 0, 1, ADX_AS_OPERATION, 0, 1)  /* of vectors        */ \
+    ROW(sum,      0, 1, 0, 1,                0, 0)                          \
+    ROW(most,     0, 1, 0, 1,                0, 0)  /* no derivative     */ \
+    ROW(norm,     0, 1, 0, 1,                0, 0)  /* the length        */ \
+    ROW(product,  1, 1, 1, 2,                0, 1)  /* mul, or chain, in    \
+                                                       which 0 absorbs   */ \
+    ROW(gather,   0, 0, 1, 0,                1, 0)  /* [n] of the list   */ \
+    ROW(external, 1, 0, 1, 0,                1, 0)  /* of n inputs: m    */
 
-// Stands wherever each kind has a rule of its own, with the number of kinds:
-// with a new kind, no such place compiles until it has been looked at.
-#define ADX_KNOWS_KINDS(kinds)                                              \
-    ADX_STATIC_ASSERT((kinds) == ADX_MANY_external + 1,                     \
-                      "a new kind of array node: does it need a rule here?")
+// Where kinds have rules, there is a function for each kind, and a switch that
+// is made from the table: with a new kind nothing compiles until it has all of
+// its rules.
+#define ADX_MANY_ENUM(kind, m, k, n, arguments, list, operation)            \
+    ADX_MANY_##kind,
+typedef enum adx_many_kind { ADX_MANY_KINDS(ADX_MANY_ENUM) ADX_MANY_COUNT }
+    adx_many_kind;
+#undef ADX_MANY_ENUM
+
+#define ADX_AS_OPERATION (-1)
+
+typedef struct adx_many_facts {
+    bool m, k, n;               // whether it has that count
+    int8_t arguments;
+    bool list;                  // it reads the numbers in `list`
+    bool operation;             // `op` is an operation
+} adx_many_facts;
+
+static const adx_many_facts *adx_facts_of(adx_many_kind kind)
+{
+#define ADX_MANY_FACTS(kind, m, k, n, arguments, list, operation)           \
+    { m, k, n, arguments, list, operation },
+    static const adx_many_facts facts[] = { ADX_MANY_KINDS(ADX_MANY_FACTS) };
+#undef ADX_MANY_FACTS
+    return &facts[kind];
+}
 
 // Which part of an external statement a node computes (its op). The operands in
 // its list are x[n]; for adjoints yb[m] follow. In one direction, the tangents
@@ -346,22 +370,24 @@ static size_t adx_external_results(const adx_many *k)
 // How many numbers a node makes.
 static size_t adx_many_results(const adx_many *k)
 {
-    ADX_KNOWS_KINDS(7);
-    bool moving = k->op & ADX_EXTERNAL_moving;
-    return k->kind == ADX_MANY_product ? (size_t)k->m * k->n
-         : k->kind == ADX_MANY_each || k->kind == ADX_MANY_gather ? k->n
-         : k->kind == ADX_MANY_external
-           ? adx_external_results(k) * (moving ? 2 : 1) : 1;
+    const adx_many_facts *f = adx_facts_of(k->kind);
+    if (k->kind == ADX_MANY_external)
+        return adx_external_results(k) * (k->op & ADX_EXTERNAL_moving ? 2 : 1);
+    return (size_t)(f->m ? k->m : 1) * (f->n ? k->n : 1);
 }
 
 // How many numbers are in its list.
 static size_t adx_listed(const adx_many *k)
 {
-    ADX_KNOWS_KINDS(7);
-    bool moving = k->op & ADX_EXTERNAL_moving;
-    return k->kind == ADX_MANY_gather ? k->n
-         : k->kind == ADX_MANY_external
-           ? adx_external_operands(k) * (moving ? 2 : 1) : 0;
+    if (k->kind == ADX_MANY_external)
+        return adx_external_operands(k) * (k->op & ADX_EXTERNAL_moving ? 2 : 1);
+    return adx_facts_of(k->kind)->list ? k->n : 0;
+}
+
+static int adx_many_arity(const adx_many *k)
+{
+    int arguments = adx_facts_of(k->kind)->arguments;
+    return arguments == ADX_AS_OPERATION ? adx_row_of(k->op)->arity : arguments;
 }
 
 static size_t adx_results_of(const adx_program *p, const adx_node *s)
@@ -373,13 +399,10 @@ static size_t adx_results_of(const adx_program *p, const adx_node *s)
 // Rows and columns of argument i; rows 0: there is none.
 static void adx_extent(const adx_many *k, int i, size_t *rows, size_t *cols)
 {
-    ADX_KNOWS_KINDS(7);
-    bool product = k->kind == ADX_MANY_product;
-    bool each = k->kind == ADX_MANY_each;
-    bool listed = k->kind == ADX_MANY_gather || k->kind == ADX_MANY_external;
-    int arity = each ? adx_row_of(k->op)->arity : product ? 2 : 1;
-    *rows = i >= arity || listed ? 0 : !product ? 1 : i == 0 ? k->m : k->k;
-    *cols = each || (product && i == 1) ? k->n : k->k;
+    const adx_many_facts *f = adx_facts_of(k->kind);
+    bool second = f->k && i > 0;
+    *rows = i >= adx_many_arity(k) ? 0 : second ? k->k : f->m ? k->m : 1;
+    *cols = f->k && !second ? k->k : k->n;
 }
 
 static uint32_t adx_in_range(const adx_numbers *r, size_t i, size_t j)

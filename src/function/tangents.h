@@ -58,30 +58,37 @@ static void adx_tangent_product(adx_making *k, const adx_node *s,
         adx_set_range(k->derived, &own, e->m, e->n, y);
 }
 
-// A largest number (ADX_MANY_most) has no derivative: whoever asks for it only
-// scales by it.
-static void adx_tangent_many(adx_making *k, const adx_node *s,
+static void adx_tangent_gather(adx_making *k, const adx_node *s,
+                               const adx_many *e)
+{
+    for (size_t i = 0; i < e->n; i++)
+        k->derived[s->r + i] = k->derived[e->list[i]];
+}
+
+static void adx_tangent_sum(adx_making *k, const adx_node *s,
+                            const adx_many *e)
+{
+    adx_numbers x;
+    if (adx_take_range(k, NULL, 1, e->k, &e->arg[0], &x))
+        k->derived[s->r] = adx_emit_fold(k->to, ADX_MANY_sum, e->k, x);
+}
+
+// A largest number has no derivative: what is made of it only scales by it.
+static void adx_tangent_most(adx_making *k, const adx_node *s,
                              const adx_many *e)
 {
-    ADX_KNOWS_KINDS(7);
-    adx_program *p = k->to;
+    (void)k; (void)s; (void)e;
+}
+
+static void adx_tangent_norm(adx_making *k, const adx_node *s,
+                             const adx_many *e)
+{
     adx_numbers x;
-    if (e->kind == ADX_MANY_each)
-        adx_tangent_each(k, s, e);
-    else if (e->kind == ADX_MANY_product)
-        adx_tangent_product(k, s, e);
-    else if (e->kind == ADX_MANY_gather)
-        for (size_t i = 0; i < e->n; i++)
-            k->derived[s->r + i] = k->derived[e->list[i]];
-    else if (e->kind == ADX_MANY_sum
-             && adx_take_range(k, NULL, 1, e->k, &e->arg[0], &x))
-        k->derived[s->r] = adx_emit_fold(p, ADX_MANY_sum, e->k, x);
-    else if (e->kind == ADX_MANY_norm
-             && adx_take_range(k, NULL, 1, e->k, &e->arg[0], &x)) {
-        x.rs = x.cs;            // a column
-        k->derived[s->r] = adx_emit_product(p, ADX_OP_chain, 1, e->k, 1,
-                                            adx_cosines_in(k, s, e), x).base;
-    }
+    if (!adx_take_range(k, NULL, 1, e->k, &e->arg[0], &x))
+        return;
+    x.rs = x.cs;                // a column
+    k->derived[s->r] = adx_emit_product(k->to, ADX_OP_chain, 1, e->k, 1,
+                                        adx_cosines_in(k, s, e), x).base;
 }
 
 static bool adx_any_derived(const adx_making *k, const uint32_t list[],
@@ -100,6 +107,8 @@ static void adx_tangent_external(adx_making *k, const adx_node *s,
 {
     size_t n = adx_listed(e);
     size_t results = adx_many_results(e);
+    if (!adx_any_derived(k, e->list, n))
+        return;
     if (e->op & ADX_EXTERNAL_moving) {
         adx_spoil(k->to, ADREV_EEXTERNAL);
         return;
@@ -115,6 +124,21 @@ static void adx_tangent_external(adx_making *k, const adx_node *s,
     }
 }
 
+static void adx_tangent_many(adx_making *k, const adx_node *s,
+                             const adx_many *e)
+{
+#define ADX_CASE(kind, ...)                                                 \
+    case ADX_MANY_##kind:                                                   \
+        adx_tangent_##kind(k, s, e);                                        \
+        break;
+    switch (e->kind) {
+    ADX_MANY_KINDS(ADX_CASE)
+    case ADX_MANY_COUNT:
+        break;
+    }
+#undef ADX_CASE
+}
+
 // The tangent of a node that has been copied.
 static void adx_tangent_node(adx_making *k, const adx_node *s)
 {
@@ -122,11 +146,6 @@ static void adx_tangent_node(adx_making *k, const adx_node *s)
     const adx_many *many = adx_many_of(k->from, s);
     if (k->to->status != ADREV_OK || s->op == ADX_OP_guard)
         return;
-    if (many != NULL && many->kind == ADX_MANY_external
-        && adx_any_derived(k, many->list, adx_listed(many))) {
-        adx_tangent_external(k, s, many);
-        return;
-    }
     if (many != NULL) {
         adx_tangent_many(k, s, many);
         return;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags:
 // flags: -DADREV_VALUES=1000 -DADREV_TRACE=1
 // with: errors_plain.c
 /* errors.c - one provocation for each row of ADREV_STATUS_TABLE, and more.
