@@ -407,10 +407,10 @@ static ad_rev adx_fold_plain(ad_opcode op, ad_rev a, ad_rev b)
 }
 
 // Returns the product of x. d (or NULL) are its partials: each is the product
-// of the numbers before it, times that of the numbers after it. One way
-// forwards leaves the former in d, one way back multiplies by the latter. So
-// nothing is divided, and a zero in x does no harm; as in the chain rule, a
-// zero absorbs.
+// of the numbers before it, times that of the numbers after it. The loop
+// forwards leaves the former in d, and the loop backwards multiplies by the
+// latter. So nothing is divided, and a zero in x does no harm; as in the chain
+// rule, a zero absorbs.
 static ad_real adx_product_partials(size_t n, const ad_rev x[], ad_real d[])
 {
     ad_real before = 1;
@@ -1403,6 +1403,8 @@ static void adx_free_chunk_tape(const ad_allocator *a, adx_chunk_tape *r)
     adx_drop(a, r);
 }
 
+// A chunk tape with room for the inputs, results and arguments of a chunk.
+// NULL: no memory.
 static adx_chunk_tape *adx_new_chunk_tape(const adx_pass *p)
 {
     const adx_bulk *b = p->b;
@@ -2032,8 +2034,7 @@ static ad_status adx_map_all_elements(const adx_pass *p, adx_bulk *b)
     return adx_map_pass(p, b, NULL, b->n);
 }
 
-// Elements are recorded together so many at a time that a chunk has some
-// ADX_CHUNK_VALUES values.
+// As many elements are recorded together as have about ADX_CHUNK_VALUES values.
 #define ADX_CHUNK_VALUES 2048
 #define ADX_CHUNK_MOST 256
 
@@ -2490,7 +2491,7 @@ static size_t adx_bulk_results(const adx_bulk *b)
     return b->kind == ADX_BULK_REDUCE ? b->d : b->n * b->d;
 }
 
-// Writes what is saved. Operands are kept one behind the other, so that an
+// Writes what is saved. Operands are kept one after another, so that an
 // argument is found by operand, and no longer where the user had it.
 static void adx_save_bulk(const adx_bulk *b, const ad_rev operand[],
                           void *saved)

@@ -689,11 +689,12 @@ static inline bool adx_make_room_for(const ad_allocator *a, void **array,
 /* === function/program =======================================================
  * A program in memory. Its numbers are counted in the order in which they are
  * made: first the inputs, then constants and results of nodes. So the arguments
- * of a node are smaller numbers than its result, and one way through the nodes
- * meets every number before its uses. `from` tells for each number whether it
- * is an input, which constant it is, or which node makes it. A node of an array
- * statement or an external statement makes several numbers that follow one
- * another; what such a node needs beyond a node's fields is in `many`.
+ * of a node are smaller numbers than its result, and who goes through the nodes
+ * in order meets every number before its uses. `from` tells for each number
+ * whether it is an input, which constant it is, or which node makes it. A node
+ * of an array statement or an external statement makes several numbers that
+ * follow one another; what such a node needs beyond a node's fields is in
+ * `many`.
  *
  *   needs   tape/memory function/api function/operations
  *   offers  adx_shared_rule adx_new_shared_rule adx_share_rule
@@ -1097,7 +1098,7 @@ static uint32_t adx_in_range(const adx_numbers *r, size_t i, size_t j)
                    + (uint32_t)j * (uint32_t)r->cs;
 }
 
-// Visits every number that a node reads.
+// Visits every number that a node reads; a guard has no third argument.
 typedef void adx_visit_fn(void *user, uint32_t number);
 
 ADX_INLINE void adx_visit_reads(const adx_program *p, const adx_node *s,
@@ -1544,8 +1545,8 @@ static bool adx_all_fixed(const adx_program *p, const uint32_t list[],
 }
 
 // A matrix of any numbers as a range, which is all that an array node can read.
-// Numbers with even distances are a range already. Constants get new numbers
-// one behind the other, so that evaluations have nothing to do. All else is
+// Numbers at even distances are a range already. Constants get new numbers,
+// which follow one another, so that evaluations have nothing to do. All else is
 // gathered by a node of its own.
 static adx_numbers adx_numbers_of(adx_program *p, const uint32_t list[],
                               size_t rows, size_t cols)
@@ -1810,6 +1811,7 @@ static double adx_read_decimal(const char *at, const char **end)
     return quotient + (fma(-quotient, scale, high) + low) / scale;
 }
 
+// A name without "(" is x, y, z or, whatever else it is, v.
 static uint8_t adx_factor(adx_formula *f)
 {
     adx_blank(f);
@@ -2012,8 +2014,9 @@ ADX_NOINLINE static bool adx_mark_more(const adx_program *p, const adx_node *s,
 }
 
 // Marks the numbers on which results or guards depend; in a plain program, all.
-// One way back is enough: when a node is met, all nodes that read its result
-// have been. Returns how many nodes are needed.
+// It is enough to go through the nodes once, from the last to the first: when a
+// node is met, all nodes that read its result have been. Returns how many nodes
+// are needed.
 static size_t adx_mark_used(const adx_program *p, bool used[])
 {
     size_t live = 0;
@@ -2156,6 +2159,8 @@ static void adx_copy_gather(adx_making *k, const adx_node *s,
     adx_drop(k->to->memory, list);
 }
 
+// Copies a node with many results: its arguments become ranges of the new
+// program, or its list a list of new numbers.
 static void adx_copy_many(adx_making *k, const adx_node *s,
                           const adx_many *old)
 {
@@ -2479,13 +2484,13 @@ ADX_SELDOM_END
 
 /* === function/adjoints ======================================================
  * The adjoint of a program (vjp) is a reverse sweep that is written down
- * instead of done. First the nodes of the program are copied. Then one way back
- * through them adds, for each node, its partial times its adjoint to the
- * adjoint of each argument. derived[x] is the number that is the sum so far; a
- * sum that grows is a new number each time. Where nothing has arrived
- * (ADX_NOWHERE) the adjoint is zero, and the node adds nothing; neither is
- * anything added for numbers that no input moves. Array nodes do the same range
- * by range: their adjoints are array nodes, too.
+ * instead of done. First the nodes of the program are copied. Then each node,
+ * from the last to the first, adds its partial times its adjoint to the adjoint
+ * of each argument. derived[x] is the number that is this sum so far; a sum
+ * that grows is a new number each time. Where nothing has arrived (ADX_NOWHERE)
+ * the adjoint is zero, and the node adds nothing; neither is anything added for
+ * numbers that no input moves. Array nodes do the same range by range: their
+ * adjoints are array nodes, too.
  *
  * Here is also what takes array nodes apart, for sparsity and Taylor series.
  *
@@ -3252,7 +3257,7 @@ typedef struct adx_primal_split {
     bool *weighted;             // numbers that depend on weights
     bool *needed;               // by the second part,
     bool *handed;               // of which the first one hands these on,
-    size_t n;                   // so many
+    size_t n;                   // and how many those are
 } adx_primal_split;
 
 static void adx_end_primal_split(adx_primal_split *k, const ad_allocator *a)
@@ -3484,7 +3489,7 @@ typedef struct adx_code_place {
     int line;
 } adx_code_place;
 
-// The name of a file, as a copy that belongs to the function; a list.
+// A list of names of files, copies of which belong to the function.
 typedef struct adx_file_name {
     struct adx_file_name *next;
     char text[];
@@ -3966,7 +3971,7 @@ static void adx_record_inputs(adx_recorder *r, size_t n, const ad_rev x[])
         adx_name_number(r, x[i].seq, (uint32_t)i);
 }
 
-// The first reason stays.
+// The recording fails for this reason, unless there is one already.
 static void adx_refuse_recording(adx_recorder *r, ad_status status,
                                  const char *why)
 {
@@ -4187,6 +4192,8 @@ static bool adx_copy_manys(adx_machine *m, const adx_program *p)
     return true;
 }
 
+// Memory for all of it. False: there is none, and what was taken is still to be
+// freed.
 static bool adx_begin_placing(adx_placing *k, const adx_program *p)
 {
     const ad_allocator *a = p->memory;
@@ -4508,7 +4515,8 @@ static void adx_mark_after(adx_node *s)
     }
 }
 
-// NULL: no memory.
+// Makes the machine of a program, in the steps that the opening names. NULL: no
+// memory.
 static adx_machine *adx_make_machine(const adx_program *p)
 {
     adx_placing k;
@@ -5057,7 +5065,7 @@ static void adx_give_work(adx_machine *m, adx_workspace *work)
 }
 
 /* --- many points ------------------------------------------------------------
- * The numbers of all lanes are side by side; each node is a loop over
+ * The numbers of all lanes are side by side. Each node is a loop over
  * lanes.                                                                    */
 
 // Marks the lanes that fail at this guard, and have failed at none before.
@@ -5708,8 +5716,8 @@ static ad_status adx_code_and_copy(adx_evaluation *e, size_t parts,
     return left <= 0 ? ADREV_OK : adx_flip(e->fn, (uint32_t)left - 1);
 }
 
-// From so many results on they are written in place, as a copy takes long.
-// (matvec, bench/: 1.14 instead of 1.88 times the plain program.)
+// As many results as this, or more, are written in place, since to copy them
+// takes long. (matvec, bench/: 1.14 instead of 1.88 times the plain program.)
 #define ADX_COPIES_MOST 1000
 
 // By machine code, if there is any. *again: a replay is to do it instead.
@@ -6105,12 +6113,12 @@ typedef struct adx_mapping {
     uint32_t *left;
     ad_real *waiting;           // [blocks of a batch][results][lanes]; or NULL
     size_t first;               // block of the batch
-    bool done[ADX_BATCH];       // of its blocks (at most so many), in parallel
+    bool done[ADX_BATCH];       // of each block of the batch, in parallel
     atomic_int status;
 } adx_mapping;
 
-// Copies numbers of lanes. The two do not overlap, but of a memcpy that gcc 12
-// knows to be short it makes `rep movs` (burgers replayed, bench/: 1.3 times as
+// Copies numbers of lanes. They do not overlap, but gcc 12 turns a memcpy that
+// it knows to be short into `rep movs` (burgers replayed, bench/: 1.3 times as
 // long).
 static void adx_copy_lanes(size_t n, const ad_real from[], ad_real to[])
 {
@@ -7452,8 +7460,8 @@ static bool adx_has_partial(uint32_t op, int i)
         && strcmp(adx_row_of(op)->partial[i], "0") != 0;
 }
 
-// Adds to a list the inputs that number x depends on: a search in depth that
-// marks what it has seen with `now`.
+// Adds to a list the inputs that number x depends on, by a depth-first search
+// that marks what it has seen with `now`.
 static void adx_collect_inputs(const adx_program *p, uint32_t x,
                                uint32_t mark[], uint32_t now,
                                adx_index_list *stack, adx_index_list *to)
@@ -7487,9 +7495,10 @@ typedef struct adx_reaching {
 } adx_reaching;
 
 // Appends to the order x and all that it is made from, as far as they are not
-// there: a search in depth with a stack of its own. A number is entered when it
-// is met for the second time, after its arguments. Its mark is below `now`
-// before it is met, `now` while it waits for them, and then now + 1.
+// there yet, by a depth-first search with a stack of its own. A number is
+// entered when it is met for the second time, after its arguments. Its mark is
+// below `now` before it is met, `now` while it waits for them, and then now +
+// 1.
 static void adx_visit_reach(adx_reaching *k, uint32_t x, uint32_t now)
 {
     adx_list_add(&k->stack, x);
@@ -7513,10 +7522,10 @@ static void adx_visit_reach(adx_reaching *k, uint32_t x, uint32_t now)
     }
 }
 
-// Rows first ... first + n - 1 of the graph, by one way back through the nodes
-// that any of these outputs needs. Output first + i begins with bit i, and each
-// number gives its bits to its arguments. Bit r of an input then says whether
-// it has an entry in row r.
+// Rows first ... first + n - 1 of the graph. Output first + i begins with bit
+// i. The nodes that any of these outputs needs are gone through once, from the
+// last to the first, and each gives its bits to its arguments. Bit r of an
+// input then says whether it has an entry in row first + r.
 static void adx_reach_rows(adx_reaching *k, uint32_t first, uint32_t n,
                            uint32_t start[])
 {
@@ -7754,9 +7763,10 @@ static void adx_thin_pairs(adx_index_list *pairs, size_t inputs)
     adx_free_graph(pairs->memory, &g);
 }
 
-// One way forwards through the nodes: the set of a result is the union of those
-// of its arguments, and where the operation is curved, pairs are added. Many
-// nodes add the same pairs, so the list is thinned whenever it has doubled.
+// Goes through the nodes from the first to the last: the set of a result is the
+// union of those of its arguments, and where the operation is curved, pairs are
+// added. Many nodes add the same pairs, so the list is thinned whenever it has
+// doubled.
 static void adx_find_pairs(adx_sets *k, const bool used[],
                            adx_index_list *pairs)
 {
@@ -8312,6 +8322,7 @@ static ad_status adx_pattern_of(ad_fn *fn, bool hessian, adx_pattern **out)
     return ADREV_OK;
 }
 
+// Tells a pattern: those parts of it that are asked for.
 static ad_status adx_give_pattern(ad_fn *fn, bool hessian, ad_sparsity *about,
                                   size_t start[], size_t row[],
                                   size_t column[])

@@ -1043,6 +1043,7 @@ static ad_status adx_call_directly(ad_vector_fn *f, void *ctx, size_t n,
                                                     : status;
 }
 
+// Where no statement can be recorded (adx_loop_memory), f is just called.
 static ad_status adx_call_checkpoint(const ad_checkpoint_options *o,
                                      ad_vector_fn *f, void *ctx, size_t n,
                                      const ad_rev x[], size_t m, ad_rev y[])
@@ -4382,6 +4383,7 @@ static void adx_unrolled_hand_out(adx_unrolled *u)
         memcpy(d->untraced, u->k.state, c->untraced);
 }
 
+// Unrolls a scan. The scan that is made for it only describes the steps.
 static ad_status adx_unrolled_scan(const ad_scan_desc *d, ad_vector_fn *f,
                                    const ad_allocator *a,
                                    ad_scan_report *report)
@@ -4662,7 +4664,6 @@ static bool adx_connect_checkpoint(adx_checkpoint *c, const ad_real dy[],
     return ok;
 }
 
-// Results, of which some are marked, to the inputs.
 // The operands of an external statement. Scans and checkpoints need memory for
 // marks in the place of adjoints; `a` is where it comes from.
 static ad_status adx_connect_external(const adx_external *s, ad_real mark[])
@@ -4695,6 +4696,8 @@ static ad_status adx_connect_external(const adx_external *s, ad_real mark[])
     return ok ? ADREV_OK : ADREV_EEXTERNAL;
 }
 
+// The operands of an array statement or an external statement. Every rule of
+// the library is known here; a rule of another header would not be.
 static ad_status adx_connect_extended(const adx_extended *e, ad_real mark[])
 {
     if (adx_zeros(e->values, &mark[e->first]))
@@ -4735,8 +4738,8 @@ static ad_status adx_connect_entry(unsigned header, const adx_operand *op,
     return ADREV_OK;
 }
 
-// Marks all that the marked values depend on: one way back through the entries,
-// as in a sweep.
+// Marks all that the marked values depend on: goes through the entries once,
+// from the last to the first, as a sweep does.
 static ad_status adx_connect(const ad_tape *t, ad_real mark[])
 {
     const adx_context *now = adx_live(t);

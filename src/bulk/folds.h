@@ -144,10 +144,10 @@ static ad_rev adx_fold_plain(ad_opcode op, ad_rev a, ad_rev b)
 }
 
 // Returns the product of x. d (or NULL) are its partials: each is the product
-// of the numbers before it, times that of the numbers after it. One way
-// forwards leaves the former in d, one way back multiplies by the latter. So
-// nothing is divided, and a zero in x does no harm; as in the chain rule, a
-// zero absorbs.
+// of the numbers before it, times that of the numbers after it. The loop
+// forwards leaves the former in d, and the loop backwards multiplies by the
+// latter. So nothing is divided, and a zero in x does no harm; as in the chain
+// rule, a zero absorbs.
 static ad_real adx_product_partials(size_t n, const ad_rev x[], ad_real d[])
 {
     ad_real before = 1;

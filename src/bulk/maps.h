@@ -222,8 +222,7 @@ static ad_status adx_map_all_elements(const adx_pass *p, adx_bulk *b)
     return adx_map_pass(p, b, NULL, b->n);
 }
 
-// Elements are recorded together so many at a time that a chunk has some
-// ADX_CHUNK_VALUES values.
+// As many elements are recorded together as have about ADX_CHUNK_VALUES values.
 #define ADX_CHUNK_VALUES 2048
 #define ADX_CHUNK_MOST 256
 

@@ -286,6 +286,8 @@ static void adx_free_chunk_tape(const ad_allocator *a, adx_chunk_tape *r)
     adx_drop(a, r);
 }
 
+// A chunk tape with room for the inputs, results and arguments of a chunk.
+// NULL: no memory.
 static adx_chunk_tape *adx_new_chunk_tape(const adx_pass *p)
 {
     const adx_bulk *b = p->b;

@@ -219,7 +219,7 @@ static size_t adx_bulk_results(const adx_bulk *b)
     return b->kind == ADX_BULK_REDUCE ? b->d : b->n * b->d;
 }
 
-// Writes what is saved. Operands are kept one behind the other, so that an
+// Writes what is saved. Operands are kept one after another, so that an
 // argument is found by operand, and no longer where the user had it.
 static void adx_save_bulk(const adx_bulk *b, const ad_rev operand[],
                           void *saved)

@@ -2,13 +2,13 @@
 
 /* === function/adjoints ======================================================
  * The adjoint of a program (vjp) is a reverse sweep that is written down
- * instead of done. First the nodes of the program are copied. Then one way back
- * through them adds, for each node, its partial times its adjoint to the
- * adjoint of each argument. derived[x] is the number that is the sum so far; a
- * sum that grows is a new number each time. Where nothing has arrived
- * (ADX_NOWHERE) the adjoint is zero, and the node adds nothing; neither is
- * anything added for numbers that no input moves. Array nodes do the same range
- * by range: their adjoints are array nodes, too.
+ * instead of done. First the nodes of the program are copied. Then each node,
+ * from the last to the first, adds its partial times its adjoint to the adjoint
+ * of each argument. derived[x] is the number that is this sum so far; a sum
+ * that grows is a new number each time. Where nothing has arrived (ADX_NOWHERE)
+ * the adjoint is zero, and the node adds nothing; neither is anything added for
+ * numbers that no input moves. Array nodes do the same range by range: their
+ * adjoints are array nodes, too.
  *
  * Here is also what takes array nodes apart, for sparsity and Taylor series.
  *

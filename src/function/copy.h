@@ -61,8 +61,9 @@ ADX_NOINLINE static bool adx_mark_more(const adx_program *p, const adx_node *s,
 }
 
 // Marks the numbers on which results or guards depend; in a plain program, all.
-// One way back is enough: when a node is met, all nodes that read its result
-// have been. Returns how many nodes are needed.
+// It is enough to go through the nodes once, from the last to the first: when a
+// node is met, all nodes that read its result have been. Returns how many nodes
+// are needed.
 static size_t adx_mark_used(const adx_program *p, bool used[])
 {
     size_t live = 0;
@@ -205,6 +206,8 @@ static void adx_copy_gather(adx_making *k, const adx_node *s,
     adx_drop(k->to->memory, list);
 }
 
+// Copies a node with many results: its arguments become ranges of the new
+// program, or its list a list of new numbers.
 static void adx_copy_many(adx_making *k, const adx_node *s,
                           const adx_many *old)
 {

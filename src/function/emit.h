@@ -225,8 +225,8 @@ static bool adx_all_fixed(const adx_program *p, const uint32_t list[],
 }
 
 // A matrix of any numbers as a range, which is all that an array node can read.
-// Numbers with even distances are a range already. Constants get new numbers
-// one behind the other, so that evaluations have nothing to do. All else is
+// Numbers at even distances are a range already. Constants get new numbers,
+// which follow one another, so that evaluations have nothing to do. All else is
 // gathered by a node of its own.
 static adx_numbers adx_numbers_of(adx_program *p, const uint32_t list[],
                               size_t rows, size_t cols)

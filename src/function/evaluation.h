@@ -229,8 +229,8 @@ static ad_status adx_code_and_copy(adx_evaluation *e, size_t parts,
     return left <= 0 ? ADREV_OK : adx_flip(e->fn, (uint32_t)left - 1);
 }
 
-// From so many results on they are written in place, as a copy takes long.
-// (matvec, bench/: 1.14 instead of 1.88 times the plain program.)
+// As many results as this, or more, are written in place, since to copy them
+// takes long. (matvec, bench/: 1.14 instead of 1.88 times the plain program.)
 #define ADX_COPIES_MOST 1000
 
 // By machine code, if there is any. *again: a replay is to do it instead.

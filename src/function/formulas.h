@@ -147,6 +147,7 @@ static double adx_read_decimal(const char *at, const char **end)
     return quotient + (fma(-quotient, scale, high) + low) / scale;
 }
 
+// A name without "(" is x, y, z or, whatever else it is, v.
 static uint8_t adx_factor(adx_formula *f)
 {
     adx_blank(f);

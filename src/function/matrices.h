@@ -193,7 +193,7 @@ typedef struct adx_primal_split {
     bool *weighted;             // numbers that depend on weights
     bool *needed;               // by the second part,
     bool *handed;               // of which the first one hands these on,
-    size_t n;                   // so many
+    size_t n;                   // and how many those are
 } adx_primal_split;
 
 static void adx_end_primal_split(adx_primal_split *k, const ad_allocator *a)

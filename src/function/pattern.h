@@ -114,8 +114,8 @@ static bool adx_has_partial(uint32_t op, int i)
         && strcmp(adx_row_of(op)->partial[i], "0") != 0;
 }
 
-// Adds to a list the inputs that number x depends on: a search in depth that
-// marks what it has seen with `now`.
+// Adds to a list the inputs that number x depends on, by a depth-first search
+// that marks what it has seen with `now`.
 static void adx_collect_inputs(const adx_program *p, uint32_t x,
                                uint32_t mark[], uint32_t now,
                                adx_index_list *stack, adx_index_list *to)
@@ -149,9 +149,10 @@ typedef struct adx_reaching {
 } adx_reaching;
 
 // Appends to the order x and all that it is made from, as far as they are not
-// there: a search in depth with a stack of its own. A number is entered when it
-// is met for the second time, after its arguments. Its mark is below `now`
-// before it is met, `now` while it waits for them, and then now + 1.
+// there yet, by a depth-first search with a stack of its own. A number is
+// entered when it is met for the second time, after its arguments. Its mark is
+// below `now` before it is met, `now` while it waits for them, and then now +
+// 1.
 static void adx_visit_reach(adx_reaching *k, uint32_t x, uint32_t now)
 {
     adx_list_add(&k->stack, x);
@@ -175,10 +176,10 @@ static void adx_visit_reach(adx_reaching *k, uint32_t x, uint32_t now)
     }
 }
 
-// Rows first ... first + n - 1 of the graph, by one way back through the nodes
-// that any of these outputs needs. Output first + i begins with bit i, and each
-// number gives its bits to its arguments. Bit r of an input then says whether
-// it has an entry in row r.
+// Rows first ... first + n - 1 of the graph. Output first + i begins with bit
+// i. The nodes that any of these outputs needs are gone through once, from the
+// last to the first, and each gives its bits to its arguments. Bit r of an
+// input then says whether it has an entry in row first + r.
 static void adx_reach_rows(adx_reaching *k, uint32_t first, uint32_t n,
                            uint32_t start[])
 {
@@ -416,9 +417,10 @@ static void adx_thin_pairs(adx_index_list *pairs, size_t inputs)
     adx_free_graph(pairs->memory, &g);
 }
 
-// One way forwards through the nodes: the set of a result is the union of those
-// of its arguments, and where the operation is curved, pairs are added. Many
-// nodes add the same pairs, so the list is thinned whenever it has doubled.
+// Goes through the nodes from the first to the last: the set of a result is the
+// union of those of its arguments, and where the operation is curved, pairs are
+// added. Many nodes add the same pairs, so the list is thinned whenever it has
+// doubled.
 static void adx_find_pairs(adx_sets *k, const bool used[],
                            adx_index_list *pairs)
 {

@@ -128,6 +128,8 @@ static bool adx_copy_manys(adx_machine *m, const adx_program *p)
     return true;
 }
 
+// Memory for all of it. False: there is none, and what was taken is still to be
+// freed.
 static bool adx_begin_placing(adx_placing *k, const adx_program *p)
 {
     const ad_allocator *a = p->memory;
@@ -449,7 +451,8 @@ static void adx_mark_after(adx_node *s)
     }
 }
 
-// NULL: no memory.
+// Makes the machine of a program, in the steps that the opening names. NULL: no
+// memory.
 static adx_machine *adx_make_machine(const adx_program *p)
 {
     adx_placing k;

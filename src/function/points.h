@@ -31,12 +31,12 @@ typedef struct adx_mapping {
     uint32_t *left;
     ad_real *waiting;           // [blocks of a batch][results][lanes]; or NULL
     size_t first;               // block of the batch
-    bool done[ADX_BATCH];       // of its blocks (at most so many), in parallel
+    bool done[ADX_BATCH];       // of each block of the batch, in parallel
     atomic_int status;
 } adx_mapping;
 
-// Copies numbers of lanes. The two do not overlap, but of a memcpy that gcc 12
-// knows to be short it makes `rep movs` (burgers replayed, bench/: 1.3 times as
+// Copies numbers of lanes. They do not overlap, but gcc 12 turns a memcpy that
+// it knows to be short into `rep movs` (burgers replayed, bench/: 1.3 times as
 // long).
 static void adx_copy_lanes(size_t n, const ad_real from[], ad_real to[])
 {

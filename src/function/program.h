@@ -3,11 +3,12 @@
 /* === function/program =======================================================
  * A program in memory. Its numbers are counted in the order in which they are
  * made: first the inputs, then constants and results of nodes. So the arguments
- * of a node are smaller numbers than its result, and one way through the nodes
- * meets every number before its uses. `from` tells for each number whether it
- * is an input, which constant it is, or which node makes it. A node of an array
- * statement or an external statement makes several numbers that follow one
- * another; what such a node needs beyond a node's fields is in `many`.
+ * of a node are smaller numbers than its result, and who goes through the nodes
+ * in order meets every number before its uses. `from` tells for each number
+ * whether it is an input, which constant it is, or which node makes it. A node
+ * of an array statement or an external statement makes several numbers that
+ * follow one another; what such a node needs beyond a node's fields is in
+ * `many`.
  *
  *   needs   tape/memory function/api function/operations
  *   offers  adx_shared_rule adx_new_shared_rule adx_share_rule
@@ -411,7 +412,7 @@ static uint32_t adx_in_range(const adx_numbers *r, size_t i, size_t j)
                    + (uint32_t)j * (uint32_t)r->cs;
 }
 
-// Visits every number that a node reads.
+// Visits every number that a node reads; a guard has no third argument.
 typedef void adx_visit_fn(void *user, uint32_t number);
 
 ADX_INLINE void adx_visit_reads(const adx_program *p, const adx_node *s,

@@ -19,7 +19,7 @@ typedef struct adx_code_place {
     int line;
 } adx_code_place;
 
-// The name of a file, as a copy that belongs to the function; a list.
+// A list of names of files, copies of which belong to the function.
 typedef struct adx_file_name {
     struct adx_file_name *next;
     char text[];
@@ -501,7 +501,7 @@ static void adx_record_inputs(adx_recorder *r, size_t n, const ad_rev x[])
         adx_name_number(r, x[i].seq, (uint32_t)i);
 }
 
-// The first reason stays.
+// The recording fails for this reason, unless there is one already.
 static void adx_refuse_recording(adx_recorder *r, ad_status status,
                                  const char *why)
 {

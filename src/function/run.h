@@ -172,7 +172,7 @@ static void adx_give_work(adx_machine *m, adx_workspace *work)
 }
 
 /* --- many points ------------------------------------------------------------
- * The numbers of all lanes are side by side; each node is a loop over
+ * The numbers of all lanes are side by side. Each node is a loop over
  * lanes.                                                                    */
 
 // Marks the lanes that fail at this guard, and have failed at none before.

@@ -307,6 +307,7 @@ static ad_status adx_call_directly(ad_vector_fn *f, void *ctx, size_t n,
                                                     : status;
 }
 
+// Where no statement can be recorded (adx_loop_memory), f is just called.
 static ad_status adx_call_checkpoint(const ad_checkpoint_options *o,
                                      ad_vector_fn *f, void *ctx, size_t n,
                                      const ad_rev x[], size_t m, ad_rev y[])

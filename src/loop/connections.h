@@ -158,7 +158,6 @@ static bool adx_connect_checkpoint(adx_checkpoint *c, const ad_real dy[],
     return ok;
 }
 
-// Results, of which some are marked, to the inputs.
 // The operands of an external statement. Scans and checkpoints need memory for
 // marks in the place of adjoints; `a` is where it comes from.
 static ad_status adx_connect_external(const adx_external *s, ad_real mark[])
@@ -191,6 +190,8 @@ static ad_status adx_connect_external(const adx_external *s, ad_real mark[])
     return ok ? ADREV_OK : ADREV_EEXTERNAL;
 }
 
+// The operands of an array statement or an external statement. Every rule of
+// the library is known here; a rule of another header would not be.
 static ad_status adx_connect_extended(const adx_extended *e, ad_real mark[])
 {
     if (adx_zeros(e->values, &mark[e->first]))
@@ -231,8 +232,8 @@ static ad_status adx_connect_entry(unsigned header, const adx_operand *op,
     return ADREV_OK;
 }
 
-// Marks all that the marked values depend on: one way back through the entries,
-// as in a sweep.
+// Marks all that the marked values depend on: goes through the entries once,
+// from the last to the first, as a sweep does.
 static ad_status adx_connect(const ad_tape *t, ad_real mark[])
 {
     const adx_context *now = adx_live(t);

@@ -152,6 +152,7 @@ static void adx_unrolled_hand_out(adx_unrolled *u)
         memcpy(d->untraced, u->k.state, c->untraced);
 }
 
+// Unrolls a scan. The scan that is made for it only describes the steps.
 static ad_status adx_unrolled_scan(const ad_scan_desc *d, ad_vector_fn *f,
                                    const ad_allocator *a,
                                    ad_scan_report *report)
