@@ -6,7 +6,7 @@
  * rows of each part in order, and the results are the rows of the next level. A
  * reduction goes on until one row is left. Prefixes need the result of a part
  * only if another part follows. So parts may run at the same time, and their
- * bounds, and with them the bits, depend on the number of rows alone.
+ * bounds, and with them the bits, depend on the number and size of rows alone.
  *
  * All levels but the one result are kept, because a sweep records each part
  * again from its rows. A reverse sweep takes the levels from the last to the
