@@ -46,9 +46,19 @@
  *
  * Rooms, each of which begins with a line `=== room`:
  *
- *   loop/api loop/stage loop/checkpoint loop/schedule loop/scan loop/step
- *   loop/replay loop/stepping loop/sweep loop/recorded loop/first loop/unrolled
- *   loop/connections
+ *   loop/api           the interface
+ *   loop/stage         tapes apart
+ *   loop/checkpoint    a call that is run again in the sweep
+ *   loop/schedule      which states of a loop are kept
+ *   loop/scan          inputs, outputs and window of a scan's step
+ *   loop/step          one step, called or recorded
+ *   loop/replay        steps as recorded functions
+ *   loop/stepping      runs of steps, and their memory
+ *   loop/sweep         sweeps of a scan
+ *   loop/recorded      a scan in a recorded function
+ *   loop/first         the first run of a scan
+ *   loop/unrolled      a scan recorded as it happens
+ *   loop/connections   which results depend on which inputs
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */

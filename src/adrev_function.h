@@ -42,14 +42,35 @@
  *
  * Rooms, each of which begins with a line `=== room`:
  *
- *   function/api function/operations function/program function/unique
- *   function/emit function/formulas function/copy function/tangents
- *   function/adjoints function/matrices function/record function/workspace
- *   function/places function/arrays function/run function/functions
- *   function/evaluation function/evaluate function/directions function/points
- *   function/calls function/paths function/taylor function/compare
- *   function/pattern function/colour function/plans function/dense
- *   function/life
+ *   function/api          the interface
+ *   function/operations   the operations of programs
+ *   function/program      a program in memory
+ *   function/unique       finds nodes that compute the same
+ *   function/emit         adds a node, unless an identity gives its result
+ *   function/formulas     reads the operator table as formulas
+ *   function/copy         copies nodes from one program into another
+ *   function/tangents     derivation: tangents
+ *   function/adjoints     derivation: adjoints
+ *   function/matrices     programs of whole matrices
+ *   function/record       records a function by the trace hook
+ *   function/workspace    memory of one evaluation at a time
+ *   function/places       which place a number has in a machine
+ *   function/arrays       replays array nodes
+ *   function/run          replays a machine at a point, or in lanes
+ *   function/functions    ad_fn, with its programs and machines
+ *   function/evaluation   machine code or a replay, at one point
+ *   function/evaluate     values and derivatives at one point
+ *   function/directions   several rows or columns at once
+ *   function/points       many points, block by block
+ *   function/calls        calls of a function while recording
+ *   function/paths        guards, and functions with branches
+ *   function/taylor       Taylor coefficients
+ *   function/compare      finds what a recording does not see
+ *   function/pattern      which entries of a matrix may be nonzero
+ *   function/colour       which rows or columns share a direction
+ *   function/plans        the entries of a sparse matrix
+ *   function/dense        dense Jacobians and Hessians
+ *   function/life         functions are recorded and freed
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */

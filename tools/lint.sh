@@ -10,12 +10,13 @@ say() {
     echo "$*"
 }
 
-# Headers are what src/ makes of them, and list the rooms that they have.
+# Headers are what src/ makes of them, and list the rooms that they have, each
+# with what is in it.
 for header in adrev*.h; do
     awk -f tools/join.awk "src/$header" | cmp -s - "$header" \
         || say "$header is not what src/ makes of it: make headers"
-    contents=$(sed -n '1,60s/^ \*   \([a-z]*\/[a-z/ ]*\)$/\1/p' "src/$header" \
-               | tr '\n' ' ')
+    contents=$(sed -n '1,100s/^ \*   \([a-z]*\/[a-z]*\)  *[^ ].*$/\1/p' \
+                   "src/$header" | tr '\n' ' ')
     rooms=$(sed -n 's/^#include "\([a-z]*\/[a-z]*\)\.h"/\1/p' "src/$header" \
             | tr '\n' ' ')
     [ "$contents" = "$rooms" ] || say "$header: contents $contents, rooms $rooms"

@@ -1,8 +1,14 @@
 #pragma once
 
 /* === code/layout ============================================================
- * Where a number is in C code: a literal, an input, a local variable, or a
- * place in `work`.
+ * Where a number is in C code: a constant is a literal, an input stays in its
+ * array, and any other number is a local variable, v12. Two kinds of numbers
+ * have to be in memory. What an array node reads or makes is an array; and if
+ * the program is split into several C functions, what one of them makes and
+ * another one reads cannot be a local variable. These numbers have places in
+ * `work`. But results of an array node that are the function's results, one
+ * after another, are written to the array of results at once: they are at home
+ * there.
  *
  *   needs   tape/memory function/operations function/program function/copy
  *           function/pattern code/text
@@ -13,12 +19,13 @@
 
 ADX_SELDOM_BEGIN
 
-// Results: so many of the outputs in each array.
+// The function's arrays of results, and how many outputs are in each.
 typedef struct adx_results {
     const char *array[2];
     size_t length[2];
 } adx_results;
 
+// One C function while it is written.
 typedef struct adx_writing {
     adx_text *text;
     const adx_program *p;
@@ -27,8 +34,8 @@ typedef struct adx_writing {
     size_t length[3];
     size_t split;
     bool *used;
-    bool *stored;               // in work, or at home
-    uint32_t *place;            // there
+    bool *stored;               // the number is in work
+    uint32_t *place;            // where in work
     uint32_t *home;             // the output that a node with many results
                                 // writes itself; ADX_NOWHERE
     const adx_results *results;
@@ -44,7 +51,7 @@ typedef struct adx_writing {
     const adx_entries *entries; // of a sparse matrix; else NULL
 } adx_writing;
 
-// The array of an input, and its place there.
+// The array in which input x is, and its index there.
 static const char *adx_input_array(const adx_writing *k, uint32_t x,
                                    uint32_t *at)
 {
@@ -79,7 +86,8 @@ static void adx_say_number(adx_writing *k, uint32_t x)
         adx_say_index(k->text, "v", x, "");
 }
 
-// The array of inputs in which all elements of a range lie; -1: they do not.
+// The array of inputs in which all elements of a range are; -1: there is none.
+// The corners of a range are its extremes.
 static int adx_array_of(const adx_writing *k, const adx_numbers *r,
                         size_t rows, size_t cols)
 {
@@ -98,9 +106,12 @@ static int adx_array_of(const adx_writing *k, const adx_numbers *r,
     return -1;
 }
 
-#define ADX_HOME_NONE (ADX_NOWHERE - 1)     // it is read, or two outputs
-#define ADX_HOME_ONE  (ADX_NOWHERE - 2)     // it is one output
+// What `home` says of a number that has no home, besides ADX_NOWHERE.
+#define ADX_HOME_NONE (ADX_NOWHERE - 1)     // a node reads it, or two outputs
+#define ADX_HOME_ONE  (ADX_NOWHERE - 2)     // exactly one output is this number
 
+// A node that reads numbers: the C function that it is in, and whether it is an
+// array node, which reads memory.
 typedef struct adx_reader {
     adx_writing *k;
     uint32_t part;
@@ -117,7 +128,9 @@ static void adx_note_reader(void *user, uint32_t x)
         k->stored[x] = true;
 }
 
-// The same for arguments of arrays: those among the inputs are read there.
+// The same for the arguments of an array node. If all of an argument is in one
+// array of inputs, the node reads it there, and nothing has to be stored. A
+// gather reads its numbers one by one, wherever they are.
 static void adx_note_ranges(adx_reader *r, const adx_many *m)
 {
     for (int a = 0; a < 3; a++) {
@@ -137,8 +150,10 @@ static void adx_note_ranges(adx_reader *r, const adx_many *m)
     r->in_range = true;
 }
 
-// Which numbers must stand in work: those of arrays, and those that another C
-// function needs.
+// Decides which numbers are stored in work, by one walk over the used nodes,
+// which also counts them into C functions of `split` nodes each. Where there
+// are several, the outputs are stored as well, because the function that writes
+// the results has no nodes of its own.
 static void adx_find_stored(adx_writing *k)
 {
     const adx_program *p = k->p;
@@ -165,13 +180,15 @@ static void adx_find_stored(adx_writing *k)
             k->stored[p->output[i]] = true;
 }
 
-// Outputs that a node with many results writes where they belong: all of them,
-// one after another, and nobody else reads them. Not where a guard may follow,
-// nor in a C function that has no results.
+// Finds the nodes with many results whose results are at home: all of them are
+// outputs, one after another, each is one output only, and no node reads them.
+// But if a guard may fail, results must not have been written before; and a C
+// function that makes only a part of the program has no results.
 static void adx_find_homes(adx_writing *k)
 {
     const adx_program *p = k->p;
     size_t at = 0;
+    // how often each number is an output; what nodes read is marked already
     for (size_t i = 0; i < p->outputs; i++) {
         uint32_t *home = &k->home[p->output[i]];
         *home = *home == ADX_NOWHERE ? ADX_HOME_ONE : ADX_HOME_NONE;
@@ -182,6 +199,8 @@ static void adx_find_homes(adx_writing *k)
             uint32_t from = p->from[x];
             const adx_node *s = from < ADX_FROM_INPUT ? &p->node[from] : NULL;
             size_t most = k->results->length[a] - i;
+            // Output `at` is the first result of an array node: are the next
+            // outputs its other results?
             n = s == NULL || s->op != ADX_OP_many || s->r != x
               ? 1 : adx_results_of(p, s);
             bool all = n > 1 && n <= most && k->parts == 1 && !k->guarded;
@@ -195,8 +214,9 @@ static void adx_find_homes(adx_writing *k)
         }
 }
 
-// Ranges remain ranges: with arrays numbers are as far from one another as
-// their indices.
+// Gives each stored number its place in work. With arrays, places are as far
+// from one another as the numbers, so that a range of numbers is a range of
+// places; otherwise they are dense.
 static void adx_find_places(adx_writing *k)
 {
     const adx_program *p = k->p;

@@ -9,8 +9,7 @@
  *
  *   needs   tape/memory function/api function/operations function/program
  *           function/formulas function/adjoints function/record
- *           function/functions function/evaluate
- *   offers  adx_bytes adx_put_word
+ *           function/functions function/evaluate code/text
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -20,29 +19,11 @@ ADX_SELDOM_BEGIN
 #define ADX_FILE_MAGIC   0x6e666461u        // "adfn"
 #define ADX_FILE_VERSION 1u
 
-typedef struct adx_bytes {
-    const ad_allocator *memory;
-    uint8_t *v;
-    size_t n;
-    size_t room;
-    bool failed;
-} adx_bytes;
-
-static void adx_put_word(adx_bytes *b, uint64_t v, size_t bytes)
-{
-    for (size_t i = 0; i < bytes && !b->failed; i++)
-        if (adx_make_room_for(b->memory, (void **)&b->v, &b->room, b->n, 1))
-            b->v[b->n++] = (uint8_t)(v >> (8 * i));
-        else
-            b->failed = true;
-}
-
 static void adx_put_string(adx_bytes *b, const char *text)
 {
     size_t n = text == NULL ? 0 : strlen(text);
     adx_put_word(b, n, 4);
-    for (size_t i = 0; i < n; i++)
-        adx_put_word(b, (uint8_t)text[i], 1);
+    adx_put_bytes(text, n, b);
 }
 
 static void adx_put_real(adx_bytes *b, ad_real v)
@@ -56,7 +37,8 @@ static void adx_put_real(adx_bytes *b, ad_real v)
     adx_put_word(b, narrow | wide, sizeof v);
 }
 
-// Operations by name: their codes may change.
+// Lists all operations by name, since their codes may change from version to
+// version.
 static void adx_put_operations(adx_bytes *b)
 {
     adx_put_word(b, ADX_OP_COUNT, 4);
@@ -106,11 +88,14 @@ static void adx_put_program(adx_bytes *b, const adx_program *p)
         adx_put_word(b, p->output[i], 4);
 }
 
+// The file is a head, counts, the names of operations, the program, the places
+// of guards in the user's source, and a checksum of all that. What no result
+// needs is left out.
 ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
 {
     if (fn == NULL || write == NULL)
         return ADREV_ESHAPE;
-    adx_program copy;           // without what no result needs
+    adx_program copy;           // the program without what no result needs
     const adx_program *p = &fn->program;
     ad_fn_report report;
     if (!adx_count_live(p, &report))
@@ -124,7 +109,7 @@ ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
         }
         p = &copy;
     }
-    if (adx_has_external(p)) {  // a file has no functions of the user
+    if (adx_has_external(p)) {  // a file cannot hold functions of the user's
         adx_free_program(&copy);
         return ADREV_EEXTERNAL;
     }
@@ -163,6 +148,8 @@ typedef struct adx_source_bytes {
     bool bad;
 } adx_source_bytes;
 
+// The next bytes as an integer. Beyond the end of the file it is 0 and the file
+// is bad, so a caller need not ask after each number.
 static uint64_t adx_get(adx_source_bytes *b, size_t bytes)
 {
     uint64_t v = 0;
@@ -194,7 +181,8 @@ static ad_real adx_get_real(adx_source_bytes *b)
     return v;
 }
 
-// A count of things that take so many bytes each.
+// A count of things that take that many bytes each: no more than there can be
+// in the rest of the file.
 static size_t adx_get_count(adx_source_bytes *b, size_t each)
 {
     uint64_t n = adx_get(b, 8);
@@ -203,12 +191,11 @@ static size_t adx_get_count(adx_source_bytes *b, size_t each)
     return b->bad ? 0 : (size_t)n;
 }
 
-// A string that stays in the bytes. Its length: *n.
+// A string, which stays where it is. *n becomes its length.
 static const char *adx_get_string(adx_source_bytes *b, size_t *n)
 {
-    const char *text = (const char *)b->v;
     *n = adx_get_word(b);
-    text = (const char *)b->v;
+    const char *text = (const char *)b->v;
     if (b->bad || *n > b->left) {
         b->bad = true;
         *n = 0;
@@ -222,11 +209,12 @@ static const char *adx_get_string(adx_source_bytes *b, size_t *n)
 typedef struct adx_loading {
     adx_source_bytes b;
     adx_program *p;
-    uint32_t op[256];           // what their codes are here
-    uint32_t ops;               // how many they are there
-    size_t made;                // numbers: those below this one
-    uint32_t *guard;            // for each of these, 1 + the last number up to
-} adx_loading;                  // it that is a guard's; 0: none
+    uint32_t op[256];           // for each code of the file, the code here
+    uint32_t ops;               // how many operations the file knows
+    size_t made;                // all numbers below this one have been made
+    uint32_t *guard;            // for each of these numbers: 1 + the last one
+                                // up to it that a guard makes; 0: there is none
+} adx_loading;
 
 static void adx_get_operations(adx_loading *k)
 {
@@ -241,7 +229,8 @@ static void adx_get_operations(adx_loading *k)
     }
 }
 
-// The code here of an operation there; ADX_OP_end: there is none.
+// The code here of an operation of the file; ADX_OP_end: there is none. Guards
+// and array nodes have the two codes behind those of the operations.
 static uint32_t adx_get_code(const adx_loading *k, uint32_t op)
 {
     return op < k->ops ? k->op[op]
@@ -249,9 +238,9 @@ static uint32_t adx_get_code(const adx_loading *k, uint32_t op)
          : op == k->ops + 1 ? (uint32_t)ADX_OP_many : (uint32_t)ADX_OP_end;
 }
 
-#define ADX_NOT_MADE (ADX_FROM_INPUT - 1)       // by the nodes read so far
+#define ADX_NOT_MADE (ADX_FROM_INPUT - 1)       // no node read so far makes it
 
-// Whether a number has been made before; that of a guard is none.
+// Whether a node may read a number: it has been made, and not by a guard.
 static bool adx_is_readable(const adx_loading *k, uint64_t x)
 {
     const adx_program *p = k->p;
@@ -266,7 +255,8 @@ static void adx_check_read(adx_loading *k, uint64_t x)
         k->b.bad = true;
 }
 
-// After every node: its results, and the constants that come next.
+// Goes on after a node has been read: its results have been made, and so have
+// the constants that follow them.
 static void adx_note_made(adx_loading *k)
 {
     const adx_program *p = k->p;
@@ -277,8 +267,8 @@ static void adx_note_made(adx_loading *k)
     }
 }
 
-// The first and the last number of a range that is not empty. false: they have
-// not been made.
+// Finds the first and the last number of a range that is not empty. False: they
+// have not been made. Steps are bounded first, so that no sum overflows.
 static bool adx_find_ends(const adx_loading *k, const adx_numbers *r,
                           size_t rows, size_t cols, int64_t end[2])
 {
@@ -288,17 +278,19 @@ static bool adx_find_ends(const adx_loading *k, const adx_numbers *r,
                              (int64_t)(cols - 1) * r->cs };
     end[0] = end[1] = r->base;
     for (int i = 0; i < 2; i++) {
-        if (step[i] > most || step[i] < -most   // of one element, too
-            || way[i] > most || way[i] < -most) // before sums overflow
+        if (step[i] > most || step[i] < -most   // even if there is no step
+            || way[i] > most || way[i] < -most)
             return false;
         end[way[i] > 0] += way[i];
     }
     return end[0] >= 0 && end[1] < (int64_t)k->made;
 }
 
-// A file of some bytes can name ranges of 2^31 elements, so most are not looked
-// at one by one: where none of the numbers between the ends is a guard's, they
-// can be read.
+// Checks that all elements of a range can be read. A file of a few bytes can
+// name ranges of 2^31 elements, so they are mostly not looked at one by one: if
+// no number between the two ends is made by a guard, all can be read. Where
+// there is a guard in between, a range with more elements than there are
+// numbers is refused.
 static void adx_check_range(adx_loading *k, const adx_numbers *r, size_t rows,
                             size_t cols)
 {
@@ -313,14 +305,15 @@ static void adx_check_range(adx_loading *k, const adx_numbers *r, size_t rows,
         return;
     rows = r->rs == 0 ? 1 : rows;
     cols = r->cs == 0 ? 1 : cols;
-    if ((uint64_t)rows * cols > k->p->numbers)  // that often around a guard
+    if ((uint64_t)rows * cols > k->p->numbers)
         k->b.bad = true;
     for (size_t i = 0; i < rows && !k->b.bad; i++)
         for (size_t j = 0; j < cols && !k->b.bad; j++)
             adx_check_read(k, adx_in_range(r, i, j));
 }
 
-// Whether all that a node reads is there.
+// Checks that all that a node reads has been made. A guard compares with a
+// constant.
 static void adx_check_reads(adx_loading *k, const adx_node *s)
 {
     const adx_many *m = adx_many_of(k->p, s);
@@ -385,6 +378,8 @@ static bool adx_is_plausible(const adx_loading *k, const adx_many *m)
         && (uint64_t)m->k * m->n < ADX_FROM_INPUT;
 }
 
+// Reads an array node. Arguments that it does not have must be as they are
+// written.
 static void adx_get_many(adx_loading *k, adx_many *m)
 {
     static const adx_numbers none = { 0, 0, 0 };
@@ -414,14 +409,16 @@ static void adx_get_many(adx_loading *k, adx_many *m)
         adx_get_list(k, m);
 }
 
-// Whether the arguments that a node does not have are as they are written.
+// Whether the arguments that an operation does not have are as they are
+// written.
 static bool adx_is_filled(const adx_node *s)
 {
     int arity = s->op < ADX_OP_COUNT ? adx_row_of(s->op)->arity : 3;
     return (arity > 1 || s->b == s->a) && (arity > 2 || s->c == s->a);
 }
 
-// A node whose results are the next numbers.
+// Reads node i, whose results must be the next numbers that have not been made,
+// and whose arguments must have been made.
 static void adx_get_node(adx_loading *k, size_t i, size_t guards)
 {
     adx_program *p = k->p;
@@ -431,6 +428,8 @@ static void adx_get_node(adx_loading *k, size_t i, size_t guards)
     s.a = adx_get_word(&k->b);
     s.b = adx_get_word(&k->b);
     s.c = adx_get_word(&k->b);
+    // Results are the next numbers, guards have a place, and array nodes are
+    // listed in the order of their nodes.
     if (s.r != k->made || s.op > ADX_OP_many || !adx_is_filled(&s)
         || (s.op == ADX_OP_guard && s.c >= guards)
         || (s.op == ADX_OP_many && (s.a != p->manys || s.b != 0 || s.c != 0)))
@@ -455,6 +454,8 @@ static void adx_get_node(adx_loading *k, size_t i, size_t guards)
     adx_note_made(k);
 }
 
+// Reads what each number is: a constant, or not. Inputs come first; all others
+// are still to be made by nodes.
 static void adx_get_numbers(adx_loading *k, size_t inputs, size_t numbers)
 {
     for (size_t i = 0; i < numbers && !k->b.bad; i++) {
@@ -473,6 +474,9 @@ static void adx_get_numbers(adx_loading *k, size_t inputs, size_t numbers)
         k->b.bad = true;
 }
 
+// Reads where the user's source has the guards. Their file names share one
+// block of memory, which is large enough: each takes no more than its bytes in
+// the file and a 0.
 static void adx_get_guards(adx_loading *k, ad_fn *fn, size_t guards)
 {
     size_t room = k->b.left + guards;
@@ -496,6 +500,8 @@ static void adx_get_guards(adx_loading *k, ad_fn *fn, size_t guards)
     }
 }
 
+// Reads the program. When all nodes have been read, all numbers must have been
+// made, and nothing may be left at the end of the file.
 static void adx_get_program(adx_loading *k, ad_fn *fn, size_t numbers,
                             size_t nodes, const ad_fn_report *report)
 {
@@ -530,6 +536,8 @@ static void adx_get_program(adx_loading *k, ad_fn *fn, size_t numbers,
         k->b.bad = true;
 }
 
+// Whether the first words and the checksum are those of a file that this build
+// can read.
 static bool adx_is_file(const void *data, size_t bytes)
 {
     const uint8_t *v = (const uint8_t *)data;
@@ -541,6 +549,8 @@ static bool adx_is_file(const void *data, size_t bytes)
         && adx_get(&tail, 8) == XXH3_64bits(v, bytes - 8);
 }
 
+// Reads the counts, then the program. What is counted must fit into the rest of
+// the file, so that no memory is asked for that the file could not fill.
 ADX_API ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
                              const ad_fn_options *options)
 {

@@ -33,7 +33,8 @@ static void adx_list_job(adx_survey *s, size_t number, const ad_job *job)
         s->job[number] = *job;
 }
 
-// Ends a job: at a fork, or with its task.
+// Ends a job, at a fork or with its task. Imports are values of the tape, too,
+// but are counted apart.
 static void adx_end_job(adx_survey *s, size_t number, ad_job *job,
                         size_t imports)
 {
@@ -47,7 +48,10 @@ static double adx_seconds(double from, double to)
     return from == 0 || to == 0 || to < from ? 0 : to - from;
 }
 
-// The jobs of a task, and those of its branches, from a cursor to its end.
+// Lists the jobs of a task, from a cursor to its end, and those of its
+// branches. A fork ends a job. Its n branches begin with the next n numbers,
+// and the job behind its join has the number after those. So the walk leaps
+// from the first entry of a fork to the second.
 static void adx_survey_task(adx_survey *s, const ad_tape *t, adx_cursor at,
                             size_t number, size_t join, const adx_task *task)
 {
@@ -68,15 +72,17 @@ static void adx_survey_task(adx_survey *s, const ad_tape *t, adx_cursor at,
             job.operands += e->operands;
         } else if (header == ADX_LEAP) {
             const adx_fork *f = adx_fork_of(adx_leap_of(at.op));
-            if (f->n == 0) {            // none at all
+            if (f->n == 0) {            // without branches: no end of a job
                 adx_put_cursor(t, &at, &f->leap.after);
                 continue;
             }
+            // the job up to the fork ends here
             job.branches = f->n;
             job.fork = s->next;
             job.primal = adx_seconds(primal, f->primal[0]);
             job.reverse = adx_seconds(f->reverse[1], reverse);
             adx_end_job(s, number, &job, f->imports - imports);
+            // numbers for the branches, and for the job behind the join
             number = s->next + f->n;
             s->next += f->n + 1;
             for (size_t i = 0; i < f->n; i++) {
@@ -92,6 +98,7 @@ static void adx_survey_task(adx_survey *s, const ad_tape *t, adx_cursor at,
                 adx_survey_task(s, b->tape, from, number - f->n + i, number,
                                 b);
             }
+            // the job behind the join begins
             memset(&job, 0, sizeof job);
             imports = f->imports;
             primal = f->primal[1];
@@ -136,6 +143,9 @@ typedef struct adx_graph {
     void *memory;
 } adx_graph;
 
+// Builds the edges, and counts for each job those that lead into it. What a job
+// joins into is one number, so the jobs that join into the same one are
+// chained.
 static bool adx_open_graph(adx_graph *g, size_t n, const ad_job job[],
                            bool reverse)
 {
@@ -158,6 +168,9 @@ static bool adx_open_graph(adx_graph *g, size_t n, const ad_job job[],
         g->wait[i] = 0;
         g->first[i] = g->sibling[i] = g->fork[i] = n;
     }
+    // The list of jobs says what follows a job; here it is noted what precedes
+    // one: the job that forked, and the chain of jobs that join into it. In
+    // reverse a job waits for its branches, or for what it joins into.
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < job[i].branches && job[i].fork + k < n; k++)
             g->fork[job[i].fork + k] = i;
@@ -169,6 +182,7 @@ static bool adx_open_graph(adx_graph *g, size_t n, const ad_job job[],
             g->wait[i] = job[i].branches != 0 ? job[i].branches
                        : job[i].join != 0;
     }
+    // Forward it waits for the job that forked, and for all that join into it.
     for (size_t i = 0; i < n && !reverse; i++) {
         if (g->fork[i] < n)
             g->wait[i] = 1;
@@ -180,6 +194,7 @@ static bool adx_open_graph(adx_graph *g, size_t n, const ad_job job[],
 
 static void adx_close_graph(adx_graph *g) { free(g->memory); }
 
+// An edge into job j is done at that time. With the last one the job is ready.
 static void adx_arrive(adx_graph *g, size_t j, double time)
 {
     if (j >= g->n)
@@ -189,7 +204,7 @@ static void adx_arrive(adx_graph *g, size_t j, double time)
         g->ready[g->tail++] = j;
 }
 
-// The jobs that nothing precedes.
+// The jobs that nothing precedes are ready.
 static void adx_start_graph(adx_graph *g)
 {
     for (size_t j = 0; j < g->n; j++)
@@ -197,7 +212,7 @@ static void adx_start_graph(adx_graph *g)
             g->ready[g->tail++] = j;
 }
 
-// Job j is done at that time.
+// Job j is done at that time, and with it all edges that leave it.
 static void adx_complete(adx_graph *g, size_t j, double time)
 {
     const ad_job *job = &g->job[j];
@@ -224,7 +239,7 @@ static double adx_length_of(const ad_job *j, adx_measure what)
          : what == ADX_PRIMAL ? j->primal : j->reverse;
 }
 
-// The longest path.
+// The longest path: each job begins when the last of those before it has ended.
 static double adx_span_of(adx_graph *g, adx_measure what)
 {
     double span = 0;
@@ -278,7 +293,8 @@ typedef struct adx_running {
     size_t job;
 } adx_running;
 
-// A heap of what the workers do, the first to end on top.
+// The running jobs are a heap, with the first to end on top. Puts r in at the
+// top.
 static void adx_sink(adx_running heap[], size_t n, adx_running r)
 {
     size_t i = 0;
@@ -292,6 +308,7 @@ static void adx_sink(adx_running heap[], size_t n, adx_running r)
     heap[i] = r;
 }
 
+// Puts r in at the end, place i.
 static void adx_rise(adx_running heap[], size_t i, adx_running r)
 {
     for (; i > 0 && heap[(i - 1) / 2].end > r.end; i = (i - 1) / 2)
@@ -299,6 +316,9 @@ static void adx_rise(adx_running heap[], size_t i, adx_running r)
     heap[i] = r;
 }
 
+// How long the jobs take on that many workers if each, when it is free, begins
+// the job that has been ready longest. Time goes from end to end of a running
+// job.
 static bool adx_simulate(size_t n, const ad_job job[], bool reverse,
                          size_t workers, double *seconds)
 {
@@ -311,6 +331,7 @@ static bool adx_simulate(size_t n, const ad_job job[], bool reverse,
     if (ok)
         adx_start_graph(&g);
     for (size_t busy = 0; ok && (busy > 0 || g.head < g.tail);) {
+        // A worker is free and a job is ready: it begins now.
         if (busy < most && g.head < g.tail) {
             size_t j = g.ready[g.head++];
             double time = adx_length_of(&job[j], reverse ? ADX_REVERSE
@@ -319,6 +340,7 @@ static bool adx_simulate(size_t n, const ad_job job[], bool reverse,
             adx_rise(heap, busy++, r);
             continue;
         }
+        // Otherwise time goes on to where the next job ends.
         adx_running done = heap[0];
         now = done.end;
         busy--;
@@ -349,7 +371,8 @@ ADX_API ad_status ad_job_predict(size_t n, const ad_job job[],
 static void adx_write_job(const adx_writer *w, size_t i, const ad_job *j)
 {
     adx_print(w, "j%z [label=\"%z\\n%z values, %z statements\\n"
-                 "%z imports\"];\n", i, i, j->values, j->statements, j->imports);
+                 "%z imports\"];\n", i, i, j->values, j->statements,
+                 j->imports);
     for (size_t k = 0; k < j->branches; k++)
         adx_print(w, "j%z -> j%z;\n", i, j->fork + k);
     if (j->branches == 0 && j->join != 0)
