@@ -1322,21 +1322,22 @@ typedef struct adx_pass {
     adx_duty duty;
     size_t items;
     size_t chunk;
-    const uint32_t *only;       // map: elements that items are; NULL: all
-    const ad_real *v;           // fold, prefix: [items*d] numbers,
-    ptrdiff_t unit;             // so far apart
-    ad_real *to;                // results: values, or tangents
-    const ad_real *dy;          // pull: adjoints of the results: map, prefix:
-    size_t dy_step;             // from row to row
-    ad_real *dx;                // pull, added to: map: of operands; else of v
-    const ad_real *tx;          // push: tangents likewise
-    ad_real *captured;          // pull, added to: adjoints of those captured
-    const ad_real *captured_t;  // push
+    const uint32_t *only;       // map: which elements the items are; NULL: all
+    const ad_real *v;           // fold, prefix: the rows, [items*d] numbers,
+    ptrdiff_t unit;             // and the distance from one to the next
+    ad_real *to;                // values of the results, or (push) tangents
+    const ad_real *dy;          // pull: adjoints of the results,
+    size_t dy_step;             // and the distance from row to row
+    ad_real *dx;                // pull: adjoints are added here, of a map those
+                                // of the operands, else those of v
+    const ad_real *tx;          // push: tangents of the same
+    ad_real *captured;          // pull: adjoints of captured numbers are added
+    const ad_real *captured_t;  // push: tangents of these
     const ad_real *before;      // prefix: [chunks - 1][d] what the second chunk
-                                // and those after it go on from
-    const ad_real *before_t;    // push
-    ad_real *before_adj;        // pull
-    size_t first;               // first chunk of those under way
+                                // and those after it go on from,
+    const ad_real *before_t;    // push: its tangents,
+    ad_real *before_adj;        // pull: its adjoints
+    size_t first;               // the first chunk of those in progress
     adx_chunk_tape *room[ADX_CHUNKS_MOST];
 } adx_pass;
 
@@ -1345,13 +1346,13 @@ struct adx_chunk_tape {
     const adx_pass *p;
     bool active;                // numbers are inputs
     bool collect;               // captured numbers may be added to the table
-    bool missing;               // one was not there
+    bool missing;               // a captured number was not in the table
     bool unset;                 // a result was not set
     ad_status status;
     size_t inputs;
     size_t rows;
     ad_rev *in;
-    ad_rev *arg;                // of f; of op, and its result
+    ad_rev *arg;                // arguments of f, or of op
     ad_rev *y;
     ad_real *din;               // adjoints or tangents of the inputs
     ad_real *dy;                // and of the results
@@ -2780,7 +2781,7 @@ static void adx_plain_element(adx_plain *p, size_t i, const ad_rows x[])
         adx_plain_behind(p, i, z);
 }
 
-// False: a function did not set all of its results.
+// Runs all elements. False: a function did not set all of its results.
 static bool adx_plain_all(const adx_bulk *b, const ad_rows x[], ad_rev room[],
                           const adx_levels *levels, ad_rev y[])
 {

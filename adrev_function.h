@@ -1997,7 +1997,7 @@ typedef struct adx_making {
     const adx_program *from;
     adx_program *to;
     bool *used;                 // numbers that a result depends on
-    uint32_t *same;             // the same number
+    uint32_t *same;             // what it is in the new program
     uint32_t *derived;          // its tangent or adjoint; ADX_NOWHERE: zero
     uint32_t guards;            // of the new program, counted before the old's
 } adx_making;
@@ -3276,9 +3276,9 @@ static adx_cost adx_cost_of(uint32_t op)
 typedef struct adx_primal_split {
     adx_program whole;          // inputs x, weights; outputs dx, y
     bool *weighted;             // numbers that depend on weights
-    bool *needed;               // by the second part,
-    bool *handed;               // of which the first one hands these on,
-    size_t n;                   // and how many those are
+    bool *needed;               // numbers that the pullback needs
+    bool *handed;               // numbers that the primal hands on,
+    size_t n;                   // and how many they are
 } adx_primal_split;
 
 static void adx_end_primal_split(adx_primal_split *k, const ad_allocator *a)
@@ -6457,7 +6457,7 @@ static void adx_close_block_memory(const adx_mapping *k, adx_block_memory *own)
                            own->room);
 }
 
-// false: no memory.
+// Takes the memory of a thread. False: there is none.
 static bool adx_open_block_memory(const adx_mapping *k, adx_block_memory *own)
 {
     adx_machine *m = k->machine;

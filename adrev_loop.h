@@ -480,7 +480,7 @@ typedef struct adx_stage {
     bool temporary;         // for one run
     adx_flag busy;
     bool full;              // checkpoints: no room for more recordings
-    size_t kept;            // bytes of those kept
+    size_t kept;            // bytes of the recordings that are kept
 } adx_stage;
 
 /* --- captured numbers ---------------------------------------------------- */
@@ -873,7 +873,7 @@ static const ad_external_rule adx_checkpoint_rule = {
     .destroy = adx_destroy_staged
 };
 
-// NULL: no memory.
+// A checkpoint with copies of all that it needs of the call. NULL: no memory.
 static adx_checkpoint *adx_new_call(const ad_checkpoint_options *o,
                                     const ad_allocator *a, ad_vector_fn *f,
                                     void *ctx, size_t n, const ad_rev x[],
@@ -1203,7 +1203,7 @@ typedef struct adx_state_pool {
                                 // is left of `most`
     size_t most;                // states that it may have to hold
     size_t states;              // in all blocks
-    size_t bytes;               // of a state, with what lies behind it
+    size_t bytes;               // of a state, and of what is kept behind it
 } adx_state_pool;
 
 // Every `every`-th state of a range, or (every 0) a stack of them.
@@ -1222,21 +1222,22 @@ typedef struct adx_timetable {
     size_t bytes;               // of a state
     adx_kept_level level[3];
     size_t levels;
-    size_t next;                // step before which a state is kept next, in
-    size_t stride;              // the first run; open ended: one in so many
+    size_t next;                // first run: the step before which a state is
+                                // kept next
+    size_t stride;              // open ended: from one such step to the next
     size_t end;                 // steps that are expected
     void *tail;                 // of a stack: the state before the last step
-    size_t tail_at;             // that step; SIZE_MAX: it is not there
-    size_t in_memory;           // states in memory
-    size_t on_shelves;          // bytes, and what else the scan holds
-    bool put;                   // something is in the store
-    uint32_t run;               // in the stamps of what is
+    size_t tail_at;             // that step; SIZE_MAX: there is no tail
+    size_t in_memory;           // states in memory now
+    size_t on_shelves;          // bytes that the scan holds
+    bool put;                   // something is in the store,
+    uint32_t run;               // with this in its stamps
     ad_scan_report *report;     // never NULL
-    // The loop: its state, which each step changes, with room for a stamp
-    // before it; what a step does.
+    // The loop: its state, which each step changes, with room for a stamp in
+    // front of it; and what does or reverses a step.
     char *state;
-    ad_real *behind;            // the state, where it was kept or fetched last;
-                                // NULL: there is no room
+    ad_real *behind;            // room behind the state that was kept or
+                                // fetched last; NULL: there is none
     bool (*advance)(void *user, size_t s);
     bool (*reverse)(void *user, size_t s);
     // The same for many steps at once: as many of from ... to - 1 as it likes,
@@ -1828,13 +1829,17 @@ typedef struct adx_results_list {
     void *untraced;             // as the last step left it; or NULL
 } adx_results_list;
 
-// What a sweep carries from step to step.
+// What a sweep carries from step to step. A reverse sweep goes from adjoints dy
+// of the results of the scan to adjoints dx of its inputs, and in each step
+// from `weight`, of what the step returned, to `product`, of what it was given.
+// In a forward sweep dy are tangents of the inputs, `weight` are those of what
+// a step is given, and `product` of what it returns.
 typedef struct adx_frame {
     ad_real *carried;           // adjoints or tangents of the window
     ad_real *weight;            // [in or out, whichever is more, + captured]
-    ad_real *product;           // the same
-    const ad_real *dy;          // adjoints of the results, or tangents of all
-    ad_real *dx;                // inputs; the other way round
+    ad_real *product;           // [the same]
+    const ad_real *dy;
+    ad_real *dx;
 } adx_frame;
 
 // A run of steps, forwards or backwards.
@@ -1847,11 +1852,11 @@ typedef struct adx_stepping {
     ad_status status;
     char *state;                // the window, and untraced data behind it
     ad_real *in, *out;
-    ad_real *in_next;           // of lean runs, by turns with `in`; or results
-    ad_rev *rin, *rout;         // the same numbers, as a step is given them
-    const ad_rev **given;       // [states + sequences]
-    ad_rev **taken;             // [states + outputs]
-    ad_step step;               // which names them, as each step is given it
+    ad_real *in_next;           // lean runs: takes turns with `in`, or results
+    ad_rev *rin, *rout;         // the same numbers, as the step sees them
+    const ad_rev **given;       // [states + sequences] where each is in rin,
+    ad_rev **taken;             // [states + outputs] and in rout:
+    ad_step step;               // what each step is given
     ad_rev number;
     bool stale;                 // rin is not made of constants yet
     adx_pull_fn *pull;          // adx_stage_pull; or what gives marks in place

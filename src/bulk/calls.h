@@ -133,7 +133,7 @@ static void adx_plain_element(adx_plain *p, size_t i, const ad_rows x[])
         adx_plain_behind(p, i, z);
 }
 
-// False: a function did not set all of its results.
+// Runs all elements. False: a function did not set all of its results.
 static bool adx_plain_all(const adx_bulk *b, const ad_rows x[], ad_rev room[],
                           const adx_levels *levels, ad_rev y[])
 {

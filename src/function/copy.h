@@ -23,7 +23,7 @@ typedef struct adx_making {
     const adx_program *from;
     adx_program *to;
     bool *used;                 // numbers that a result depends on
-    uint32_t *same;             // the same number
+    uint32_t *same;             // what it is in the new program
     uint32_t *derived;          // its tangent or adjoint; ADX_NOWHERE: zero
     uint32_t guards;            // of the new program, counted before the old's
 } adx_making;

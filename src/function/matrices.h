@@ -191,9 +191,9 @@ static adx_cost adx_cost_of(uint32_t op)
 typedef struct adx_primal_split {
     adx_program whole;          // inputs x, weights; outputs dx, y
     bool *weighted;             // numbers that depend on weights
-    bool *needed;               // by the second part,
-    bool *handed;               // of which the first one hands these on,
-    size_t n;                   // and how many those are
+    bool *needed;               // numbers that the pullback needs
+    bool *handed;               // numbers that the primal hands on,
+    size_t n;                   // and how many they are
 } adx_primal_split;
 
 static void adx_end_primal_split(adx_primal_split *k, const ad_allocator *a)

@@ -354,7 +354,7 @@ static void adx_close_block_memory(const adx_mapping *k, adx_block_memory *own)
                            own->room);
 }
 
-// false: no memory.
+// Takes the memory of a thread. False: there is none.
 static bool adx_open_block_memory(const adx_mapping *k, adx_block_memory *own)
 {
     adx_machine *m = k->machine;

@@ -127,7 +127,7 @@ static const ad_external_rule adx_checkpoint_rule = {
     .destroy = adx_destroy_staged
 };
 
-// NULL: no memory.
+// A checkpoint with copies of all that it needs of the call. NULL: no memory.
 static adx_checkpoint *adx_new_call(const ad_checkpoint_options *o,
                                     const ad_allocator *a, ad_vector_fn *f,
                                     void *ctx, size_t n, const ad_rev x[],

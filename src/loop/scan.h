@@ -114,13 +114,17 @@ typedef struct adx_results_list {
     void *untraced;             // as the last step left it; or NULL
 } adx_results_list;
 
-// What a sweep carries from step to step.
+// What a sweep carries from step to step. A reverse sweep goes from adjoints dy
+// of the results of the scan to adjoints dx of its inputs, and in each step
+// from `weight`, of what the step returned, to `product`, of what it was given.
+// In a forward sweep dy are tangents of the inputs, `weight` are those of what
+// a step is given, and `product` of what it returns.
 typedef struct adx_frame {
     ad_real *carried;           // adjoints or tangents of the window
     ad_real *weight;            // [in or out, whichever is more, + captured]
-    ad_real *product;           // the same
-    const ad_real *dy;          // adjoints of the results, or tangents of all
-    ad_real *dx;                // inputs; the other way round
+    ad_real *product;           // [the same]
+    const ad_real *dy;
+    ad_real *dx;
 } adx_frame;
 
 // A run of steps, forwards or backwards.
@@ -133,11 +137,11 @@ typedef struct adx_stepping {
     ad_status status;
     char *state;                // the window, and untraced data behind it
     ad_real *in, *out;
-    ad_real *in_next;           // of lean runs, by turns with `in`; or results
-    ad_rev *rin, *rout;         // the same numbers, as a step is given them
-    const ad_rev **given;       // [states + sequences]
-    ad_rev **taken;             // [states + outputs]
-    ad_step step;               // which names them, as each step is given it
+    ad_real *in_next;           // lean runs: takes turns with `in`, or results
+    ad_rev *rin, *rout;         // the same numbers, as the step sees them
+    const ad_rev **given;       // [states + sequences] where each is in rin,
+    ad_rev **taken;             // [states + outputs] and in rout:
+    ad_step step;               // what each step is given
     ad_rev number;
     bool stale;                 // rin is not made of constants yet
     adx_pull_fn *pull;          // adx_stage_pull; or what gives marks in place

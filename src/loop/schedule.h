@@ -104,7 +104,7 @@ typedef struct adx_state_pool {
                                 // is left of `most`
     size_t most;                // states that it may have to hold
     size_t states;              // in all blocks
-    size_t bytes;               // of a state, with what lies behind it
+    size_t bytes;               // of a state, and of what is kept behind it
 } adx_state_pool;
 
 // Every `every`-th state of a range, or (every 0) a stack of them.
@@ -123,21 +123,22 @@ typedef struct adx_timetable {
     size_t bytes;               // of a state
     adx_kept_level level[3];
     size_t levels;
-    size_t next;                // step before which a state is kept next, in
-    size_t stride;              // the first run; open ended: one in so many
+    size_t next;                // first run: the step before which a state is
+                                // kept next
+    size_t stride;              // open ended: from one such step to the next
     size_t end;                 // steps that are expected
     void *tail;                 // of a stack: the state before the last step
-    size_t tail_at;             // that step; SIZE_MAX: it is not there
-    size_t in_memory;           // states in memory
-    size_t on_shelves;          // bytes, and what else the scan holds
-    bool put;                   // something is in the store
-    uint32_t run;               // in the stamps of what is
+    size_t tail_at;             // that step; SIZE_MAX: there is no tail
+    size_t in_memory;           // states in memory now
+    size_t on_shelves;          // bytes that the scan holds
+    bool put;                   // something is in the store,
+    uint32_t run;               // with this in its stamps
     ad_scan_report *report;     // never NULL
-    // The loop: its state, which each step changes, with room for a stamp
-    // before it; what a step does.
+    // The loop: its state, which each step changes, with room for a stamp in
+    // front of it; and what does or reverses a step.
     char *state;
-    ad_real *behind;            // the state, where it was kept or fetched last;
-                                // NULL: there is no room
+    ad_real *behind;            // room behind the state that was kept or
+                                // fetched last; NULL: there is none
     bool (*advance)(void *user, size_t s);
     bool (*reverse)(void *user, size_t s);
     // The same for many steps at once: as many of from ... to - 1 as it likes,

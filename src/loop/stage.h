@@ -57,7 +57,7 @@ typedef struct adx_stage {
     bool temporary;         // for one run
     adx_flag busy;
     bool full;              // checkpoints: no room for more recordings
-    size_t kept;            // bytes of those kept
+    size_t kept;            // bytes of the recordings that are kept
 } adx_stage;
 
 /* --- captured numbers ---------------------------------------------------- */
