@@ -3811,7 +3811,7 @@ static adx_numbers adx_record_many(adx_recorder *r, const ad_array_operation *o)
     adx_program *p = r->p;
     const size_t n = o->arg[0].cols;
     adx_numbers arg[3] = { adx_single(0), adx_single(0), adx_single(0) };
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++)         // those that the statement has
         if (o->arg[i].rows * o->arg[i].cols > 0)
             arg[i] = adx_view_range(r, &o->arg[i]);
     switch (o->kind) {
@@ -4990,6 +4990,8 @@ static const adx_node *adx_nodes_plain(const adx_machine *m, ad_real w[])
 #undef ADX_Z
 #endif
     ADX_GO_BEGIN {
+    // The code of an operation, with its arguments: a loop over the nodes that
+    // have this code, and a jump to that of the node after them.
 #define ADX_DO_STEP(label, code, first, second, third, value)               \
         ADX_GO_AT(label, code)                                              \
             do {                                                            \

@@ -3367,6 +3367,7 @@ static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
         || k->taken == NULL
         || (sweep && k->sweep == NULL))
         return false;
+    // The numbers of a step.
     k->lean = adx_is_lean(c);
     k->in = k->lean ? adx_window_of(k)
           : (ad_real *)(void *)(k->state + adx_state_bytes(c));
@@ -3378,6 +3379,7 @@ static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
     for (size_t i = 0; i < c->parameters; i++)
         k->in[c->in - 1 - c->parameters + i] = c->value[c->data + i];
     k->stale = true;
+    // What the timetable calls.
     c->plan.state = k->state;
     c->plan.user = k;
     c->plan.advance = adx_advance_scan;
@@ -3386,6 +3388,7 @@ static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
         k->before = adx_enter_stage(k->stage, &c->captured, sweep);
         k->entered = true;
     }
+    // What a sweep carries, in one piece of memory.
     if (sweep) {
         k->f.carried = k->sweep;
         k->f.weight = k->sweep + c->window;
@@ -3905,6 +3908,7 @@ static bool adx_scan_replay(const void *saved, const ad_external_point *at)
                                           sizeof *unused);
     ad_external_point point = *at;
     bool ok = unused != NULL;
+    // The copy shares nothing that a run changes.
     c.of.stage = NULL;
     c.report = &c.own_report;
     memset(c.report, 0, sizeof *c.report);

@@ -320,7 +320,7 @@ static adx_numbers adx_record_many(adx_recorder *r, const ad_array_operation *o)
     adx_program *p = r->p;
     const size_t n = o->arg[0].cols;
     adx_numbers arg[3] = { adx_single(0), adx_single(0), adx_single(0) };
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++)         // those that the statement has
         if (o->arg[i].rows * o->arg[i].cols > 0)
             arg[i] = adx_view_range(r, &o->arg[i]);
     switch (o->kind) {

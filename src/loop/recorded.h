@@ -218,6 +218,7 @@ static bool adx_scan_replay(const void *saved, const ad_external_point *at)
                                           sizeof *unused);
     ad_external_point point = *at;
     bool ok = unused != NULL;
+    // The copy shares nothing that a run changes.
     c.of.stage = NULL;
     c.report = &c.own_report;
     memset(c.report, 0, sizeof *c.report);
