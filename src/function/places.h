@@ -344,7 +344,12 @@ static void adx_find_last_uses(adx_placing *k)
     memset(k->last, 0, p->numbers * sizeof *k->last);
     for (size_t i = 0; i < k->nodes; i++) {
         const adx_node *s = &k->node[i];
+        const adx_many *many = adx_many_of(p, s);
         k->last[s->r] = (uint32_t)i;
+        for (size_t j = 0; many != NULL && j < adx_listed(many); j++)
+            k->last[many->list[j]] = (uint32_t)i;
+        if (many != NULL)
+            continue;
         k->last[s->a] = (uint32_t)i;
         k->last[s->b] = (uint32_t)i;
         if (s->op != ADX_OP_guard)
@@ -354,23 +359,44 @@ static void adx_find_last_uses(adx_placing *k)
         k->last[p->output[i]] = UINT32_MAX;
 }
 
-// Inputs and constants have places of their own, which they keep. Where there
-// are arrays, all numbers have: their own index.
+// The spans of numbers that array nodes read and make.
+static void adx_find_spans(const adx_placing *k, uint32_t begin[])
+{
+    const adx_program *p = k->p;
+    memset(begin, 0, p->numbers * sizeof *begin);
+    for (size_t i = 0; i < k->nodes; i++) {
+        const adx_many *many = adx_many_of(p, &k->node[i]);
+        for (int a = 0; many != NULL && a < 3; a++) {
+            size_t rows;
+            size_t cols;
+            adx_extent(many, a, &rows, &cols);
+            adx_add_span(begin, p->numbers, &many->arg[a], rows, cols);
+        }
+        if (many != NULL)
+            adx_add_results_span(begin, p->numbers, k->node[i].r, many);
+    }
+}
+
+// Inputs, constants and the spans of array nodes have places of their own, in
+// the order of their numbers: so ranges remain ranges.
 static void adx_place_given(adx_placing *k)
 {
     const adx_program *p = k->p;
     adx_machine *m = k->machine;
-    bool fixed = p->manys > 0;
+    uint32_t *begin = k->idle;          // not needed yet
+    uint32_t spans = 0;
+    adx_find_spans(k, begin);
     m->inputs = p->inputs;
-    m->places = fixed ? p->numbers : p->inputs;
     for (size_t i = 0; i < p->numbers; i++) {
-        k->place[i] = (uint32_t)i;
-        if (!adx_is_constant_number(p, i) || !k->used[i])
-            continue;
-        if (!fixed)
-            k->place[i] = (uint32_t)m->places++;
-        m->preset[m->presets++] =
-            (adx_preset){ k->place[i], *adx_constant_of(p, i) };
+        bool preset = adx_is_constant_number(p, i) && k->used[i];
+        spans += begin[i];
+        if (spans > 0)
+            k->last[i] = UINT32_MAX;
+        k->place[i] = i < p->inputs || spans > 0 || preset
+                    ? (uint32_t)m->places++ : ADX_NOWHERE;
+        if (preset)
+            m->preset[m->presets++] =
+                (adx_preset){ k->place[i], *adx_constant_of(p, i) };
     }
 }
 
@@ -383,22 +409,44 @@ static void adx_release(adx_placing *k, uint32_t x, size_t node)
     }
 }
 
+// The same for an array node, whose operands are ranges and a list.
+static void adx_place_many(adx_placing *k, size_t i)
+{
+    const adx_node *s = &k->node[i];
+    adx_many *many = &k->machine->many[s->a];
+    for (int a = 0; a < 3; a++) {
+        size_t rows;
+        size_t cols;
+        adx_extent(many, a, &rows, &cols);
+        if (rows > 0)
+            many->arg[a].base = k->place[many->arg[a].base];
+        else                    // loops may read those that there are not
+            many->arg[a] = many->arg[0];
+    }
+    for (size_t j = 0; j < adx_listed(many); j++) {
+        uint32_t x = many->list[j];
+        many->list[j] = k->place[x];
+        adx_release(k, x, i);
+    }
+    *k->machine->node++ = (adx_node){ s->op, k->place[s->r], s->a, s->b, s->c };
+}
+
 // Writes node i into the machine, with places in place of numbers.
 static void adx_place_node(adx_placing *k, size_t i)
 {
     const adx_node *s = &k->node[i];
     bool guard = s->op == ADX_OP_guard;
-    if (k->p->manys > 0) {
-        *k->machine->node++ = *s;
+    if (s->op == ADX_OP_many) {
+        adx_place_many(k, i);
         return;
     }
     adx_node to = { s->op, 0, k->place[s->a], k->place[s->b],
                     guard ? s->c : k->place[s->c] };
-    if (!guard) {
-        to.r = k->idle_n > 0 ? k->idle[--k->idle_n]
-                             : (uint32_t)k->machine->places++;
-        k->place[s->r] = to.r;
-    }
+    if (!guard && k->place[s->r] == ADX_NOWHERE)
+        k->place[s->r] = k->idle_n > 0 ? k->idle[--k->idle_n]
+                                       : (uint32_t)k->machine->places++;
+    if (!guard)
+        to.r = k->place[s->r];
     // Only now: a result may not overlap an argument (function/arrays).
     adx_release(k, s->a, i);
     adx_release(k, s->b, i);

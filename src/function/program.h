@@ -23,7 +23,7 @@
  *           adx_constant_of adx_is_fixed adx_is adx_made_by adx_many_of
  *           adx_external_operands adx_external_results adx_many_results
  *           adx_listed adx_many_arity adx_results_of adx_extent adx_in_range
- *           adx_visit_reads
+ *           adx_range_ends adx_add_span adx_add_results_span adx_visit_reads
  * ========================================================================== */
 
 // What an external statement saved. All programs and machines that have it as a
@@ -410,6 +410,43 @@ static uint32_t adx_in_range(const adx_numbers *r, size_t i, size_t j)
 {
     return r->base + (uint32_t)i * (uint32_t)r->rs
                    + (uint32_t)j * (uint32_t)r->cs;
+}
+
+// The corners of a range are its extremes.
+static void adx_range_ends(const adx_numbers *r, size_t rows, size_t cols,
+                           uint32_t *low, uint32_t *high)
+{
+    *low = UINT32_MAX;
+    *high = 0;
+    for (size_t corner = 0; corner < 4; corner++) {
+        uint32_t x = adx_in_range(r, corner & 1 ? rows - 1 : 0,
+                                   corner & 2 ? cols - 1 : 0);
+        *low = x < *low ? x : *low;
+        *high = x > *high ? x : *high;
+    }
+}
+
+// Numbers from the first to the last of a range keep their distances wherever
+// they are stored. begin[n]: of each number, how many such spans begin at it,
+// minus those that end before it.
+static void adx_add_span(uint32_t begin[], size_t n, const adx_numbers *r,
+                         size_t rows, size_t cols)
+{
+    uint32_t low;
+    uint32_t high;
+    if (rows * cols == 0)
+        return;
+    adx_range_ends(r, rows, cols, &low, &high);
+    begin[low]++;
+    if (high + 1 < n)
+        begin[high + 1]--;
+}
+
+static void adx_add_results_span(uint32_t begin[], size_t n, uint32_t first,
+                                 const adx_many *k)
+{
+    const adx_numbers results = { first, 0, 1 };
+    adx_add_span(begin, n, &results, 1, adx_many_results(k));
 }
 
 // Visits every number that a node reads; a guard has no third argument.
