@@ -685,7 +685,6 @@ typedef struct adx_writing {
     const adx_results *results;
     uint32_t *part;             // the C function that makes the number
     size_t places;
-    uint32_t lowest;            // with arrays: the number at place 0
     size_t parts;
     size_t next;                // node, after the parts written so far
     bool guarded;               // there are guards
@@ -731,19 +730,13 @@ static void adx_say_number(adx_writing *k, uint32_t x)
 }
 
 // The array of inputs in which all elements of a range are; -1: there is none.
-// The corners of a range are its extremes.
 static int adx_array_of(const adx_writing *k, const adx_numbers *r,
                         size_t rows, size_t cols)
 {
-    uint32_t low = UINT32_MAX;
-    uint32_t high = 0;
+    uint32_t low;
+    uint32_t high;
     uint32_t first = 0;
-    for (size_t corner = 0; corner < 4; corner++) {
-        uint32_t x = adx_in_range(r, corner & 1 ? rows - 1 : 0,
-                                   corner & 2 ? cols - 1 : 0);
-        low = x < low ? x : low;
-        high = x > high ? x : high;
-    }
+    adx_range_ends(r, rows, cols, &low, &high);
     for (int i = 0; i < 3; first += (uint32_t)k->length[i++])
         if (low >= first && high < first + k->length[i])
             return i;
@@ -784,6 +777,7 @@ static void adx_note_ranges(adx_reader *r, const adx_many *m)
         if (rows * cols == 0
             || adx_array_of(r->k, &m->arg[a], rows, cols) >= 0)
             continue;
+        adx_add_span(r->k->place, r->k->p->numbers, &m->arg[a], rows, cols);
         for (size_t i = 0; i < rows; i++)
             for (size_t j = 0; j < cols; j++)
                 adx_note_reader(r, adx_in_range(&m->arg[a], i, j));
@@ -858,20 +852,24 @@ static void adx_find_homes(adx_writing *k)
         }
 }
 
-// Gives each stored number its place in work. With arrays, places are as far
-// from one another as the numbers, so that a range of numbers is a range of
-// places; otherwise they are dense.
+// Gives each stored number its place in work, in the order of their numbers.
+// Within the span of a range no number is left out, so that it remains one;
+// until then k->place counts the spans that begin and end (adx_add_span).
 static void adx_find_places(adx_writing *k)
 {
     const adx_program *p = k->p;
+    uint32_t spans = 0;
+    size_t end = 0;             // place of the next number
+    for (size_t i = 0; p->manys > 0 && i < p->nodes; i++)
+        if (p->node[i].op == ADX_OP_many && k->stored[p->node[i].r])
+            adx_add_results_span(k->place, p->numbers, p->node[i].r,
+                                 adx_many_of(p, &p->node[i]));
     for (size_t i = 0; i < p->numbers; i++) {
-        if (!k->stored[i])
-            continue;
-        if (k->places == 0)
-            k->lowest = (uint32_t)i;
-        k->place[i] = p->manys > 0 ? (uint32_t)i - k->lowest
-                                   : (uint32_t)k->places;
-        k->places = k->place[i] + 1;
+        spans += k->place[i];
+        k->place[i] = (uint32_t)end;
+        if (k->stored[i])
+            k->places = end + 1;
+        end += k->stored[i] || spans > 0;
     }
 }
 
@@ -900,6 +898,7 @@ static bool adx_begin_writing(adx_writing *k)
     memset(k->stored, 0, p->numbers * sizeof *k->stored);
     memset(k->home, 0xff, p->numbers * sizeof *k->home);    // ADX_NOWHERE
     memset(k->part, 0, p->numbers * sizeof *k->part);
+    memset(k->place, 0, p->numbers * sizeof *k->place);
     adx_mark_used(p, k->used);
     adx_find_stored(k);
     adx_find_homes(k);
@@ -1018,12 +1017,11 @@ static void adx_say_element(adx_text *t, char which, void *user)
     const adx_element_text *e = (const adx_element_text *)user;
     int a = which == 'x' ? 0 : which == 'y' ? 1 : 2;
     const adx_numbers *r = &e->many->arg[a];
-    uint32_t base = r->base;
     size_t rows;
     size_t cols;
     adx_extent(e->many, a, &rows, &cols);
     int array = adx_array_of(e->k, r, rows, cols);
-    base -= array < 0 ? e->k->lowest : 0;
+    uint32_t base = array < 0 ? e->k->place[r->base] : r->base;
     for (int i = 0; i < array; i++)
         base -= (uint32_t)e->k->length[i];
     adx_say(t, "%s[%lu", array < 0 ? "work" : e->k->array[array],

@@ -502,8 +502,9 @@ ADX_TRY ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
  * ========================================================================== */
 
 /* --- operations -------------------------------------------------------------
- * Those of the operator table and, behind them, what occurs in its partials: the
- * rows PARTIAL of core/operations, and a few others.                           */
+ * The rows of the operator table come first. Behind them are the operations
+ * that only partials need: the rows PARTIAL of core/operations, and a few
+ * others. So a partial consists of nodes, and has partials itself.          */
 
 // clang-format off
 #define ADX_CHAIN(ROW)                                                                                     \
@@ -516,7 +517,8 @@ ADX_TRY ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
 // clang-format on
 #define ADX_NO_ROW(...)
 #define ADX_PARTIALS(ROW) ADX_HELPERS(ADX_NO_ROW, ROW)
-#define ADX_DERIVED(ROW)  ADX_OTHERS(ROW) ADX_PARTIALS(ROW)     // only their names
+// The columns of the two differ, so a ROW may use the names only.
+#define ADX_DERIVED(ROW)  ADX_OTHERS(ROW) ADX_PARTIALS(ROW)
 
 #define ADX_ENUM(name, ...) ADX_OP_##name,
 enum {
@@ -524,7 +526,7 @@ enum {
     ADX_CHAIN(ADX_ENUM)
     ADX_DERIVED(ADX_ENUM)
     ADX_OP_COUNT,
-    ADX_OP_guard = ADX_OP_COUNT,    // only if a is b; c: which guard
+    ADX_OP_guard = ADX_OP_COUNT,    // goes on only if a is b; c: which guard
     ADX_OP_many,                    // a: which of the nodes with many results
     ADX_OP_chain_add,               // in machines only: c + chain(a, b),
     ADX_OP_chain_sub,               // c - chain(a, b),
@@ -536,8 +538,9 @@ enum {
 
 enum { ADX_REFLECTED = 20 };    // orders for which x < -20 is reflected
 
-// The derivative of order n of u = pi cot(pi x), which is a polynomial in u:
-// u' = -(pi^2 + u^2).
+// The derivative of order n of u = pi cot(pi x). Since u' = -(pi^2 + u^2), it
+// is a polynomial in u, with coefficients p[j]: each round differentiates all
+// terms p[j] u^j.
 static double adx_cot_derivative(int n, double x)
 {
     const double pi = 3.14159265358979323846;
@@ -557,8 +560,9 @@ static double adx_cot_derivative(int n, double x)
     return sum;
 }
 
-// The derivative of order k of digamma: recurrence to x >= 15 + k, and the
-// asymptotic series, whose first term left out is below 1e-17 of the first.
+// The derivative of order k of digamma. The recurrence raises x to at least
+// 15 + k, where the asymptotic series follows; the first term that is left out
+// is below 1e-17 of the first. An x far below zero is reflected to 1 - x.
 static ad_real adx_polygamma(ad_real k, ad_real x)
 {
     static const double bernoulli[] = {     // B(2j)/(2j)!
@@ -591,6 +595,7 @@ static ad_real adx_polygamma(ad_real k, ad_real x)
     return (ad_real)((fmod(n, 2) == 0 ? -1 : 1) * factorial * (sum + tail));
 }
 
+// adx_f_name(x, y, z): the value of an operation, whatever its arity.
 #define ADX_DEFINE(name, n, f, ...)                                         \
     ADX_INLINE ad_real adx_f_##name(ad_real x, ad_real y, ad_real z)        \
         { (void)x; (void)y; (void)z; return f; }
@@ -607,13 +612,15 @@ ADX_PARTIALS(ADX_DEFINE_PARTIAL)
 
 ADX_INLINE ad_real adx_f_detach(ad_real x) { return x; }
 
-// Functions, so that a compiler that contracts within an expression does not.
+// A product and its sum stand in two functions: a compiler that contracts only
+// within an expression leaves them apart.
 ADX_INLINE ad_real adx_more(ad_real z, ad_real product) { return z + product; }
 ADX_INLINE ad_real adx_less(ad_real z, ad_real product) { return z - product; }
 
-// ADX_ROUNDED(x), ADX_ROUNDED_ALL()   a number, or those in memory, as they are
-//   here: what computed them is not contracted with what uses them. Without, no
-//   node is made of a product of the function itself and a sum.
+// ADX_ROUNDED(x), ADX_ROUNDED_ALL()   hide from the compiler how x, or what is
+//   in memory, was computed: a product is rounded before a sum takes it, and
+//   not contracted with it. Where a compiler has no such means (ADX_FUSES_MUL
+//   is 0), products of the function itself and sums stay separate nodes.
 #if defined __GNUC__ && defined __SSE2_MATH__
 #define ADX_ROUNDED(x) __asm__("" : "+x"(x))
 #elif defined __GNUC__ && defined __aarch64__
@@ -634,8 +641,9 @@ ADX_INLINE ad_real adx_rounded(ad_real x)
     return x;
 }
 
-// Both in one node: DO(code, value), of x, y and z. Products of the function are
-// one with their sums at one point only.
+// A product and a sum as one node: DO(code, value), of x, y and z. ADX_FUSED is
+// for one point. In a loop over lanes, adx_rounded would prevent vectors, so
+// function/run does the products of mul_add and mul_sub in a loop before.
 #define ADX_FUSED_CHAIN(DO)                                                 \
     DO(ADX_OP_chain_add, adx_more(z, x * y))                                \
     DO(ADX_OP_chain_sub, adx_less(z, x * y))
@@ -644,7 +652,8 @@ ADX_INLINE ad_real adx_rounded(ad_real x)
     DO(ADX_OP_mul_add, adx_more(z, adx_rounded(x * y)))                     \
     DO(ADX_OP_mul_sub, adx_less(z, adx_rounded(x * y)))
 
-// Every operation but chain by its row: ADX_DO(code, value), of x, y and z.
+// ADX_DO(code, value), of x, y and z, for every operation of one result but
+// chain: whether a zero absorbs there is for the place of use to say.
 #define ADX_EVERY_STEP(name, ...) ADX_DO(ADREV_OP_##name, adx_f_##name(x))
 #define ADX_EVERY_ROW(name, ...)  ADX_DO(ADREV_OP_##name, adx_f_##name(x, y, z))
 #define ADX_EVERY_DERIVED(name, ...)                                        \
@@ -660,6 +669,7 @@ ADX_INLINE ad_real adx_rounded(ad_real x)
 #define ADX_CALL_TEXT_2 "(x, y)"
 #define ADX_CALL_TEXT_3 "(x, y, z)"
 
+// Name, arity, value and partials of an operation, as text.
 static const ad_op_info *adx_row_of(uint32_t op)
 {
 #define ADX_INFO(name, n, f, fx, fy, fz)                                    \
@@ -678,7 +688,7 @@ static const ad_op_info *adx_row_of(uint32_t op)
 
 /* --- memory -------------------------------------------------------------- */
 
-// The one that is given, or the C library's; NULL: there is none.
+// The allocator that is given, or that of the C library; NULL: there is none.
 static const ad_allocator *adx_allocator_or(const ad_allocator *a)
 {
     if (a != NULL && a->alloc != NULL && a->free != NULL)
@@ -690,7 +700,7 @@ static const ad_allocator *adx_allocator_or(const ad_allocator *a)
 #endif
 }
 
-// Room for one more than n.
+// Makes room for one more element than the n that an array has.
 static inline bool adx_make_room_for(const ad_allocator *a, void **array,
                                      size_t *room, size_t n, size_t size)
 {
@@ -698,7 +708,14 @@ static inline bool adx_make_room_for(const ad_allocator *a, void **array,
 }
 
 /* === function/program =======================================================
- * A program in memory: nodes, numbers, inputs, outputs, guards.
+ * A program in memory. Its numbers are counted in the order in which they are
+ * made: first the inputs, then constants and results of nodes. So the arguments
+ * of a node are smaller numbers than its result, and who goes through the nodes
+ * in order meets every number before its uses. `from` tells for each number
+ * whether it is an input, which constant it is, or which node makes it. A node
+ * of an array statement or an external statement makes several numbers that
+ * follow one another; what such a node needs beyond a node's fields is in
+ * `many`.
  *
  *   needs   tape/memory function/api function/operations
  *   offers  adx_shared_rule adx_new_shared_rule adx_share_rule
@@ -713,15 +730,16 @@ static inline bool adx_make_room_for(const ad_allocator *a, void **array,
  *           adx_constant_of adx_is_fixed adx_is adx_made_by adx_many_of
  *           adx_external_operands adx_external_results adx_many_results
  *           adx_listed adx_many_arity adx_results_of adx_extent adx_in_range
- *           adx_visit_reads
+ *           adx_range_ends adx_add_span adx_add_results_span adx_visit_reads
  * ========================================================================== */
 
-// What an external statement saved, for all programs that it is a node of.
+// What an external statement saved. All programs and machines that have it as a
+// node share it, and the last of them frees it.
 typedef struct adx_shared_rule {
     ad_allocator memory;
     atomic_size_t holders;
     const ad_external_rule *rule;
-    bool destroys;              // the rule's destroy is due
+    bool destroys;              // then the rule's destroy is due
     _Alignas(16) char saved[];
 } adx_shared_rule;
 
@@ -741,14 +759,14 @@ static adx_shared_rule *adx_new_shared_rule(const ad_allocator *a,
 
 static adx_shared_rule *adx_share_rule(adx_shared_rule *shared)
 {
-    // relaxed: who holds it gives it on
+    // relaxed: the caller holds it, so that it cannot go meanwhile.
     atomic_fetch_add_explicit(&shared->holders, 1, memory_order_relaxed);
     return shared;
 }
 
 static void adx_release_rule(adx_shared_rule *shared)
 {
-    // acq_rel: what the other holders did comes before the end.
+    // acq_rel: what the other holders did with it comes before its end.
     if (shared == NULL || atomic_fetch_sub_explicit(&shared->holders, 1,
                                                   memory_order_acq_rel) > 1)
         return;
@@ -761,20 +779,21 @@ static void adx_release_rule(adx_shared_rule *shared)
 typedef struct adx_node {
     uint32_t op;
     uint32_t r;                 // the result; of arrays the first
-    uint32_t a, b, c;           // arguments; those that there are not: a
+    uint32_t a, b, c;           // arguments; beyond the arity: a
 } adx_node;
 
-// Numbers base + i*rs + j*cs of a matrix; a vector is one row, and step cs.
+// A range: element (i, j) of a matrix is number base + i*rs + j*cs. A vector is
+// one row, with step cs. Where cs is 0, one number stands for all of a row.
 typedef struct adx_numbers {
     uint32_t base;
     int32_t rs;
     int32_t cs;
 } adx_numbers;
 
-// Array nodes: what an array statement computes, as one node. Its results are
-// numbers one behind the other. Counts are of m, k and n, those that it has;
-// arguments are matrices or vectors: of a product [m x k] and [k x n], else one
-// row of k, or of n, each.
+// The kinds of nodes with many results: what an array statement computes, as
+// one node. The table says which of the counts m, k and n a kind has, and how
+// many arguments: those of a product are matrices [m x k] and [k x n], all
+// others are vectors of k numbers, or of n if there is no k.
 #define ADX_MANY_KINDS(ROW)                                                 \
     /*  kind      m  k  n  arguments         list  operation             */ \
     ROW(each,     0, 0, 1, ADX_AS_OPERATION, 0, 1)  /* of vectors        */ \
@@ -786,8 +805,9 @@ typedef struct adx_numbers {
     ROW(gather,   0, 0, 1, 0,                1, 0)  /* [n] of the list   */ \
     ROW(external, 1, 0, 1, 0,                1, 0)  /* of n inputs: m    */
 
-// Rooms with rules of their own for kinds have a function for each and choose by
-// this: a new kind does not compile before it has them all.
+// Where kinds have rules, there is a function for each kind, and a switch that
+// is made from the table: with a new kind nothing compiles until it has all of
+// its rules.
 #define ADX_MANY_ENUM(kind, m, k, n, arguments, list, operation)            \
     ADX_MANY_##kind,
 typedef enum adx_many_kind { ADX_MANY_KINDS(ADX_MANY_ENUM) ADX_MANY_COUNT }
@@ -799,8 +819,8 @@ typedef enum adx_many_kind { ADX_MANY_KINDS(ADX_MANY_ENUM) ADX_MANY_COUNT }
 typedef struct adx_many_facts {
     bool m, k, n;               // whether it has that count
     int8_t arguments;
-    bool list;                  // numbers that it reads: `list`
-    bool operation;             // `op` is one of the table
+    bool list;                  // it reads the numbers in `list`
+    bool operation;             // `op` is an operation
 } adx_many_facts;
 
 static const adx_many_facts *adx_facts_of(adx_many_kind kind)
@@ -812,8 +832,9 @@ static const adx_many_facts *adx_facts_of(adx_many_kind kind)
     return &facts[kind];
 }
 
-// What of an external statement. Its list is x[n], of an adjoint then yb[m]; in
-// one direction then the tangents of these, and results are followed by theirs.
+// Which part of an external statement a node computes (its op). The operands in
+// its list are x[n]; for adjoints yb[m] follow. In one direction, the tangents
+// of all these follow, too, and those of the results follow the results.
 enum {
     ADX_EXTERNAL_value = 0,     // y[m]
     ADX_EXTERNAL_adjoint = 1,   // xb[n]
@@ -834,25 +855,25 @@ typedef struct adx_many {
 #define ADX_FROM_INPUT    0x7fffffffu       // below: which node
 #define ADX_NOWHERE       UINT32_MAX        // no number
 
-// A set of the table of what is known: numbers whose keys have these hashes.
-// (With 8 in each, 10^3 operations need a table of 32 kB; with 4 it was 128.)
+// A set of the table of known numbers (function/unique): the hashes of their
+// keys, and the numbers. (With sets of 8, the table of 10^3 operations has 32
+// kB; with sets of 4 it had 128.)
 #define ADX_WAYS 8
 typedef struct adx_seen_set {
     uint32_t hash[ADX_WAYS];
     uint32_t number[ADX_WAYS];  // + 1; 0: none
 } adx_seen_set;
 
-// What a cell computes, one operation after the other. Their arguments: 0 to 2,
-// those of the operation whose partial it is; 3, its result; and from 4 on, what
-// was computed before.
+// One operation of a cell of the operator table. Its arguments are indices: 0
+// to 2 are the arguments of the operation whose partial the cell is, 3 is the
+// result of that operation, and from 4 on they are the terms before this one.
 typedef struct adx_term {
     uint16_t op;                // or ADX_TERM_NUMBER
     uint8_t arg[3];
     ad_real v;
 } adx_term;
 
-// Cells that were read, so that each is read once for a program. (The first
-// gradient of a function with 8 10^5 operations: 0.30 instead of 0.40 s.)
+// Cells that have been read: each is read once for a program.
 typedef struct adx_known_cell {
     uint16_t first;             // of its terms
     uint8_t terms;
@@ -873,9 +894,8 @@ static void adx_drop_cells(const ad_allocator *a, adx_cells *cells)
     adx_drop(a, cells);
 }
 
-// A program that grows. Constants are apart from the numbers, for the memory of
-// a recording is new, and takes a fifth of its time. (10^5 operations: 42
-// instead of 50 ns each when every number had 16 bytes.)
+// Values of constants are apart from the numbers, which so have 4 bytes each: a
+// recording writes to new memory, and the less of that, the faster.
 typedef struct adx_program {
     const ad_allocator *memory;
     adx_node *node;
@@ -890,7 +910,7 @@ typedef struct adx_program {
     size_t outputs, output_room;
     size_t inputs;
     adx_seen_set *seen;         // nodes and constants by what they compute
-    uint8_t *entered;           // numbers in each set: where the next one goes
+    uint8_t *entered;           // numbers that each set was given so far
     size_t seen_sets;
     adx_cells *cells;           // partials that were read (formulas)
     bool plain;                 // do not simplify
@@ -899,10 +919,10 @@ typedef struct adx_program {
     bool counted;               // its `dead`, `operations` and `arrays`, too
     size_t guards;              // nodes that adx_emit_guard made
     size_t conditions;          // nodes that only guards asked for
-    size_t hands_on;            // numbers at most, from `ahead` to `back`
-    // A step of a loop (loop/replay): the first `carried` results are the
-    // first inputs of the next one, and at the end come parameters and the
-    // number of the step. 0, 0: something else.
+    size_t hands_on;            // numbers at most, from primal to pullback
+    // Of a step of a loop (loop/replay): its first `carried` results are the
+    // first inputs of the next step; its last inputs are the parameters and
+    // the number of the step. 0, 0: this is no such step.
     size_t carried, parameters;
 } adx_program;
 
@@ -920,7 +940,7 @@ static void adx_drop_many(const ad_allocator *a, const adx_many *k)
     adx_release_rule(k->shared);
 }
 
-// What is there only while nodes are added.
+// Frees what is needed only while nodes are added.
 static void adx_end_program(adx_program *p)
 {
     adx_drop(p->memory, p->seen);
@@ -944,6 +964,9 @@ static void adx_free_program(adx_program *p)
     memset(p, 0, sizeof *p);
 }
 
+// A program that has failed grows no more, and the first status stays. What
+// adds to it still returns numbers that are good as indices, so that only the
+// end of a longer piece of work needs to look at the status.
 static void adx_spoil(adx_program *p, ad_status status)
 {
     if (p->status == ADREV_OK)
@@ -958,12 +981,13 @@ static inline bool adx_has_room_for_number(adx_program *p)
     else if (!adx_make_room_for(p->memory, (void **)&p->from, &p->number_room,
                                 p->numbers, sizeof *p->from))
         adx_spoil(p, ADREV_ENOMEM);
-    if (p->number_room > ADX_FROM_INPUT)    // so that room is all that nodes
-        p->number_room = ADX_FROM_INPUT;    // have to ask for
+    if (p->number_room > ADX_FROM_INPUT)    // so that who has room need not
+        p->number_room = ADX_FROM_INPUT;    // look at the limit
     return p->status == ADREV_OK;
 }
 
-// Every node makes one (but see adx_append_many), and so does every constant.
+// Each input and each constant is a number, and each node makes one, or several
+// (adx_append_many).
 static inline uint32_t adx_new_number(adx_program *p, uint32_t from)
 {
     if (!adx_has_room_for_number(p))
@@ -1007,7 +1031,7 @@ static bool adx_is_constant_number(const adx_program *p, size_t x)
     return p->from[x] >= ADX_FROM_CONSTANT;
 }
 
-// Of a number that is one.
+// The value of a number that is a constant.
 static const ad_real *adx_constant_of(const adx_program *p, size_t x)
 {
     return &p->constant[p->from[x] - ADX_FROM_CONSTANT];
@@ -1018,7 +1042,7 @@ static bool adx_is_fixed(const adx_program *p, uint32_t x)
     return p->status == ADREV_OK && adx_is_constant_number(p, x);
 }
 
-// Whether x is that constant, its sign included.
+// Whether x is the constant v, with its sign.
 static bool adx_is(const adx_program *p, uint32_t x, ad_real v)
 {
     return adx_is_fixed(p, x)
@@ -1040,7 +1064,7 @@ static const adx_many *adx_many_of(const adx_program *p, const adx_node *s)
     return s->op == ADX_OP_many ? &p->many[s->a] : NULL;
 }
 
-// Of an external node without the tangents behind them.
+// Operands and results of an external node, without the tangents behind them.
 static size_t adx_external_operands(const adx_many *k)
 {
     return (size_t)k->n + (k->op & ADX_EXTERNAL_adjoint ? k->m : 0);
@@ -1051,6 +1075,7 @@ static size_t adx_external_results(const adx_many *k)
     return k->op & ADX_EXTERNAL_adjoint ? k->n : k->m;
 }
 
+// How many numbers a node makes.
 static size_t adx_many_results(const adx_many *k)
 {
     const adx_many_facts *f = adx_facts_of(k->kind);
@@ -1059,7 +1084,7 @@ static size_t adx_many_results(const adx_many *k)
     return (size_t)(f->m ? k->m : 1) * (f->n ? k->n : 1);
 }
 
-// How many numbers its list has.
+// How many numbers are in its list.
 static size_t adx_listed(const adx_many *k)
 {
     if (k->kind == ADX_MANY_external)
@@ -1094,7 +1119,44 @@ static uint32_t adx_in_range(const adx_numbers *r, size_t i, size_t j)
                    + (uint32_t)j * (uint32_t)r->cs;
 }
 
-// Visits every number that a node reads.
+// The corners of a range are its extremes.
+static void adx_range_ends(const adx_numbers *r, size_t rows, size_t cols,
+                           uint32_t *low, uint32_t *high)
+{
+    *low = UINT32_MAX;
+    *high = 0;
+    for (size_t corner = 0; corner < 4; corner++) {
+        uint32_t x = adx_in_range(r, corner & 1 ? rows - 1 : 0,
+                                   corner & 2 ? cols - 1 : 0);
+        *low = x < *low ? x : *low;
+        *high = x > *high ? x : *high;
+    }
+}
+
+// Numbers from the first to the last of a range keep their distances wherever
+// they are stored. begin[n]: of each number, how many such spans begin at it,
+// minus those that end before it.
+static void adx_add_span(uint32_t begin[], size_t n, const adx_numbers *r,
+                         size_t rows, size_t cols)
+{
+    uint32_t low;
+    uint32_t high;
+    if (rows * cols == 0)
+        return;
+    adx_range_ends(r, rows, cols, &low, &high);
+    begin[low]++;
+    if (high + 1 < n)
+        begin[high + 1]--;
+}
+
+static void adx_add_results_span(uint32_t begin[], size_t n, uint32_t first,
+                                 const adx_many *k)
+{
+    const adx_numbers results = { first, 0, 1 };
+    adx_add_span(begin, n, &results, 1, adx_many_results(k));
+}
+
+// Visits every number that a node reads; a guard has no third argument.
 typedef void adx_visit_fn(void *user, uint32_t number);
 
 ADX_INLINE void adx_visit_reads(const adx_program *p, const adx_node *s,
@@ -1121,21 +1183,26 @@ ADX_INLINE void adx_visit_reads(const adx_program *p, const adx_node *s,
 }
 
 /* === function/unique ========================================================
- * Each number is made once: a hash of what a node computes finds an earlier
- * node that computes the same.
+ * Hash-consing: each number is made once. A number has a key: the bits of a
+ * constant, or the operation of a node and its arguments. The arguments have
+ * been looked up themselves, so equal keys mean that equal things are computed.
+ * Before a node is added, a table is asked for a number with the same key.
+ *
+ * The table is divided into sets. The hash of a key says in which set its
+ * number is, if it is in any; a set that is full gives up the number that it
+ * has had for longest. So the table may forget a number, which is then made a
+ * second time, but it never gives a wrong one: a hash that agrees is not
+ * believed until the key of that number, as its node has it, agrees, too.
  *
  *   needs   tape/memory function/operations function/program
  *   offers  adx_key adx_node_key adx_guard_key adx_seen adx_enter_number
  *           adx_fixed_anew adx_fixed
  * ========================================================================== */
 
-// The table of what is known has so many entries at most: 128 kB, which the cache
-// holds. (With all that is known recording took 120 instead of 76 ns for each of
-// 10^5 operations, 306 instead of 115 ns for each of 10^7.) What had to leave the
-// table is recorded a second time when it comes again.
+// Entries of the table at most: 128 kB, which the cache holds. (With a table of
+// all numbers, each of 10^7 operations took 2.7 times as long to record.)
 #define ADX_SEEN_MOST ((size_t)1 << 14)
 
-// What a number is, as a key: a constant's bits, or operation and arguments.
 typedef struct adx_key {
     uint64_t word[2];
 } adx_key;
@@ -1145,7 +1212,8 @@ static adx_key adx_node_key(uint32_t op, uint32_t x, uint32_t y, uint32_t z)
     return (adx_key){ { (uint64_t)op << 32 | x, (uint64_t)y << 32 | z } };
 }
 
-// Without its number: a comparison that comes again is the same guard.
+// Which guard it is does not belong to its key: a comparison that comes again
+// needs no second guard.
 static adx_key adx_guard_key(uint32_t x, uint32_t was)
 {
     return adx_node_key(ADX_OP_guard, x, was, 0);
@@ -1158,6 +1226,7 @@ static adx_key adx_constant_key(ad_real v)
     return key;
 }
 
+// The key of a number in the table; results of array nodes are never there.
 static adx_key adx_key_of(const adx_program *p, uint32_t x)
 {
     if (adx_is_constant_number(p, x))
@@ -1177,8 +1246,8 @@ static size_t adx_set_of(const adx_program *p, uint32_t hash)
     return hash & (p->seen_sets - 1);
 }
 
-// Whether one of a set has this hash; nearly always none. (10^5 operations
-// recorded: 17 instead of 19 ns for each, by vectors.)
+// Whether any number of a set has this hash; mostly none has. (By vectors, as
+// 10^5 operations take 17 instead of 19 ns each to record.)
 ADX_INLINE bool adx_may_have(const adx_seen_set *set, uint32_t hash)
 {
 #ifdef __GNUC__
@@ -1197,8 +1266,8 @@ ADX_INLINE bool adx_may_have(const adx_seen_set *set, uint32_t hash)
 #endif
 }
 
-// The number with this key, if the table still has it; ADX_NOWHERE. Only where
-// the hash is the same the numbers are looked at, far away.
+// The number with this key; ADX_NOWHERE: the table does not have it. Nodes,
+// which are far away in memory, are looked at only where the hash agrees.
 ADX_INLINE uint32_t adx_find_key(const adx_program *p, const adx_key *key,
                                  uint32_t hash)
 {
@@ -1215,8 +1284,8 @@ ADX_INLINE uint32_t adx_find_key(const adx_program *p, const adx_key *key,
     return ADX_NOWHERE;
 }
 
-// In its set, in place of the oldest one. (A counter that overflows begins
-// anew: 256 is a multiple of ADX_WAYS.)
+// Enters 1 + a number in its set, in place of the oldest one. The counter may
+// overflow: 256 is a multiple of ADX_WAYS.
 ADX_INLINE void adx_enter_entry(adx_program *p, uint32_t hash, uint32_t number)
 {
     size_t at = adx_set_of(p, hash);
@@ -1225,8 +1294,8 @@ ADX_INLINE void adx_enter_entry(adx_program *p, uint32_t hash, uint32_t number)
     p->seen[at].number[way] = number;
 }
 
-// By eight. (By four, to widen it took a tenth of the time in which 10^3
-// operations are recorded.)
+// Makes the table, or makes it eight times as large. Its numbers enter their
+// new sets by the hashes that it has: keys are not computed again.
 ADX_NOINLINE static bool adx_widen_seen(adx_program *p)
 {
     size_t old_sets = p->seen_sets;
@@ -1251,8 +1320,8 @@ ADX_NOINLINE static bool adx_widen_seen(adx_program *p)
     return true;
 }
 
-// The same, in a table that there may not be yet; not found if there is no
-// memory for one.
+// Like adx_find_key, but makes the table if there is none yet. *hash is what
+// the number is to be entered with if it is not found.
 ADX_INLINE uint32_t adx_seen(adx_program *p, const adx_key *key, uint32_t *hash)
 {
     if (p->status != ADREV_OK || (p->seen_sets == 0 && !adx_widen_seen(p)))
@@ -1261,7 +1330,8 @@ ADX_INLINE uint32_t adx_seen(adx_program *p, const adx_key *key, uint32_t *hash)
     return adx_find_key(p, key, *hash);
 }
 
-// Rather a larger table than one number less.
+// A set becomes full: the table is made larger, if it may be, before a number
+// is given up.
 ADX_NOINLINE static void adx_enter_in_full_set(adx_program *p, uint32_t hash,
                                                uint32_t number)
 {
@@ -1294,6 +1364,7 @@ static uint32_t adx_fixed_anew(adx_program *p, ad_real v)
     return x;
 }
 
+// The number of a constant, which is made if it is not known.
 static uint32_t adx_fixed(adx_program *p, ad_real v)
 {
     adx_key key = adx_constant_key(v);
@@ -1320,6 +1391,7 @@ static uint32_t adx_fixed(adx_program *p, ad_real v)
  *           adx_emit_external
  * ========================================================================== */
 
+// The value of an operation, for use outside of replays.
 ADX_NOINLINE static ad_real adx_compute(uint32_t op, ad_real x, ad_real y,
                                         ad_real z)
 {
@@ -1338,7 +1410,8 @@ static bool adx_has_identity(uint32_t op)
     return op == ADREV_OP_neg || op == ADREV_OP_select;
 }
 
-// What x op y is without computing it; ADX_NOWHERE: no such identity.
+// The number that an operation gives by an identity, without a node;
+// ADX_NOWHERE: by none.
 ADX_INLINE uint32_t adx_identity(adx_program *p, uint32_t op, uint32_t x,
                                  uint32_t y, uint32_t z)
 {
@@ -1388,19 +1461,20 @@ ADX_INLINE bool adx_has_room_for_node(adx_program *p)
         || adx_grow_program(p);
 }
 
-// Where there is room: the node as it is, without a look at what it computes.
+// Appends a node as it is, for which there is room.
 ADX_INLINE uint32_t adx_append_node(adx_program *p, uint32_t op, uint32_t x,
                                     uint32_t y, uint32_t z)
 {
     uint32_t r = (uint32_t)p->numbers++;
-    // 10^7 operations recorded: 18.1 instead of 18.6 ns for each.
+    // Memory further on is asked for before it is needed: 18.1 instead of 18.6
+    // ns for each of 10^7 operations.
     ADX_FETCH((uintptr_t)&p->node[p->nodes] + ADX_FAR);
     p->from[r] = (uint32_t)p->nodes;
     p->node[p->nodes++] = (adx_node){ op, r, x, y, z };
     return r;
 }
 
-// A node, unless one with this key is known already.
+// Appends a node, unless a number with this key is known already.
 ADX_INLINE uint32_t adx_once(adx_program *p, adx_key key, uint32_t op,
                              uint32_t x, uint32_t y, uint32_t z)
 {
@@ -1417,11 +1491,13 @@ ADX_INLINE uint32_t adx_once(adx_program *p, adx_key key, uint32_t op,
     return r;
 }
 
-// The number that an operation makes of others; arguments that there are not
-// are x. Each test that this way is spared counts: processors are busy with its
-// instructions all the time. (10^3 operations recorded: 14 ns for each. With
-// more tests here and in adx_trace, by which an operation took 400 instructions
-// instead of 310, it was 18.)
+// The number that an operation makes of others; arguments beyond the arity are
+// x. An operation on constants is computed now. An identity gives a number that
+// there is. A product of a number with itself becomes a square. Arguments of an
+// operation that commutes are put in order, so that x y and y x have one key.
+// What is left becomes a node, unless it is known. Every operation of a
+// recording comes this way, and each test counts: of 10^3 operations each takes
+// 14 ns; with more tests here and in adx_trace it took 18.
 ADX_INLINE uint32_t adx_emit_of(adx_program *p, uint32_t op, uint32_t x,
                                 uint32_t y, uint32_t z)
 {
@@ -1452,7 +1528,7 @@ ADX_INLINE uint32_t adx_emit_of(adx_program *p, uint32_t op, uint32_t x,
     return adx_once(p, adx_node_key(op, a, b, c), op, a, b, c);
 }
 
-// The same, where arguments that there are not may be anything.
+// The same, where arguments beyond the arity may be anything.
 static uint32_t adx_emit(adx_program *p, uint32_t op, uint32_t x, uint32_t y,
                          uint32_t z)
 {
@@ -1465,7 +1541,8 @@ static uint32_t adx_emit2(adx_program *p, uint32_t op, uint32_t x, uint32_t y)
     return adx_emit(p, op, x, y, x);
 }
 
-// The program goes on only where x is what it was.
+// A guard: replays go on only where x has the value that `was` has. A constant
+// needs none.
 static void adx_emit_guard(adx_program *p, uint32_t x, uint32_t was,
                            uint32_t which)
 {
@@ -1477,7 +1554,9 @@ static void adx_emit_guard(adx_program *p, uint32_t x, uint32_t was,
 
 /* --- nodes with many results --------------------------------------------- */
 
-// The first of its results. The list and what is kept become the program's.
+// Appends a node with many results; returns the first of them. The list of k
+// and its hold on the shared rule become the program's, or are given up on
+// failure.
 static uint32_t adx_append_many(adx_program *p, const adx_many *k)
 {
     size_t results = adx_many_results(k);
@@ -1503,6 +1582,7 @@ static uint32_t adx_append_many(adx_program *p, const adx_many *k)
     return first;
 }
 
+// Whether a list has the numbers of a range, row by row.
 static bool adx_is_even(const uint32_t list[], size_t rows, size_t cols,
                         const adx_numbers *r)
 {
@@ -1522,8 +1602,10 @@ static bool adx_all_fixed(const adx_program *p, const uint32_t list[],
     return true;
 }
 
-// A matrix of any numbers as a range: evenly spaced ones as they are, others
-// gathered; constants once for all evaluations.
+// A matrix of any numbers as a range, which is all that an array node can read.
+// Numbers at even distances are a range already. Constants get new numbers,
+// which follow one another, so that evaluations have nothing to do. All else is
+// gathered by a node of its own.
 static adx_numbers adx_numbers_of(adx_program *p, const uint32_t list[],
                               size_t rows, size_t cols)
 {
@@ -1567,7 +1649,8 @@ static bool adx_is_one(const adx_program *p, const adx_numbers *r)
     return adx_is_single(r) && adx_is(p, r->base, 1);
 }
 
-// An operation on n numbers of each argument.
+// An operation on n numbers of each argument. The result is a single number if
+// all arguments are, or if n is 1.
 static adx_numbers adx_emit_each(adx_program *p, size_t n, uint32_t op,
                                adx_numbers x, adx_numbers y, adx_numbers z)
 {
@@ -1604,8 +1687,8 @@ static uint32_t adx_emit_fold(adx_program *p, adx_many_kind kind, size_t k,
     return adx_append_many(p, &fold);
 }
 
-// With a single number in the middle and on one side it is that of a number and
-// a vector.
+// The product of matrices [m x k] and [k x n]. If k is 1 and one of them is a
+// single number, it is a vector times that number, element by element.
 static adx_numbers adx_emit_product(adx_program *p, uint32_t op, size_t m,
                                     size_t k, size_t n, adx_numbers a,
                                     adx_numbers b)
@@ -1626,8 +1709,8 @@ static adx_numbers adx_emit_product(adx_program *p, uint32_t op, size_t m,
     return (adx_numbers){ adx_append_many(p, &product), (int32_t)n, 1 };
 }
 
-// A part of an external statement. Never looked up among those before: whether
-// it is the same is for the rule to say, not for us.
+// A part of an external statement, whose list becomes the program's. It is
+// never looked up: only the rule knows whether it does the same twice.
 static uint32_t adx_emit_external(adx_program *p, const adx_many *of,
                                   uint32_t op, uint32_t *list)
 {
@@ -1640,17 +1723,18 @@ static uint32_t adx_emit_external(adx_program *p, const adx_many *of,
 }
 
 /* === function/formulas ======================================================
- * The cells of the operator tables are C expressions. They are parsed here and
- * become nodes of a program. In this way partials enter a program, and partials
- * of partials.
+ * The cells of the operator tables are C expressions. They are parsed here, by
+ * recursive descent, and become nodes of a program. In this way partials enter
+ * a program, and partials of partials.
  *
- *     choice  = either [ "?" choice ":" choice ]
- *     either  = both { "||" both }            both  = relation { "&&" relation }
+ *     choice   = either [ "?" choice ":" choice ]
+ *     either   = both { "||" both }
+ *     both     = relation { "&&" relation }
  *     relation = sum [ ("<" | ">" | "==" ...) sum ]
- *     sum     = product { ("+" | "-") product }
- *     product = factor { ("*" | "/") factor }
- *     factor  = "-" factor | "(" choice ")" | number | x | y | z | v
- *             | name "(" choice { "," choice } ")"
+ *     sum      = product { ("+" | "-") product }
+ *     product  = factor { ("*" | "/") factor }
+ *     factor   = "-" factor | "(" choice ")" | number | x | y | z | v
+ *              | name "(" choice { "," choice } ")"
  *
  *   needs   tape/memory function/operations function/program function/unique
  *           function/emit
@@ -1676,11 +1760,13 @@ typedef struct adx_formula {
 
 static uint8_t adx_choice(adx_formula *f);
 
+// Appends a term; returns its index as an argument. No cell of the tables is
+// ever wrong: tests/function/function_ops.c reads all of them.
 static uint8_t adx_new_term(adx_formula *f, uint32_t op, uint8_t x, uint8_t y,
                             uint8_t z, ad_real v)
 {
     if (op > ADX_TERM_NUMBER || f->terms == ADX_TERMS) {
-        f->wrong = true;                    // tests/function/function_ops.c reads all
+        f->wrong = true;
         return 0;
     }
     f->term[f->terms] = (adx_term){ (uint16_t)op, { x, y, z }, v };
@@ -1693,6 +1779,7 @@ static void adx_blank(adx_formula *f)
         f->at++;
 }
 
+// Whether this text comes next, which is then passed over.
 static bool adx_next_is(adx_formula *f, const char *text)
 {
     adx_blank(f);
@@ -1710,7 +1797,8 @@ static bool adx_is_letter(char c)
 
 static bool adx_is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The operation that a function in a cell stands for.
+// The operation that the name of a function in a cell stands for, without its
+// prefix; ADX_OP_COUNT: none.
 static uint32_t adx_operation_named(const char *name, size_t n)
 {
     static const char *const other[][2] = {
@@ -1728,7 +1816,7 @@ static uint32_t adx_operation_named(const char *name, size_t n)
     return op;
 }
 
-// adm_sin(...), adx_gauss(...) or ADX_K(...)
+// A call in a cell, behind its "(": adm_sin(...), adx_gauss(...) or ADX_K(...).
 static uint8_t adx_application(adx_formula *f, const char *name, size_t n)
 {
     uint8_t arg[3] = { 0 };
@@ -1744,9 +1832,9 @@ static uint8_t adx_application(adx_formula *f, const char *name, size_t n)
     return adx_new_term(f, op, arg[0], arg[1], arg[2], 0);
 }
 
-// A decimal of the tables, whatever the locale's decimal point is: correctly
-// rounded where all digits behind the first 19 are zeros or do not matter, and
-// powers of ten to the 22nd, which are exact, are enough.
+// A decimal of the tables, whatever the locale's decimal point is. It is
+// correctly rounded if 19 digits decide what it is, and if the power of ten is
+// at most the 22nd, which a double holds exactly.
 static double adx_read_decimal(const char *at, const char **end)
 {
     uint64_t digits = 0;
@@ -1781,6 +1869,7 @@ static double adx_read_decimal(const char *at, const char **end)
     return quotient + (fma(-quotient, scale, high) + low) / scale;
 }
 
+// A name without "(" is x, y, z or, whatever else it is, v.
 static uint8_t adx_factor(adx_formula *f)
 {
     adx_blank(f);
@@ -1814,6 +1903,7 @@ typedef struct adx_operator {
 
 typedef uint8_t adx_part_fn(adx_formula *f);
 
+// Of two operators that begin alike, the longer one comes first in a table.
 static uint8_t adx_operators(adx_formula *f, adx_part_fn *part,
                              const adx_operator *table, size_t n)
 {
@@ -1856,7 +1946,8 @@ static uint8_t adx_choice(adx_formula *f)
     return adx_new_term(f, ADREV_OP_select, condition, yes, no, 0);
 }
 
-// Without memory nothing is lost: then it is read again.
+// Keeps the terms of a cell for the next time. Without memory nothing is lost:
+// the cell is then read again.
 static void adx_keep_cell(adx_program *p, uint32_t op, int i,
                           const adx_formula *f)
 {
@@ -1875,7 +1966,8 @@ static void adx_keep_cell(adx_program *p, uint32_t op, int i,
         k->term[k->terms++] = f->term[j];
 }
 
-// The terms of a cell, which are in f or are kept.
+// The terms of a cell: in f, or where they are kept. f says how many there are
+// and which one is the result.
 static const adx_term *adx_read_cell(adx_program *p, uint32_t op, int i,
                                      adx_formula *f)
 {
@@ -1896,7 +1988,9 @@ static const adx_term *adx_read_cell(adx_program *p, uint32_t op, int i,
     return f->term;
 }
 
-// Partial i of an operation on n numbers each, with result v.
+// Partial i of an operation on n numbers of each argument, with result v: the
+// terms of the cell become nodes, in order. made[] has what each index stands
+// for.
 static adx_numbers adx_partial_of(adx_program *p, size_t n, uint32_t op, int i,
                                   const adx_numbers arg[3], adx_numbers v)
 {
@@ -1933,14 +2027,16 @@ ADX_SELDOM_END
 
 ADX_SELDOM_BEGIN
 
-// A program made from another one: what its numbers became.
+// A program that is made from another one. For each number of the old program:
+// whether it is needed, and which numbers of the new one are the same number
+// and its derivative.
 typedef struct adx_making {
     const adx_program *from;
     adx_program *to;
     bool *used;                 // numbers that a result depends on
-    uint32_t *same;             // the same number
+    uint32_t *same;             // what it is in the new program
     uint32_t *derived;          // its tangent or adjoint; ADX_NOWHERE: zero
-    uint32_t guards;            // of the new program, before those of the old
+    uint32_t guards;            // of the new program, counted before the old's
 } adx_making;
 
 static void adx_mark(void *user, uint32_t number)
@@ -1948,6 +2044,8 @@ static void adx_mark(void *user, uint32_t number)
     ((bool *)user)[number] = true;
 }
 
+// Whether a node is needed: any guard is, and a node with many results is if
+// one of these is.
 static inline bool adx_is_used(const adx_program *p, const adx_node *s,
                                const bool used[])
 {
@@ -1960,7 +2058,8 @@ static inline bool adx_is_used(const adx_program *p, const adx_node *s,
     return false;
 }
 
-// What a guard or a node with many results reads, and all that it computes.
+// Marks what a guard or a node with many results reads, and all that it
+// computes. False: it is not needed.
 ADX_NOINLINE static bool adx_mark_more(const adx_program *p, const adx_node *s,
                                        bool used[])
 {
@@ -1972,7 +2071,10 @@ ADX_NOINLINE static bool adx_mark_more(const adx_program *p, const adx_node *s,
     return true;
 }
 
-// Numbers on which results or guards depend. Returns how many nodes are needed.
+// Marks the numbers on which results or guards depend; in a plain program, all.
+// It is enough to go through the nodes once, from the last to the first: when a
+// node is met, all nodes that read its result have been. Returns how many nodes
+// are needed.
 static size_t adx_mark_used(const adx_program *p, bool used[])
 {
     size_t live = 0;
@@ -1999,7 +2101,9 @@ static void adx_end_making(adx_making *k)
     adx_drop(a, k->derived);
 }
 
-// Numbers of the new program for constants of the old one.
+// Begins to add to a program that has its inputs, and perhaps nodes. Constants
+// that are needed are copied; the caller says what the old inputs become.
+// False: no memory; then there is nothing to end.
 static bool adx_start_making(adx_making *k, const adx_program *from,
                              adx_program *to)
 {
@@ -2025,7 +2129,8 @@ static bool adx_start_making(adx_making *k, const adx_program *from,
     return true;
 }
 
-// The inputs of the new program begin with those of the old one.
+// The same with an empty new program, whose inputs are those of the old one and
+// then some more.
 static bool adx_begin_making(adx_making *k, const adx_program *from,
                              adx_program *to, size_t more_inputs)
 {
@@ -2040,11 +2145,12 @@ static bool adx_begin_making(adx_making *k, const adx_program *from,
 
 /* --- copies -------------------------------------------------------------- */
 
-// Numbers of an argument, or what they became, as a range of the new program.
-// to NULL: the derived ones, which where there is none are zero. Whether there
-// is any.
+// What the numbers of an old range became, as a range of the new program. `to`
+// says what they became; NULL: their derivatives, with a zero for each number
+// that has none. False: none of them has one, or the program has failed.
 static bool adx_take_range(adx_making *k, const uint32_t to[], size_t rows,
-                           size_t cols, const adx_numbers *old, adx_numbers *out)
+                           size_t cols, const adx_numbers *old,
+                           adx_numbers *out)
 {
     adx_program *p = k->to;
     size_t n = rows * cols;
@@ -2069,12 +2175,13 @@ static bool adx_take_range(adx_making *k, const uint32_t to[], size_t rows,
     return any && p->status == ADREV_OK;
 }
 
-// Results of a node as a range.
+// The results of a node with many, as a range of the old program.
 static adx_numbers adx_own_range(const adx_node *s, const adx_many *k)
 {
     return (adx_numbers){ s->r, (int32_t)k->n, 1 };
 }
 
+// The opposite of adx_take_range: the old range `at` became the new one `from`.
 static void adx_set_range(uint32_t to[], const adx_numbers *at, size_t rows,
                           size_t cols, adx_numbers from)
 {
@@ -2083,7 +2190,7 @@ static void adx_set_range(uint32_t to[], const adx_numbers *at, size_t rows,
             to[adx_in_range(at, i, j)] = adx_in_range(&from, i, j);
 }
 
-// The list of a node in the new program, with room for so many more.
+// The list of a node in numbers of the new program, with room for some more.
 static uint32_t *adx_copied_list(adx_making *k, const adx_many *old,
                                  size_t more)
 {
@@ -2097,6 +2204,7 @@ static uint32_t *adx_copied_list(adx_making *k, const adx_many *old,
     return list;
 }
 
+// A gather needs no node if its numbers have become evenly spaced.
 static void adx_copy_gather(adx_making *k, const adx_node *s,
                             const adx_many *old)
 {
@@ -2109,6 +2217,8 @@ static void adx_copy_gather(adx_making *k, const adx_node *s,
     adx_drop(k->to->memory, list);
 }
 
+// Copies a node with many results: its arguments become ranges of the new
+// program, or its list a list of new numbers.
 static void adx_copy_many(adx_making *k, const adx_node *s,
                           const adx_many *old)
 {
@@ -2131,6 +2241,8 @@ static void adx_copy_many(adx_making *k, const adx_node *s,
         k->same[s->r + i] = first + (uint32_t)i;
 }
 
+// Adds to the new program what a node does. It becomes no node of its own if
+// the new program has such a node, or if an identity gives the result.
 static void adx_copy_node(adx_making *k, const adx_node *s)
 {
     const uint32_t *same = k->same;
@@ -2160,9 +2272,12 @@ static uint32_t adx_argument(const adx_node *s, int i)
     return i == 0 ? s->a : i == 1 ? s->b : s->c;
 }
 
-// sum += d x for n numbers each, where sum may be nothing so far (any false).
+// sum + d x, for n numbers each: one term of the chain rule. *any says whether
+// there is a sum so far, and then whether there is one now. A partial of 0 adds
+// nothing; one of -1, or one that is a negation itself, subtracts.
 static adx_numbers adx_accumulate_each(adx_program *p, size_t n, bool *any,
-                                     adx_numbers sum, adx_numbers d, adx_numbers x)
+                                     adx_numbers sum, adx_numbers d,
+                                     adx_numbers x)
 {
     if (adx_is_single(&d) && (adx_is(p, d.base, 0)
                              || adx_is(p, d.base, -ADX_K(0.0))))
@@ -2183,6 +2298,7 @@ static adx_numbers adx_accumulate_each(adx_program *p, size_t n, bool *any,
     return first ? term : adx_emit_each2(p, n, op, sum, term);
 }
 
+// The same for single numbers; a sum of no terms is ADX_NOWHERE.
 static uint32_t adx_accumulate(adx_program *p, uint32_t sum, uint32_t d,
                                uint32_t x)
 {
@@ -2209,7 +2325,7 @@ static adx_numbers adx_argument_range(adx_making *k, const adx_many *s, int i)
     return r;
 }
 
-// Partial i of all its operations.
+// Partial i of the operations of such a node: a range of e->n numbers.
 static adx_numbers adx_partials_in(adx_making *k, const adx_node *s,
                                  const adx_many *e, int i)
 {
@@ -2222,7 +2338,7 @@ static adx_numbers adx_partials_in(adx_making *k, const adx_node *s,
     return adx_partial_of(k->to, e->n, e->op, i, arg, v);
 }
 
-// Of the length v of x: x/v.
+// The partials of the length v of x: x/v.
 static adx_numbers adx_cosines_in(adx_making *k, const adx_node *s,
                                 const adx_many *e)
 {
@@ -2242,7 +2358,12 @@ static void adx_copy_nodes(adx_making *k)
 ADX_SELDOM_END
 
 /* === function/tangents ======================================================
- * The tangent of a program (jvp).
+ * The tangent of a program (jvp) is a forward sweep that is written down
+ * instead of done. Each node is copied, and nodes for its tangent are added:
+ * the sum of its partials, each times the tangent of that argument. A number
+ * that no direction moves has no tangent (ADX_NOWHERE), so nothing is added for
+ * it. Array nodes are treated the same way, range by range: their tangents are
+ * array nodes.
  *
  *   needs   function/operations function/program function/emit function/copy
  *   offers  adx_tangent_node adx_make_tangent
@@ -2266,6 +2387,8 @@ static void adx_tangent_each(adx_making *k, const adx_node *s,
         adx_set_range(k->derived, &own, 1, e->n, sum);
 }
 
+// C = A B: the tangent of C is that of A, times B, plus A times that of B; only
+// sides that have a tangent count.
 static void adx_tangent_product(adx_making *k, const adx_node *s,
                                 const adx_many *e)
 {
@@ -2282,7 +2405,7 @@ static void adx_tangent_product(adx_making *k, const adx_node *s,
         adx_numbers other = adx_emit_product(k->to, ADX_OP_chain, e->m, e->k,
                                            e->n, a, x);
         size_t results = adx_many_results(e);
-        if (left) {             // one side alone lies where it lies
+        if (left) {             // else there is nothing to add
             other = adx_emit_each2(k->to, results, ADREV_OP_add, y, other);
             other.rs = other.cs * (int32_t)e->n;
         }
@@ -2307,6 +2430,7 @@ static void adx_tangent_sum(adx_making *k, const adx_node *s,
         k->derived[s->r] = adx_emit_fold(k->to, ADX_MANY_sum, e->k, x);
 }
 
+// A largest number has no derivative: what is made of it only scales by it.
 static void adx_tangent_most(adx_making *k, const adx_node *s,
                              const adx_many *e)
 {
@@ -2333,7 +2457,8 @@ static bool adx_any_derived(const adx_making *k, const uint32_t list[],
     return false;
 }
 
-// An external node and its tangent are one node; a second tangent no rule has.
+// An external node and its tangent are one node, which takes the place of the
+// copy: a rule computes both at once. No rule has a second tangent.
 static void adx_tangent_external(adx_making *k, const adx_node *s,
                                  const adx_many *e)
 {
@@ -2371,7 +2496,7 @@ static void adx_tangent_many(adx_making *k, const adx_node *s,
 #undef ADX_CASE
 }
 
-// Of a node that has been copied.
+// The tangent of a node that has been copied.
 static void adx_tangent_node(adx_making *k, const adx_node *s)
 {
     uint32_t sum = ADX_NOWHERE;
@@ -2416,7 +2541,16 @@ static ad_status adx_make_tangent(adx_program *q, const adx_program *p,
 ADX_SELDOM_END
 
 /* === function/adjoints ======================================================
- * The adjoint of a program (vjp), and the adjoints of array nodes.
+ * The adjoint of a program (vjp) is a reverse sweep that is written down
+ * instead of done. First the nodes of the program are copied. Then each node,
+ * from the last to the first, adds its partial times its adjoint to the adjoint
+ * of each argument. derived[x] is the number that is this sum so far; a sum
+ * that grows is a new number each time. Where nothing has arrived (ADX_NOWHERE)
+ * the adjoint is zero, and the node adds nothing; neither is anything added for
+ * numbers that no input moves. Array nodes do the same range by range: their
+ * adjoints are array nodes, too.
+ *
+ * Here is also what takes array nodes apart, for sparsity and Taylor series.
  *
  *   needs   tape/memory function/operations function/program function/unique
  *           function/emit function/copy
@@ -2437,7 +2571,8 @@ static void adx_see_movement(void *user, uint32_t number)
     m->any = m->any || m->moved[number];
 }
 
-// Numbers that one of `moving` inputs moves. NULL: no memory.
+// The numbers that depend on any of `moving` inputs, counted from `first`: only
+// their adjoints are needed. NULL: no memory.
 static bool *adx_moved(const adx_program *p, size_t first, size_t moving)
 {
     bool *moved = (bool *)adx_take(p->memory, p->numbers, sizeof *moved);
@@ -2475,8 +2610,9 @@ static void adx_add_one(adx_making *k, uint32_t x, uint32_t y,
              ? y : adx_emit2(k->to, ADREV_OP_add, *sum, y);
 }
 
-// The same for a vector. One operation adds all of it, if it is n different
-// numbers that all have an adjoint already.
+// The same for a vector. If x is one number n times, it gets the sum of y. If
+// all numbers of x have an adjoint already, one node adds all of y. Else they
+// are added one by one, so that first terms need no addition.
 static void adx_add_vector(adx_making *k, size_t n, const adx_numbers *x,
                         adx_numbers y, const bool moved[])
 {
@@ -2502,7 +2638,7 @@ static adx_numbers adx_transposed(adx_numbers r)
     return (adx_numbers){ r.base, r.cs, r.rs };
 }
 
-// The same for a matrix; a column is a vector, too.
+// The same for a matrix, row by row; a matrix of one column is a vector.
 static void adx_add_matrix(adx_making *k, size_t rows, size_t cols,
                            const adx_numbers *x, adx_numbers y,
                            const bool moved[])
@@ -2521,7 +2657,8 @@ static void adx_add_matrix(adx_making *k, size_t rows, size_t cols,
     }
 }
 
-// Adjoints of the results as one range; false: there are none.
+// The adjoints of the results of a node, as one range. False: none has one, and
+// there is nothing to do.
 static bool adx_result_adjoints(adx_making *k, const adx_node *s,
                                 const adx_many *e, adx_numbers *y)
 {
@@ -2530,6 +2667,8 @@ static bool adx_result_adjoints(adx_making *k, const adx_node *s,
     return adx_take_range(k, NULL, rows, adx_many_results(e) / rows, &own, y);
 }
 
+// The adjoint of each argument is that argument's partials times y. `any` stays
+// false where they are 0.
 static void adx_adjoint_each(adx_making *k, const adx_node *s,
                              const adx_many *e, const bool moved[])
 {
@@ -2555,6 +2694,7 @@ static void adx_adjoint_sum(adx_making *k, const adx_node *s,
         adx_add_matrix(k, 1, e->k, &e->arg[0], adx_single(y.base), moved);
 }
 
+// A largest number has no derivative: what is made of it only scales by it.
 static void adx_adjoint_most(adx_making *k, const adx_node *s,
                              const adx_many *e, const bool moved[])
 {
@@ -2600,6 +2740,8 @@ static void adx_adjoint_product(adx_making *k, const adx_node *s,
                                         adx_transposed(a), y), moved);
 }
 
+// The adjoints of all operands are one node, a call of the rule. Rules have no
+// adjoints of adjoints or of tangents.
 static void adx_adjoint_external(adx_making *k, const adx_node *s,
                                  const adx_many *e, const bool moved[])
 {
@@ -2670,8 +2812,14 @@ static void adx_adjoint_nodes(adx_making *k, const bool moved[])
     adx_adjoint_part(k, 0, k->from->nodes, moved);
 }
 
-// The last node through whose result goes all that the nodes before it compute;
-// p->nodes if there is none, nobody looks (arrays), or no memory.
+// A bottleneck: the last node such that no node after it, and no output, reads
+// a result of the nodes before it. All that they compute goes through its
+// result. p->nodes: there is none, or it is not looked for (arrays), or no
+// memory.
+//
+// `last` has for each number the last node that reads it, and `most` is the
+// latest of these among the results so far: node i is a bottleneck if that is
+// not after i. Guards do not count, since they have no adjoints.
 static size_t adx_bottleneck_of(const adx_program *p)
 {
     size_t neck = p->nodes;
@@ -2680,7 +2828,7 @@ static size_t adx_bottleneck_of(const adx_program *p)
         adx_drop(p->memory, last);
         return neck;
     }
-    memset(last, 0, p->numbers * sizeof *last);     // that reads a number
+    memset(last, 0, p->numbers * sizeof *last);
     for (size_t i = 0; i < p->nodes; i++) {
         const adx_node *s = &p->node[i];
         if (s->op != ADX_OP_guard)
@@ -2699,8 +2847,10 @@ static size_t adx_bottleneck_of(const adx_program *p)
     return neck;
 }
 
-// The adjoints of the inputs are what reaches them past the bottleneck, and
-// what comes through it from an adjoint of 1, times its own one.
+// Continues the way back at a bottleneck. The adjoints that inputs have by now
+// came past it, and are put aside. From there on the bottleneck has the adjoint
+// 1; what then arrives at the inputs is multiplied by its true adjoint,
+// `weight`, at the end, and added to what came past it.
 static void adx_adjoint_through(adx_making *k, size_t neck, const bool moved[])
 {
     const adx_program *p = k->from;
@@ -2722,7 +2872,8 @@ static void adx_adjoint_through(adx_making *k, size_t neck, const bool moved[])
     adx_drop(p->memory, past);
 }
 
-// See adx_make_adjoint. neck: a bottleneck; p->nodes: none.
+// See adx_make_adjoint. The adjoints of outputs begin with their weights, which
+// are inputs behind those of p. neck: a bottleneck; p->nodes: there is none.
 static ad_status adx_write_adjoint(adx_program *q, const adx_program *p,
                                    size_t moving, size_t neck)
 {
@@ -2752,9 +2903,10 @@ static ad_status adx_write_adjoint(adx_program *q, const adx_program *p,
 
 // Inputs: those of p, and weights of its outputs. Outputs: the adjoints of the
 // first `moving` inputs, and then p's. In a loop the adjoint of a step waits
-// for that of the next one: what it is multiplied by is accumulated before,
-// where that takes no more steps. (loop as a scan of 3000 steps, compiled,
-// bench/: 22 instead of 24 ns for each.)
+// for that of the step after it. So if a step has a bottleneck, the adjoint is
+// also written by way of it: then what comes before the bottleneck need not
+// wait, but for one product for each input. This version is taken if it has no
+// more nodes.
 static ad_status adx_make_adjoint(adx_program *q, const adx_program *p,
                                   size_t moving)
 {
@@ -2771,6 +2923,7 @@ static ad_status adx_make_adjoint(adx_program *q, const adx_program *p,
     return ADREV_OK;
 }
 
+// The program itself, without what no result and no guard depends on.
 static ad_status adx_make_copy(adx_program *q, const adx_program *p)
 {
     adx_making k;
@@ -2784,8 +2937,9 @@ static ad_status adx_make_copy(adx_program *q, const adx_program *p)
 }
 
 /* --- array nodes taken apart ------------------------------------------------
- * Their results as nodes of one result each. pattern: only what depends on what
- * must be right.                                                             */
+ * A node with many results becomes nodes with one: element by element, each sum
+ * one addition after another. pattern: values do not matter, only what depends
+ * on what.                                                                   */
 
 // Operand l of a vector, among the numbers of the new program.
 static uint32_t adx_same_in(const adx_making *k, const adx_many *e, int arg,
@@ -2855,8 +3009,9 @@ static void adx_apart_gather(adx_making *k, const adx_node *s,
         k->same[s->r + i] = k->same[e->list[i]];
 }
 
-// What the operands of a length are divided by: the largest of them, for which
-// any other number would do as well, so that it is no variable.
+// What the operands of a length are divided by, so that squares do not
+// overflow: the largest magnitude, or 1 if that is 0, infinite or a NaN. The
+// length does not depend on it, so that it needs no derivative (detach).
 static uint32_t adx_length_scale(adx_making *k, const adx_many *e)
 {
     adx_program *p = k->to;
@@ -2872,7 +3027,6 @@ static uint32_t adx_length_scale(adx_making *k, const adx_many *e)
     uint32_t below = adx_emit2(p, ADREV_OP_lt, most,
                                adx_fixed(p, ADX_K(INFINITY)));
     uint32_t good = adx_emit2(p, ADX_OP_and, above, below);
-    // of 0, infinity and NaN: 1
     return adx_emit(p, ADREV_OP_select, good, most, one);
 }
 
@@ -2893,7 +3047,7 @@ static void adx_apart_length(adx_making *k, const adx_node *s,
                               adx_emit2(p, ADREV_OP_sqrt, sum, sum));
 }
 
-// For a pattern the scale may be 1.
+// For a pattern, the root of the sum of squares is enough.
 static void adx_apart_norm(adx_making *k, const adx_node *s,
                            const adx_many *e, bool pattern)
 {
@@ -2910,9 +3064,9 @@ static void adx_apart_norm(adx_making *k, const adx_node *s,
         adx_apart_length(k, s, e);
 }
 
-// An external node has no nodes of one result. What stands for it in a pattern
-// makes other numbers, but of the same operands, and each result is curved in
-// all of them.
+// What an external node computes cannot be written as nodes. In a pattern, each
+// of its results is replaced by the square of the sum of all operands: that
+// depends on every operand, and has second derivatives for every pair.
 static void adx_apart_external(adx_making *k, const adx_node *s,
                                const adx_many *e, bool pattern)
 {
@@ -2943,7 +3097,7 @@ static void adx_take_apart(adx_making *k, const adx_node *s,
 #undef ADX_CASE
 }
 
-// The same program without array nodes.
+// The same program without array nodes and external nodes.
 static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
                                  bool pattern)
 {
@@ -2969,8 +3123,13 @@ static ad_status adx_make_scalar(adx_program *q, const adx_program *p,
 ADX_SELDOM_END
 
 /* === function/matrices ======================================================
- * One program for all directions of a matrix, each a vector of zeros and ones.
- * What is zero in a direction is found to be zero while the program is made.
+ * A Jacobian or a Hessian as one program. After one copy of the values it has
+ * the tangents (or adjoints) of all unit vectors, direction by direction. What
+ * is zero in a direction gets no nodes, and what several directions have in
+ * common is computed once, since every node is looked up (function/unique).
+ *
+ * The second half of this room divides an adjoint into a primal and a pullback,
+ * and joins pullbacks of several steps of a loop.
  *
  *   needs   tape/memory function/operations function/program function/unique
  *           function/emit function/copy function/tangents function/adjoints
@@ -2996,7 +3155,7 @@ static void adx_tangent_nodes(adx_making *k)
             adx_tangent_node(k, &p->node[i]);
 }
 
-// The derivatives of a program, number by number.
+// The derivatives that a matrix consists of, as numbers of the new program.
 typedef struct adx_derivatives {
     size_t results, moving;     // the first outputs by the first inputs
     uint32_t *entry;            // [results*moving] ADX_NOWHERE: zero
@@ -3012,7 +3171,7 @@ static void adx_begin_matrix(adx_making *k, const adx_derivatives *d)
             adx_new_output(k->to, k->same[k->from->output[i]]);
 }
 
-// Column after column.
+// Column after column: a forward sweep for each input, from the tangent 1.
 static ad_status adx_make_columns(adx_program *q, const adx_program *p,
                                   const adx_derivatives *d)
 {
@@ -3032,7 +3191,7 @@ static ad_status adx_make_columns(adx_program *q, const adx_program *p,
     return q->status;
 }
 
-// The same, row after row.
+// The same, row after row: a reverse sweep for each result, from the adjoint 1.
 static ad_status adx_make_rows(adx_program *q, const adx_program *p,
                                const adx_derivatives *d)
 {
@@ -3063,7 +3222,8 @@ static void adx_matrix_outputs(adx_program *q, size_t n, const uint32_t entry[])
         adx_new_output(q, adx_or_zero(q, entry[i]));
 }
 
-// Outputs: those of p, if the values are asked for; then its Jacobian.
+// Outputs: those of p, if the values are asked for; then its Jacobian, by rows
+// or by columns, whichever are fewer.
 static ad_status adx_make_jacobian(adx_program *q, const adx_program *p,
                                    bool values)
 {
@@ -3082,7 +3242,8 @@ static ad_status adx_make_jacobian(adx_program *q, const adx_program *p,
     return q->status;
 }
 
-// Inputs: those of p, and weights of its outputs. Outputs: the Hessian.
+// Inputs: those of p, and weights of its outputs. Outputs: the Hessian, which
+// is the Jacobian of the adjoint by columns. Both triangles are the lower one.
 static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
 {
     adx_program adjoint;
@@ -3108,13 +3269,14 @@ static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
 }
 
 /* --- in two parts -----------------------------------------------------------
- * An adjoint as loops take it that run forwards and then backwards: the first
- * part hands on what took long to compute, so that the second one need not
- * compute it again. Both together do the operations of the adjoint, in its
- * order.                                                                     */
+ * A loop runs all its steps forwards and then all of them backwards. So the
+ * adjoint of a step is divided: the primal computes the values, and hands on
+ * numbers that took long to compute; the pullback computes the adjoints from
+ * these, and the rest of the values again. Both are parts of the same adjoint,
+ * `whole`, with its nodes in their order, so that the bits are the same.     */
 
-// What it takes to compute a number again. Of glibc 2.36, ADX_LONG are calls of
-// 8 to 20 ns, ADX_CALL those of 3 to 8: half as many.
+// What it takes to compute a number again: no call of the math library, a short
+// one, or a long one, which counts twice.
 typedef enum adx_cost { ADX_SHORT, ADX_CALL, ADX_LONG } adx_cost;
 
 static adx_cost adx_cost_of(uint32_t op)
@@ -3147,12 +3309,13 @@ static adx_cost adx_cost_of(uint32_t op)
     }
 }
 
+// How an adjoint is divided.
 typedef struct adx_primal_split {
     adx_program whole;          // inputs x, weights; outputs dx, y
     bool *weighted;             // numbers that depend on weights
-    bool *needed;               // by the second part,
-    bool *handed;               // of which the first one hands these on,
-    size_t n;                   // so many
+    bool *needed;               // numbers that the pullback needs
+    bool *handed;               // numbers that the primal hands on,
+    size_t n;                   // and how many they are
 } adx_primal_split;
 
 static void adx_end_primal_split(adx_primal_split *k, const ad_allocator *a)
@@ -3163,8 +3326,11 @@ static void adx_end_primal_split(adx_primal_split *k, const ad_allocator *a)
     adx_free_program(&k->whole);
 }
 
-// From the adjoints of the inputs back to what is handed: up to so many numbers
-// that cost so much. How many there are.
+// Finds what is handed on, and what the pullback needs. It goes back from the
+// adjoints of the inputs. A number that is needed is handed on if it costs at
+// least `least`, does not depend on weights (for then only the pullback can
+// know it), and fewer than `most` are so far; else the pullback computes it,
+// and needs its arguments. Returns how many are handed on.
 static size_t adx_find_handed(adx_primal_split *k, size_t inputs,
                               adx_cost least, size_t most)
 {
@@ -3187,7 +3353,8 @@ static size_t adx_find_handed(adx_primal_split *k, size_t inputs,
     return n;
 }
 
-// If there is no room for all, those that cost most.
+// Hands on all calls of the math library, if there is room; else the long ones;
+// if there are none of these, as many short ones as there is room for.
 static size_t adx_choose_handed(adx_primal_split *k, size_t inputs, size_t most)
 {
     size_t n = adx_find_handed(k, inputs, ADX_CALL, SIZE_MAX);
@@ -3213,7 +3380,9 @@ static ad_status adx_begin_primal_split(adx_primal_split *k,
     return ADREV_OK;
 }
 
-// The first part. Inputs: those of p. Outputs: those of p, then what is handed.
+// The primal. Inputs: those of p. Outputs: those of p, then what is handed on.
+// Its nodes are those of the adjoint that do not depend on weights, guards with
+// them.
 static ad_status adx_make_primal(adx_program *q, const adx_program *p)
 {
     adx_making k;
@@ -3269,14 +3438,16 @@ static ad_status adx_make_pullback(adx_program *q, const adx_program *p)
 }
 
 /* --- several steps of a loop ------------------------------------------------
- * The second part for steps in a row, where what a call costs is more than what
- * a step does. Steps are those of a loop (adx_program.carried) that reads only
- * its state, parameters, and the step's number. Forwards nothing is gained:
- * there the calls of the math library wait for one another.                  */
+ * A replay of a small step costs more than the step does. So the pullbacks of
+ * some steps in a row are also made as one program. The steps are those of a
+ * loop (adx_program.carried) that reads its state, the parameters and the
+ * number of the step, and nothing else. Forwards nothing would be gained: there
+ * the calls of the math library wait for one another.                        */
 
 enum { ADX_UNROLLED = 4 };         // steps
 
-// Does what p does, to these numbers of q.
+// Appends the nodes of p to q. in[]: the numbers of q that are its inputs;
+// out[] becomes those that are its outputs.
 static void adx_paste(adx_program *q, const adx_program *p, const uint32_t in[],
                       uint32_t out[])
 {
@@ -3292,14 +3463,18 @@ static void adx_paste(adx_program *q, const adx_program *p, const uint32_t in[],
     adx_end_making(&k);
 }
 
+// Numbers that follow one another.
 static void adx_count_up(uint32_t to[], size_t n, size_t from)
 {
     for (size_t i = 0; i < n; i++)
         to[i] = (uint32_t)(from + i);
 }
 
-// From `one`, the second part for one step of p. at[]: its inputs and outputs,
-// and adjoints of the parameters.
+// `one` is the pullback of one step of p. It is pasted once for each step, from
+// the last one back. The adjoints of the state that come out of a step are the
+// weights of the step before; the adjoints of the parameters are added up.
+// at[]: numbers of q that are the inputs of `one`, then its outputs, then those
+// sums.
 static void adx_write_unrolled(adx_program *q, const adx_program *p,
                             const adx_program *one, uint32_t at[])
 {
@@ -3329,11 +3504,12 @@ static void adx_write_unrolled(adx_program *q, const adx_program *p,
         adx_new_output(q, sum[i]);
 }
 
-// Inputs: of ADX_UNROLLED steps, the state before each and what it handed on;
-// parameters, the steps' numbers, weights of the state after them, and adjoints
-// of the parameters so far. Outputs: those two before them. (So these are
-// summed in the order of single steps, with the same bits if the compiler
-// contracts nothing.)
+// The pullback of ADX_UNROLLED steps. Inputs: for each step the state before it
+// and what it handed on; then the parameters, the numbers of the steps, the
+// adjoints of the state after the steps, and those of the parameters so far.
+// Outputs: the adjoints of the state before the steps, and of the parameters.
+// These are summed in the order of single steps, so that the bits are the same
+// unless the compiler contracts.
 static ad_status adx_make_unrolled(adx_program *q, const adx_program *p)
 {
     adx_program one;
@@ -3354,7 +3530,9 @@ ADX_SELDOM_END
 
 /* === function/record ========================================================
  * The function to be recorded runs on a tape of its own. The trace hook of that
- * tape writes the program.
+ * tape is told of every operation, and writes the program: number[id] is the
+ * number of the program that the tape's value `id` became. Comparisons become
+ * guards. Array statements become array nodes, several for some of them.
  *
  *   needs   tape/layout tape/memory tape/hooks sweep/session function/api
  *           function/operations function/program function/unique function/emit
@@ -3369,7 +3547,7 @@ typedef struct adx_code_place {
     int line;
 } adx_code_place;
 
-// A file's name that belongs to the function, and the next one.
+// A list of names of files, copies of which belong to the function.
 typedef struct adx_file_name {
     struct adx_file_name *next;
     char text[];
@@ -3378,10 +3556,10 @@ typedef struct adx_file_name {
 typedef struct adx_recorder {
     adx_program *p;
     const ad_tape *tape;
-    uint32_t *number;           // [id] of the tape: the program's number
+    uint32_t *number;           // [ids] of each value of the tape
     size_t ids, room;
-    adx_segment segment[ADREV_MARKS + 1];   // those that these ids are of
-    size_t segments;
+    adx_segment segment[ADREV_MARKS + 1];   // the tape's, as these ids were
+    size_t segments;                        // given out
     uint32_t job;               // of the last of them
     adx_code_place *guard;        // where each guard stands
     size_t guard_room;
@@ -3389,8 +3567,9 @@ typedef struct adx_recorder {
     const char *why;            // it failed; NULL: as the status says
 } adx_recorder;
 
-// Where f has rewound the tape, itself or by ad_grad, ids are given out again:
-// of segments that have gone, and of those that came in their place.
+// When f rewinds the tape, itself or by ad_grad, the tape's last segments go,
+// and their ids are given out again. So numbers are forgotten from the first
+// segment on that is not as it was: what went, and what came in its place.
 ADX_NOINLINE static void adx_forget_rewound(adx_recorder *r)
 {
     const ad_tape *t = r->tape;
@@ -3407,6 +3586,8 @@ ADX_NOINLINE static void adx_forget_rewound(adx_recorder *r)
     r->job = t->segment[t->segments - 1].job;
 }
 
+// The number of a value of an earlier segment; ADX_NOWHERE: it is not this
+// tape's.
 ADX_NOINLINE static uint32_t adx_number_elsewhere(adx_recorder *r,
                                                   ad_rev x)
 {
@@ -3415,7 +3596,8 @@ ADX_NOINLINE static uint32_t adx_number_elsewhere(adx_recorder *r,
                                                     : ADX_NOWHERE;
 }
 
-// What f brings along, an input of its own among it, is a constant.
+// The number of what f computes with. What f brings along is a constant, and so
+// is an input that f makes itself.
 static inline uint32_t adx_number_of(adx_recorder *r, ad_rev x)
 {
     uint32_t number = x.job == r->job
@@ -3424,8 +3606,8 @@ static inline uint32_t adx_number_of(adx_recorder *r, ad_rev x)
     return number != ADX_NOWHERE ? number : adx_fixed(r->p, x.v);
 }
 
-// The tape's value `id` is that number, wherever it stands. Ids that were left
-// out are of inputs, say, that f makes itself.
+// The tape's value `id` is this number of the program. Ids that are passed over
+// have no number: they are those of inputs, say, that f makes itself.
 static void adx_name_number(adx_recorder *r, size_t id, uint32_t number)
 {
     if (!adx_make_room_for(r->p->memory, (void **)&r->number, &r->room, id,
@@ -3441,6 +3623,9 @@ static void adx_name_number(adx_recorder *r, size_t id, uint32_t number)
     r->ids = id + 1;
 }
 
+// A comparison, or a step such as floor: its result becomes a node, and a guard
+// says that it must have this value. Neither counts in the report as an
+// operation that f made.
 ADX_NOINLINE static void adx_record_guard(adx_recorder *r,
                                           const ad_operation *o)
 {
@@ -3462,7 +3647,7 @@ ADX_NOINLINE static void adx_record_guard(adx_recorder *r,
     p->conditions += p->nodes - nodes;
     p->report = before;
     adx_emit_guard(p, outcome, adx_fixed(p, o->result.v), (uint32_t)which);
-    p->report = before;         // of what f computes, not of this
+    p->report = before;
 }
 
 ADX_NOINLINE static ad_rev adx_record_any(void *user, ad_opcode code, ad_rev a,
@@ -3480,8 +3665,8 @@ ADX_NOINLINE static ad_rev adx_record_any(void *user, ad_opcode code, ad_rev a,
     return made;
 }
 
-// The same for nearly all: the next value of the tape, of others that have
-// numbers.
+// The same, quickly, for nearly all operations: their value is the next one of
+// the tape, and all of their arguments have numbers.
 static ad_rev adx_record_node(void *user, ad_opcode code, ad_rev a, ad_rev b,
                               ad_rev c, ad_real v, uint32_t id)
 {
@@ -3491,7 +3676,7 @@ static ad_rev adx_record_node(void *user, ad_opcode code, ad_rev a, ad_rev b,
     uint32_t x = r->number[a.seq];
     uint32_t y = r->number[b.seq];
     uint32_t z = r->number[c.seq];
-    if ((x | y | z) == ADX_NOWHERE)     // one of them
+    if ((x | y | z) == ADX_NOWHERE)     // then one of them is
         return adx_record_any(user, code, a, b, c, v, id);
     ad_rev made = { v, id, r->job };
     r->p->report.recorded++;
@@ -3511,6 +3696,7 @@ static void adx_record_operation(void *user, const ad_operation *o)
 
 /* --- arrays -------------------------------------------------------------- */
 
+// The operands of an array statement as a range.
 static adx_numbers adx_view_range(adx_recorder *r, const ad_array_view *v)
 {
     adx_program *p = r->p;
@@ -3565,7 +3751,8 @@ static adx_numbers adx_record_sqdist(adx_program *p, size_t n, adx_numbers x,
     return adx_single(adx_emit_fold(p, ADX_MANY_sum, n, square));
 }
 
-// Sums of one term, as a tape makes them: they start at 0, and 0 + -0 is 0.
+// Sums of one term, as a tape makes them: they start at 0, so that -0 becomes
+// 0.
 static adx_numbers adx_from_zero(adx_program *p, size_t n, adx_numbers x)
 {
     adx_numbers r = adx_emit_each2(p, n, ADREV_OP_add, x,
@@ -3595,14 +3782,16 @@ static adx_numbers adx_record_axpy(adx_program *p, size_t n, adx_numbers a,
                           adx_emit_each2(p, n, ADREV_OP_mul, a, x), y);
 }
 
+// The range without its first n numbers.
 static adx_numbers adx_after(adx_numbers r, size_t n)
 {
     r.base = adx_in_range(&r, 0, n);
     return r;
 }
 
-// Column by column, as ad_trimatvec does it; the first result of a column is
-// one of y.
+// A triangle times a vector, column by column as ad_trimatvec does it. y begins
+// as the diagonal times x. Column i, below the diagonal, adds its product with
+// x[i] to the rest of y, after which the first number of y is result i + 1.
 static void adx_record_triangle(adx_recorder *r, const ad_array_operation *o,
                                 adx_numbers d, adx_numbers l, adx_numbers x)
 {
@@ -3621,8 +3810,9 @@ static void adx_record_triangle(adx_recorder *r, const ad_array_operation *o,
     }
 }
 
-// What it saved is copied, for the tape goes when the recording is done; once
-// that cannot fail any more, it is ours.
+// What an external statement saved is copied, for the tape goes when the
+// recording is done. Once nothing can fail any more, the statement on the tape
+// no longer has to destroy it (kept), and the program has.
 static adx_numbers adx_record_external(adx_recorder *r,
                                        const ad_array_operation *o)
 {
@@ -3651,12 +3841,14 @@ static adx_numbers adx_record_external(adx_recorder *r,
     return y;
 }
 
+// The nodes of an array statement. Returns its results; ADX_NOWHERE: they have
+// been named already.
 static adx_numbers adx_record_many(adx_recorder *r, const ad_array_operation *o)
 {
     adx_program *p = r->p;
     const size_t n = o->arg[0].cols;
     adx_numbers arg[3] = { adx_single(0), adx_single(0), adx_single(0) };
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++)         // those that the statement has
         if (o->arg[i].rows * o->arg[i].cols > 0)
             arg[i] = adx_view_range(r, &o->arg[i]);
     switch (o->kind) {
@@ -3737,7 +3929,8 @@ static const ad_external_rule adx_call_rule = {
     .pushforward = adx_call_pushforward, .destroy = adx_call_destroy
 };
 
-// The function that is called may be freed, and with it the names of files.
+// The name of a file that belongs to a function that is called: that function
+// may be freed, so the name is copied, once.
 static const char *adx_keep_file(adx_recorder *r, const char *file)
 {
     adx_file_name *own = r->files;
@@ -3759,6 +3952,8 @@ static const char *adx_keep_file(adx_recorder *r, const char *file)
     return own->text;
 }
 
+// Places of the guards of a function that is called, behind those that are
+// there.
 static void adx_record_guards(adx_recorder *r, size_t n,
                               const adx_code_place place[])
 {
@@ -3775,6 +3970,8 @@ static void adx_record_guards(adx_recorder *r, size_t n,
     }
 }
 
+// A call of a recorded function becomes a copy of its nodes; its guards are
+// counted on from those of this function.
 static void adx_record_call(adx_recorder *r, const ad_array_operation *o)
 {
     const adx_saved_call *call = (const adx_saved_call *)o->saved;
@@ -3832,7 +4029,7 @@ static void adx_record_inputs(adx_recorder *r, size_t n, const ad_rev x[])
         adx_name_number(r, x[i].seq, (uint32_t)i);
 }
 
-// The first reason stays.
+// The recording fails for this reason, unless there is one already.
 static void adx_refuse_recording(adx_recorder *r, ad_status status,
                                  const char *why)
 {
@@ -3871,8 +4068,8 @@ static void adx_record_outputs(adx_recorder *r, const ad_tape *t, size_t m,
 
 #define ADX_LINE (64 / sizeof(ad_real))     // numbers of a line of the cache
 
-// Lanes begin with a line: vectors that cross two of them take up to 1.3 times
-// as long (gmm, bench/).
+// Lanes begin with a line: vectors that cross two lines take up to 1.3 times as
+// long (gmm, bench/).
 static ad_real *adx_align(ad_real *p)
 {
     return p + (64 - (uintptr_t)p % 64) % 64 / sizeof *p;
@@ -3887,8 +4084,8 @@ typedef struct adx_workspace {
 
 typedef _Atomic(adx_workspace *) adx_spare;     // NULL: there is none
 
-// Takes the one that is kept, if it is large enough, or a new one; NULL: no
-// memory.
+// Takes the workspace that is kept, if it is large enough, or a new one; NULL:
+// no memory.
 static adx_workspace *adx_take_workspace(adx_spare *spare,
                                          const ad_allocator *a, size_t size)
 {
@@ -3911,6 +4108,7 @@ static adx_workspace *adx_take_workspace(adx_spare *spare,
     return work;
 }
 
+// Keeps a workspace, in place of one that is kept.
 static void adx_give_workspace(adx_spare *spare, const ad_allocator *a,
                                adx_workspace *work)
 {
@@ -3925,8 +4123,18 @@ static void adx_drop_spare(adx_spare *spare, const ad_allocator *a)
 }
 
 /* === function/places ========================================================
- * A machine is a program made ready for replay: nodes on which no result
- * depends are gone, and a number after its last use gives its place to another.
+ * A machine is a program made ready for replay. It is made in these steps:
+ *
+ *   1  Nodes on which neither a result nor a guard depends are left out.
+ *   2  A product that only one sum uses becomes one node with that sum.
+ *   3  Nodes change places, as far as none of them waits for a later one: those
+ *      of one operation come together, or else each follows what it waits for.
+ *   4  Each number gets a place in memory. After its last use that place is
+ *      free for the next result, so that a replay touches little memory. In
+ *      programs with array nodes every number has a place of its own, so that
+ *      ranges stay ranges.
+ *   5  A node that uses the result of the node before it is marked: it finds
+ *      that result in a register.
  *
  *   needs   tape/memory function/operations function/program function/copy
  *           function/matrices function/workspace
@@ -3946,7 +4154,8 @@ typedef struct adx_machine {
     size_t calls;               // of the math library: the sum of adx_cost_of
     adx_many *many;             // a node's r is the place of its first result
     size_t manys;
-    size_t room;                // numbers behind the places: one external node
+    size_t room;                // numbers behind the places, for the external
+                                // node that needs most
     adx_preset *preset;         // constants
     size_t presets;
     uint32_t *output;
@@ -3961,13 +4170,14 @@ typedef struct adx_machine {
 #define ADX_WINDOW 512          // nodes that may change places
 #define ADX_SLENDER 4           // nodes of a level; see adx_batch
 
-// Nodes that are put into another order.
+// Nodes that are put into another order. A node waits for another one of the
+// window if it reads its result; chains are of nodes that wait so.
 typedef struct adx_window {
     adx_node node[ADX_WINDOW];
     uint16_t op[ADX_WINDOW];
-    uint16_t level[ADX_WINDOW];     // most nodes in a row before it,
+    uint16_t level[ADX_WINDOW];     // nodes of the longest chain before it,
     uint16_t height[ADX_WINDOW];    // and after it
-    uint16_t heir[ADX_WINDOW];      // the first of those after it
+    uint16_t heir[ADX_WINDOW];      // the first node of the latter
     uint16_t order[2][ADX_WINDOW];
     uint16_t count[ADX_WINDOW + 1];
 } adx_window;
@@ -3976,12 +4186,12 @@ typedef struct adx_placing {
     const adx_program *p;
     adx_machine *machine;
     bool *used;
-    adx_node *node;             // those of p, fused; then those that are used,
-    size_t nodes;               // so many
-    uint32_t *uses;             // of each number
+    adx_node *node;             // those of p, fused; then only those that are
+    size_t nodes;               // used, in the order of the machine
+    uint32_t *uses;             // of each number: how often it is read
     uint32_t *place;            // of each number
-    uint32_t *last;             // the node that uses it last
-    uint32_t *idle;             // places that are free
+    uint32_t *last;             // of each number: the node that reads it last
+    uint32_t *idle;             // places that are free: a stack
     size_t idle_n;
     adx_window *window;
 } adx_placing;
@@ -4012,7 +4222,7 @@ static void adx_end_placing(adx_placing *k)
     adx_drop(a, k->window);
 }
 
-// Their lists are the machine's own.
+// Copies what array nodes need. Lists are the machine's own; rules are shared.
 static bool adx_copy_manys(adx_machine *m, const adx_program *p)
 {
     m->many = (adx_many *)adx_take(m->memory, p->manys, sizeof *m->many);
@@ -4040,6 +4250,8 @@ static bool adx_copy_manys(adx_machine *m, const adx_program *p)
     return true;
 }
 
+// Memory for all of it. False: there is none, and what was taken is still to be
+// freed.
 static bool adx_begin_placing(adx_placing *k, const adx_program *p)
 {
     const ad_allocator *a = p->memory;
@@ -4072,6 +4284,7 @@ static void adx_count_use(void *user, uint32_t number)
     ((uint32_t *)user)[number]++;
 }
 
+// Counts how often each number is read, and copies the nodes.
 static void adx_count_uses(adx_placing *k)
 {
     const adx_program *p = k->p;
@@ -4091,7 +4304,7 @@ static void adx_count_uses(adx_placing *k)
     }
 }
 
-// The product that is used by this sum only; NULL: x is none.
+// The node of x, if it is a product and its result is read once; else NULL.
 static adx_node *adx_single_product(adx_placing *k, uint32_t x)
 {
     uint32_t from = k->p->from[x];
@@ -4104,7 +4317,8 @@ static adx_node *adx_single_product(adx_placing *k, uint32_t x)
     return product ? s : NULL;
 }
 
-// A product and the sum or difference it goes into become one node.
+// A product and the sum or difference that alone reads it become one node. Of a
+// difference only the second argument can be such a product.
 static void adx_fuse(adx_placing *k)
 {
     for (size_t i = 0; i < k->p->nodes; i++) {
@@ -4132,7 +4346,8 @@ static void adx_drop_unused(adx_placing *k)
             k->node[k->nodes++] = k->node[i];
 }
 
-// Stable: the indices in `from` by their keys, which are below `keys`.
+// A stable counting sort of the indices in `from` by their keys, which are
+// below `keys`.
 static void adx_sort_by(adx_window *w, size_t n, const uint16_t key[],
                         size_t keys, const uint16_t from[], uint16_t to[])
 {
@@ -4145,13 +4360,15 @@ static void adx_sort_by(adx_window *w, size_t n, const uint16_t key[],
         to[w->count[key[from[i]]]++] = from[i];
 }
 
-// Level by level, operation by operation.
+// Level by level, and within a level operation by operation. A node waits only
+// for nodes of lower levels.
 static void adx_order_by_level(adx_window *w, size_t n, size_t levels)
 {
     adx_sort_by(w, n, w->op, ADX_OP_end, w->order[0], w->order[1]);
     adx_sort_by(w, n, w->level, levels, w->order[1], w->order[0]);
 }
 
+// Node i waits for `maker` (1 + its index; 0: it is not in the window).
 static void adx_raise(adx_window *w, size_t i, uint32_t maker)
 {
     if (maker > 0 && w->height[maker - 1] <= w->height[i]) {
@@ -4160,9 +4377,11 @@ static void adx_raise(adx_window *w, size_t i, uint32_t maker)
     }
 }
 
-// Those first after which most nodes come in a row, each followed by its heir
-// as long as that need not wait for anything else. made[] of numbers: 1 + the
-// node that will make them; 0: they are there.
+// The nodes with the longest chains after them come first. Each is followed by
+// its heir, as long as that waits for nothing else, so that a result is used at
+// once. A node has a lower height than all that it waits for: when its turn
+// comes by height, at the latest, it need not wait any more. made[] of each
+// number: 1 + the node that will make it; 0: it is there.
 static void adx_order_by_height(adx_window *w, size_t n, size_t levels,
                                 uint32_t made[])
 {
@@ -4189,7 +4408,10 @@ static void adx_order_by_height(adx_window *w, size_t n, size_t levels,
         }
 }
 
-// n nodes, none of them a guard or with many results. of[] each number: 0.
+// Puts n nodes into another order; none of them is a guard or has many results.
+// Where a level has ADX_SLENDER nodes or more on average, they go by level,
+// else by height. of[] is room for something of each number, and is 0 before
+// and after.
 static void adx_batch_window(adx_window *w, size_t n, adx_node node[],
                              uint32_t of[])
 {
@@ -4215,12 +4437,11 @@ static void adx_batch_window(adx_window *w, size_t n, adx_node node[],
         node[i] = w->node[w->order[0][i]];
 }
 
-// Nodes of one operation come next to one another, as far as they do not wait
-// for each other: where a point is evaluated this saves jumps, and the processor
-// finds more to do at a time (lstm as a scan, bench/: 4.8 instead of 6.0 times
-// the plain program). Where there are few such nodes, each comes after the one
-// it waits for, which then hands it its result in a register (sir as a scan:
-// 4.7 instead of 5.1 times).
+// Orders the nodes, window by window; guards and nodes with many results stay
+// where they are, and end a window. Nodes of one operation next to one another
+// save jumps, and the processor finds more to do at a time. Where a program has
+// few such nodes, each follows the one that it waits for, which hands its
+// result on in a register. (BENCHMARKS.md says what both are worth.)
 static void adx_batch(adx_placing *k)
 {
     size_t n = 0;               // nodes of the window
@@ -4237,13 +4458,20 @@ static void adx_batch(adx_placing *k)
     }
 }
 
+// The last node that reads each number. Outputs are read when all nodes are
+// done.
 static void adx_find_last_uses(adx_placing *k)
 {
     const adx_program *p = k->p;
     memset(k->last, 0, p->numbers * sizeof *k->last);
     for (size_t i = 0; i < k->nodes; i++) {
         const adx_node *s = &k->node[i];
+        const adx_many *many = adx_many_of(p, s);
         k->last[s->r] = (uint32_t)i;
+        for (size_t j = 0; many != NULL && j < adx_listed(many); j++)
+            k->last[many->list[j]] = (uint32_t)i;
+        if (many != NULL)
+            continue;
         k->last[s->a] = (uint32_t)i;
         k->last[s->b] = (uint32_t)i;
         if (s->op != ADX_OP_guard)
@@ -4253,26 +4481,48 @@ static void adx_find_last_uses(adx_placing *k)
         k->last[p->output[i]] = UINT32_MAX;
 }
 
-// Inputs and constants keep their places; where there are arrays all numbers do,
-// so that ranges remain ranges.
+// The spans of numbers that array nodes read and make.
+static void adx_find_spans(const adx_placing *k, uint32_t begin[])
+{
+    const adx_program *p = k->p;
+    memset(begin, 0, p->numbers * sizeof *begin);
+    for (size_t i = 0; i < k->nodes; i++) {
+        const adx_many *many = adx_many_of(p, &k->node[i]);
+        for (int a = 0; many != NULL && a < 3; a++) {
+            size_t rows;
+            size_t cols;
+            adx_extent(many, a, &rows, &cols);
+            adx_add_span(begin, p->numbers, &many->arg[a], rows, cols);
+        }
+        if (many != NULL)
+            adx_add_results_span(begin, p->numbers, k->node[i].r, many);
+    }
+}
+
+// Inputs, constants and the spans of array nodes have places of their own, in
+// the order of their numbers: so ranges remain ranges.
 static void adx_place_given(adx_placing *k)
 {
     const adx_program *p = k->p;
     adx_machine *m = k->machine;
-    bool fixed = p->manys > 0;
+    uint32_t *begin = k->idle;          // not needed yet
+    uint32_t spans = 0;
+    adx_find_spans(k, begin);
     m->inputs = p->inputs;
-    m->places = fixed ? p->numbers : p->inputs;
     for (size_t i = 0; i < p->numbers; i++) {
-        k->place[i] = (uint32_t)i;
-        if (!adx_is_constant_number(p, i) || !k->used[i])
-            continue;
-        if (!fixed)
-            k->place[i] = (uint32_t)m->places++;
-        m->preset[m->presets++] =
-            (adx_preset){ k->place[i], *adx_constant_of(p, i) };
+        bool preset = adx_is_constant_number(p, i) && k->used[i];
+        spans += begin[i];
+        if (spans > 0)
+            k->last[i] = UINT32_MAX;
+        k->place[i] = i < p->inputs || spans > 0 || preset
+                    ? (uint32_t)m->places++ : ADX_NOWHERE;
+        if (preset)
+            m->preset[m->presets++] =
+                (adx_preset){ k->place[i], *adx_constant_of(p, i) };
     }
 }
 
+// Frees the place of x if node `node` was the last to read it.
 static void adx_release(adx_placing *k, uint32_t x, size_t node)
 {
     if (k->p->from[x] < ADX_FROM_INPUT && k->last[x] == node) {
@@ -4281,22 +4531,45 @@ static void adx_release(adx_placing *k, uint32_t x, size_t node)
     }
 }
 
+// The same for an array node, whose operands are ranges and a list.
+static void adx_place_many(adx_placing *k, size_t i)
+{
+    const adx_node *s = &k->node[i];
+    adx_many *many = &k->machine->many[s->a];
+    for (int a = 0; a < 3; a++) {
+        size_t rows;
+        size_t cols;
+        adx_extent(many, a, &rows, &cols);
+        if (rows > 0)
+            many->arg[a].base = k->place[many->arg[a].base];
+        else                    // loops may read those that there are not
+            many->arg[a] = many->arg[0];
+    }
+    for (size_t j = 0; j < adx_listed(many); j++) {
+        uint32_t x = many->list[j];
+        many->list[j] = k->place[x];
+        adx_release(k, x, i);
+    }
+    *k->machine->node++ = (adx_node){ s->op, k->place[s->r], s->a, s->b, s->c };
+}
+
+// Writes node i into the machine, with places in place of numbers.
 static void adx_place_node(adx_placing *k, size_t i)
 {
     const adx_node *s = &k->node[i];
     bool guard = s->op == ADX_OP_guard;
-    if (k->p->manys > 0) {
-        *k->machine->node++ = *s;
+    if (s->op == ADX_OP_many) {
+        adx_place_many(k, i);
         return;
     }
     adx_node to = { s->op, 0, k->place[s->a], k->place[s->b],
                     guard ? s->c : k->place[s->c] };
-    if (!guard) {
-        to.r = k->idle_n > 0 ? k->idle[--k->idle_n]
-                             : (uint32_t)k->machine->places++;
-        k->place[s->r] = to.r;
-    }
-    // Only now: the result must not lie where an argument does.
+    if (!guard && k->place[s->r] == ADX_NOWHERE)
+        k->place[s->r] = k->idle_n > 0 ? k->idle[--k->idle_n]
+                                       : (uint32_t)k->machine->places++;
+    if (!guard)
+        to.r = k->place[s->r];
+    // Only now: a result may not overlap an argument (function/arrays).
     adx_release(k, s->a, i);
     adx_release(k, s->b, i);
     if (!guard)
@@ -4304,10 +4577,10 @@ static void adx_place_node(adx_placing *k, size_t i)
     *k->machine->node++ = to;
 }
 
-// A node that takes the result of the one before finds that in a register: it
-// has a code of its own, beyond its operation's, that says which argument it is.
-// By way of memory it would wait longer than most operations take. (Twenty times
-// x = x a + b: 69 instead of 128 ns.)
+// A node that uses the result of the node before it has a code of its own: its
+// operation and which argument that is. It finds the argument in a register; by
+// way of memory it would wait longer than most operations take. (Twenty times x
+// = x a + b: 69 instead of 128 ns.)
 enum {
     ADX_CODE = 0xff,            // of the operation
     ADX_AFTER_X = 0x100, ADX_AFTER_Y = 0x200, ADX_AFTER_Z = 0x300,
@@ -4327,6 +4600,7 @@ ADX_STATIC_ASSERT((int)ADX_OP_end <= (int)ADX_CODE, "an operation has 8 bits");
     X(ADX_OP_chain, x * y) Y(ADX_OP_chain, x * y)                           \
     ADX_FUSED(X) ADX_FUSED(Y) ADX_FUSED(Z)
 
+// Gives such codes to the nodes that have one.
 static void adx_mark_after(adx_node *s)
 {
 #define ADX_X(code, value) [code + ADX_AFTER_X] = true,
@@ -4347,7 +4621,8 @@ static void adx_mark_after(adx_node *s)
     }
 }
 
-// NULL: no memory.
+// Makes the machine of a program, in the steps that the opening names. NULL: no
+// memory.
 static adx_machine *adx_make_machine(const adx_program *p)
 {
     adx_placing k;
@@ -4390,7 +4665,8 @@ static adx_machine *adx_make_machine(const adx_program *p)
 
 /* --- loops --------------------------------------------------------------- */
 
-// One operation on n numbers of each argument, so far from one another.
+// An argument of an operation on n numbers: where the first one is, and how far
+// it is to the next.
 typedef struct adx_stream {
     const ad_real *v;
     ptrdiff_t step;
@@ -4399,7 +4675,7 @@ typedef struct adx_stream {
 typedef void adx_map_fn(size_t n, ad_real r[restrict], adx_stream a,
                         adx_stream b, adx_stream c);
 
-// r overlaps no argument: see adx_place_node.
+// r overlaps no argument: adx_place_node sees to that.
 #define ADX_LOOP(value, sa, sb, sc)                                         \
     for (ptrdiff_t i = 0; i < (ptrdiff_t)n; i++) {                          \
         ad_real x = a.v[i * (sa)];                                          \
@@ -4439,6 +4715,9 @@ ADX_MAP(mul_sub, adx_less(z, adx_rounded(x * y)))
 #undef ADX_MAP
 #undef ADX_LOOP
 
+// The loop for an operation. careful: a factor of zero absorbs in the chain
+// rule; else it is multiplied, which gives the same as long as all numbers are
+// finite.
 static adx_map_fn *adx_map_of(uint32_t op, bool careful)
 {
 #define ADX_NAMED(name, ...) [ADREV_OP_##name] = adx_map_##name,
@@ -4461,8 +4740,9 @@ static adx_map_fn *adx_map_of(uint32_t op, bool careful)
 }
 
 /* --- nodes with many results ------------------------------------------------
- * Of L lanes; number i of lane l stands at w[i*L + l]. Sums are made in the
- * order in which the array statements of a tape make them.                   */
+ * There are L lanes: number i of lane l is at w[i*L + l], and L = 1 is a single
+ * point. Sums are made in the order in which the array statements of a tape
+ * make them, so that the bits are the same.                                  */
 
 static ad_real *adx_lanes_at(ad_real w[], size_t L, const adx_numbers *r,
                              size_t i, size_t j)
@@ -4470,6 +4750,8 @@ static ad_real *adx_lanes_at(ad_real w[], size_t L, const adx_numbers *r,
     return w + adx_in_range(r, i, j) * L;
 }
 
+// At a single point, one loop over the n elements; else for each element a loop
+// over the lanes.
 static void adx_run_each(const adx_many *k, ad_real r[], ad_real w[],
                          size_t L, bool careful)
 {
@@ -4484,6 +4766,7 @@ static void adx_run_each(const adx_many *k, ad_real r[], ad_real w[],
     }
 }
 
+// A sum, a largest number or a length, of lane l.
 static ad_real adx_run_fold(const adx_many *k, ad_real w[], size_t L,
                             size_t l)
 {
@@ -4500,21 +4783,22 @@ static ad_real adx_run_fold(const adx_many *k, ad_real w[], size_t L,
     return sum;
 }
 
-// Columns of the chain rule that lie well in memory are added one by one.
+// Whether the product of a matrix and a vector in the chain rule is a sum of
+// columns, which must be contiguous: the loops are then over vectors.
 static bool adx_adds_columns(const adx_many *k)
 {
     return k->n == 1 && k->arg[0].rs == 1 && k->op == ADX_OP_chain;
 }
 
-// A sum of products as a tape makes it: of two vectors in eight sums, else in
-// one.
+// Whether a sum of products is made of eight sums side by side, as a tape makes
+// that of two vectors; others are one sum.
 static bool adx_has_eight_sums(const adx_many *k, bool careful)
 {
     return k->n == 1 && !adx_adds_columns(k)
         && !(careful && k->op == ADX_OP_chain);
 }
 
-// One element at one point.
+// One element of a product, at a single point.
 static ad_real adx_run_inner(const adx_many *k, ad_real w[], size_t i,
                              size_t j, bool careful)
 {
@@ -4543,7 +4827,8 @@ static void adx_add_lanes(size_t L, ad_real *restrict sum, const ad_real *a,
             sum[l] += a[l] * b[l];
 }
 
-// One element at L points side by side, with the same bits.
+// The same at L points side by side, with the same bits: product n goes to sum
+// n mod 8, and the eight sums are added in the order of adx_inner.
 static void adx_run_inner_lanes(const adx_many *k, ad_real w[], size_t L,
                                 size_t i, size_t j, bool careful, ad_real r[])
 {
@@ -4567,7 +4852,8 @@ static void adx_run_inner_lanes(const adx_many *k, ad_real w[], size_t L,
         adx_add_lanes(L, r, a, b, careful);
 }
 
-// y = 0 + a x: the sum of one term. The arrays do not overlap.
+// y = 0 + a x: the sum of one term, in which -0 becomes 0. The arrays do not
+// overlap.
 static void adx_scale_row(size_t n, ad_real a, const ad_real *restrict x,
                           ad_real *restrict y)
 {
@@ -4575,8 +4861,10 @@ static void adx_scale_row(size_t n, ad_real a, const ad_real *restrict x,
         y[i] = a * x[i] + 0;
 }
 
-// A product of the chain rule whose rows or columns lie well in memory. Sums go
-// on in the order of l, as those of adx_run_inner do where n > 1.
+// A product at a single point, by loops over contiguous rows of b, each of
+// which is added to a row of the result; or over columns of a, see
+// adx_adds_columns. Each element is summed in the order of l, as adx_run_inner
+// does where it makes one sum. False: neither rows nor columns are contiguous.
 static bool adx_run_rows(const adx_many *k, ad_real r[], ad_real w[])
 {
     const adx_numbers *a = &k->arg[0];
@@ -4601,7 +4889,9 @@ static bool adx_run_rows(const adx_many *k, ad_real r[], ad_real w[])
     return rows || columns;
 }
 
-// The rule's own work: out[results] of in[operands].
+// Lets the rule compute out[results] from in[operands]. Where all adjoints are
+// 0, and their tangents are, the results are 0 without a call. Tangents that
+// are all 0 are not asked for.
 static bool adx_replay(const adx_many *k, const ad_real in[], ad_real out[])
 {
     bool adjoint = k->op & ADX_EXTERNAL_adjoint;
@@ -4628,8 +4918,9 @@ static bool adx_replay(const adx_many *k, const ad_real in[], ad_real out[])
 
 #define ADX_FAILED UINT32_MAX   // in place of a guard: a replay failed
 
-// A call for each lane that has other operands than the one before it. Lanes
-// that do not pass a guard are left, as a single point would be.
+// Calls the rule for each lane whose operands are not those of the call before.
+// Lanes that have failed at a guard are left out, since a single point would
+// not have come here.
 static void adx_run_external(const adx_many *k, ad_real r[], const ad_real w[],
                              ad_real room[], size_t L, uint32_t flipped[])
 {
@@ -4679,7 +4970,8 @@ static void adx_run_gather(const adx_many *k, ad_real r[], const ad_real w[],
         memcpy(r + i * L, w + k->list[i] * L, L * sizeof *w);
 }
 
-// flipped[L]: set where a node fails.
+// Replays a node with many results. flipped[L]: ADX_FAILED where its rule
+// fails.
 static void adx_run_many(const adx_machine *m, const adx_node *s, ad_real w[],
                          size_t L, bool careful, uint32_t flipped[])
 {
@@ -4718,17 +5010,19 @@ static void adx_run_many(const adx_machine *m, const adx_node *s, ad_real w[],
 
 /* --- one point ----------------------------------------------------------- */
 
-// To the bit: what f made of 0 and of -0 may differ. Every NaN is the same.
+// Whether a guard is passed. The bits must be equal, for f may do different
+// things with 0 and -0; but every NaN is the same.
 static bool adx_same_value(ad_real a, ad_real b)
 {
     return memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b);
 }
 
-// ADX_GOTO   1: every node jumps to the next one; 0: C without extensions, for
-//   compilers that have none and for tests. Processors foresee these jumps better
-//   than those of a switch, which all come from one place (particles replayed,
-//   bench/, gcc: a tenth). Nodes of one operation follow one another often enough
-//   that a loop over them saves half of the jumps.
+// ADX_GOTO   1: the code of each node jumps to that of the next one; 0: a
+//   switch, for compilers without computed goto, and for tests. Processors
+//   foresee these jumps better than those of a switch, which all come from one
+//   place (a tenth of particles replayed, bench/, gcc). Nodes of one operation
+//   follow one another often enough that a loop over them saves half of the
+//   jumps.
 #ifndef ADX_GOTO
 #ifdef __GNUC__
 #define ADX_GOTO 1
@@ -4743,8 +5037,8 @@ static bool adx_same_value(ad_real a, ad_real b)
 #define ADX_GO_BEGIN goto *to[s->op];
 #define ADX_GO_AT(label, code) label:
 #ifdef __clang__
-// clang 14 makes one jump of all that follow a condition. (sir as a scan,
-// replayed, bench/: 5.4 instead of 7.4 times the plain program.)
+// clang 14 would merge all jumps that follow a condition into one. (sir as a
+// scan, replayed, bench/: 5.4 instead of 7.4 times the plain program.)
 #define ADX_GO_NEXT do { ADX_OPAQUE(s); goto *to[s->op]; } while (0)
 #else
 #define ADX_GO_NEXT goto *to[s->op]
@@ -4755,7 +5049,10 @@ static bool adx_same_value(ad_real a, ad_real b)
 #define ADX_GO_NEXT break
 #endif
 
-// Returns the guard or external node that stopped it, or NULL.
+// Runs the nodes at one point. `last` is the result of the node before, for
+// nodes that adx_mark_after has marked. Chain is a plain product here, which is
+// right as long as all results turn out finite. Returns the guard or external
+// node that stopped it, or NULL.
 static const adx_node *adx_nodes_plain(const adx_machine *m, ad_real w[])
 {
     const adx_node *s = m->node;
@@ -4778,6 +5075,8 @@ static const adx_node *adx_nodes_plain(const adx_machine *m, ad_real w[])
 #undef ADX_Z
 #endif
     ADX_GO_BEGIN {
+    // The code of an operation, with its arguments: a loop over the nodes that
+    // have this code, and a jump to that of the node after them.
 #define ADX_DO_STEP(label, code, first, second, third, value)               \
         ADX_GO_AT(label, code)                                              \
             do {                                                            \
@@ -4830,7 +5129,9 @@ static const adx_node *adx_nodes_plain(const adx_machine *m, ad_real w[])
 #undef ADX_GO_AT
 #undef ADX_GO_NEXT
 
-// The same with zeros that absorb: rare, so not compiled twice.
+// The same with zeros that absorb in the chain rule. Since this is rare, each
+// node is a call of the loop for lanes, with one lane, and no second
+// interpreter.
 static const adx_node *adx_nodes_careful(const adx_machine *m, ad_real w[])
 {
     uint32_t failed = 0;
@@ -4849,7 +5150,7 @@ static const adx_node *adx_nodes_careful(const adx_machine *m, ad_real w[])
     return NULL;
 }
 
-// Memory for so many lanes, with the constants filled in; NULL: none.
+// Memory for so many lanes, with the constants filled in; NULL: there is none.
 static adx_workspace *adx_take_work(adx_machine *m, size_t lanes)
 {
     if (m->places + m->room > SIZE_MAX / 16 / lanes)
@@ -4865,15 +5166,17 @@ static adx_workspace *adx_take_work(adx_machine *m, size_t lanes)
     return work;
 }
 
+// Leaves the memory for the next evaluation, in place of what was left before.
 static void adx_give_work(adx_machine *m, adx_workspace *work)
 {
     adx_give_workspace(&m->spare, m->memory, work);
 }
 
 /* --- many points ------------------------------------------------------------
- * The numbers of all lanes lie side by side; a node is a loop over them.      */
+ * The numbers of all lanes are side by side. Each node is a loop over
+ * lanes.                                                                    */
 
-// The lanes whose guard this is the first to come out differently.
+// Marks the lanes that fail at this guard, and have failed at none before.
 static void adx_guard_lanes(const adx_node *s, const ad_real w[],
                             size_t lanes, uint32_t flipped[])
 {
@@ -4883,7 +5186,7 @@ static void adx_guard_lanes(const adx_node *s, const ad_real w[],
             flipped[l] = s->c + 1;
 }
 
-// gcc -O2 makes vectors only where it need not ask whether arrays overlap.
+// gcc -O2 makes vectors only where it need not test whether arrays overlap.
 // (gmm-d10 replayed, bench/ with -O2: 1.3 times as fast.)
 #if defined __GNUC__ && !defined __clang__
 #define ADX_NO_OVERLAP _Pragma("GCC ivdep")
@@ -4891,8 +5194,8 @@ static void adx_guard_lanes(const adx_node *s, const ad_real w[],
 #define ADX_NO_OVERLAP
 #endif
 
-// Full blocks: the loops have a constant length. (burgers, bench/: 1.5 times as
-// fast as calls of adx_map_of.)
+// A full block of lanes: all loops have the same constant length. (burgers,
+// bench/: 1.5 times as fast as calls of adx_map_of.)
 static void adx_run_block(const adx_machine *m, ad_real w[],
                           uint32_t flipped[])
 {
@@ -4921,8 +5224,8 @@ static void adx_run_block(const adx_machine *m, ad_real w[],
         ADX_EVERY
         ADX_DO(ADX_OP_chain, x * y)
         ADX_FUSED_CHAIN(ADX_DO)
-        // Two loops: the product is in memory before it is used, so that it is
-        // not contracted; an asm within a loop would prevent vectors.
+        // Two loops: a product is in memory before it is used, so that it is
+        // not contracted. An asm within a loop would prevent vectors.
 #define ADX_DO_TWICE(code, operator)                                        \
         case code:                                                          \
             ADX_BLOCK_DO(x * y);                                            \
@@ -4948,7 +5251,8 @@ static void adx_run_block(const adx_machine *m, ad_real w[],
 
 #undef ADX_NO_OVERLAP
 
-// flipped[lanes]: 1 + the guard that a lane did not pass; 0: none; ADX_FAILED.
+// Runs the nodes at `lanes` points. flipped[lanes]: 0; or 1 + the guard at
+// which the lane failed; or ADX_FAILED: an external node failed.
 static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
                           bool careful, uint32_t flipped[])
 {
@@ -4970,8 +5274,10 @@ static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
 }
 
 /* === function/functions =====================================================
- * A recorded function: its program, the programs derived from it, and the
- * machine of each. A derived program is made when it is first asked for.
+ * A recorded function: its program, and a machine for each kind of evaluation.
+ * A machine is made when its kind is first asked for: the program is derived,
+ * and made ready for replay (function/places); the derived program itself is
+ * not kept.
  *
  *   needs   number/recording tape/memory sweep/session function/api
  *           function/operations function/program function/copy
@@ -4992,9 +5298,9 @@ typedef enum adx_kind {
     ADX_KIND_hvp,               // x, w, v -> H v, ...
     ADX_KIND_linear,            // x -> y, J
     ADX_KIND_hessian,           // x, w -> H
-    ADX_KIND_primal,             // x -> y, kept         (in two parts)
-    ADX_KIND_pullback,              // x, w, kept -> dx
-    ADX_KIND_unrolled,             // the same for several steps of a loop
+    ADX_KIND_primal,            // x -> y, kept         (function/matrices)
+    ADX_KIND_pullback,          // x, w, kept -> dx
+    ADX_KIND_unrolled,          // the same for several steps of a loop
     // by machine code only:
     ADX_KIND_jacobian_sparse,   // x -> entries of J
     ADX_KIND_hessian_sparse,    // x, w -> entries of H
@@ -5005,19 +5311,14 @@ typedef struct adx_pattern adx_pattern;
 
 enum { ADX_CHECKED_MOST = 256 };
 
-// A function of a library, by the number of its arrays. All return 0; the
-// number of the guard that flipped; or, if it checks, as those of up to
-// ADX_CHECKED_MOST results do, -1 where one or the sum of all is not finite.
-// Results are untouched then; not so where one that tells, of arrays, returns
-// -1 for one that is not finite.
+// The machine code of one kind of function, as functions of a library that
+// differ in how many arrays they take. They return 0, or 1 + the number of the
+// guard that came out differently.
 //
-// loop: many steps of a loop, from number `first` on, or back from it. state:
-// numbers carried on, or their adjoints. kept: with each step, `stride` apart,
-// what is carried on, written (ahead) or read (back), and behind it *mark and
-// what is handed on, unless mark is NULL. data, sums: other inputs and their
-// adjoints, which the s-th step has at s * move; fixed: parameters. Returns how
-// many steps were done: it ends before one that does not return 0, with another
-// mark, or with only zeros for adjoints.
+// Code of up to ADX_CHECKED_MOST results looks at these itself (checks): it
+// returns -1 if one of them, or their sum, is not finite, and then has written
+// none. Code of functions with arrays (tells) returns -1, too, if a result is
+// not finite, but has written it.
 typedef struct adx_compiled {
     int (*call_x)(const ad_real *x, ad_real *y, ad_real *work);
     int (*call_xv)(const ad_real *x, const ad_real *v, ad_real *y,
@@ -5025,10 +5326,18 @@ typedef struct adx_compiled {
     int (*call_xwv)(const ad_real *x, const ad_real *w, const ad_real *v,
               ad_real *y, ad_real *work);
     int (*call_matrix)(const ad_real *x, ad_real *y, ad_real *J, ad_real *work);
-    // of n points side by side, up to adx_lanes_of; NULL: there is none. Result
-    // j of point l is y[j * adx_lanes_of + l]. Returns not 0 if one of them, or
-    // the sum of a point's results, is not finite.
+    // The function at n points side by side, at most adx_lanes_of; NULL: there
+    // is none. Result j of point l is y[j * adx_lanes_of + l]. Returns other
+    // than 0 if a result, or the sum of a point's results, is not finite.
     long (*block)(const ad_real *const *x, ad_real *y, long n);
+    // Many steps of a loop, from step `first` on, or back from it. state: the
+    // numbers that are carried on, or their adjoints. kept: for each step, at
+    // distances of `stride`, the numbers carried on, which are written forwards
+    // and read backwards; behind them *mark and what is handed on, unless mark
+    // is NULL. data, sums: other inputs and their adjoints, which for the s-th
+    // step are s * move further on. fixed: parameters. Returns how many steps
+    // were done: it ends before a step that would not return 0, that has
+    // another mark, or whose adjoints are all 0.
     long (*loop)(long steps, long first, ad_real *state, ad_real *kept,
                  long stride, const ad_real *mark, const ad_real *const *data,
                  ad_real *const *sums, const long *move, const ad_real *fixed,
@@ -5039,9 +5348,10 @@ typedef struct adx_compiled {
     adx_spare spare_block;
 } adx_compiled;
 
-// Points of a block: several times what a replay takes at a time, while the
-// numbers of the block stay in the nearest cache. What each block costs besides
-// them counts (burgers compiled, bench/: 3.9 ms with 128 points, 5.5 with 32).
+// Points of a block of machine code: up to four times as many as the lanes of a
+// replay, as long as the numbers of the block stay in the nearest cache; so the
+// cost of each block counts less. (burgers compiled, bench/: 3.9 ms with 128
+// points, 5.5 with 32.)
 static size_t adx_lanes_of(size_t inputs, size_t outputs)
 {
     size_t bytes = (inputs + outputs) * ADREV_LANES_MOST * sizeof(ad_real);
@@ -5060,7 +5370,7 @@ struct ad_fn {
     _Atomic(adx_machine *) machine[ADX_KINDS];      // NULL: not made yet
     _Atomic(adx_pattern *) pattern[2];              // Jacobian, Hessian
     _Atomic(adx_pattern *) thrifty[2];              // the same, for dense ones
-    atomic_bool crowded[2];                         // for these there is none
+    atomic_bool crowded[2];                         // none of those would help
     void *library;                                  // NULL: not compiled
     void (*unload)(void *library);
     adx_compiled compiled[ADX_KINDS];
@@ -5078,9 +5388,9 @@ ADX_API size_t ad_fn_outputs(const ad_fn *fn)
     return fn == NULL ? 0 : fn->m;
 }
 
-// The report with what is counted only when somebody asks, or has been read from
-// a file. (While recording it took a tenth of the time.) False: no memory, and
-// the report is without that.
+// The report, with those figures that are counted only when they are asked for
+// (or have been read from a file): to count them while recording would slow
+// that down. False: no memory, and the report is without them.
 static bool adx_count_live(const adx_program *p, ad_fn_report *report)
 {
     *report = p->report;
@@ -5091,7 +5401,8 @@ static bool adx_count_live(const adx_program *p, ad_fn_report *report)
         return false;
     size_t live = adx_mark_used(p, used);
     report->dead = p->nodes - live;
-    report->operations = live - p->guards - p->conditions;  // these are all live
+    // Guards, and nodes that only guards asked for, are all live.
+    report->operations = live - p->guards - p->conditions;
     for (size_t i = 0; p->manys > 0 && i < p->nodes; i++)
         report->arrays += p->node[i].op == ADX_OP_many
                        && adx_is_used(p, &p->node[i], used);
@@ -5114,14 +5425,15 @@ ADX_API const char *ad_fn_reason(void)
     return adx_last_reason == NULL ? ad_message(ADREV_OK) : adx_last_reason;
 }
 
-// The status, once it is known why. why: NULL: as it says.
+// Notes why a recording has this status, and returns it. why NULL: what the
+// status itself says.
 static ad_status adx_because(ad_status status, const char *why)
 {
     adx_last_reason = why == NULL ? ad_message(status) : why;
     return status;
 }
 
-// Runs f with the hook set, on a tape that is then gone.
+// Runs f with the hooks set, on a tape that is then freed.
 static void adx_run_recorded(adx_recorder *r, ad_vector_fn *f, void *ctx,
                              size_t n, ad_rev x[], size_t m, ad_rev y[])
 {
@@ -5149,7 +5461,7 @@ static void adx_run_recorded(adx_recorder *r, ad_vector_fn *f, void *ctx,
     ad_tape_free(t);
 }
 
-// Arrays for f, with what f should not use behind each.
+// Arrays for f, behind each of which are numbers that f must not use.
 typedef struct adx_lent {
     ad_rev *x;
     ad_rev *y;
@@ -5169,7 +5481,7 @@ static bool adx_lend_arrays(const ad_allocator *a, size_t n, size_t m,
     return true;
 }
 
-// y: what f computed at x.
+// Records f at x. lent->y is then what f computed.
 static ad_status adx_record(ad_fn *fn, ad_vector_fn *f, void *ctx,
                             const ad_real x[], adx_lent *lent)
 {
@@ -5203,6 +5515,7 @@ static ad_fn *adx_new_fn(const ad_fn_options *o, size_t n, size_t m)
 
 /* --- machines ------------------------------------------------------------ */
 
+// H v: the tangent of the adjoint.
 static ad_status adx_make_hvp(adx_program *q, const adx_program *p)
 {
     adx_program adjoint;
@@ -5251,8 +5564,8 @@ static ad_status adx_make_kind(adx_machine **out, const adx_program *p,
     return status;
 }
 
-// The machine of a kind, made once. Two threads may make one at the same time;
-// the second to be done throws its own away.
+// The machine of a kind, which is made once. If two threads make it at the same
+// time, the one that is done later frees its own.
 static ad_status adx_machine_of(ad_fn *fn, adx_kind kind, adx_machine **out)
 {
     // acquire: pairs with the release below, which publishes what it points to.
@@ -5274,6 +5587,7 @@ static ad_status adx_machine_of(ad_fn *fn, adx_kind kind, adx_machine **out)
     return ADREV_OK;
 }
 
+// A guard came out differently: notes it for ad_fn_guard.
 static ad_status adx_flip(const ad_fn *fn, uint32_t guard)
 {
     const adx_code_place *at = &fn->guard[guard];
@@ -5296,14 +5610,15 @@ static ad_status adx_flip(const ad_fn *fn, uint32_t guard)
  *           adx_begin_evaluation adx_evaluate_next
  * ========================================================================== */
 
-// Inputs of a machine: up to three arrays, one behind the other.
+// An array of inputs. A machine has up to three of them, one after the other.
 typedef struct adx_given {
     const ad_real *x;
     size_t n;
 } adx_given;
 
-// Four sums: in one, every addition would wait for the one before (dot, bench/:
-// 2 of 4 us).
+// Whether a result is not finite: x * 0 is a NaN then, and spoils the sum.
+// There are four sums, since in one every addition would wait for the one
+// before (dot, bench/: 2 of 4 us).
 static bool adx_has_nan(const adx_machine *m, const ad_real w[])
 {
     ad_real fault[4] = {0};
@@ -5316,10 +5631,10 @@ static bool adx_has_nan(const adx_machine *m, const ad_real w[])
     return (fault[0] + fault[1]) + (fault[2] + fault[3]) != 0;
 }
 
-// Fills the inputs and runs. Products of the chain rule are plain ones, in
-// which a zero does not absorb an infinity; but then a result is NaN, and all
-// is done again with care. So it is where a replay failed: it may have been
-// given that NaN.
+// Fills the inputs and replays. Products of the chain rule are plain at first.
+// If a zero had to absorb an infinity there, a result is a NaN, and all is done
+// again with care. So it is where an external node failed: it may have been
+// given such a NaN. Returns where the replay stopped, or NULL.
 static const adx_node *adx_run_point(const adx_machine *m, ad_real w[],
                                size_t parts, const adx_given given[])
 {
@@ -5337,7 +5652,7 @@ static const adx_node *adx_run_point(const adx_machine *m, ad_real w[],
     return stopped;
 }
 
-// Outputs `from` to `from + n` of a kind of function.
+// An array of results: n outputs of the machine, from number `from` on.
 typedef struct adx_wanted {
     size_t from;
     size_t n;
@@ -5354,8 +5669,8 @@ ADX_INLINE int adx_call_compiled(const adx_compiled *c, size_t parts,
          : c->call_xwv(given[0].x, given[1].x, given[2].x, y, work);
 }
 
-// call_matrix first, the only one where ad_fn_linearize asks. (rotquat, bench/:
-// 11.5 instead of 12.2 ns.)
+// call_matrix is looked at first: ad_fn_linearize asks for no other. (rotquat,
+// bench/: 11.5 instead of 12.2 ns.)
 static bool adx_has_code(const adx_compiled *c)
 {
     return c->call_matrix != NULL || c->call_x != NULL || c->call_xv != NULL
@@ -5367,7 +5682,8 @@ static size_t adx_count_wanted(size_t wants, const adx_wanted wanted[])
     return wanted[0].n + (wants == 2 ? wanted[1].n : 0);
 }
 
-// As numbers: either may be NULL.
+// Whether two arrays overlap. Either may be NULL, so they are compared as
+// numbers.
 ADX_INLINE bool adx_overlap(const ad_real *x, size_t n, const ad_real *y,
                             size_t m)
 {
@@ -5376,7 +5692,8 @@ ADX_INLINE bool adx_overlap(const ad_real *x, size_t n, const ad_real *y,
     return p < q + m * sizeof *y && q < p + n * sizeof *x;
 }
 
-// Whether all results have a place that overlaps nothing.
+// Whether there is a place for all results that overlaps no argument and no
+// other result.
 ADX_INLINE bool adx_is_apart(size_t parts, const adx_given given[],
                              size_t wants, const adx_wanted wanted[])
 {
@@ -5392,6 +5709,7 @@ ADX_INLINE bool adx_is_apart(size_t parts, const adx_given given[],
     return true;
 }
 
+// What an evaluation has taken so far.
 typedef struct adx_evaluation {
     ad_fn *fn;                  // NULL: not begun
     adx_kind kind;
@@ -5400,6 +5718,7 @@ typedef struct adx_evaluation {
     adx_workspace *work;        // with its memory; NULL: not taken
 } adx_evaluation;
 
+// Takes what a replay needs, if it has not been taken.
 static ad_status adx_take_machine(adx_evaluation *e)
 {
     if (e->work != NULL)
@@ -5411,7 +5730,8 @@ static ad_status adx_take_machine(adx_evaluation *e)
     return e->work == NULL ? ADREV_ENOMEM : ADREV_OK;
 }
 
-// Memory for machine code, and so many numbers besides. False: none.
+// Takes memory for machine code, and for some numbers besides. False: there is
+// none.
 static bool adx_take_room(adx_evaluation *e, size_t besides)
 {
     adx_compiled *c = &e->fn->compiled[e->kind];
@@ -5419,6 +5739,7 @@ static bool adx_take_room(adx_evaluation *e, size_t besides)
     return e->room != NULL;
 }
 
+// Gives back what was taken.
 static void adx_end_evaluation(adx_evaluation *e)
 {
     if (e->work != NULL)
@@ -5458,8 +5779,9 @@ static bool adx_all_wanted_finite(size_t wants, const adx_wanted wanted[])
 }
 
 // By machine code that may write results where they belong. Code that does not
-// look at them itself may write one that is not finite, which the replay then
-// writes again: so the replay must have its memory before. `again`: it is to.
+// look at its results itself may write some that are not finite, over which a
+// replay must then write: so the replay has its memory before. *again: it is to
+// be replayed.
 static ad_status adx_code_in_place(adx_evaluation *e, size_t parts,
                                    const adx_given given[], size_t wants,
                                    const adx_wanted wanted[], bool *again)
@@ -5480,7 +5802,7 @@ static ad_status adx_code_in_place(adx_evaluation *e, size_t parts,
     return left <= 0 ? ADREV_OK : adx_flip(e->fn, (uint32_t)left - 1);
 }
 
-// By machine code whose results are copied when all is well.
+// By machine code whose results are copied to their places when all is well.
 static ad_status adx_code_and_copy(adx_evaluation *e, size_t parts,
                                    const adx_given given[], size_t wants,
                                    const adx_wanted wanted[], bool *again)
@@ -5502,12 +5824,12 @@ static ad_status adx_code_and_copy(adx_evaluation *e, size_t parts,
     return left <= 0 ? ADREV_OK : adx_flip(e->fn, (uint32_t)left - 1);
 }
 
-// Of many results a copy takes long. (matvec, bench/: 1.88 instead of 1.14
-// times the plain program.)
+// As many results as this, or more, are written in place, since to copy them
+// takes long. (matvec, bench/: 1.14 instead of 1.88 times the plain program.)
 #define ADX_COPIES_MOST 1000
 
-// By machine code, if there is any. `again`: by a replay instead. replays: the
-// kind has one.
+// By machine code, if there is any. *again: a replay is to do it instead.
+// replays: whether this kind of function has a replay.
 static ad_status adx_run_code(adx_evaluation *e, bool replays, size_t parts,
                               const adx_given given[], size_t wants,
                               const adx_wanted wanted[], bool *again)
@@ -5539,9 +5861,9 @@ adx_evaluate_with_care(ad_fn *fn, adx_kind kind, size_t parts,
 
 #define ADX_WORK_AT_ONCE 16
 
-// Machine code that looks at its results itself and needs hardly any memory is
-// called from here: of small functions all else takes as long as they do.
-// (rotquat, bench/: 11 instead of 17 ns.)
+// One evaluation. Machine code that looks at its results itself and needs
+// hardly any memory is called from here: all else would take as long as a small
+// function does. (rotquat, bench/: 11 instead of 17 ns.)
 ADX_INLINE ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
                                      const adx_given given[], size_t wants,
                                      const adx_wanted wanted[])
@@ -5565,8 +5887,8 @@ ADX_INLINE ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
 
 /* --- one point after another --------------------------------------------- */
 
-// Takes all memory, so that arguments and memory are not looked at each time.
-// (sir as a scan, compiled, bench/: 2.1 instead of 3.6 times the plain
+// Takes all memory, so that neither memory nor arguments are looked at for each
+// point. (sir as a scan, compiled, bench/: 2.1 instead of 3.6 times the plain
 // program.) False: no memory. Pairs with adx_end_evaluation, whatever it
 // returns.
 ADX_INLINE bool adx_begin_evaluation(adx_evaluation *e, ad_fn *fn,
@@ -5577,7 +5899,8 @@ ADX_INLINE bool adx_begin_evaluation(adx_evaluation *e, ad_fn *fn,
          : adx_take_machine(e) == ADREV_OK;
 }
 
-// Results are the first ones, and must not overlap arguments. False: results
+// Evaluates at the next point. The wanted results are the first ones of the
+// function, and must not overlap arguments. False: it failed, and some results
 // may have been written.
 ADX_INLINE bool adx_evaluate_next(adx_evaluation *e, size_t parts,
                                   const adx_given given[], size_t wants,
@@ -5596,7 +5919,9 @@ ADX_INLINE bool adx_evaluate_next(adx_evaluation *e, size_t parts,
 }
 
 /* === function/evaluate ======================================================
- * Value, gradient, jvp, vjp, hvp, Jacobian and Hessian at one point.
+ * Value, jvp, vjp, gradient and hvp at one point: each is one evaluation of a
+ * program of its own (function/evaluation), which is made when it is first
+ * asked for. Here it is also decided whether a whole Jacobian is one program.
  *
  *   needs   function/api function/program function/places function/functions
  *           function/evaluation
@@ -5655,10 +5980,11 @@ static bool adx_has_external(const adx_program *p)
     return false;
 }
 
-// Whether one program for all entries of a matrix is worth its length: it takes
-// from an eighth of the time of lanes (function/directions) to as long, with 16 directions and
-// where every number depends on all of them; but it has to be made. Each
-// direction would call external statements again.
+// Whether one program for all entries of a matrix is worth its length. It takes
+// between an eighth of the time of lanes (function/directions) and as long as
+// they do: that is with 16 directions of which every number depends on all. But
+// it has to be made. External statements would be called again for each
+// direction.
 static bool adx_is_short(const ad_fn *fn, size_t directions)
 {
     return directions <= ADREV_LANES_MOST
@@ -5666,6 +5992,7 @@ static bool adx_is_short(const ad_fn *fn, size_t directions)
         && !adx_has_external(&fn->program);
 }
 
+// Whether value and Jacobian are one program.
 static bool adx_is_linearized(const ad_fn *fn)
 {
     return fn->m == 1 || adx_has_code(&fn->compiled[ADX_KIND_linear])
@@ -5677,7 +6004,8 @@ static ad_status adx_linearize(ad_fn *fn, const ad_real x[], ad_real y[],
                                ad_real J[])
 {
     const adx_given given[] = { { x, fn->n } };
-    const adx_wanted wanted[] = { { 0, fn->m, y }, { fn->m, fn->m * fn->n, J } };
+    const adx_wanted wanted[] = { { 0, fn->m, y },
+                                  { fn->m, fn->m * fn->n, J } };
     return adx_evaluate_fn(fn, ADX_KIND_linear, 1, given, 2, wanted);
 }
 
@@ -5700,8 +6028,9 @@ ADX_API ad_status ad_fn_hvp(ad_fn *fn, const ad_real x[], const ad_real w[],
 }
 
 /* === function/directions ====================================================
- * Several rows or columns of a matrix at once, one in each lane. All lanes are
- * at the same point, so a guard fails either in every lane or in none.
+ * Several rows or columns of a matrix at once: each lane has a direction of its
+ * own. All lanes are at the same point, so a guard fails either in every lane
+ * or in none.
  *
  *   needs   tape/memory function/api function/workspace function/places
  *           function/arrays function/run function/functions
@@ -5709,11 +6038,11 @@ ADX_API ad_status ad_fn_hvp(ad_fn *fn, const ad_real x[], const ad_real w[],
  *   offers  adx_directions adx_all_directions adx_fails_late adx_fill_dense
  * ========================================================================== */
 
-// Lanes for n directions: all of them, a multiple of 4; but a full block, even if
-// a part of it is for nothing, where that is faster: its loops take half of the
-// time (function/run), except for calls of the math library and for arrays. (skin, bench/,
-// 26 directions: 28 lanes took two to four times as long as 32; a chain of exp
-// and sin with 12 takes 1.1, with 32 lanes 2.8 ms.)
+// Lanes for n directions: n, rounded up to a multiple of 4. But if a full block
+// is faster, even with lanes to spare, then all lanes: its loops have a
+// constant length and take half of the time (function/run). That is not so for
+// calls of the math library, which cost the same for each lane, and for arrays.
+// (skin, bench/, 26 directions: 32 lanes are two to four times as fast as 28.)
 static size_t adx_lanes_for(const adx_machine *m, size_t n)
 {
     size_t few = (n + 3) / 4 * 4;
@@ -5724,18 +6053,19 @@ static size_t adx_lanes_for(const adx_machine *m, size_t n)
     return full ? ADREV_LANES_MOST : few;
 }
 
-// One of the given arrays is directions instead: unit vectors, or of each group
-// of entries the sum of their unit vectors.
+// Directions at one point. One of the given arrays is the direction: a unit
+// vector, or the sum of the unit vectors of a group of entries.
 typedef struct adx_directions {
     ad_fn *fn;
     adx_kind kind;
     size_t parts;
-    adx_given given[3];         // x NULL: unit vectors
+    adx_given given[3];         // x NULL: the direction
     size_t n;                   // directions
     size_t results;             // of each direction
     const uint32_t *group;      // of each entry of a direction; NULL: its index
 } adx_directions;
 
+// Writes the inputs of all lanes: lane l has direction first + l.
 static void adx_fill_lanes(const adx_directions *d, ad_real w[], size_t lanes,
                            size_t first)
 {
@@ -5769,6 +6099,8 @@ static bool adx_any_failed(const uint32_t flipped[], size_t lanes)
     return false;
 }
 
+// Runs all directions, as many at a time as there are lanes; again with care if
+// a result is a NaN or an external node fails (see adx_run_point).
 static ad_status adx_sweep_directions(const adx_directions *d,
                                       const adx_machine *m,
                                       adx_workspace *work, adx_take_fn *take,
@@ -5795,8 +6127,9 @@ static ad_status adx_sweep_directions(const adx_directions *d,
     return ADREV_OK;
 }
 
-// The guards are passed in the first sweep or never, so that nothing is written
-// on failure; but a replay may fail in any: then see adx_fails_late.
+// Runs all directions. Guards are passed in the first lanes or not at all, so
+// that nothing has been written if they fail. But an external node may fail
+// later: see adx_fails_late.
 static ad_status adx_all_directions(const adx_directions *d,
                                     adx_take_fn *take, void *user)
 {
@@ -5833,12 +6166,13 @@ static void adx_take_dense(void *user, const adx_machine *m,
                 r[m->output[i] * lanes + l];
 }
 
-// Whether a sweep may fail when another one has written its results.
+// Whether some directions may fail when others have written their results.
 static bool adx_fails_late(const adx_directions *d)
 {
     return d->n > ADREV_LANES_MOST && adx_has_external(&d->fn->program);
 }
 
+// A dense matrix from all directions; nothing is written on failure.
 static ad_status adx_fill_dense(const adx_directions *d, ad_real to[],
                                 size_t across, size_t down)
 {
@@ -5857,11 +6191,15 @@ static ad_status adx_fill_dense(const adx_directions *d, ad_real to[],
 }
 
 /* === function/points ========================================================
- * Points are done block by block: either by machine code, or by a replay of as
- * many lanes as it has. Adjoints wait until their block is done or, where
- * blocks run in parallel, until all blocks of a batch are done; then one thread
- * adds them, block by block. If machine code gives a result that is not finite,
- * the block is done in smaller pieces, and replayed where that does not help.
+ * Points are done block by block, by machine code or by a replay in lanes. If a
+ * block of machine code has a result that is not finite, it is done again in
+ * pieces of as many points as a replay has lanes; a piece that still has one is
+ * replayed, and those of its lanes that have one are replayed with care.
+ *
+ * Where adjoints are added, so that the order of additions does not depend on
+ * threads, they wait until their block is done; where blocks run in parallel,
+ * until all blocks of a batch are done. Then one thread adds them, block by
+ * block.
  *
  *   needs   tape/memory parallel/api function/api function/workspace
  *           function/places function/arrays function/run function/functions
@@ -5883,18 +6221,20 @@ typedef struct adx_mapping {
     uint32_t *left;
     ad_real *waiting;           // [blocks of a batch][results][lanes]; or NULL
     size_t first;               // block of the batch
-    bool done[ADX_BATCH];       // of its blocks (at most so many), in parallel
+    bool done[ADX_BATCH];       // of each block of the batch, in parallel
     atomic_int status;
 } adx_mapping;
 
-// They do not overlap; gcc 12 makes `rep movs` of a memcpy that it knows to be
-// short (burgers replayed, bench/: 1.3 times as long).
+// Copies numbers of lanes. They do not overlap, but gcc 12 turns a memcpy that
+// it knows to be short into `rep movs` (burgers replayed, bench/: 1.3 times as
+// long).
 static void adx_copy_lanes(size_t n, const ad_real from[], ad_real to[])
 {
     memmove(to, from, n * sizeof *to);
 }
 
-// Lanes behind the last of n points are that point again.
+// Fills in an input of n points; lanes behind the last point are that point
+// again.
 static void adx_fill_column(const ad_column *c, size_t point, size_t n,
                             size_t lanes, ad_real *w)
 {
@@ -5914,8 +6254,9 @@ static void adx_fill_column(const ad_column *c, size_t point, size_t n,
         w[l] = w[n - 1];
 }
 
-// Memory for one block after the other. Parameters, which all points share, are
-// filled in for the first of them (gmm, bench/: half of the time else).
+// Memory for one block after another. Parameters, which all points share, are
+// filled in for the first block only (gmm, bench/: else they take half of the
+// time).
 typedef struct adx_block_memory {
     adx_workspace *work;        // of replays
     bool in_work;               // parameters are there
@@ -5925,9 +6266,10 @@ typedef struct adx_block_memory {
     const ad_real **at;
     ad_real *filled;            // [inputs][lanes]
     bool in_room;               // parameters are there
-    ad_real *y;                 // [results][lanes]; NULL: nothing waits there
+    ad_real *y;                 // [results][lanes]; NULL: not needed
 } adx_block_memory;
 
+// Fills in the inputs of a piece, for a replay.
 static void adx_fill_block(const adx_mapping *k, size_t point, size_t n,
                            adx_block_memory *own)
 {
@@ -5940,7 +6282,7 @@ static void adx_fill_block(const adx_mapping *k, size_t point, size_t n,
     own->in_work = true;
 }
 
-// The sum of n lanes, in an order that only depends on n.
+// The sum of n lanes, in an order that depends on n only.
 static ad_real adx_sum_lanes(size_t n, const ad_real from[])
 {
     ad_real sum[8] = {0};
@@ -5954,7 +6296,7 @@ static ad_real adx_sum_lanes(size_t n, const ad_real from[])
          + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
 }
 
-// Contributions to adjoints, one lane after the other.
+// Adds contributions to a column of adjoints, lane by lane.
 static void adx_add_column(const ad_column *to, size_t point, size_t n,
                            const ad_real from[])
 {
@@ -5971,6 +6313,7 @@ static void adx_add_column(const ad_column *to, size_t point, size_t n,
             v[(ptrdiff_t)l * to->step] += from[l];
 }
 
+// Writes a column of results, of the lanes in `take`; NULL: of all.
 static void adx_store_column(const ad_column *to, size_t point, size_t n,
                              const ad_real from[], const bool take[])
 {
@@ -5983,7 +6326,7 @@ static void adx_store_column(const ad_column *to, size_t point, size_t n,
             to->v[(ptrdiff_t)(point + l) * to->step] = from[l];
 }
 
-// Results that are not adjoints: from[result][k->lanes].
+// Writes the results of a block that are not adjoints: from[result][k->lanes].
 static void adx_store_block(const adx_mapping *k, size_t point, size_t n,
                             const ad_real from[])
 {
@@ -5993,7 +6336,7 @@ static void adx_store_block(const adx_mapping *k, size_t point, size_t n,
                 adx_store_column(&k->wanted[g][i], point, n, from, NULL);
 }
 
-// Adjoints of a block.
+// Adds the adjoints of a block.
 static void adx_add_adjoints(const adx_mapping *k, size_t point, size_t n,
                              const ad_real y[])
 {
@@ -6001,8 +6344,8 @@ static void adx_add_adjoints(const adx_mapping *k, size_t point, size_t n,
         adx_add_column(&k->wanted[0][i], point, n, y + i * k->lanes);
 }
 
-// Results of a replay, of the lanes in `take`; NULL: of all. Adjoints go to y;
-// NULL: they are added.
+// Takes the results of a replay, of the lanes in `take`; NULL: of all. Adjoints
+// go to y, where they wait; NULL: they are added at once.
 static void adx_take_lanes(const adx_mapping *k, size_t point, size_t n,
                            const ad_real w[], const bool take[], ad_real y[])
 {
@@ -6037,7 +6380,7 @@ static bool adx_lanes_with_nan(const adx_machine *m, const ad_real w[],
     return any;
 }
 
-// Lanes that did not pass a guard.
+// Notes lanes that did not pass a guard. Returns whether there are any.
 static bool adx_note_left(adx_mapping *k, size_t point, size_t n,
                           const uint32_t flipped[])
 {
@@ -6048,15 +6391,15 @@ static bool adx_note_left(adx_mapping *k, size_t point, size_t n,
             k->left[point + l] = flipped[l];
     }
     int none = ADREV_OK;
-    if (any)            // relaxed: read when all is joined. Not over a failure
+    if (any)    // relaxed: it is read when all is joined. A failure stays
         atomic_compare_exchange_strong_explicit(&k->status, &none, ADREV_EPATH,
                                                 memory_order_relaxed,
                                                 memory_order_relaxed);
     return any;
 }
 
-// Lanes of `of` in which a replay failed though it was asked with care: they
-// are not of it any more.
+// Lanes of `of` in which an external node failed though all was done with care:
+// they are noted, and taken out of `of`.
 static void adx_note_failed(adx_mapping *k, size_t point, size_t n,
                             const uint32_t flipped[], bool of[])
 {
@@ -6071,7 +6414,8 @@ static void adx_note_failed(adx_mapping *k, size_t point, size_t n,
     }
 }
 
-// Where a replay failed, all may be different with care: like NaN.
+// Lanes in which an external node failed may not fail if all is done with care:
+// they count as lanes with a NaN.
 static bool adx_forgive_failed(size_t n, uint32_t flipped[], bool nan[])
 {
     bool any = false;
@@ -6085,8 +6429,9 @@ static bool adx_forgive_failed(size_t n, uint32_t flipped[], bool nan[])
     return any;
 }
 
-// The lanes that have a result go first; those with NaN are done again, with
-// care (see adx_run_point). Adjoints of lanes that are left are 0.
+// A piece in which some lanes are left, or have a NaN. The lanes that are done
+// give their results first; then those with a NaN are done again with care (see
+// adx_run_point). Adjoints of lanes that are left are 0.
 static void adx_map_some(adx_mapping *k, adx_block_memory *own, size_t point,
                          size_t n, uint32_t flipped[], bool nan[], ad_real y[])
 {
@@ -6105,8 +6450,8 @@ static void adx_map_some(adx_mapping *k, adx_block_memory *own, size_t point,
     adx_take_lanes(k, point, n, w, nan, y);
 }
 
-// Columns whose numbers lie side by side are read in place (burgers, bench/:
-// copies took half of the time).
+// Where machine code finds its inputs. Columns whose numbers are side by side
+// are read in place (burgers, bench/: copies took half of the time).
 static void adx_point_columns(const adx_mapping *k, size_t point, size_t n,
                               adx_block_memory *own)
 {
@@ -6127,7 +6472,7 @@ static void adx_point_columns(const adx_mapping *k, size_t point, size_t n,
     own->in_room = true;
 }
 
-// By machine code; false: there is none, or a result is not finite.
+// n points by machine code. False: there is none, or a result is not finite.
 static bool adx_map_compiled(const adx_mapping *k, adx_block_memory *own,
                              size_t point, size_t n, ad_real y[])
 {
@@ -6142,9 +6487,10 @@ static bool adx_map_compiled(const adx_mapping *k, adx_block_memory *own,
     return true;
 }
 
-// A piece of a block, of up to ADREV_LANES_MOST points. true: adjoints were
-// added, for these are all of the block, and no other one waits (gmm replayed,
-// bench/: 1.25 times as long by way of y).
+// A piece of a block, of up to ADREV_LANES_MOST points. True: its adjoints have
+// been added at once. That is done if the piece is the whole block and blocks
+// do not wait for one another (gmm replayed, bench/: 1.25 times as long by way
+// of y).
 static bool adx_map_lanes(adx_mapping *k, adx_block_memory *own, size_t point,
                           size_t n, ad_real y[])
 {
@@ -6172,13 +6518,14 @@ static size_t adx_points_of(const adx_mapping *k, size_t block)
     return left < k->lanes ? left : k->lanes;
 }
 
-// y: [results][lanes], where adjoints stay if they wait for other blocks.
+// A block. Adjoints stay in y[results][lanes] if they wait for other blocks;
+// else they are added.
 static void adx_map_block(adx_mapping *k, adx_block_memory *own, size_t block,
                           ad_real y[])
 {
     size_t point = block * k->lanes;
     size_t n = adx_points_of(k, block);
-    bool added = false;         // then there is only one piece
+    bool added = false;         // true: there is only one piece
     if (n <= ADREV_LANES_MOST || !adx_map_compiled(k, own, point, n, y))
         for (size_t l = 0; l < n; l += ADREV_LANES_MOST)
             added = adx_map_lanes(k, own, point + l,
@@ -6197,7 +6544,7 @@ static void adx_close_block_memory(const adx_mapping *k, adx_block_memory *own)
                            own->room);
 }
 
-// false: no memory.
+// Takes the memory of a thread. False: there is none.
 static bool adx_open_block_memory(const adx_mapping *k, adx_block_memory *own)
 {
     adx_machine *m = k->machine;
@@ -6227,7 +6574,7 @@ static ad_real *adx_waiting_of(const adx_mapping *k, size_t block)
     return k->waiting + block * k->machine->outputs * k->lanes;
 }
 
-// Blocks of the batch; those that were done before are left out.
+// Does blocks of a batch, except those that are done.
 static void adx_map_range(adx_mapping *k, adx_block_memory *own, size_t begin,
                           size_t end)
 {
@@ -6239,7 +6586,8 @@ static void adx_map_range(adx_mapping *k, adx_block_memory *own, size_t begin,
     }
 }
 
-// The same with memory of this thread; where there is none, they are left.
+// The same with memory of this thread's own; without memory the blocks stay
+// undone.
 static void adx_map_blocks(size_t begin, size_t end, void *user)
 {
     adx_mapping *k = (adx_mapping *)user;
@@ -6250,6 +6598,8 @@ static void adx_map_blocks(size_t begin, size_t end, void *user)
     adx_close_block_memory(k, &own);
 }
 
+// Does a batch in parallel. Blocks for which a thread had no memory are done
+// after that with `own`, and then all adjoints are added in order.
 static void adx_map_batch(adx_mapping *k, adx_block_memory *own, size_t blocks)
 {
     memset(k->done, 0, sizeof k->done);
@@ -6263,7 +6613,7 @@ static void adx_map_batch(adx_mapping *k, adx_block_memory *own, size_t blocks)
                          adx_points_of(k, k->first + b), adx_waiting_of(k, b));
 }
 
-// On the pool, a batch after the other.
+// Does all blocks on the pool, batch after batch.
 static ad_status adx_map_batches(adx_mapping *k, adx_block_memory *own,
                                  size_t blocks)
 {
@@ -6379,8 +6729,9 @@ static ad_status adx_call_values(ad_fn *fn, const ad_rev x[],
     return ad_fn_eval(fn, call->x, v);
 }
 
-// No results. In a recorded function they would be constants, NaN at every point
-// for ever after: it fails, unless it would come to the same at every point.
+// A call that fails has no results: they are NaN. In a function that is being
+// recorded these would be constants, at every point. So that recording fails,
+// unless the arguments are constants, with which the call fails at every point.
 static ad_status adx_fail_call(const ad_fn *fn, ad_status status,
                                const ad_rev x[], ad_rev y[])
 {
@@ -6422,14 +6773,21 @@ ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[])
 }
 
 /* === function/paths =========================================================
- * Guards, and collections of functions that were recorded on different paths.
+ * Collections of functions that were recorded on different paths of one f.
+ *
+ * Each path has a list of its guards. With a guard goes a hash of all nodes
+ * before it: two paths with the same hash at a guard, but another outcome of
+ * it, have done the same until then, and part there. So when a point leaves a
+ * path at a guard, only a path that parts from it there can be the right one.
+ * Each of them that is tried is left at a later guard, or at the same one if
+ * that has more than two outcomes.
  *
  *   needs   tape/memory function/api function/operations function/program
  *           function/run function/functions
  * ========================================================================== */
 
-// Two paths with the same nodes before this guard, and another outcome of it,
-// part here.
+// A guard of a path: paths with the same `before` and another outcome part
+// here.
 typedef struct adx_branch_point {
     size_t guard;               // which
     uint64_t before;            // fingerprint of the nodes up to it
@@ -6438,7 +6796,7 @@ typedef struct adx_branch_point {
 
 typedef struct adx_path {
     ad_fn *fn;
-    uint64_t fingerprint;       // of all nodes: two recordings of one path
+    uint64_t fingerprint;       // of all nodes: the same if a path comes again
     adx_branch_point *branch_point;
     size_t branch_points;
 } adx_path;
@@ -6453,10 +6811,10 @@ struct ad_traced {
     size_t paths;
     size_t recordings;
     ad_real *y;                 // [m]
-    adx_path *path;             // the one used last first
+    adx_path *path;             // the one used last comes first
     size_t room;
-    ad_real *lost;              // [n] where f's recording is not on its path
-    bool is_lost;
+    ad_real *lost;              // [n] a point at which the recording made there
+    bool is_lost;               // does not pass its own guards
 };
 
 static void adx_free_path(adx_path *path)
@@ -6541,7 +6899,8 @@ static void adx_hash_read(void *user, uint32_t x)
     k->h = adx_hash_constant(k->p, x, k->h);
 }
 
-// A node, and the constants that it reads. Of a guard, not what it was.
+// The hash h continued by a node and the values of the constants that it reads.
+// Of a guard, only what is compared counts, not its outcome.
 static uint64_t adx_hash_node(const adx_program *p, const adx_node *s,
                               uint64_t h)
 {
@@ -6563,7 +6922,7 @@ static uint64_t adx_hash_node(const adx_program *p, const adx_node *s,
     return k.h;
 }
 
-// A path as it is found again. false: no memory.
+// Lists the guards of a path, and makes its fingerprint. False: no memory.
 static bool adx_find_branch_points(adx_path *path)
 {
     const adx_program *p = &path->fn->program;
@@ -6591,14 +6950,16 @@ static bool adx_find_branch_points(adx_path *path)
     return true;
 }
 
+// Puts a path to the front, in the place of number i.
 static void adx_to_front(ad_traced *t, size_t i, adx_path path)
 {
     memmove(&t->path[1], &t->path[0], i * sizeof *t->path);
     t->path[0] = path;
 }
 
-// A path that was recorded: unless it is known, the first one now. false: no
-// memory, and it is not kept.
+// Puts a path that was recorded to the front. It takes the place of a recording
+// of the same path; else, if there are too many, of the one unused for longest.
+// False: no memory, and it is not kept.
 static bool adx_keep_path(ad_traced *t, ad_fn *fn)
 {
     adx_path path = { .fn = fn };
@@ -6619,8 +6980,8 @@ static bool adx_keep_path(ad_traced *t, ad_fn *fn)
     return true;
 }
 
-// f recorded at x. It may leave its path right there: then it is not kept, and
-// not recorded there again.
+// Records f at x. The recording may fail at its own guards right there: then it
+// is not kept, and f is not recorded at this point again.
 static ad_status adx_record_here(ad_traced *t, const ad_real x[], ad_fn **fn)
 {
     size_t bytes = t->n * sizeof *x;
@@ -6644,7 +7005,8 @@ static ad_status adx_record_here(ad_traced *t, const ad_real x[], ad_fn **fn)
     return status;
 }
 
-// The guard of a path, by its number; NULL: it has none.
+// The guard of a path with this number, by bisection; NULL: the path does not
+// have it.
 static const adx_branch_point *adx_branch_point_of(const adx_path *path,
                                                    size_t guard)
 {
@@ -6661,8 +7023,8 @@ static const adx_branch_point *adx_branch_point_of(const adx_path *path,
          ? &path->branch_point[low] : NULL;
 }
 
-// The first path from i on that parts from another one at this guard of it:
-// others, a point that left the path there cannot take.
+// The first path, from number i on, that parts at this guard from the path that
+// was left there. A point that left it there can take no other one.
 static size_t adx_next_path(const ad_traced *t, const adx_branch_point *left,
                             size_t i)
 {
@@ -6716,8 +7078,9 @@ ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
  *           function/run function/functions
  * ========================================================================== */
 
+// A program with its partials, and the coefficients of all its numbers.
 typedef struct adx_series {
-    adx_program *p;             // scalar nodes only
+    adx_program *p;             // nodes of one result only
     size_t order;
     uint32_t (*partial)[3];     // [node], of those that have no recurrence;
                                 // ADX_NOWHERE: zero
@@ -6725,6 +7088,7 @@ typedef struct adx_series {
     ad_real *c;                 // [number][order + 1]
 } adx_series;
 
+// Whether the coefficients of an operation need no partials.
 static bool adx_has_recurrence(uint32_t op)
 {
     return op == ADREV_OP_add || op == ADREV_OP_sub || op == ADREV_OP_neg
@@ -6733,7 +7097,9 @@ static bool adx_has_recurrence(uint32_t op)
         || op == ADREV_OP_detach;
 }
 
-// Partials of the nodes up to here, whose nodes go behind them.
+// Extends the program by the partials of its nodes, level by level. The nodes
+// that a partial adds come at the end of the program: they are the next level,
+// and get partials in the next round. There are `order` rounds.
 static void adx_continue_series(adx_series *t)
 {
     adx_program *p = t->p;
@@ -6762,11 +7128,13 @@ static void adx_continue_series(adx_series *t)
         }
 }
 
+// The coefficients of number x.
 static ad_real *adx_series_of(const adx_series *t, uint32_t x)
 {
     return t->c + x * (t->order + 1);
 }
 
+// The part of coefficient k of x y that terms `from` and later of x contribute.
 static ad_real adx_convolve(const ad_real x[], const ad_real y[],
                             size_t from, size_t k)
 {
@@ -6776,7 +7144,10 @@ static ad_real adx_convolve(const ad_real x[], const ad_real y[],
     return sum;
 }
 
-// Coefficient k > 0 of v' = sum of p x', divided by k.
+// Coefficient k > 0 of a v without recurrence: v' is the sum of p x' over the
+// arguments x, and k times the coefficient of v is coefficient k - 1 of v'.
+// Nodes of the last level have no partials: their coefficients beyond the first
+// are not needed.
 static ad_real adx_integrate(const adx_series *t, size_t node, size_t k)
 {
     const adx_node *s = &t->p->node[node];
@@ -6792,6 +7163,8 @@ static ad_real adx_integrate(const adx_series *t, size_t node, size_t k)
     return sum / (ad_real)k;
 }
 
+// Coefficient k of the result of a node, when all before it are known, and
+// those up to k of its arguments.
 static ad_real adx_coefficient(const adx_series *t, size_t node, size_t k)
 {
     const adx_node *s = &t->p->node[node];
@@ -6815,7 +7188,8 @@ static ad_real adx_coefficient(const adx_series *t, size_t node, size_t k)
     }
 }
 
-// The guard that is not passed, or NULL.
+// All coefficients at x in the direction v: k by k, and for each k node by
+// node. Returns the guard that is not passed, or NULL.
 static const adx_node *adx_run_series(adx_series *t, const ad_real x[],
                                       const ad_real v[])
 {
@@ -6875,8 +7249,9 @@ ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
 
 /* === function/compare =======================================================
  * A recording does not see what f does with plain numbers. So f is run again,
- * at a point where all guards pass. If results differ there, they depend on
- * something that the recording froze.
+ * at a point nearby where all guards pass, and what was recorded is replayed
+ * there. If the results differ by more than rounding, they depend on something
+ * that the recording froze.
  *
  *   needs   number/recording tape/memory sweep/session array/linear
  *           check/differences function/api function/operations
@@ -6886,7 +7261,8 @@ ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
 
 ADX_SELDOM_BEGIN
 
-// Values of f at x, given constants on a tape that is then gone.
+// Runs f at x, with constants, on a tape that is freed. The values are in
+// lent->y.
 static ad_status adx_run_plain(const ad_fn *fn, ad_vector_fn *f, void *ctx,
                                const ad_real x[], adx_lent *lent)
 {
@@ -6912,7 +7288,7 @@ static ad_real adx_larger_of(ad_real a, ad_real b)
     return adx_most(adm_fabs(a), adm_fabs(b));
 }
 
-// Whether two values are the same but for so much of them.
+// Whether two values are the same, but for a part of the larger one.
 static bool adx_alike(ad_real a, ad_real b, ad_real part)
 {
     return a == b || (a != a && b != b)
@@ -6942,8 +7318,8 @@ ADX_API ad_status ad_fn_check(ad_fn *fn, ad_vector_fn *f, void *ctx,
     return status;
 }
 
-// A comparison close to x. The program is run as it stands, each number in its
-// own place: to make it ready for many evaluations (function/places) takes longer than to
+// A comparison close to x. The program is run as it is, each number in a place
+// of its own: to make it a machine (function/places) would take longer than to
 // record it.
 typedef struct adx_nearby {
     adx_machine machine;        // which borrows the program's nodes
@@ -6956,6 +7332,8 @@ typedef struct adx_nearby {
     ad_real *w;                 // numbers of the program
 } adx_nearby;
 
+// A machine that has the nodes of the program itself, behind which an end is
+// written. False: no memory.
 static bool adx_borrow_nodes(adx_machine *m, adx_program *p)
 {
     *m = (adx_machine){
@@ -6978,7 +7356,8 @@ static bool adx_borrow_nodes(adx_machine *m, adx_program *p)
     return true;
 }
 
-// What was recorded, at x. False: a guard is not passed, or a node fails.
+// Replays at x what was recorded. False: a guard is not passed, or a node
+// fails.
 static bool adx_run_recording(const adx_nearby *c, const ad_real x[],
                               ad_real y[])
 {
@@ -6994,7 +7373,8 @@ static bool adx_run_recording(const adx_nearby *c, const ad_real x[],
     return true;
 }
 
-// A step of each input, up or down, so large a part of it; of 0: up.
+// Moves each input up or down, at random, by this part of it; an input of 0
+// moves up by the part itself.
 static void adx_move_nearby(const adx_nearby *c, ad_real part)
 {
     uint32_t random = 1;
@@ -7019,9 +7399,10 @@ static bool adx_find_nearby(const adx_nearby *c)
     return false;
 }
 
-// Whether f differs there by more than rounding: than a small part of what it
-// has changed by, and than the error of a few operations, and than the
-// recording differs from f at x, where both are the same but for rounding.
+// Whether f and the recording differ by more than rounding, in any result.
+// Three things count as rounding: an error of a few operations; a small part of
+// the change from x to here; and 64 times what they differ by at x itself,
+// where both are the same but for rounding.
 static bool adx_differs(const adx_nearby *c, const adx_lent *lent)
 {
     const ad_real few = 1024 * ADX_EPSILON;
@@ -7041,6 +7422,8 @@ static bool adx_differs(const adx_nearby *c, const adx_lent *lent)
     return false;
 }
 
+// lent->y: the results of f at x, as they were recorded. If guards fail at all
+// points that are tried, nothing is compared.
 static ad_status adx_compare_nearby(ad_fn *fn, ad_vector_fn *f, void *ctx,
                                     const ad_real x[], adx_lent *lent)
 {
@@ -7076,6 +7459,15 @@ ADX_SELDOM_END
  * are in function/colour, values in function/plans. (Gebremedhin, Manne &
  * Pothen, What color is your Jacobian?)
  *
+ * Of a Jacobian, row i has the inputs that output i is reached from. Sets of
+ * outputs are propagated back through the program, as the bits of a word, 64
+ * outputs at a time.
+ *
+ * Of a Hessian, an entry comes from a node that is curved in two of its
+ * arguments: then each input of the one is paired with each of the other. So
+ * the sets of inputs of such arguments are propagated forwards, and the pairs
+ * are collected.
+ *
  *   needs   tape/memory function/operations function/program function/emit
  *           function/formulas function/copy
  *   offers  adx_entries adx_free_graph adx_new_graph adx_transpose
@@ -7084,7 +7476,7 @@ ADX_SELDOM_END
 
 /* --- lists --------------------------------------------------------------- */
 
-// Entries are counted in 32 bits. Tests make it less.
+// Entries are counted in 32 bits. Tests set a lower limit.
 #ifndef ADX_ENTRIES_MOST
 #define ADX_ENTRIES_MOST UINT32_MAX
 #endif
@@ -7094,7 +7486,7 @@ typedef struct adx_index_list {
     uint32_t *v;
     size_t n;
     size_t room;
-    bool failed;                // no memory, or:
+    bool failed;                // no memory, or full
     bool full;
 } adx_index_list;
 
@@ -7109,7 +7501,7 @@ static void adx_list_add(adx_index_list *l, uint32_t v)
         l->failed = true;
 }
 
-// Rows of column indices, one behind the other.
+// A pattern by rows: the columns of row i are col[start[i]] up to start[i + 1].
 typedef struct adx_entries {
     size_t rows;
     size_t cols;
@@ -7136,7 +7528,8 @@ static bool adx_new_graph(const ad_allocator *a, adx_entries *g, size_t rows,
     return g->start != NULL && g->col != NULL;
 }
 
-// Columns as rows, each sorted. Of symmetric use: twice sorts g itself.
+// The transposed pattern, by a counting sort: its rows come out sorted. So to
+// transpose twice sorts a pattern.
 static bool adx_transpose(const ad_allocator *a, const adx_entries *g,
                           adx_entries *t)
 {
@@ -7168,14 +7561,15 @@ static bool adx_sort_graph(const ad_allocator *a, adx_entries *g)
 
 /* --- the pattern of a Jacobian ------------------------------------------- */
 
-// Whether a node depends on argument i in a way that has a derivative.
+// Whether an operation has a derivative by argument i.
 static bool adx_has_partial(uint32_t op, int i)
 {
     return op != ADX_OP_guard && i < adx_row_of(op)->arity
         && strcmp(adx_row_of(op)->partial[i], "0") != 0;
 }
 
-// Inputs that number x depends on, each once: those that are not yet marked.
+// Adds to a list the inputs that number x depends on, by a depth-first search
+// that marks what it has seen with `now`.
 static void adx_collect_inputs(const adx_program *p, uint32_t x,
                                uint32_t mark[], uint32_t now,
                                adx_index_list *stack, adx_index_list *to)
@@ -7196,7 +7590,7 @@ static void adx_collect_inputs(const adx_program *p, uint32_t x,
     }
 }
 
-// What a block of outputs depends on, a bit for each of them.
+// Outputs of a block: each is a bit of a word.
 #define ADX_REACH 64
 
 typedef struct adx_reaching {
@@ -7204,12 +7598,15 @@ typedef struct adx_reaching {
     uint32_t *mark;             // [number] see adx_visit_reach
     uint64_t *bits;             // [number] the outputs that depend on it
     adx_index_list stack;
-    adx_index_list order;          // numbers, each behind what it is made from
-    adx_index_list to;             // columns of the graph
+    adx_index_list order;       // numbers, each after those it is made from
+    adx_index_list to;          // columns of the graph
 } adx_reaching;
 
-// What number x is made from goes behind what is in the order already. A mark
-// is now while a number waits for its arguments, and then now + 1.
+// Appends to the order x and all that it is made from, as far as they are not
+// there yet, by a depth-first search with a stack of its own. A number is
+// entered when it is met for the second time, after its arguments. Its mark is
+// below `now` before it is met, `now` while it waits for them, and then now +
+// 1.
 static void adx_visit_reach(adx_reaching *k, uint32_t x, uint32_t now)
 {
     adx_list_add(&k->stack, x);
@@ -7233,8 +7630,10 @@ static void adx_visit_reach(adx_reaching *k, uint32_t x, uint32_t now)
     }
 }
 
-// Rows first ... first + n - 1 of the graph: one pass back through the nodes
-// that any of them needs.
+// Rows first ... first + n - 1 of the graph. Output first + i begins with bit
+// i. The nodes that any of these outputs needs are gone through once, from the
+// last to the first, and each gives its bits to its arguments. Bit r of an
+// input then says whether it has an entry in row first + r.
 static void adx_reach_rows(adx_reaching *k, uint32_t first, uint32_t n,
                            uint32_t start[])
 {
@@ -7276,12 +7675,12 @@ static bool adx_reach_all(adx_reaching *k, uint32_t start[])
     return !k->stack.failed && !k->order.failed && !k->to.failed;
 }
 
-// p: without nodes of many results.
+// The pattern of the Jacobian of a program without nodes of many results.
 static bool adx_jacobian_graph(adx_program *p, adx_entries *g)
 {
     const ad_allocator *a = p->memory;
-    adx_reaching k = { .p = p, .stack = { .memory = a }, .order = { .memory = a },
-                    .to = { .memory = a } };
+    adx_reaching k = { .p = p, .stack = { .memory = a },
+                       .order = { .memory = a }, .to = { .memory = a } };
     uint32_t *start = (uint32_t *)adx_take(a, p->outputs + 1, sizeof *start);
     k.mark = (uint32_t *)adx_take(a, p->numbers, sizeof *k.mark);
     k.bits = (uint64_t *)adx_take(a, p->numbers, sizeof *k.bits);
@@ -7307,8 +7706,10 @@ static bool adx_jacobian_graph(adx_program *p, adx_entries *g)
 
 /* --- the pattern of a Hessian -------------------------------------------- */
 
-// Bit 3i + j: the partial by argument i depends on argument j. Found from the
-// formula of the partial.
+// In which pairs of arguments an operation is curved. Bit 3i + j: the partial
+// by argument i depends on argument j. The partials are emitted into a program
+// of their own, with the arguments as inputs, where it is seen what they depend
+// on.
 static unsigned adx_curvature_of(uint32_t op, const ad_allocator *a,
                                  ad_status *status)
 {
@@ -7340,17 +7741,20 @@ static unsigned adx_curvature_of(uint32_t op, const ad_allocator *a,
     return bits;
 }
 
-// Sets of inputs, sorted, one behind the other.
+// For each number the set of inputs that it depends on: n[x] of the items from
+// at[x] on, sorted. Numbers with equal sets share the items, where that is
+// seen.
 typedef struct adx_sets {
     const adx_program *p;
     adx_index_list item;
-    uint32_t *at;               // of each number
+    uint32_t *at;
     uint32_t *n;
     bool *wanted;               // numbers whose set matters
     unsigned *curved;           // [op]
 } adx_sets;
 
-// The union of sets a and b, behind all others.
+// Number x gets the union of the sets of a and b, merged behind all items. If
+// one of them turns out to have all of the other, x shares that one.
 static void adx_unite(adx_sets *k, uint32_t x, uint32_t a, uint32_t b)
 {
     if (k->n[a] == 0 || a == b || k->n[b] == 0) {
@@ -7390,7 +7794,9 @@ static void adx_unite_arguments(adx_sets *k, const adx_node *s)
             adx_unite(k, s->r, s->r, adx_argument(s, i));
 }
 
-// Only sets of what is curved matter: a sum of n terms has none of its own.
+// Sets that matter: of arguments in which an operation is curved, and of all
+// that these are made from. A sum of n terms that nothing curved uses needs no
+// set.
 static void adx_find_wanted(adx_sets *k, const bool used[])
 {
     const adx_program *p = k->p;
@@ -7408,7 +7814,7 @@ static void adx_find_wanted(adx_sets *k, const bool used[])
     }
 }
 
-// Pairs as a graph: sorted, each once.
+// A list of pairs as a graph of n rows: sorted, each pair once.
 static bool adx_graph_of_pairs(const ad_allocator *a,
                                const adx_index_list *pairs, size_t n,
                                adx_entries *g)
@@ -7437,6 +7843,7 @@ static bool adx_graph_of_pairs(const ad_allocator *a,
     return true;
 }
 
+// Every input of a with every input of b, in the lower triangle.
 static void adx_add_pairs(const adx_sets *k, uint32_t a, uint32_t b,
                           adx_index_list *pairs)
 {
@@ -7449,7 +7856,7 @@ static void adx_add_pairs(const adx_sets *k, uint32_t a, uint32_t b,
         }
 }
 
-// The same list with each pair once.
+// Makes each pair of a list be there once.
 static void adx_thin_pairs(adx_index_list *pairs, size_t inputs)
 {
     adx_entries g = {0};
@@ -7464,6 +7871,10 @@ static void adx_thin_pairs(adx_index_list *pairs, size_t inputs)
     adx_free_graph(pairs->memory, &g);
 }
 
+// Goes through the nodes from the first to the last: the set of a result is the
+// union of those of its arguments, and where the operation is curved, pairs are
+// added. Many nodes add the same pairs, so the list is thinned whenever it has
+// doubled.
 static void adx_find_pairs(adx_sets *k, const bool used[],
                            adx_index_list *pairs)
 {
@@ -7489,13 +7900,15 @@ static void adx_find_pairs(adx_sets *k, const bool used[],
                     || k->curved[s->op] >> (3 * b + a) & 1)
                     adx_add_pairs(k, adx_argument(s, a), adx_argument(s, b),
                                   pairs);
-        if (pairs->n > most) {          // the same ones, most of them
+        if (pairs->n > most) {
             adx_thin_pairs(pairs, p->inputs);
             most = most > 2 * pairs->n ? most : 2 * pairs->n;
         }
     }
 }
 
+// The pattern of the Hessian's lower triangle, for any weights, of a program
+// without nodes of many results.
 static bool adx_hessian_graph(adx_program *p, adx_entries *g)
 {
     const ad_allocator *a = p->memory;
@@ -7531,7 +7944,18 @@ static bool adx_hessian_graph(adx_program *p, adx_entries *g)
 }
 
 /* === function/colour ========================================================
- * Colourings: which rows or columns can share one direction.
+ * Colourings: columns (or rows) of one colour are computed in one direction.
+ * Two kinds are made, both greedily: each vertex in turn gets the lowest colour
+ * that is still free.
+ *
+ * For a Jacobian, columns that have an entry in one row get different colours
+ * (a distance-2 colouring of the bipartite graph). Then each entry of a
+ * direction belongs to one column. For a Hessian, a star colouring of the graph
+ * of the matrix is enough: of two symmetric entries at least one can be read
+ * off.
+ *
+ * A row with very many entries would need as many colours. Such rows are called
+ * full: the colouring ignores them, and they are computed by themselves.
  *
  *   needs   tape/memory function/pattern
  *   offers  ADX_UNCOLOURED adx_full_from adx_colour_columns adx_colour_stars
@@ -7547,8 +7971,10 @@ typedef struct adx_colouring {
     uint32_t colours;
 } adx_colouring;
 
-// Rows to be computed by themselves: so many of the fullest that these and the
-// colours that the others need at least are fewest.
+// Which rows are full: those with more entries than what this returns. A row
+// with n entries needs at least n colours. So n is chosen such that n, and the
+// number of rows that have more entries, are fewest together. UINT32_MAX: no
+// memory.
 static uint32_t adx_full_from(const adx_entries *g, const ad_allocator *a)
 {
     uint32_t *count = (uint32_t *)adx_take(a, g->cols + 1, sizeof *count);
@@ -7566,12 +7992,13 @@ static uint32_t adx_full_from(const adx_entries *g, const ad_allocator *a)
             at = n;
         }
     adx_drop(a, count);
-    return at;                  // rows with more entries than this
+    return at;
 }
 
-// Columns in the order of their number of entries, or as they stand.
+// The columns, those with most entries first (a counting sort), or as they
+// stand.
 static void adx_sort_columns(const adx_entries *t, bool sorted,
-                             uint32_t order[],uint32_t bucket[])
+                             uint32_t order[], uint32_t bucket[])
 {
     size_t n = t->rows;
     for (uint32_t i = 0; i < n; i++)
@@ -7587,16 +8014,18 @@ static void adx_sort_columns(const adx_entries *t, bool sorted,
         order[bucket[t->cols - (t->start[i + 1] - t->start[i])]++] = i;
 }
 
-// What a greedy colouring needs.
+// What a greedy colouring needs. A colour is taken for column v if v + 1 is
+// noted for it, so that nothing has to be cleared from column to column.
 typedef struct adx_greedy {
     const adx_entries *g;         // rows: of columns
     const adx_entries *t;         // columns: of rows
     uint32_t full;              // rows with more entries do not count
     const uint32_t *order;
     uint32_t *colour;
-    uint32_t *taken;            // [colour]: by which column, + 1
+    uint32_t *taken;            // [colour] 1 + the last column it is taken for
 } adx_greedy;
 
+// The lowest colour that is not taken for v.
 static uint32_t adx_free_colour(const adx_greedy *k, uint32_t v)
 {
     uint32_t c = 0;
@@ -7610,7 +8039,9 @@ static bool adx_is_full(const adx_greedy *k, uint32_t row)
     return k->g->start[row + 1] - k->g->start[row] > k->full;
 }
 
-// Columns that share a row get different colours. Returns their number.
+// Colours columns so that those which share a row differ, full rows aside: for
+// each column, the colours of all columns that share a row with it are taken.
+// Returns the number of colours.
 static uint32_t adx_colour_columns(const adx_greedy *k)
 {
     uint32_t colours = 0;
@@ -7633,7 +8064,10 @@ static uint32_t adx_colour_columns(const adx_greedy *k)
     return colours;
 }
 
-// Two edges away from v by way of w. (Gebremedhin, Manne & Pothen, algorithm 4.1.)
+// Colours that v may not have because of vertices x two edges away, by way of
+// w. While w has no colour, v and x must differ, for w could be of any colour.
+// When w has one, the path v w x must not go on to a y of the colour of w, if v
+// is to have that of x. (Gebremedhin, Manne & Pothen, algorithm 4.1.)
 static void adx_take_star(const adx_greedy *k, uint32_t v, uint32_t w)
 {
     const adx_entries *g = k->g;
@@ -7654,7 +8088,8 @@ static void adx_take_star(const adx_greedy *k, uint32_t v, uint32_t w)
 }
 
 // A star colouring of a symmetric graph: neighbours differ, and every path of
-// four has three colours. Full vertices come last, each with its own.
+// four vertices has at least three colours. Full vertices come last, each with
+// a colour of its own. Returns the number of colours.
 static uint32_t adx_colour_stars(const adx_greedy *k)
 {
     const adx_entries *g = k->g;
@@ -7683,7 +8118,8 @@ static uint32_t adx_colour_stars(const adx_greedy *k)
 
 typedef uint32_t adx_colour_fn(const adx_greedy *k);
 
-// The best of several orders; UINT32_MAX: no memory.
+// Colours in two orders, as the columns stand and with the fullest first, and
+// keeps the better one. Returns the number of colours; UINT32_MAX: no memory.
 static uint32_t adx_best_colouring(const ad_allocator *a, const adx_entries *g,
                                    const adx_entries *t, uint32_t full,
                                    adx_colour_fn *colour, uint32_t best[])
@@ -7711,8 +8147,12 @@ static uint32_t adx_best_colouring(const ad_allocator *a, const adx_entries *g,
 ADX_SELDOM_END
 
 /* === function/plans =========================================================
- * For each entry of a sparse matrix, the direction in which it is found, and
- * the result of that direction that holds it.
+ * A plan says of each entry of a sparse matrix in which direction it is found,
+ * and which result of that direction it is. First come the directions of the
+ * colours; each is the sum of the unit vectors of the columns (or rows) that
+ * have that colour. Behind them are the directions of full rows (or columns),
+ * which are computed by themselves, the other way round. To fill a matrix, all
+ * directions are run in lanes, and the entries of each are picked up in turn.
  *
  *   needs   tape/memory function/api function/program function/adjoints
  *           function/places function/functions function/evaluation
@@ -7725,16 +8165,16 @@ ADX_SELDOM_END
 
 struct adx_pattern {
     const ad_allocator *memory;
-    adx_entries g;                // the entries that are asked for
+    adx_entries g;              // the entries that are asked for
     bool by_rows;               // the colours are those of rows: reverse sweeps
     uint32_t *group;            // colour of each column (row, if by_rows)
     uint32_t groups;
-    uint32_t *apart;            // of each row (column): its place among the
-    uint32_t aparts;            // full ones; ADX_UNCOLOURED: it is not
+    uint32_t *apart;            // of each row (column): which of the full ones
+    uint32_t aparts;            // it is; ADX_UNCOLOURED: it is not full
     uint32_t *direction;        // of each entry; full ones behind the colours
-    uint32_t *at;               // which result of it
+    uint32_t *at;               // of each entry: which result of its direction
     uint32_t *entry;            // entries in the order of their directions
-    uint32_t *first;            // [groups + aparts + 1]: where each begins
+    uint32_t *first;            // [groups + aparts + 1]: where they begin
 };
 
 static void adx_free_pattern(adx_pattern *s)
@@ -7761,7 +8201,7 @@ static adx_pattern *adx_new_pattern(const ad_allocator *a)
     return s;
 }
 
-// Room for what belongs to entries.
+// Makes room for what belongs to entries, rows and columns.
 static bool adx_begin_plan(adx_pattern *s, size_t major, size_t minor)
 {
     const ad_allocator *a = s->memory;
@@ -7775,7 +8215,7 @@ static bool adx_begin_plan(adx_pattern *s, size_t major, size_t minor)
         && s->at != NULL && s->entry != NULL;
 }
 
-// Entries in the order of their directions.
+// Lists the entries in the order of their directions, by a counting sort.
 static bool adx_sort_entries(adx_pattern *s)
 {
     uint32_t directions = s->groups + s->aparts;
@@ -7794,7 +8234,8 @@ static bool adx_sort_entries(adx_pattern *s)
     return true;
 }
 
-// One way to compute a Jacobian: columns of g (rows: major) coloured.
+// One way to compute a Jacobian. What is coloured are the columns of a pattern,
+// whose rows are `major`; for reverse sweeps that is the transposed pattern.
 typedef struct adx_plan {
     uint32_t *colour;
     uint32_t colours;
@@ -7802,7 +8243,8 @@ typedef struct adx_plan {
     uint32_t aparts;
 } adx_plan;
 
-// Rows with more than `full` entries are left to themselves.
+// Colours the columns of g, whose transpose is t. Rows with more than `full`
+// entries are left out.
 static bool adx_make_plan(const ad_allocator *a, const adx_entries *g,
                           const adx_entries *t, uint32_t full, adx_plan *plan)
 {
@@ -7817,6 +8259,9 @@ static bool adx_make_plan(const ad_allocator *a, const adx_entries *g,
     return plan->colours != UINT32_MAX;
 }
 
+// The direction of each entry: that of its row (column), if that is full, else
+// that of the colour of its column (row). In a forward sweep the results are
+// those of the rows, in a reverse sweep those of the columns.
 static void adx_place_entries(adx_pattern *s)
 {
     for (uint32_t i = 0; i < s->g.rows; i++)
@@ -7830,7 +8275,7 @@ static void adx_place_entries(adx_pattern *s)
         }
 }
 
-// The chosen plan: major are the rows of what was coloured.
+// Follows the plan that was chosen; major: the rows of what was coloured.
 static bool adx_follow(adx_pattern *s, const adx_plan *plan,
                        const adx_entries *major)
 {
@@ -7846,8 +8291,8 @@ static bool adx_follow(adx_pattern *s, const adx_plan *plan,
     return adx_sort_entries(s);
 }
 
-// Columns forward or rows in reverse, whichever is less work; a reverse sweep
-// counts twice.
+// Columns by forward sweeps or rows by reverse sweeps, whichever is less work.
+// A reverse sweep counts twice, and full rows or columns take the other kind.
 static bool adx_plan_jacobian(adx_pattern *s)
 {
     const ad_allocator *a = s->memory;
@@ -7869,7 +8314,7 @@ static bool adx_plan_jacobian(adx_pattern *s)
     return ok;
 }
 
-// Both triangles.
+// Both triangles, from the lower one.
 static bool adx_symmetric(const ad_allocator *a, const adx_entries *lower,
                           adx_entries *both)
 {
@@ -7890,7 +8335,7 @@ static bool adx_symmetric(const ad_allocator *a, const adx_entries *lower,
     return ok;
 }
 
-// Whether row i has no other entry with the colour of column j.
+// Whether no other column of row i has the colour of column j.
 static bool adx_is_apart_in(const adx_entries *both, const uint32_t colour[],
                             uint32_t i, uint32_t j)
 {
@@ -7900,9 +8345,10 @@ static bool adx_is_apart_in(const adx_entries *both, const uint32_t colour[],
     return true;
 }
 
-// Entry (i, j) is read in row i of the direction of column j if it is alone
-// there, else in row j of that of column i. A full vertex has a colour of its
-// own.
+// Entry (i, j) is read in row i of the direction of column j, if no other
+// column of that row is in it; else in row j of the direction of column i. One
+// of the two works in a star colouring. A full vertex has a colour of its own,
+// and its entries are read in that direction.
 static bool adx_plan_hessian(adx_pattern *s)
 {
     const ad_allocator *a = s->memory;
@@ -7950,14 +8396,15 @@ static ad_status adx_make_pattern(ad_fn *fn, bool hessian, adx_pattern **out)
     return ADREV_OK;
 }
 
-// Made once, as machines are: NULL until somebody has published one. The acquire
-// of the one pairs with the release of the other.
+// Patterns are made once, as machines are: NULL until a thread has published
+// one. The acquire here pairs with the release in adx_publish_pattern.
 static adx_pattern *adx_published(_Atomic(adx_pattern *) *at)
 {
     return atomic_load_explicit(at, memory_order_acquire);
 }
 
-// The one that was there first stays, and is returned.
+// Publishes a pattern. If another thread was first, its pattern stays, and is
+// returned.
 static adx_pattern *adx_publish_pattern(_Atomic(adx_pattern *) *at,
                                         adx_pattern *s)
 {
@@ -7983,6 +8430,7 @@ static ad_status adx_pattern_of(ad_fn *fn, bool hessian, adx_pattern **out)
     return ADREV_OK;
 }
 
+// Tells a pattern: those parts of it that are asked for.
 static ad_status adx_give_pattern(ad_fn *fn, bool hessian, ad_sparsity *about,
                                   size_t start[], size_t row[],
                                   size_t column[])
@@ -8023,7 +8471,8 @@ ADX_API ad_status ad_fn_hessian_pattern(ad_fn *fn, ad_sparsity *about,
     return adx_give_pattern(fn, true, about, start, row, column);
 }
 
-// Where entries go whose directions begin with this one.
+// Where entries go: those of the directions from `base` on, which end before
+// `end`.
 typedef struct adx_sparse {
     const adx_pattern *s;
     ad_real *value;
@@ -8031,6 +8480,8 @@ typedef struct adx_sparse {
     uint32_t end;
 } adx_sparse;
 
+// Picks up the entries of the directions that have been run: lane l has
+// direction base + first + l.
 static void adx_take_sparse(void *user, const adx_machine *m,
                             const ad_real r[], size_t lanes, size_t first)
 {
@@ -8044,7 +8495,7 @@ static void adx_take_sparse(void *user, const adx_machine *m,
     }
 }
 
-// The columns or rows of a colour, or the full ones by themselves.
+// Runs all directions of colours, or (apart) those of full rows or columns.
 static ad_status adx_fill_sparse(ad_fn *fn, const adx_pattern *s,
                                  const ad_real x[], bool apart,
                                  ad_real value[])
@@ -8066,7 +8517,7 @@ static ad_status adx_jacobian_entries(ad_fn *fn, const adx_pattern *s,
                                       const ad_real x[], ad_real value[])
 {
     size_t entries = s->g.start[s->g.rows];
-    // The second sweep may fail when the first has written its entries.
+    // The second call may fail when the first has written its entries.
     bool twice = (s->groups > 0 && s->aparts > 0)
               || (entries > 0 && adx_has_external(&fn->program));
     ad_real *to = twice ? (ad_real *)adx_take(&fn->memory, entries, sizeof *to)
@@ -8083,7 +8534,7 @@ static ad_status adx_jacobian_entries(ad_fn *fn, const adx_pattern *s,
     return status;
 }
 
-// The same of the Hessian's lower triangle.
+// All entries of the Hessian's lower triangle; none is written if that fails.
 static ad_status adx_hessian_entries(ad_fn *fn, const adx_pattern *s,
                                      const ad_real x[], const ad_real w[],
                                      ad_real value[])
@@ -8106,7 +8557,8 @@ static ad_status adx_hessian_entries(ad_fn *fn, const adx_pattern *s,
     return status;
 }
 
-// By machine code, if there is any; see adx_run_code.
+// Computes the entries by machine code. *again: there is none, or the point is
+// left to the replay; see adx_run_code.
 static ad_status adx_run_sparse(ad_fn *fn, adx_kind kind, size_t parts,
                                 const adx_given given[], size_t entries,
                                 ad_real value[], bool *again)
@@ -8159,23 +8611,25 @@ ADX_API ad_status ad_fn_hessian_sparse(ad_fn *fn, const ad_real x[],
 }
 
 /* === function/dense =========================================================
- * Dense Jacobians and Hessians, each by the way that is cheapest: one program for
- * all of it, a direction for each row or column, or the directions of the
- * colouring, where most entries are zero.
+ * Dense Jacobians and Hessians, each by the way that is cheapest. Small ones
+ * are computed by one program (function/matrices). Larger ones take a direction
+ * for each row or column; but if most entries are zero, columns (or rows) that
+ * have no row in common share a direction, as in sparse matrices
+ * (function/plans).
  *
  *   needs   tape/memory function/api function/program function/adjoints
  *           function/functions function/evaluation function/evaluate
  *           function/directions function/pattern function/plans
  * ========================================================================== */
 
-// A plan in which each entry is found as it is without one: in a direction of its
-// column (by_rows: row), at the result of its row. So it has the same bits. The
-// major of the two is what a direction is no part of.
+// A plan without full rows: each entry is found in a direction of its column
+// (by_rows: row), as without a plan, so that it has the same bits. Then a
+// direction is of columns, and the rows are major; by_rows, it is the opposite.
 static bool adx_plan_thriftily(adx_pattern *s, const adx_entries *t)
 {
     const adx_entries *major = s->by_rows ? t : &s->g;
     const adx_entries *minor = s->by_rows ? &s->g : t;
-    const uint32_t none = UINT32_MAX - 1;       // is full
+    const uint32_t none = UINT32_MAX - 1;       // no row is full
     adx_plan plan = {0};
     bool ok = adx_make_plan(s->memory, major, minor, none, &plan)
            && adx_follow(s, &plan, major);
@@ -8183,8 +8637,9 @@ static bool adx_plan_thriftily(adx_pattern *s, const adx_entries *t)
     return ok;
 }
 
-// Whether there may be a gain: few entries, and no colour for each of so many
-// directions, of which a full row has one for each of its entries.
+// Whether a colouring may help: a sixteenth of the entries at most are other
+// than zero, and no row has more than half of the columns, each of which would
+// need a colour of its own.
 static bool adx_is_thin(const adx_entries *major)
 {
     size_t most = major->rows / 16 * major->cols;
@@ -8196,7 +8651,7 @@ static bool adx_is_thin(const adx_entries *major)
     return true;
 }
 
-// All entries: of a Hessian both triangles.
+// The pattern of all entries; of a Hessian both triangles.
 static bool adx_full_graph(adx_program *p, bool hessian, const ad_allocator *a,
                            adx_entries *g)
 {
@@ -8208,7 +8663,7 @@ static bool adx_full_graph(adx_program *p, bool hessian, const ad_allocator *a,
     return ok;
 }
 
-// *out stays NULL if it would not help.
+// Makes a plan if it halves the number of directions; else *out is NULL.
 static ad_status adx_make_thrifty(ad_fn *fn, bool hessian, adx_pattern **out)
 {
     const ad_allocator *a = &fn->memory;
@@ -8239,7 +8694,9 @@ static ad_status adx_make_thrifty(ad_fn *fn, bool hessian, adx_pattern **out)
     return ok || status != ADREV_OK ? status : ADREV_ENOMEM;
 }
 
-// Found out once, as patterns are. *out NULL: it does not help.
+// The plan, which is made once, as patterns are. *out NULL: none helps, which
+// is found out once, too (crowded), and is so where all directions fit in one
+// block of lanes.
 static ad_status adx_thrifty_plan(ad_fn *fn, bool hessian,
                                   const adx_pattern **out)
 {
@@ -8262,7 +8719,7 @@ static ad_status adx_thrifty_plan(ad_fn *fn, bool hessian,
     return ADREV_OK;
 }
 
-// Entries into a matrix of n columns.
+// Writes entries into a matrix of n columns, and zeros between them.
 static void adx_spread_entries(const adx_pattern *s, const ad_real value[],
                                size_t n, ad_real to[])
 {
@@ -8272,7 +8729,7 @@ static void adx_spread_entries(const adx_pattern *s, const ad_real value[],
             to[i * n + s->g.col[k]] = value[k];
 }
 
-// w NULL: the Jacobian, else the Hessian of w f.
+// By a plan. w NULL: the Jacobian; else the Hessian of w f.
 static ad_status adx_fill_by_plan(ad_fn *fn, const adx_pattern *s,
                                   const ad_real x[], const ad_real w[],
                                   ad_real to[])
@@ -8288,7 +8745,7 @@ static ad_status adx_fill_by_plan(ad_fn *fn, const adx_pattern *s,
     return status;
 }
 
-// Row by row, or column by column.
+// A direction for each row or for each column, whichever are fewer.
 static ad_status adx_jacobian_in_lanes(ad_fn *fn, const ad_real x[],
                                        ad_real J[])
 {
@@ -8323,7 +8780,8 @@ ADX_API ad_status ad_fn_jacobian(ad_fn *fn, const ad_real x[], ad_real J[])
                                  : adx_jacobian_in_turn(fn, x, J);
 }
 
-// Where no program computes both: first the value, then the matrix.
+// Where no program computes both: first the value, then the matrix. y is
+// written only when both are known.
 ADX_NOINLINE static ad_status adx_linearize_in_turn(ad_fn *fn,
                                                     const ad_real x[],
                                                     ad_real y[], ad_real J[])
@@ -8350,7 +8808,8 @@ ADX_API ad_status ad_fn_linearize(ad_fn *fn, const ad_real x[], ad_real y[],
                                  : adx_linearize_in_turn(fn, x, y, J);
 }
 
-// Both triangles are computed; the lower one counts, so that H is symmetric.
+// Both triangles are computed; the lower one is copied to the upper one, so
+// that H is symmetric to the bit.
 ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
                                 const ad_real w[], ad_real H[])
 {

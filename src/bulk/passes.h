@@ -3,7 +3,8 @@
 /* === bulk/passes =============================================================
  * Operators given by a function of rows: their operands, the chunk tapes on
  * which a chunk is recorded, and the passes, each of which does one thing with
- * all chunks.
+ * all chunks: computes values, or pulls adjoints back, or pushes tangents
+ * forward.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           sweep/session array/operands array/linear parallel/api
@@ -30,8 +31,9 @@ typedef struct adx_strip {
     bool shared;                // by all elements
 } adx_strip;
 
-// Numbers that a function brings along: compound ids, in the order in which
-// they were met, found by open addressing.
+// Numbers that a function brings along: their compound ids, in the order in
+// which they were met, and a hash table (open addressing) by which they are
+// found.
 typedef struct adx_captured {
     uint64_t *id;
     uint32_t *slot;             // [room] 1 + index; 0: free
@@ -45,7 +47,7 @@ typedef enum adx_outcome_kind {
     ADX_BULK_PREFIX             // its prefixes
 } adx_outcome_kind;
 
-// A statement. On the tape, what the pointers name lies behind it.
+// An operator. On the tape, what its pointers name comes after it.
 typedef struct adx_bulk {
     adx_outcome_kind kind;
     ad_vector_fn *f;            // NULL: elements are taken as they are
@@ -53,14 +55,13 @@ typedef struct adx_bulk {
     void *ctx;
     size_t n;
     size_t d;                   // results of f
-    size_t width;               // numbers of one element
-    size_t shared;              // and of all
+    size_t width;               // numbers that one element has to itself,
+    size_t shared;              // and those that all elements share
     size_t sources;
-    size_t operands;            // but for those captured
+    size_t operands;            // without those captured
     size_t radix;               // rows of a part for op
     size_t chunk;               // elements of f recorded together
-    size_t kept;                // numbers: results of parts, level by level;
-                                // prefix: of each level, its prefixes, too
+    size_t kept;                // numbers of levels (bulk/reductions)
     ad_allocator memory;
     bool sealed;                // on the tape: nothing changes any more
     struct ad_fn *fn;           // f, recorded; or NULL
@@ -70,6 +71,7 @@ typedef struct adx_bulk {
     ad_real *part;              // [kept]
 } adx_bulk;
 
+// The numbers of element i of an argument.
 static const ad_real *adx_strip_of(const adx_bulk *b, const adx_strip *s,
                                    size_t i)
 {
@@ -81,14 +83,16 @@ static size_t adx_part_count(size_t n, size_t size)
     return (n + size - 1) / size;
 }
 
-// Operands of an argument: each number of overlapping windows once.
+// How many operands an argument is. A number in several overlapping windows is
+// one.
 static size_t adx_extent_of(size_t n, const ad_rows *x)
 {
     size_t step = adx_magnitude(x->step);
     return step > x->size ? n * x->size : (n - 1) * step + x->size;
 }
 
-// Where an argument is in memory and, from operand `at` on, on the tape.
+// Where an argument is in memory, and which operands it is, from `at` on.
+// Windows that go backwards begin at the last of their operands.
 static adx_strip adx_place_source(size_t n, const ad_rows *x, size_t at)
 {
     adx_strip s = { .unit = ADX_UNIT, .step = x->step * ADX_UNIT,
@@ -100,7 +104,7 @@ static adx_strip adx_place_source(size_t n, const ad_rows *x, size_t at)
     return s;
 }
 
-// The operands themselves, in order.
+// Lists the operands of an argument, in order.
 static ad_rev *adx_list_operands(size_t n, const ad_rows *x, ad_rev *to)
 {
     const ad_rev *from = x->x;
@@ -117,6 +121,7 @@ static ad_rev *adx_list_operands(size_t n, const ad_rows *x, ad_rev *to)
     return to;
 }
 
+// The slot of an id, or the free one where it belongs.
 static uint32_t *adx_captured_slot(const adx_captured *c, uint64_t id)
 {
     size_t i = (size_t)((id * 0x9e3779b97f4a7c15u) >> 32);
@@ -126,7 +131,7 @@ static uint32_t *adx_captured_slot(const adx_captured *c, uint64_t id)
     return &c->slot[i & (c->room - 1)];
 }
 
-// 1 + its index; 0: it is not there.
+// 1 + the index of an id; 0: it is not there.
 static uint32_t adx_find_captured(const adx_captured *c, uint64_t id)
 {
     return c->room == 0 ? 0 : *adx_captured_slot(c, id);
@@ -169,10 +174,11 @@ static bool adx_add_captured(const ad_allocator *a, adx_captured *c,
 
 /* --- chunk tapes ----------------------------------------------------------
  * What is done to all elements, or to all rows that op combines, is a pass. It
- * goes chunk by chunk. For values, a chunk tape is current and asks for
- * numbers that a function captured, but all is constant, and nothing recorded.
- * For derivatives the numbers of a chunk are inputs: first those shared by all
- * chunks, then those captured, the carry of a prefix, and the items.         */
+ * goes chunk by chunk. While a function runs, a chunk tape is current, whose
+ * foreign hook is told of numbers that the function captures. For values all is
+ * constant, and nothing is recorded. For derivatives the numbers of a chunk are
+ * inputs of that tape: first those that all chunks share, then those captured,
+ * the carry of a prefix, and the items.                                      */
 
 typedef enum adx_shape {
     ADX_SHAPE_map,              // f of each item
@@ -193,21 +199,22 @@ typedef struct adx_pass {
     adx_duty duty;
     size_t items;
     size_t chunk;
-    const uint32_t *only;       // map: elements that items are; NULL: all
-    const ad_real *v;           // fold, prefix: [items*d] numbers,
-    ptrdiff_t unit;             // so far apart
-    ad_real *to;                // results: values, or tangents
-    const ad_real *dy;          // pull: adjoints of the results: map, prefix:
-    size_t dy_step;             // from row to row
-    ad_real *dx;                // pull, added to: map: of operands; else of v
-    const ad_real *tx;          // push: tangents likewise
-    ad_real *captured;          // pull, added to: adjoints of those captured
-    const ad_real *captured_t;  // push
+    const uint32_t *only;       // map: which elements the items are; NULL: all
+    const ad_real *v;           // fold, prefix: the rows, [items*d] numbers,
+    ptrdiff_t unit;             // and the distance from one to the next
+    ad_real *to;                // values of the results, or (push) tangents
+    const ad_real *dy;          // pull: adjoints of the results,
+    size_t dy_step;             // and the distance from row to row
+    ad_real *dx;                // pull: adjoints are added here, of a map those
+                                // of the operands, else those of v
+    const ad_real *tx;          // push: tangents of the same
+    ad_real *captured;          // pull: adjoints of captured numbers are added
+    const ad_real *captured_t;  // push: tangents of these
     const ad_real *before;      // prefix: [chunks - 1][d] what the second chunk
-                                // and those after it go on from
-    const ad_real *before_t;    // push
-    ad_real *before_adj;        // pull
-    size_t first;               // first chunk of those under way
+                                // and those after it go on from,
+    const ad_real *before_t;    // push: its tangents,
+    ad_real *before_adj;        // pull: its adjoints
+    size_t first;               // the first chunk of those in progress
     adx_chunk_tape *room[ADX_CHUNKS_MOST];
 } adx_pass;
 
@@ -216,26 +223,28 @@ struct adx_chunk_tape {
     const adx_pass *p;
     bool active;                // numbers are inputs
     bool collect;               // captured numbers may be added to the table
-    bool missing;               // one was not there
+    bool missing;               // a captured number was not in the table
     bool unset;                 // a result was not set
     ad_status status;
     size_t inputs;
     size_t rows;
     ad_rev *in;
-    ad_rev *arg;                // of f; of op, and its result
+    ad_rev *arg;                // arguments of f, or of op
     ad_rev *y;
     ad_real *din;               // adjoints or tangents of the inputs
     ad_real *dy;                // and of the results
 };
 
-// A number of the recording outside.
+// The hook: a number of the recording outside. For values it is a constant, and
+// is entered into the table, if that may be; for derivatives it is the input
+// that stands for it.
 static ad_rev adx_on_captured(void *user, ad_rev x)
 {
     adx_chunk_tape *r = (adx_chunk_tape *)user;
     adx_bulk *b = r->p->b;
     uint64_t id = adx_compound(x.job, x.seq);
     if (adx_now.tape != r->tape || r->tape->open > 0)
-        return x;               // a branch of a fork in f is elsewhere
+        return x;               // in a branch of a fork of f: not for this tape
     uint32_t known = adx_find_captured(&b->captured, id);
     if (known == 0 && b->sealed)
         return x;               // it was not used at first: refused
@@ -250,7 +259,7 @@ static ad_rev adx_on_captured(void *user, ad_rev x)
     return adx_passive(0);
 }
 
-// Inputs before the items.
+// How many inputs come before the items.
 static size_t adx_leading_inputs(const adx_pass *p)
 {
     size_t captured = p->duty == ADX_DUTY_values ? 0 : p->b->captured.n;
@@ -278,6 +287,8 @@ static void adx_free_chunk_tape(const ad_allocator *a, adx_chunk_tape *r)
     adx_drop(a, r);
 }
 
+// A chunk tape with room for the inputs, results and arguments of a chunk.
+// NULL: no memory.
 static adx_chunk_tape *adx_new_chunk_tape(const adx_pass *p)
 {
     const adx_bulk *b = p->b;
@@ -311,7 +322,7 @@ static size_t adx_element_of(const adx_pass *p, size_t item)
     return p->only == NULL ? item : p->only[item];
 }
 
-// Values of a map's inputs; what is shared comes first.
+// Values of the inputs of a map: what is shared, and then the elements.
 static void adx_fill_map(adx_chunk_tape *r, const adx_bulk *b, size_t first,
                          size_t items)
 {
@@ -332,6 +343,7 @@ static void adx_fill_map(adx_chunk_tape *r, const adx_bulk *b, size_t first,
         }
 }
 
+// The same of a fold or a prefix: its rows, and before them the carry.
 static void adx_fill_rows(adx_chunk_tape *r, const adx_pass *p, size_t chunk,
                           size_t items)
 {
@@ -347,7 +359,7 @@ static void adx_fill_rows(adx_chunk_tape *r, const adx_pass *p, size_t chunk,
         to[j].v = chunk == 0 ? 0 : p->before[(chunk - 1) * d + j];
 }
 
-// Inputs of the tape, or constants.
+// Makes these values inputs of the tape, or constants.
 static void adx_name_inputs(adx_chunk_tape *r)
 {
     size_t first = r->active ? adx_add_inputs(&adx_now, r->inputs) : 0;
@@ -356,6 +368,8 @@ static void adx_name_inputs(adx_chunk_tape *r)
         adx_name(&r->in[i], r->in[i].v, id == 0 ? 0 : id + i);
 }
 
+// Calls f for an element. Its arguments are copied together if some are shared;
+// else they are together already.
 static void adx_call_f(adx_chunk_tape *r, const adx_bulk *b, size_t item)
 {
     size_t ahead = adx_leading_inputs(r->p);
@@ -384,6 +398,8 @@ static bool adx_apply_op(const adx_bulk *b, const ad_rev *left,
     return adx_all_set(b->d, y);
 }
 
+// Combines the rows of a chunk, one after the other: for a fold into one row,
+// for a prefix into a row for each. carried: the first one continues the carry.
 static void adx_call_op(adx_chunk_tape *r, const adx_bulk *b, size_t items,
                         bool carried)
 {
@@ -402,7 +418,7 @@ static void adx_call_op(adx_chunk_tape *r, const adx_bulk *b, size_t items,
     }
 }
 
-// Results that were captured, too, become values of this tape.
+// Results that are captured numbers become values of this tape.
 static void adx_own_results(adx_chunk_tape *r)
 {
     for (size_t i = 0; i < r->rows * r->p->b->d; i++)
@@ -410,7 +426,7 @@ static void adx_own_results(adx_chunk_tape *r)
             r->y[i] = adx_known_here(r->y[i]);
 }
 
-// Runs the functions of a chunk.
+// Fills in the inputs of a chunk, and runs its functions.
 static void adx_run_chunk(adx_chunk_tape *r, size_t chunk, size_t items)
 {
     const adx_pass *p = r->p;
@@ -445,7 +461,7 @@ static void adx_run_chunk(adx_chunk_tape *r, size_t chunk, size_t items)
 
 /* --- a chunk's derivatives ----------------------------------------------- */
 
-// Row i of the results of a chunk.
+// Which row of all results is row i of a chunk.
 static size_t adx_result_row(const adx_pass *p, size_t chunk, size_t i)
 {
     return p->shape == ADX_SHAPE_fold ? chunk
@@ -464,6 +480,8 @@ static void adx_store_rows(const adx_chunk_tape *r, size_t chunk)
     }
 }
 
+// Adjoints of the inputs of a chunk, in r->din. If those of the results are all
+// 0, there is nothing to do.
 static void adx_pull_chunk(adx_chunk_tape *r, size_t chunk)
 {
     const adx_pass *p = r->p;
@@ -480,13 +498,14 @@ static void adx_pull_chunk(adx_chunk_tape *r, size_t chunk)
         r->status = status;
 }
 
-// An argument's numbers of one element, tangents or adjoints.
+// The operand that is the first number of an element.
 static size_t adx_operand_of(const adx_strip *s, size_t element)
 {
     return s->at + (size_t)((ptrdiff_t)element * s->next);
 }
 
 
+// Tangents of the inputs of a map, in the order of adx_fill_map.
 static void adx_tangents_of_map(adx_chunk_tape *r, size_t chunk, size_t items)
 {
     const adx_pass *p = r->p;
@@ -504,6 +523,7 @@ static void adx_tangents_of_map(adx_chunk_tape *r, size_t chunk, size_t items)
         }
 }
 
+// Tangents of the results of a chunk, in r->dy.
 static void adx_push_chunk(adx_chunk_tape *r, size_t chunk, size_t items)
 {
     const adx_pass *p = r->p;
@@ -528,7 +548,8 @@ static void adx_push_chunk(adx_chunk_tape *r, size_t chunk, size_t items)
         r->status = status;
 }
 
-// Adds what a chunk contributes.
+// Adds the adjoints of the elements of a chunk, and of what they share, to
+// those of the operands.
 static void adx_deliver_map(const adx_chunk_tape *r, size_t chunk, size_t items)
 {
     const adx_pass *p = r->p;
@@ -546,6 +567,8 @@ static void adx_deliver_map(const adx_chunk_tape *r, size_t chunk, size_t items)
         }
 }
 
+// Adds all adjoints that a chunk contributes. Only one thread does this, chunk
+// by chunk in order.
 static void adx_deliver(const adx_chunk_tape *r, size_t chunk, size_t items)
 {
     const adx_pass *p = r->p;
@@ -585,11 +608,12 @@ static void adx_do_chunk(adx_chunk_tape *r, size_t chunk)
 }
 
 /* --- passes ------------------------------------------------------------------
- * Some chunks at a time, each on a tape of its own. In parallel nobody adds to
- * the table of captured numbers: a chunk that would is run again, in order, so
- * that the table is what one thread would have made.                         */
+ * A pass does some chunks at a time, each on a tape of its own. In parallel
+ * nobody adds to the table of captured numbers. A chunk that would have is run
+ * again when its turn comes, so that the table is what one thread would have
+ * made.                                                                      */
 
-// How many: nothing but time depends on it.
+// How many chunks at a time. Nothing but time and memory depends on it.
 static size_t adx_privates(void)
 {
 #ifdef ADREV_PARALLEL_IMPLEMENTED
@@ -615,6 +639,8 @@ static void adx_do_chunks(size_t begin, size_t end, void *user)
 }
 #endif
 
+// The next `count` chunks: in parallel, and then in order what must be in
+// order.
 static ad_status adx_do_batch(adx_pass *p, size_t count)
 {
     ad_status status = ADREV_OK;

@@ -109,12 +109,11 @@ static void adx_say_element(adx_text *t, char which, void *user)
     const adx_element_text *e = (const adx_element_text *)user;
     int a = which == 'x' ? 0 : which == 'y' ? 1 : 2;
     const adx_numbers *r = &e->many->arg[a];
-    uint32_t base = r->base;
     size_t rows;
     size_t cols;
     adx_extent(e->many, a, &rows, &cols);
     int array = adx_array_of(e->k, r, rows, cols);
-    base -= array < 0 ? e->k->lowest : 0;
+    uint32_t base = array < 0 ? e->k->place[r->base] : r->base;
     for (int i = 0; i < array; i++)
         base -= (uint32_t)e->k->length[i];
     adx_say(t, "%s[%lu", array < 0 ? "work" : e->k->array[array],

@@ -16,8 +16,9 @@ static ad_status adx_call_values(ad_fn *fn, const ad_rev x[],
     return ad_fn_eval(fn, call->x, v);
 }
 
-// No results. In a recorded function they would be constants, NaN at every point
-// for ever after: it fails, unless it would come to the same at every point.
+// A call that fails has no results: they are NaN. In a function that is being
+// recorded these would be constants, at every point. So that recording fails,
+// unless the arguments are constants, with which the call fails at every point.
 static ad_status adx_fail_call(const ad_fn *fn, ad_status status,
                                const ad_rev x[], ad_rev y[])
 {

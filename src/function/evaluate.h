@@ -1,7 +1,9 @@
 #pragma once
 
 /* === function/evaluate ======================================================
- * Value, gradient, jvp, vjp, hvp, Jacobian and Hessian at one point.
+ * Value, jvp, vjp, gradient and hvp at one point: each is one evaluation of a
+ * program of its own (function/evaluation), which is made when it is first
+ * asked for. Here it is also decided whether a whole Jacobian is one program.
  *
  *   needs   function/api function/program function/places function/functions
  *           function/evaluation
@@ -60,10 +62,11 @@ static bool adx_has_external(const adx_program *p)
     return false;
 }
 
-// Whether one program for all entries of a matrix is worth its length: it takes
-// from an eighth of the time of lanes (function/directions) to as long, with 16 directions and
-// where every number depends on all of them; but it has to be made. Each
-// direction would call external statements again.
+// Whether one program for all entries of a matrix is worth its length. It takes
+// between an eighth of the time of lanes (function/directions) and as long as
+// they do: that is with 16 directions of which every number depends on all. But
+// it has to be made. External statements would be called again for each
+// direction.
 static bool adx_is_short(const ad_fn *fn, size_t directions)
 {
     return directions <= ADREV_LANES_MOST
@@ -71,6 +74,7 @@ static bool adx_is_short(const ad_fn *fn, size_t directions)
         && !adx_has_external(&fn->program);
 }
 
+// Whether value and Jacobian are one program.
 static bool adx_is_linearized(const ad_fn *fn)
 {
     return fn->m == 1 || adx_has_code(&fn->compiled[ADX_KIND_linear])
@@ -82,7 +86,8 @@ static ad_status adx_linearize(ad_fn *fn, const ad_real x[], ad_real y[],
                                ad_real J[])
 {
     const adx_given given[] = { { x, fn->n } };
-    const adx_wanted wanted[] = { { 0, fn->m, y }, { fn->m, fn->m * fn->n, J } };
+    const adx_wanted wanted[] = { { 0, fn->m, y },
+                                  { fn->m, fn->m * fn->n, J } };
     return adx_evaluate_fn(fn, ADX_KIND_linear, 1, given, 2, wanted);
 }
 

@@ -15,14 +15,15 @@
  *           adx_begin_evaluation adx_evaluate_next
  * ========================================================================== */
 
-// Inputs of a machine: up to three arrays, one behind the other.
+// An array of inputs. A machine has up to three of them, one after the other.
 typedef struct adx_given {
     const ad_real *x;
     size_t n;
 } adx_given;
 
-// Four sums: in one, every addition would wait for the one before (dot, bench/:
-// 2 of 4 us).
+// Whether a result is not finite: x * 0 is a NaN then, and spoils the sum.
+// There are four sums, since in one every addition would wait for the one
+// before (dot, bench/: 2 of 4 us).
 static bool adx_has_nan(const adx_machine *m, const ad_real w[])
 {
     ad_real fault[4] = {0};
@@ -35,10 +36,10 @@ static bool adx_has_nan(const adx_machine *m, const ad_real w[])
     return (fault[0] + fault[1]) + (fault[2] + fault[3]) != 0;
 }
 
-// Fills the inputs and runs. Products of the chain rule are plain ones, in
-// which a zero does not absorb an infinity; but then a result is NaN, and all
-// is done again with care. So it is where a replay failed: it may have been
-// given that NaN.
+// Fills the inputs and replays. Products of the chain rule are plain at first.
+// If a zero had to absorb an infinity there, a result is a NaN, and all is done
+// again with care. So it is where an external node failed: it may have been
+// given such a NaN. Returns where the replay stopped, or NULL.
 static const adx_node *adx_run_point(const adx_machine *m, ad_real w[],
                                size_t parts, const adx_given given[])
 {
@@ -56,7 +57,7 @@ static const adx_node *adx_run_point(const adx_machine *m, ad_real w[],
     return stopped;
 }
 
-// Outputs `from` to `from + n` of a kind of function.
+// An array of results: n outputs of the machine, from number `from` on.
 typedef struct adx_wanted {
     size_t from;
     size_t n;
@@ -73,8 +74,8 @@ ADX_INLINE int adx_call_compiled(const adx_compiled *c, size_t parts,
          : c->call_xwv(given[0].x, given[1].x, given[2].x, y, work);
 }
 
-// call_matrix first, the only one where ad_fn_linearize asks. (rotquat, bench/:
-// 11.5 instead of 12.2 ns.)
+// call_matrix is looked at first: ad_fn_linearize asks for no other. (rotquat,
+// bench/: 11.5 instead of 12.2 ns.)
 static bool adx_has_code(const adx_compiled *c)
 {
     return c->call_matrix != NULL || c->call_x != NULL || c->call_xv != NULL
@@ -86,7 +87,8 @@ static size_t adx_count_wanted(size_t wants, const adx_wanted wanted[])
     return wanted[0].n + (wants == 2 ? wanted[1].n : 0);
 }
 
-// As numbers: either may be NULL.
+// Whether two arrays overlap. Either may be NULL, so they are compared as
+// numbers.
 ADX_INLINE bool adx_overlap(const ad_real *x, size_t n, const ad_real *y,
                             size_t m)
 {
@@ -95,7 +97,8 @@ ADX_INLINE bool adx_overlap(const ad_real *x, size_t n, const ad_real *y,
     return p < q + m * sizeof *y && q < p + n * sizeof *x;
 }
 
-// Whether all results have a place that overlaps nothing.
+// Whether there is a place for all results that overlaps no argument and no
+// other result.
 ADX_INLINE bool adx_is_apart(size_t parts, const adx_given given[],
                              size_t wants, const adx_wanted wanted[])
 {
@@ -111,6 +114,7 @@ ADX_INLINE bool adx_is_apart(size_t parts, const adx_given given[],
     return true;
 }
 
+// What an evaluation has taken so far.
 typedef struct adx_evaluation {
     ad_fn *fn;                  // NULL: not begun
     adx_kind kind;
@@ -119,6 +123,7 @@ typedef struct adx_evaluation {
     adx_workspace *work;        // with its memory; NULL: not taken
 } adx_evaluation;
 
+// Takes what a replay needs, if it has not been taken.
 static ad_status adx_take_machine(adx_evaluation *e)
 {
     if (e->work != NULL)
@@ -130,7 +135,8 @@ static ad_status adx_take_machine(adx_evaluation *e)
     return e->work == NULL ? ADREV_ENOMEM : ADREV_OK;
 }
 
-// Memory for machine code, and so many numbers besides. False: none.
+// Takes memory for machine code, and for some numbers besides. False: there is
+// none.
 static bool adx_take_room(adx_evaluation *e, size_t besides)
 {
     adx_compiled *c = &e->fn->compiled[e->kind];
@@ -138,6 +144,7 @@ static bool adx_take_room(adx_evaluation *e, size_t besides)
     return e->room != NULL;
 }
 
+// Gives back what was taken.
 static void adx_end_evaluation(adx_evaluation *e)
 {
     if (e->work != NULL)
@@ -177,8 +184,9 @@ static bool adx_all_wanted_finite(size_t wants, const adx_wanted wanted[])
 }
 
 // By machine code that may write results where they belong. Code that does not
-// look at them itself may write one that is not finite, which the replay then
-// writes again: so the replay must have its memory before. `again`: it is to.
+// look at its results itself may write some that are not finite, over which a
+// replay must then write: so the replay has its memory before. *again: it is to
+// be replayed.
 static ad_status adx_code_in_place(adx_evaluation *e, size_t parts,
                                    const adx_given given[], size_t wants,
                                    const adx_wanted wanted[], bool *again)
@@ -199,7 +207,7 @@ static ad_status adx_code_in_place(adx_evaluation *e, size_t parts,
     return left <= 0 ? ADREV_OK : adx_flip(e->fn, (uint32_t)left - 1);
 }
 
-// By machine code whose results are copied when all is well.
+// By machine code whose results are copied to their places when all is well.
 static ad_status adx_code_and_copy(adx_evaluation *e, size_t parts,
                                    const adx_given given[], size_t wants,
                                    const adx_wanted wanted[], bool *again)
@@ -221,12 +229,12 @@ static ad_status adx_code_and_copy(adx_evaluation *e, size_t parts,
     return left <= 0 ? ADREV_OK : adx_flip(e->fn, (uint32_t)left - 1);
 }
 
-// Of many results a copy takes long. (matvec, bench/: 1.88 instead of 1.14
-// times the plain program.)
+// As many results as this, or more, are written in place, since to copy them
+// takes long. (matvec, bench/: 1.14 instead of 1.88 times the plain program.)
 #define ADX_COPIES_MOST 1000
 
-// By machine code, if there is any. `again`: by a replay instead. replays: the
-// kind has one.
+// By machine code, if there is any. *again: a replay is to do it instead.
+// replays: whether this kind of function has a replay.
 static ad_status adx_run_code(adx_evaluation *e, bool replays, size_t parts,
                               const adx_given given[], size_t wants,
                               const adx_wanted wanted[], bool *again)
@@ -258,9 +266,9 @@ adx_evaluate_with_care(ad_fn *fn, adx_kind kind, size_t parts,
 
 #define ADX_WORK_AT_ONCE 16
 
-// Machine code that looks at its results itself and needs hardly any memory is
-// called from here: of small functions all else takes as long as they do.
-// (rotquat, bench/: 11 instead of 17 ns.)
+// One evaluation. Machine code that looks at its results itself and needs
+// hardly any memory is called from here: all else would take as long as a small
+// function does. (rotquat, bench/: 11 instead of 17 ns.)
 ADX_INLINE ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
                                      const adx_given given[], size_t wants,
                                      const adx_wanted wanted[])
@@ -284,8 +292,8 @@ ADX_INLINE ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
 
 /* --- one point after another --------------------------------------------- */
 
-// Takes all memory, so that arguments and memory are not looked at each time.
-// (sir as a scan, compiled, bench/: 2.1 instead of 3.6 times the plain
+// Takes all memory, so that neither memory nor arguments are looked at for each
+// point. (sir as a scan, compiled, bench/: 2.1 instead of 3.6 times the plain
 // program.) False: no memory. Pairs with adx_end_evaluation, whatever it
 // returns.
 ADX_INLINE bool adx_begin_evaluation(adx_evaluation *e, ad_fn *fn,
@@ -296,7 +304,8 @@ ADX_INLINE bool adx_begin_evaluation(adx_evaluation *e, ad_fn *fn,
          : adx_take_machine(e) == ADREV_OK;
 }
 
-// Results are the first ones, and must not overlap arguments. False: results
+// Evaluates at the next point. The wanted results are the first ones of the
+// function, and must not overlap arguments. False: it failed, and some results
 // may have been written.
 ADX_INLINE bool adx_evaluate_next(adx_evaluation *e, size_t parts,
                                   const adx_given given[], size_t wants,

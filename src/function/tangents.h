@@ -1,7 +1,12 @@
 #pragma once
 
 /* === function/tangents ======================================================
- * The tangent of a program (jvp).
+ * The tangent of a program (jvp) is a forward sweep that is written down
+ * instead of done. Each node is copied, and nodes for its tangent are added:
+ * the sum of its partials, each times the tangent of that argument. A number
+ * that no direction moves has no tangent (ADX_NOWHERE), so nothing is added for
+ * it. Array nodes are treated the same way, range by range: their tangents are
+ * array nodes.
  *
  *   needs   function/operations function/program function/emit function/copy
  *   offers  adx_tangent_node adx_make_tangent
@@ -25,6 +30,8 @@ static void adx_tangent_each(adx_making *k, const adx_node *s,
         adx_set_range(k->derived, &own, 1, e->n, sum);
 }
 
+// C = A B: the tangent of C is that of A, times B, plus A times that of B; only
+// sides that have a tangent count.
 static void adx_tangent_product(adx_making *k, const adx_node *s,
                                 const adx_many *e)
 {
@@ -41,7 +48,7 @@ static void adx_tangent_product(adx_making *k, const adx_node *s,
         adx_numbers other = adx_emit_product(k->to, ADX_OP_chain, e->m, e->k,
                                            e->n, a, x);
         size_t results = adx_many_results(e);
-        if (left) {             // one side alone lies where it lies
+        if (left) {             // else there is nothing to add
             other = adx_emit_each2(k->to, results, ADREV_OP_add, y, other);
             other.rs = other.cs * (int32_t)e->n;
         }
@@ -66,6 +73,7 @@ static void adx_tangent_sum(adx_making *k, const adx_node *s,
         k->derived[s->r] = adx_emit_fold(k->to, ADX_MANY_sum, e->k, x);
 }
 
+// A largest number has no derivative: what is made of it only scales by it.
 static void adx_tangent_most(adx_making *k, const adx_node *s,
                              const adx_many *e)
 {
@@ -92,7 +100,8 @@ static bool adx_any_derived(const adx_making *k, const uint32_t list[],
     return false;
 }
 
-// An external node and its tangent are one node; a second tangent no rule has.
+// An external node and its tangent are one node, which takes the place of the
+// copy: a rule computes both at once. No rule has a second tangent.
 static void adx_tangent_external(adx_making *k, const adx_node *s,
                                  const adx_many *e)
 {
@@ -130,7 +139,7 @@ static void adx_tangent_many(adx_making *k, const adx_node *s,
 #undef ADX_CASE
 }
 
-// Of a node that has been copied.
+// The tangent of a node that has been copied.
 static void adx_tangent_node(adx_making *k, const adx_node *s)
 {
     uint32_t sum = ADX_NOWHERE;

@@ -12,8 +12,8 @@
 
 #define ADX_LINE (64 / sizeof(ad_real))     // numbers of a line of the cache
 
-// Lanes begin with a line: vectors that cross two of them take up to 1.3 times
-// as long (gmm, bench/).
+// Lanes begin with a line: vectors that cross two lines take up to 1.3 times as
+// long (gmm, bench/).
 static ad_real *adx_align(ad_real *p)
 {
     return p + (64 - (uintptr_t)p % 64) % 64 / sizeof *p;
@@ -28,8 +28,8 @@ typedef struct adx_workspace {
 
 typedef _Atomic(adx_workspace *) adx_spare;     // NULL: there is none
 
-// Takes the one that is kept, if it is large enough, or a new one; NULL: no
-// memory.
+// Takes the workspace that is kept, if it is large enough, or a new one; NULL:
+// no memory.
 static adx_workspace *adx_take_workspace(adx_spare *spare,
                                          const ad_allocator *a, size_t size)
 {
@@ -52,6 +52,7 @@ static adx_workspace *adx_take_workspace(adx_spare *spare,
     return work;
 }
 
+// Keeps a workspace, in place of one that is kept.
 static void adx_give_workspace(adx_spare *spare, const ad_allocator *a,
                                adx_workspace *work)
 {

@@ -1,7 +1,12 @@
 #pragma once
 
 /* === loop/first =============================================================
- * The first run of a scan, and the statement that it leaves on the tape.
+ * The first run of a scan, and the statement that it leaves on the tape. The
+ * run calls the steps with constants, or replays them by functions that an
+ * earlier scan has left; states are kept as the schedule says (loop/schedule).
+ * The values of all results are collected in a list, and the statement is
+ * recorded when the run is complete: only then is it known how many steps there
+ * were and what they captured.
  *
  *   needs   tape/memory loop/api loop/stage loop/checkpoint loop/schedule
  *           loop/scan loop/step loop/replay loop/stepping loop/sweep
@@ -11,6 +16,7 @@
 
 /* --- the first run ------------------------------------------------------- */
 
+// Values of the sequences, then of the parameters.
 static void adx_copy_values(adx_scan *c, const ad_scan_desc *d)
 {
     ad_real *to = c->value;
@@ -32,6 +38,7 @@ static size_t adx_count_pieces(const ad_scan_desc *d)
     return n;
 }
 
+// A timetable without levels, as far as it is known before the first run.
 static void adx_begin_timetable(adx_scan *c)
 {
     size_t n = c->most_steps;
@@ -66,7 +73,8 @@ static bool adx_take_scan(adx_scan *c, const ad_scan_desc *d)
         && (c->untraced == 0 || c->untraced_first != NULL);
 }
 
-// NULL: no memory.
+// A scan by its description, with copies of all values that it reads. NULL: no
+// memory.
 static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
                               ad_scan_report *report)
 {
@@ -96,6 +104,7 @@ static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
     return c;
 }
 
+// The state before step 0.
 static void adx_begin_state(adx_stepping *k, const ad_scan_desc *d)
 {
     const adx_scan *c = k->scan;
@@ -107,6 +116,8 @@ static void adx_begin_state(adx_stepping *k, const ad_scan_desc *d)
         memcpy(k->state, d->untraced, c->untraced);
 }
 
+// All steps: many at once where that is possible (adx_go_first), else one by
+// one. At the end the last rows of the states go to the list, too.
 static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
                                adx_results_list *list)
 {
@@ -136,7 +147,7 @@ static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
     return ADREV_OK;
 }
 
-// What is known only after it.
+// Notes what is known only after the first run.
 static void adx_complete_scan(adx_scan *c, const ad_scan_desc *d)
 {
     adx_kept_level *l = &c->plan.level[0];
@@ -148,7 +159,8 @@ static void adx_complete_scan(adx_scan *c, const ad_scan_desc *d)
     c->report->steps = c->steps;
 }
 
-// again: a function was not what the step does, and all is to be done again.
+// *again: a function did not do what the step does, and the run is to be made
+// again without functions.
 static ad_status adx_first_scan_once(adx_scan *c, const ad_scan_desc *d,
                                      adx_results_list *list, bool *again)
 {
@@ -179,7 +191,7 @@ static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
 {
     bool again = false;
     ad_status status = adx_first_scan_once(c, d, list, &again);
-    if (again) {        // no untraced data: with them nothing is by functions
+    if (again) {        // where there are untraced data, no step is replayed
         adx_free_timetable(&c->plan);
         adx_begin_timetable(c);
         c->steps = c->known = list->n = 0;
@@ -208,7 +220,8 @@ static void adx_list_inputs(const adx_scan *c, const ad_scan_desc *d,
     adx_list_captured(&c->captured, all);
 }
 
-// The results of the steps where they belong; returns what is behind them.
+// Writes the results of the steps where they belong; returns what comes after
+// them.
 static const ad_rev *adx_hand_out_steps(const ad_scan_desc *d, size_t steps,
                                         const ad_rev y[])
 {
@@ -225,6 +238,7 @@ static const ad_rev *adx_hand_out_steps(const ad_scan_desc *d, size_t steps,
     return y;
 }
 
+// Writes all results where they belong: those of the steps, then the last rows.
 static void adx_hand_out(const ad_scan_desc *d, size_t steps, size_t told,
                          const ad_rev y[])
 {
@@ -237,6 +251,8 @@ static void adx_hand_out(const ad_scan_desc *d, size_t steps, size_t told,
     }
 }
 
+// Records the statement, to which the scan then belongs; without results there
+// is no statement, and it is freed.
 static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
                                  const adx_results_list *list)
 {
@@ -260,7 +276,9 @@ static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
     return status;
 }
 
-// whole: NULL, or whether it can be; if not, nothing is done.
+// Does a scan, as one statement. whole: NULL; or, for a scan that is to be one
+// statement of a recorded function, it is set to whether it can be: not if
+// steps capture anything, and then nothing is recorded.
 static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
                                  const ad_allocator *a, ad_scan_report *report,
                                  bool *whole)

@@ -19,7 +19,8 @@
 #if !defined ADREV_NO_THREADS && !defined __STDC_NO_ATOMICS__
 typedef atomic_flag adx_flag;
 
-// Whether it was free. acquire, release: what its last holder did comes before.
+// Whether it was free. The acquire pairs with the release in adx_clear_flag:
+// what the last holder did comes before.
 static bool adx_take_flag(adx_flag *f)
 {
     return !atomic_flag_test_and_set_explicit(f, memory_order_acquire);
@@ -56,18 +57,18 @@ typedef struct adx_stage {
     bool temporary;         // for one run
     adx_flag busy;
     bool full;              // checkpoints: no room for more recordings
-    size_t kept;            // bytes of those kept
+    size_t kept;            // bytes of the recordings that are kept
 } adx_stage;
 
 /* --- captured numbers ---------------------------------------------------- */
 
-// The place of a number, made if it is new; SIZE_MAX: no memory, or it may not
-// be new, or not be here.
+// The index of a captured number, which is entered if it is new. SIZE_MAX: it
+// is new and must not be, or there is no memory, or it is not for this tape.
 static size_t adx_capture(adx_stage *s, uint64_t id)
 {
     adx_captured *k = s->captured;
     size_t before = s->locals;
-    // A branch of a fork in f lies elsewhere, or is swept elsewhere.
+    // What a branch of a fork in f records is on another tape, or swept there.
     if (adx_now.tape != s->tape || s->tape->open > 0)
         return SIZE_MAX;
     uint32_t known = adx_find_captured(k, id);
@@ -82,7 +83,8 @@ static size_t adx_capture(adx_stage *s, uint64_t id)
     return k->n - 1;
 }
 
-// The hook: a constant where only values are wanted, otherwise an input.
+// The hook: a number from outside is a constant where only values are wanted,
+// else an input that stands for it.
 static ad_rev adx_from_outside(void *user, ad_rev x)
 {
     adx_stage *s = (adx_stage *)user;
@@ -142,8 +144,8 @@ typedef struct adx_staged {
     void (*free)(struct adx_staged *of);
 } adx_staged;
 
-// What the statement saves is a pointer to it. Rules with this are of statements
-// that hold a stage.
+// What the statement saves is a pointer to it. Rules with this are of
+// statements that hold a stage.
 static void adx_destroy_staged(const void *saved)
 {
     adx_staged *of = *(adx_staged *const *)saved;
@@ -152,7 +154,8 @@ static void adx_destroy_staged(const void *saved)
 
 #define ADX_STAGE_NEAR 64       // statements that are looked through
 
-// The stage that a statement on t shares with the latest one that has one.
+// The stage of the latest statement on t that has one; NULL: none of the last
+// few.
 static adx_stage *adx_stage_below(const ad_tape *t)
 {
     const adx_extended *e = t->last;
@@ -165,8 +168,9 @@ static adx_stage *adx_stage_below(const ad_tape *t)
     return NULL;
 }
 
-// Gives a new statement its stage, with one more holder. In recordings with
-// forks it has none, but makes one for each run. False: no memory.
+// Gives a new statement its stage: on a stage, the inner one; else that of an
+// earlier statement, or a new one. In recordings with forks it gets none, but
+// makes one for each run. False: no memory.
 static bool adx_share_stage(adx_staged *of)
 {
     const ad_tape *t = adx_now.tape;
@@ -185,7 +189,8 @@ static bool adx_share_stage(adx_staged *of)
     return true;
 }
 
-// For one run: the statement's, or one for the time being. NULL: no memory.
+// A stage for one run: that of the statement, or a temporary one if that is
+// busy or there is none. NULL: no memory.
 static adx_stage *adx_borrow_stage(adx_staged *of)
 {
     if (of->stage != NULL && adx_take_flag(&of->stage->busy))
@@ -204,6 +209,7 @@ static void adx_return_stage(adx_stage *s)
         adx_clear_flag(&s->busy);
 }
 
+// Waits until no other thread sweeps this statement.
 static void adx_begin_sweep(adx_staged *of)
 {
     for (size_t turns = 0; !adx_take_flag(&of->busy); turns++) {
@@ -229,7 +235,8 @@ static ad_tape *adx_enter_stage(adx_stage *s, adx_captured *k, bool complete)
     return ad_use(s->tape);
 }
 
-// Before each run: an empty tape.
+// Makes the tape empty before a run. In a run that is recorded, no input stands
+// for a captured number yet.
 static void adx_begin_run(adx_stage *s, bool recorded)
 {
     size_t n = s->captured->n;
@@ -245,8 +252,9 @@ static void adx_begin_run(adx_stage *s, bool recorded)
         adx_fail(s->tape, ADREV_ENOMEM);
 }
 
-// Results of a run as values of the stage's tape, those from outside, too.
-// Its status, and that of one that was left for another tape.
+// Makes all results of a run values of the stage's tape, those from outside,
+// too. Returns its status, which is ADREV_EMARK if the run has left the tape
+// for another.
 static ad_status adx_end_run(adx_stage *s, size_t m, ad_rev y[])
 {
     if (adx_now.tape != s->tape) {
@@ -260,8 +268,8 @@ static ad_status adx_end_run(adx_stage *s, size_t m, ad_rev y[])
 }
 
 /* --- derivatives of a run ---------------------------------------------------
- * On the stage's tape as it was left: from n inputs, and those captured, to m
- * results.                                                                   */
+ * They are taken on the stage's tape as the run has left it: of m results by n
+ * inputs, and by what was captured.                                          */
 
 static bool adx_all_passive(size_t m, const ad_rev y[])
 {
@@ -271,7 +279,7 @@ static bool adx_all_passive(size_t m, const ad_rev y[])
     return true;
 }
 
-// dx = dy J, and what is captured: += to da.
+// dx = dy J; adjoints of what was captured are added to da.
 typedef ad_status adx_pull_fn(const adx_stage *s, size_t m, const ad_rev y[],
                               const ad_real dy[], size_t n, const ad_rev x[],
                               ad_real dx[], const adx_captured *k,
@@ -293,8 +301,8 @@ static ad_status adx_stage_pull(const adx_stage *s, size_t m, const ad_rev y[],
     return status;
 }
 
-// dy = J dx, where x and dx have room for those captured behind their n, whose
-// tangents are in dx already.
+// dy = J dx. Behind its n numbers dx has the tangents of what was captured, and
+// x has room for the inputs that stand for it.
 static ad_status adx_stage_push(const adx_stage *s, size_t m, const ad_rev y[],
                                 ad_real dy[], size_t n, ad_rev x[],
                                 const ad_real dx[], const adx_captured *k,

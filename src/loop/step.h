@@ -1,7 +1,10 @@
 #pragma once
 
 /* === loop/step ==============================================================
- * One step: called with constants, or recorded on a stage and swept.
+ * One step of a scan. Its inputs are gathered from the window, the sequences
+ * and the parameters. It is called, with constants or recorded on a stage. Its
+ * outputs shift the window by a row. On the way back its adjoints are gathered
+ * and spread by the same pieces (loop/scan).
  *
  *   needs   number/recording tape/memory sweep/session array/linear loop/api
  *           loop/stage loop/scan
@@ -43,7 +46,7 @@ static bool adx_is_varying(const adx_scan *c)
     return c->varies || c->replays->varies;
 }
 
-// Where a step finds its numbers and leaves its results.
+// Says where a step finds its numbers, and where it leaves its results.
 static void adx_point_at(adx_stepping *k, const ad_rev *x, ad_rev *y)
 {
     const adx_scan *c = k->scan;
@@ -61,7 +64,8 @@ static void adx_point_at(adx_stepping *k, const ad_rev *x, ad_rev *y)
     };
 }
 
-// Calls the step with x and y; whether it says that it was the last one.
+// Calls the step with x and y. Returns whether it says that it was the last
+// one.
 static bool adx_call_step(adx_stepping *k, const ad_rev *x, ad_rev *y)
 {
     const adx_scan *c = k->scan;
@@ -90,7 +94,7 @@ ADX_API ad_rev ad_step_number(ad_step *s)
     return s->adx_owner->number;
 }
 
-// What the taps of step s read of sequences.
+// Gathers what the taps of step s read of sequences.
 ADX_INLINE void adx_gather_sequences(const adx_scan *c, size_t s,
                                      const ad_real data[], ad_real to[])
 {
@@ -101,7 +105,7 @@ ADX_INLINE void adx_gather_sequences(const adx_scan *c, size_t s,
     }
 }
 
-// The same of a window, too, which `to` may begin with.
+// Gathers what all taps read, of the window, too, unless `to` begins with that.
 static void adx_gather_taps(const adx_scan *c, size_t s, const ad_real window[],
                             const ad_real data[], ad_real to[])
 {
@@ -111,7 +115,7 @@ static void adx_gather_taps(const adx_scan *c, size_t s, const ad_real window[],
     adx_gather_sequences(c, s, data, to);
 }
 
-// The numbers that step s is given.
+// Gathers the numbers that step s is given.
 static void adx_gather_step(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
@@ -120,8 +124,8 @@ static void adx_gather_step(adx_stepping *k, size_t s)
     k->index = s;
 }
 
-// Mostly so few that vectors are not worth the questions before them; see
-// adx_copy_few.
+// Adds n numbers, mostly so few that vectors would not be worth the tests
+// before them; see adx_copy_few.
 ADX_INLINE void adx_add_few(size_t n, const ad_real *from, ad_real *to)
 {
     for (; n > 1; n -= 2, from += 2, to += 2) {
@@ -136,8 +140,8 @@ ADX_INLINE void adx_add_few(size_t n, const ad_real *from, ad_real *to)
         *to += *from;
 }
 
-// Adjoints of what step s was given, but for the window, where they belong:
-// data of sequences, and parameters behind them.
+// Adds the adjoints of what step s was given, except for the window, where they
+// belong: to the data of sequences, and to the parameters behind them.
 ADX_INLINE void adx_spread_given(const adx_scan *c, size_t s,
                                  const ad_real dx[], ad_real data[])
 {
@@ -149,7 +153,9 @@ ADX_INLINE void adx_spread_given(const adx_scan *c, size_t s,
     adx_add_few(c->parameters, dx + c->in - 1 - c->parameters, data + c->data);
 }
 
-// Runs the step that was gathered, with constants or recorded: rin to rout.
+// Runs the step whose numbers were gathered, with constants or recorded: from
+// rin to rout. Parameters that are constants already are not written again
+// (stale).
 static bool adx_run_step(adx_stepping *k, bool recorded)
 {
     adx_scan *c = k->scan;
@@ -171,7 +177,7 @@ static bool adx_run_step(adx_stepping *k, bool recorded)
     return stop;
 }
 
-// Shifts the window of numbers by one row, and appends the new ones.
+// Shifts each state of the window by one row, and appends the new row.
 static void adx_shift(const adx_scan *c, ad_real window[], const ad_real out[])
 {
     for (size_t i = 0; c->flat && i < c->window; i++)
@@ -186,8 +192,8 @@ static void adx_shift(const adx_scan *c, ad_real window[], const ad_real out[])
     }
 }
 
-// Of the numbers that a step returns, or their tangents, results of the scan.
-// Returns where the next ones go.
+// Copies those numbers that a step returns, or their tangents, that are results
+// of the scan. Returns where the next ones go.
 static ad_real *adx_copy_told(const adx_scan *c, const ad_real out[],
                               ad_real to[])
 {
@@ -198,7 +204,7 @@ static ad_real *adx_copy_told(const adx_scan *c, const ad_real out[],
     return to;
 }
 
-// Room for the results of some steps. False: no memory.
+// Makes room for the results of some steps. False: no memory.
 static bool adx_expect_results(const adx_scan *c, adx_results_list *list,
                                size_t steps)
 {
@@ -207,7 +213,7 @@ static bool adx_expect_results(const adx_scan *c, adx_results_list *list,
                       list->n + steps * c->told, sizeof *list->v);
 }
 
-// Those of a step, for which there is room.
+// Appends the results of a step, for which there is room.
 ADX_INLINE void adx_tell_results(const adx_scan *c, adx_results_list *list,
                                  const ad_real out[])
 {
@@ -225,7 +231,9 @@ static bool adx_tell_step(const adx_stepping *k, adx_results_list *list)
     return true;
 }
 
-// Adjoints of what step s returned, as weights; whether there are any.
+// The weights of step s: the adjoints of what it returned, which are those of
+// the newest rows of the window plus those of results. Returns whether any is
+// not 0.
 static bool adx_weigh(const adx_scan *c, size_t s, const adx_frame *f,
                       const ad_real window[])
 {

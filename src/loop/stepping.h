@@ -1,8 +1,9 @@
 #pragma once
 
 /* === loop/stepping ==========================================================
- * Runs of steps, one after the other, each by a function that is known for it or
- * else by the step itself; their memory, and the stage on which they run.
+ * Runs of steps, one after the other. Each step is replayed by a function that
+ * is known for it, or else called itself. Here are also the memory of a run,
+ * and the stage on which it runs.
  *
  *   needs   tape/memory loop/stage loop/schedule loop/scan loop/step
  *           loop/replay
@@ -10,7 +11,8 @@
  *           ADX_UNROLL adx_begin_stepping
  * ========================================================================== */
 
-// The state before the next step. Returns whether that was the last one.
+// Does step s: the state before it becomes that after it. Returns whether the
+// step says that it was the last one.
 static bool adx_do_step(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
@@ -56,7 +58,8 @@ static size_t adx_frame_size(const adx_scan *c)
     return (c->in > c->out ? c->in : c->out) + c->captured.n;
 }
 
-// Memory for a run of steps, and a stage. False: there is none.
+// Memory for a run of steps, and a stage. In front of the state there is room
+// for a stamp (loop/schedule). False: there is none.
 static bool adx_take_stepping(adx_stepping *k, adx_purpose purpose)
 {
     adx_scan *c = k->scan;
@@ -84,7 +87,8 @@ static bool adx_take_stepping(adx_stepping *k, adx_purpose purpose)
         && (k->sweep != NULL || purpose != ADX_SWEEP);
 }
 
-// Where the numbers of a step are: in lean runs they begin with the state.
+// Places the numbers of a step behind the state. If the scan is lean, the inputs
+// of a step begin with the state itself.
 static void adx_place_numbers(adx_stepping *k)
 {
     const adx_scan *c = k->scan;
@@ -101,7 +105,8 @@ static void adx_place_numbers(adx_stepping *k)
     k->stale = true;
 }
 
-// Begins a run of steps. Pairs with adx_end_stepping, whatever it returns.
+// Takes memory for a run of steps, and enters its stage. Pairs with
+// adx_end_stepping, whatever it returns.
 static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
                                adx_purpose purpose)
 {
@@ -110,6 +115,7 @@ static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
     if (!adx_take_stepping(k, purpose))
         return false;
     adx_place_numbers(k);
+    // What the timetable calls.
     c->plan.state = k->state;
     c->plan.user = k;
     c->plan.advance = adx_advance_scan;
@@ -119,6 +125,7 @@ static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
                                     purpose == ADX_SWEEP);
         k->entered = true;
     }
+    // What a sweep carries, in one piece of memory.
     if (purpose == ADX_SWEEP) {
         k->f.carried = k->sweep;
         k->f.weight = k->sweep + c->window;

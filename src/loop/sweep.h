@@ -1,7 +1,14 @@
 #pragma once
 
 /* === loop/sweep =============================================================
- * The reverse and the forward sweep of a scan.
+ * The reverse and the forward sweep of a scan. A reverse sweep goes through the
+ * steps backwards, as loop/schedule provides their states, and carries the
+ * adjoints of the window. The adjoint of a step's results is that of the newest
+ * rows of the window, and of what the scan returned for this step. These are
+ * the weights by which the step is swept, replayed by a function or recorded on
+ * the stage; what comes out is added to the window before the step, to
+ * sequences and to parameters. A forward sweep runs all steps once more, and
+ * carries tangents of the window.
  *
  *   needs   tape/memory bulk/passes loop/stage loop/schedule loop/scan
  *           loop/step loop/replay loop/stepping
@@ -11,7 +18,8 @@
  *           adx_scan_pushforward adx_free_scan
  * ========================================================================== */
 
-// The window one step earlier, and room for what is new in it.
+// Moves the window back by one step: the newest rows, which have been used, go,
+// and the oldest ones are 0, since nothing has been added to them.
 static void adx_shift_back(const adx_scan *c, ad_real window[])
 {
     for (size_t i = 0; c->flat && i < c->window; i++)
@@ -24,6 +32,7 @@ static void adx_shift_back(const adx_scan *c, ad_real window[])
     }
 }
 
+// Adds the adjoints of what step s was given where they belong.
 static void adx_spread_step(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
@@ -33,6 +42,8 @@ static void adx_spread_step(adx_stepping *k, size_t s)
     adx_spread_given(c, s, k->f.product, k->f.dx + c->window);
 }
 
+// Reverses step s, whose state is there. If all weights are 0, there is nothing
+// to do but move the window.
 static bool adx_reverse_scan(void *user, size_t s)
 {
     adx_stepping *k = (adx_stepping *)user;
@@ -55,8 +66,8 @@ static bool adx_reverse_scan(void *user, size_t s)
     return k->status == ADREV_OK && !k->again;
 }
 
-// Moves between the last rows among the results (adjoints or tangents of them)
-// and the window.
+// The last rows are results of the scan: writes their adjoints into the window
+// (from), or their values or tangents from the window (to).
 static void adx_last_rows(const adx_scan *c, ad_real window[],
                           const ad_real from[], ad_real to[])
 {
@@ -70,8 +81,8 @@ static void adx_last_rows(const adx_scan *c, ad_real window[],
     }
 }
 
-// Rows of the window before step `first` that are initial ones: calls for
-// adding adjoints to them, or reading tangents of them.
+// Rows of the window before step `first` that are still initial rows: adds
+// their adjoints to those of the inputs, or reads their tangents.
 static void adx_initial_rows(const adx_scan *c, ad_real window[],
                              ad_real adjoint[], const ad_real tangent[])
 {
@@ -90,8 +101,9 @@ static void adx_initial_rows(const adx_scan *c, ad_real window[],
     }
 }
 
-// Marks of what lies before the steps that are reversed: if a result depends on
-// anything there, then on all, for nothing is kept to run those steps with.
+// Continues the marks to before the steps that are reversed. Nothing is kept
+// with which those steps could run again: if a result depends on anything
+// there, it is taken to depend on all that they could use.
 static void adx_mark_cut(adx_stepping *k)
 {
     adx_scan *c = k->scan;
@@ -136,6 +148,8 @@ static bool adx_reverse_steps(adx_stepping *k, const ad_real dy[], ad_real dx[])
     return true;
 }
 
+// One sweep. *again: a function did not do what the step does. Functions that
+// were there before the first sweep may be used at all steps (known).
 static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
                            adx_pull_fn *pull, bool *again)
 {
@@ -154,8 +168,10 @@ static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
     return ok;
 }
 
-// Adjoints of the n inputs in dx, which is 0, by adx_stage_pull for each step;
-// or marks, by what gives these (loop/connections).
+// Adds the adjoints of the n inputs to dx, which is 0. A step that is run again
+// is swept by adx_stage_pull; or it is marked, by what loop/connections has for
+// that. After the first sweep no functions are added (limit), so that every
+// later sweep does what that one did, to the bit.
 static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], size_t n,
                            ad_real dx[], adx_pull_fn *pull)
 {
@@ -193,7 +209,8 @@ static void adx_gather_tangents(adx_stepping *k, size_t s)
         k->f.weight[c->in - 1 - c->parameters + i] = given[i];
 }
 
-// Tangents of what it returns, in `product`, and both windows one step on.
+// Runs step s with tangents: those of what it returns are in `product`, and
+// both windows move on by a step.
 static bool adx_push_step(adx_stepping *k, size_t s)
 {
     adx_scan *c = k->scan;
@@ -213,6 +230,8 @@ static bool adx_push_step(adx_stepping *k, size_t s)
     return true;
 }
 
+// Runs all steps, and writes the tangents of the results. Steps before `first`
+// are constants: they run without tangents.
 static bool adx_push_steps(adx_stepping *k, ad_real dy[])
 {
     adx_scan *c = k->scan;
