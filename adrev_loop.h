@@ -430,12 +430,11 @@ ADX_TRY ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
  * runs on a stage may itself need a stage: that is the inner stage.
  *
  *   needs   number/recording tape/layout tape/memory tape/hooks array/external
- *           parallel/threads bulk/passes
+ *           parallel/threads bulk/captured
  *   offers  adx_stage adx_long_loop adx_free_stage adx_new_stage adx_staged
  *           adx_destroy_staged adx_share_stage adx_borrow_stage
  *           adx_return_stage adx_begin_sweep adx_end_sweep adx_enter_stage
- *           adx_begin_run adx_end_run adx_pull_fn adx_stage_pull
- *           adx_stage_push
+ *           adx_begin_run adx_pull_fn adx_stage_pull adx_stage_push
  * ========================================================================== */
 
 // A flag that one thread at a time can take.
@@ -491,8 +490,7 @@ static size_t adx_capture(adx_stage *s, uint64_t id)
 {
     adx_captured *k = s->captured;
     size_t before = s->locals;
-    // What a branch of a fork in f records is on another tape, or swept there.
-    if (adx_now.tape != s->tape || s->tape->open > 0)
+    if (!adx_runs_on(s->tape))
         return SIZE_MAX;
     uint32_t known = adx_find_captured(k, id);
     if (known != 0)
@@ -513,7 +511,7 @@ static ad_rev adx_from_outside(void *user, ad_rev x)
     adx_stage *s = (adx_stage *)user;
     ad_tape *t = s->tape;
     size_t i = adx_capture(s, adx_compound(x.job, x.seq));
-    if (i == SIZE_MAX && !s->complete && adx_now.tape == t && t->open == 0)
+    if (i == SIZE_MAX && !s->complete && adx_runs_on(t))
         adx_fail(t, ADREV_ENOMEM);
     if (i == SIZE_MAX)
         return x;
@@ -548,13 +546,11 @@ static adx_stage *adx_new_stage(const ad_allocator *a)
     memset(s, 0, sizeof *s);
     s->memory = *a;
     s->holders = 1;
-    s->tape = ad_tape_new_with(a);
+    s->tape = adx_new_tape_apart(a, adx_from_outside, s);
     if (s->tape == NULL) {
         adx_drop(a, s);
         return NULL;
     }
-    const ad_hooks hooks = { .foreign = adx_from_outside, .user = s };
-    ad_tape_hooks(s->tape, &hooks);
     return s;
 }
 
@@ -675,21 +671,6 @@ static void adx_begin_run(adx_stage *s, bool recorded)
         adx_fail(s->tape, ADREV_ENOMEM);
 }
 
-// Makes all results of a run values of the stage's tape, those from outside,
-// too. Returns its status, which is ADREV_EMARK if the run has left the tape
-// for another.
-static ad_status adx_end_run(adx_stage *s, size_t m, ad_rev y[])
-{
-    if (adx_now.tape != s->tape) {
-        ad_use(s->tape);
-        adx_fail(s->tape, ADREV_EMARK);
-    }
-    for (size_t i = 0; i < m; i++)
-        if (y[i].job != 0 && s->tape->status == ADREV_OK)
-            y[i] = adx_known_here(y[i]);
-    return s->tape->status;
-}
-
 /* --- derivatives of a run ---------------------------------------------------
  * They are taken on the stage's tape as the run has left it: of m results by n
  * inputs, and by what was captured.                                          */
@@ -756,9 +737,9 @@ static ad_status adx_stage_push(const adx_stage *s, size_t m, const ad_rev y[],
  * They become operands of the statement, behind the inputs.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
- *           sweep/session bulk/folds bulk/passes loop/api loop/stage
+ *           sweep/session bulk/folds bulk/captured loop/api loop/stage
  *   offers  adx_checkpoint adx_call_again adx_checkpoint_rule
- *           adx_list_captured adx_unrolled_memory adx_loop_memory
+ *           adx_unrolled_memory adx_loop_memory
  * ========================================================================== */
 
 typedef struct adx_checkpoint {
@@ -807,7 +788,7 @@ static ad_status adx_run_call(adx_checkpoint *c, adx_stage *s, bool recorded,
     if (c->evaluations != NULL)
         ++*c->evaluations;
     c->f(c->in, c->out, ctx);
-    ad_status status = adx_end_run(s, c->m, c->out);
+    ad_status status = adx_end_apart(s->tape, c->m, c->out);
     ad_use(before);
     return status == ADREV_OK && !adx_all_set(c->m, c->out) ? ADREV_ESHAPE
                                                             : status;
@@ -950,13 +931,6 @@ static bool adx_extend_by_captured(const ad_allocator *a, ad_rev **in, size_t n,
 {
     size_t room = n;
     return adx_extend(a, (void **)in, &room, n + k->n, sizeof **in);
-}
-
-// What was captured, as operands, which are known by their ids alone.
-static void adx_list_captured(const adx_captured *k, ad_rev to[])
-{
-    for (size_t i = 0; i < k->n; i++)
-        to[i] = (ad_rev){ 0, (uint32_t)k->id[i], (uint32_t)(k->id[i] >> 32) };
 }
 
 // The statement, to which the checkpoint belongs from now on; it is freed on
@@ -1723,7 +1697,7 @@ ADX_SELDOM_END
  * last `depth` rows of each state, oldest first. The first run calls the step
  * with constants. The way back carries the adjoints of the window.
  *
- *   needs   tape/memory function/api bulk/passes loop/api loop/stage
+ *   needs   tape/memory function/api bulk/captured loop/api loop/stage
  *           loop/schedule
  *   offers  adx_piece adx_slice ADX_PATHS ADX_CALL_value ADX_CALL_primal
  *           ADX_CALL_vjp ADX_CALL_pullback ADX_CALL_unrolled adx_step_path
@@ -2077,8 +2051,8 @@ ADX_SELDOM_END
  * outputs shift the window by a row. On the way back its adjoints are gathered
  * and spread by the same pieces (loop/scan).
  *
- *   needs   number/recording tape/memory sweep/session array/linear loop/api
- *           loop/stage loop/scan
+ *   needs   number/recording tape/memory sweep/session array/linear
+ *           bulk/captured loop/api loop/stage loop/scan
  *   offers  adx_state_bytes adx_window_of adx_is_lean adx_is_varying
  *           adx_point_at adx_call_step adx_gather_sequences adx_gather_taps
  *           adx_gather_step adx_add_few adx_spread_given adx_run_step
@@ -2242,7 +2216,7 @@ static bool adx_run_step(adx_stepping *k, bool recorded)
     c->report->evaluations++;
     c->report->recorded += recorded;
     bool stop = adx_call_step(k, k->rin, k->rout);
-    ad_status status = adx_end_run(k->stage, c->out, k->rout);
+    ad_status status = adx_end_apart(k->stage->tape, c->out, k->rout);
     if (k->status == ADREV_OK)
         k->status = status;
     return stop;
@@ -3443,7 +3417,7 @@ static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
  * sequences and to parameters. A forward sweep runs all steps once more, and
  * carries tangents of the window.
  *
- *   needs   tape/memory bulk/passes loop/stage loop/schedule loop/scan
+ *   needs   tape/memory bulk/captured loop/stage loop/schedule loop/scan
  *           loop/step loop/replay loop/stepping
  *   offers  adx_shift_back adx_spread_step adx_reverse_scan adx_last_rows
  *           adx_initial_rows adx_reverse_steps adx_sweep_scan
@@ -3990,7 +3964,7 @@ static const ad_external_rule adx_scan_rule = {
  * recorded when the run is complete: only then is it known how many steps there
  * were and what they captured.
  *
- *   needs   tape/memory loop/api loop/stage loop/checkpoint loop/schedule
+ *   needs   tape/memory bulk/captured loop/api loop/stage loop/schedule
  *           loop/scan loop/step loop/replay loop/stepping loop/sweep
  *           loop/recorded
  *   offers  adx_new_scan adx_hand_out_steps adx_staged_scan
@@ -4574,7 +4548,7 @@ ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           tape/walk sweep/queries array/operands array/linear array/sums
- *           array/products array/external bulk/folds bulk/passes
+ *           array/products array/external bulk/folds bulk/captured bulk/passes
  *           bulk/statement loop/api loop/stage loop/checkpoint loop/scan
  *           loop/sweep loop/recorded
  * ========================================================================== */

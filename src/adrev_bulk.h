@@ -40,6 +40,7 @@
  *   bulk/api          the interface
  *   bulk/folds        reductions, prefixes, bins by an operation
  *   bulk/movements    gathers, scatters, transposes: copies
+ *   bulk/captured     tapes apart, and the numbers captured there
  *   bulk/passes       operators given by a function, in chunks
  *   bulk/maps         maps, with a recorded function in lanes
  *   bulk/reductions   reductions and prefixes by a function
@@ -64,6 +65,7 @@
 
 #include "bulk/folds.h"
 #include "bulk/movements.h"
+#include "bulk/captured.h"
 #include "bulk/passes.h"
 #include "bulk/maps.h"
 #include "bulk/reductions.h"

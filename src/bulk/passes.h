@@ -8,14 +8,13 @@
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           sweep/session array/operands array/linear parallel/api
- *           parallel/pool function/api bulk/api
- *   offers  adx_strip adx_captured ADX_BULK_MAP ADX_BULK_REDUCE
- *           ADX_BULK_PREFIX adx_bulk adx_strip_of adx_part_count adx_extent_of
- *           adx_place_source adx_list_operands adx_find_captured
- *           adx_free_captured adx_add_captured ADX_SHAPE_map ADX_SHAPE_fold
- *           ADX_SHAPE_prefix ADX_DUTY_values ADX_DUTY_pull ADX_DUTY_push
- *           adx_chunk_tape adx_pass adx_apply_op adx_run_chunk adx_operand_of
- *           adx_open_pass adx_close_pass adx_do_pass
+ *           parallel/pool function/api bulk/api bulk/captured
+ *   offers  adx_strip ADX_BULK_MAP ADX_BULK_REDUCE ADX_BULK_PREFIX adx_bulk
+ *           adx_strip_of adx_part_count adx_extent_of adx_place_source
+ *           adx_list_operands ADX_SHAPE_map ADX_SHAPE_fold ADX_SHAPE_prefix
+ *           ADX_DUTY_values ADX_DUTY_pull ADX_DUTY_push adx_chunk_tape
+ *           adx_pass adx_apply_op adx_run_chunk adx_operand_of adx_open_pass
+ *           adx_close_pass adx_do_pass
  * ========================================================================== */
 
 /* --- operands of functions ----------------------------------------------- */
@@ -30,16 +29,6 @@ typedef struct adx_strip {
     ptrdiff_t next;             // from it to that of element 1
     bool shared;                // by all elements
 } adx_strip;
-
-// Numbers that a function brings along: their compound ids, in the order in
-// which they were met, and a hash table (open addressing) by which they are
-// found.
-typedef struct adx_captured {
-    uint64_t *id;
-    uint32_t *slot;             // [room] 1 + index; 0: free
-    size_t n;
-    size_t room;                // a power of two, at least 2 n; or 0
-} adx_captured;
 
 typedef enum adx_outcome_kind {
     ADX_BULK_MAP,               // what f yields
@@ -121,57 +110,6 @@ static ad_rev *adx_list_operands(size_t n, const ad_rows *x, ad_rev *to)
     return to;
 }
 
-// The slot of an id, or the free one where it belongs.
-static uint32_t *adx_captured_slot(const adx_captured *c, uint64_t id)
-{
-    size_t i = (size_t)((id * 0x9e3779b97f4a7c15u) >> 32);
-    while (c->slot[i & (c->room - 1)] != 0
-           && c->id[c->slot[i & (c->room - 1)] - 1] != id)
-        i++;
-    return &c->slot[i & (c->room - 1)];
-}
-
-// 1 + the index of an id; 0: it is not there.
-static uint32_t adx_find_captured(const adx_captured *c, uint64_t id)
-{
-    return c->room == 0 ? 0 : *adx_captured_slot(c, id);
-}
-
-static void adx_free_captured(const ad_allocator *a, adx_captured *c)
-{
-    adx_drop(a, c->id);
-    adx_drop(a, c->slot);
-}
-
-static bool adx_widen_captured(const ad_allocator *a, adx_captured *c)
-{
-    adx_captured wide = { .n = c->n, .room = c->room == 0 ? 16 : 2 * c->room };
-    wide.id = (uint64_t *)adx_take(a, wide.room / 2, sizeof *wide.id);
-    wide.slot = (uint32_t *)adx_take(a, wide.room, sizeof *wide.slot);
-    if (wide.id == NULL || wide.slot == NULL) {
-        adx_free_captured(a, &wide);
-        return false;
-    }
-    memset(wide.slot, 0, wide.room * sizeof *wide.slot);
-    for (size_t i = 0; i < c->n; i++) {
-        wide.id[i] = c->id[i];
-        *adx_captured_slot(&wide, c->id[i]) = (uint32_t)i + 1;
-    }
-    adx_free_captured(a, c);
-    *c = wide;
-    return true;
-}
-
-static bool adx_add_captured(const ad_allocator *a, adx_captured *c,
-                             uint64_t id)
-{
-    if (2 * (c->n + 1) > c->room && !adx_widen_captured(a, c))
-        return false;
-    c->id[c->n] = id;
-    *adx_captured_slot(c, id) = (uint32_t)++c->n;
-    return true;
-}
-
 /* --- chunk tapes ----------------------------------------------------------
  * What is done to all elements, or to all rows that op combines, is a pass. It
  * goes chunk by chunk. While a function runs, a chunk tape is current, whose
@@ -243,8 +181,8 @@ static ad_rev adx_on_captured(void *user, ad_rev x)
     adx_chunk_tape *r = (adx_chunk_tape *)user;
     adx_bulk *b = r->p->b;
     uint64_t id = adx_compound(x.job, x.seq);
-    if (adx_now.tape != r->tape || r->tape->open > 0)
-        return x;               // in a branch of a fork of f: not for this tape
+    if (!adx_runs_on(r->tape))
+        return x;
     uint32_t known = adx_find_captured(&b->captured, id);
     if (known == 0 && b->sealed)
         return x;               // it was not used at first: refused
@@ -300,7 +238,7 @@ static adx_chunk_tape *adx_new_chunk_tape(const adx_pass *p)
         return NULL;
     memset(r, 0, sizeof *r);
     r->p = p;
-    r->tape = ad_tape_new_with(&b->memory);
+    r->tape = adx_new_tape_apart(&b->memory, adx_on_captured, r);
     r->in = (ad_rev *)adx_take(&b->memory, inputs + results + args,
                                sizeof *r->in);
     r->din = (ad_real *)adx_take(&b->memory, inputs + results,
@@ -312,8 +250,6 @@ static adx_chunk_tape *adx_new_chunk_tape(const adx_pass *p)
     r->y = r->in + inputs;
     r->arg = r->y + results;
     r->dy = r->din + inputs;
-    const ad_hooks hooks = { .foreign = adx_on_captured, .user = r };
-    ad_tape_hooks(r->tape, &hooks);
     return r;
 }
 
@@ -418,14 +354,6 @@ static void adx_call_op(adx_chunk_tape *r, const adx_bulk *b, size_t items,
     }
 }
 
-// Results that are captured numbers become values of this tape.
-static void adx_own_results(adx_chunk_tape *r)
-{
-    for (size_t i = 0; i < r->rows * r->p->b->d; i++)
-        if (r->y[i].job != (uint32_t)adx_now.job && r->y[i].job != 0)
-            r->y[i] = adx_known_here(r->y[i]);
-}
-
 // Fills in the inputs of a chunk, and runs its functions.
 static void adx_run_chunk(adx_chunk_tape *r, size_t chunk, size_t items)
 {
@@ -451,9 +379,9 @@ static void adx_run_chunk(adx_chunk_tape *r, size_t chunk, size_t items)
     } else {
         adx_call_op(r, b, items, p->shape == ADX_SHAPE_prefix && chunk > 0);
     }
-    adx_own_results(r);
+    ad_status status = adx_end_apart(r->tape, r->rows * b->d, r->y);
     if (r->status == ADREV_OK)
-        r->status = ad_tape_status(r->tape);
+        r->status = status;
     if (r->status == ADREV_OK && r->unset)
         r->status = ADREV_ESHAPE;
     ad_use(before);

@@ -8,9 +8,9 @@
  * (bulk/reductions), but not z: a sweep computes z again if op needs it. Sums
  * do not, since their adjoints depend on no values.
  *
- *   needs   number/recording tape/layout tape/memory array/operands
- *           array/external function/api bulk/api bulk/folds bulk/passes
- *           bulk/maps bulk/reductions
+ *   needs   tape/layout tape/memory array/operands array/external function/api
+ *           bulk/api bulk/folds bulk/captured bulk/passes bulk/maps
+ *           bulk/reductions
  *   offers  adx_open_bulk adx_bulk_rule adx_bulk_statement
  * ========================================================================== */
 
@@ -273,8 +273,8 @@ static ad_rev *adx_all_operands(const adx_bulk *b, const ad_rows x[])
     ad_rev *to = all;
     for (size_t k = 0; all != NULL && k < b->sources; k++)
         to = adx_list_operands(b->n, &x[k], to);
-    for (size_t i = 0; all != NULL && i < b->captured.n; i++)
-        adx_name(&to[i], 0, b->captured.id[i]);
+    if (all != NULL)
+        adx_list_captured(&b->captured, to);
     return all;
 }
 

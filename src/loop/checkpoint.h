@@ -10,9 +10,9 @@
  * They become operands of the statement, behind the inputs.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
- *           sweep/session bulk/folds bulk/passes loop/api loop/stage
+ *           sweep/session bulk/folds bulk/captured loop/api loop/stage
  *   offers  adx_checkpoint adx_call_again adx_checkpoint_rule
- *           adx_list_captured adx_unrolled_memory adx_loop_memory
+ *           adx_unrolled_memory adx_loop_memory
  * ========================================================================== */
 
 typedef struct adx_checkpoint {
@@ -61,7 +61,7 @@ static ad_status adx_run_call(adx_checkpoint *c, adx_stage *s, bool recorded,
     if (c->evaluations != NULL)
         ++*c->evaluations;
     c->f(c->in, c->out, ctx);
-    ad_status status = adx_end_run(s, c->m, c->out);
+    ad_status status = adx_end_apart(s->tape, c->m, c->out);
     ad_use(before);
     return status == ADREV_OK && !adx_all_set(c->m, c->out) ? ADREV_ESHAPE
                                                             : status;
@@ -204,13 +204,6 @@ static bool adx_extend_by_captured(const ad_allocator *a, ad_rev **in, size_t n,
 {
     size_t room = n;
     return adx_extend(a, (void **)in, &room, n + k->n, sizeof **in);
-}
-
-// What was captured, as operands, which are known by their ids alone.
-static void adx_list_captured(const adx_captured *k, ad_rev to[])
-{
-    for (size_t i = 0; i < k->n; i++)
-        to[i] = (ad_rev){ 0, (uint32_t)k->id[i], (uint32_t)(k->id[i] >> 32) };
 }
 
 // The statement, to which the checkpoint belongs from now on; it is freed on

@@ -10,7 +10,7 @@
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           tape/walk sweep/queries array/operands array/linear array/sums
- *           array/products array/external bulk/folds bulk/passes
+ *           array/products array/external bulk/folds bulk/captured bulk/passes
  *           bulk/statement loop/api loop/stage loop/checkpoint loop/scan
  *           loop/sweep loop/recorded
  * ========================================================================== */

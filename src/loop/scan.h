@@ -8,7 +8,7 @@
  * last `depth` rows of each state, oldest first. The first run calls the step
  * with constants. The way back carries the adjoints of the window.
  *
- *   needs   tape/memory function/api bulk/passes loop/api loop/stage
+ *   needs   tape/memory function/api bulk/captured loop/api loop/stage
  *           loop/schedule
  *   offers  adx_piece adx_slice ADX_PATHS ADX_CALL_value ADX_CALL_primal
  *           ADX_CALL_vjp ADX_CALL_pullback ADX_CALL_unrolled adx_step_path

@@ -7,12 +7,11 @@
  * runs on a stage may itself need a stage: that is the inner stage.
  *
  *   needs   number/recording tape/layout tape/memory tape/hooks array/external
- *           parallel/threads bulk/passes
+ *           parallel/threads bulk/captured
  *   offers  adx_stage adx_long_loop adx_free_stage adx_new_stage adx_staged
  *           adx_destroy_staged adx_share_stage adx_borrow_stage
  *           adx_return_stage adx_begin_sweep adx_end_sweep adx_enter_stage
- *           adx_begin_run adx_end_run adx_pull_fn adx_stage_pull
- *           adx_stage_push
+ *           adx_begin_run adx_pull_fn adx_stage_pull adx_stage_push
  * ========================================================================== */
 
 // A flag that one thread at a time can take.
@@ -68,8 +67,7 @@ static size_t adx_capture(adx_stage *s, uint64_t id)
 {
     adx_captured *k = s->captured;
     size_t before = s->locals;
-    // What a branch of a fork in f records is on another tape, or swept there.
-    if (adx_now.tape != s->tape || s->tape->open > 0)
+    if (!adx_runs_on(s->tape))
         return SIZE_MAX;
     uint32_t known = adx_find_captured(k, id);
     if (known != 0)
@@ -90,7 +88,7 @@ static ad_rev adx_from_outside(void *user, ad_rev x)
     adx_stage *s = (adx_stage *)user;
     ad_tape *t = s->tape;
     size_t i = adx_capture(s, adx_compound(x.job, x.seq));
-    if (i == SIZE_MAX && !s->complete && adx_now.tape == t && t->open == 0)
+    if (i == SIZE_MAX && !s->complete && adx_runs_on(t))
         adx_fail(t, ADREV_ENOMEM);
     if (i == SIZE_MAX)
         return x;
@@ -125,13 +123,11 @@ static adx_stage *adx_new_stage(const ad_allocator *a)
     memset(s, 0, sizeof *s);
     s->memory = *a;
     s->holders = 1;
-    s->tape = ad_tape_new_with(a);
+    s->tape = adx_new_tape_apart(a, adx_from_outside, s);
     if (s->tape == NULL) {
         adx_drop(a, s);
         return NULL;
     }
-    const ad_hooks hooks = { .foreign = adx_from_outside, .user = s };
-    ad_tape_hooks(s->tape, &hooks);
     return s;
 }
 
@@ -250,21 +246,6 @@ static void adx_begin_run(adx_stage *s, bool recorded)
         memset(s->local, 0, s->locals * sizeof *s->local);
     else
         adx_fail(s->tape, ADREV_ENOMEM);
-}
-
-// Makes all results of a run values of the stage's tape, those from outside,
-// too. Returns its status, which is ADREV_EMARK if the run has left the tape
-// for another.
-static ad_status adx_end_run(adx_stage *s, size_t m, ad_rev y[])
-{
-    if (adx_now.tape != s->tape) {
-        ad_use(s->tape);
-        adx_fail(s->tape, ADREV_EMARK);
-    }
-    for (size_t i = 0; i < m; i++)
-        if (y[i].job != 0 && s->tape->status == ADREV_OK)
-            y[i] = adx_known_here(y[i]);
-    return s->tape->status;
 }
 
 /* --- derivatives of a run ---------------------------------------------------

@@ -6,8 +6,8 @@
  * outputs shift the window by a row. On the way back its adjoints are gathered
  * and spread by the same pieces (loop/scan).
  *
- *   needs   number/recording tape/memory sweep/session array/linear loop/api
- *           loop/stage loop/scan
+ *   needs   number/recording tape/memory sweep/session array/linear
+ *           bulk/captured loop/api loop/stage loop/scan
  *   offers  adx_state_bytes adx_window_of adx_is_lean adx_is_varying
  *           adx_point_at adx_call_step adx_gather_sequences adx_gather_taps
  *           adx_gather_step adx_add_few adx_spread_given adx_run_step
@@ -171,7 +171,7 @@ static bool adx_run_step(adx_stepping *k, bool recorded)
     c->report->evaluations++;
     c->report->recorded += recorded;
     bool stop = adx_call_step(k, k->rin, k->rout);
-    ad_status status = adx_end_run(k->stage, c->out, k->rout);
+    ad_status status = adx_end_apart(k->stage->tape, c->out, k->rout);
     if (k->status == ADREV_OK)
         k->status = status;
     return stop;

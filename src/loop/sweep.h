@@ -10,7 +10,7 @@
  * sequences and to parameters. A forward sweep runs all steps once more, and
  * carries tangents of the window.
  *
- *   needs   tape/memory bulk/passes loop/stage loop/schedule loop/scan
+ *   needs   tape/memory bulk/captured loop/stage loop/schedule loop/scan
  *           loop/step loop/replay loop/stepping
  *   offers  adx_shift_back adx_spread_step adx_reverse_scan adx_last_rows
  *           adx_initial_rows adx_reverse_steps adx_sweep_scan
