@@ -1345,7 +1345,7 @@ static void bulk_left(ad_tape *t, int at, ad_tape *to)
 {
     for (int i = 0; i < 5; i++) {
         ad_rev x[8], y[8];
-        double g[8];
+        ad_real g[8];
         struct bulk_way way = { at, to };
         ad_tape_clear(t);
         ad_use(t);
